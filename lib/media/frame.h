@@ -1,4 +1,4 @@
-// A decoded picture, as plain planes. Media gives it to curate, which never sees FFmpeg.
+// A decoded picture as plain planes. lib/media gives it to lib/curate, which does not use FFmpeg.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfm::media {
 
-/// The layout of the planes. Decoding converts all other formats to one of these.
+/// The layout of the planes. Decoding converts all other formats to one of these layouts.
 enum class PixelLayout {
   yuv420,     ///< planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)), 8 bits
   yuv422,     ///< U and V (ceil(w/2) x h)
@@ -19,8 +19,8 @@ enum class PixelLayout {
   yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only with DecodeOptions::keep_hdr
 };
 
-/// How numbers become colours: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4 and FFmpeg.
-/// 2 is "unspecified"; resolve_matrix() then chooses as players do.
+/// What sample values mean: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4 and FFmpeg. 2
+/// is "unspecified"; resolve_matrix() then chooses a matrix as players do.
 struct Color {
   std::uint8_t primaries = 2;
   std::uint8_t transfer = 2;
@@ -37,7 +37,7 @@ inline bool is_wide_sdr(int transfer, int primaries) {
   return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
 }
 
-/// A source's HDR metadata, in the units of HEVC and mp4; all zero if it has none.
+/// A source's HDR metadata, in the units of HEVC and mp4; all zero if the source has none.
 struct HdrMetadata {
   /// The mastering screen (SMPTE ST 2086): x and y of red, green, blue and white in units of
   /// 0.00002; luminance in units of 0.0001 cd/m2.
@@ -60,8 +60,9 @@ class CardPicture;  // card_picture.h
 /// A frame. `owner` keeps the planes' memory alive (such as a decoder's buffer), so a Frame is
 /// cheap to copy and safe to keep.
 ///
-/// Scaler and Encoder read up to 64 bytes past the end of planes. Frames of Decoder, make_frame,
-/// copy_frame and rotate_frame allow that; copy_frame a frame over other memory first.
+/// Scaler and Encoder read up to 64 bytes past the end of planes. Frames from Decoder,
+/// make_frame(), copy_frame() and rotate_frame() have these bytes. Copy a frame over other memory
+/// with copy_frame() first.
 struct Frame {
   PixelLayout layout = PixelLayout::yuv420;
   int width = 0, height = 0;          ///< as stored, before rotation and pixel aspect
@@ -69,7 +70,7 @@ struct Frame {
   int stride[3] = {};                 ///< bytes from row to row, may exceed the width
   bool full_range = false;            ///< luma 0..255 rather than 16..235
   Color color;
-  HdrMetadata hdr;                   ///< yuv420p10: the frame's, else the container's
+  HdrMetadata hdr;                   ///< yuv420p10: from the frame, else the container
   std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if unknown
   std::int64_t pts = 0;              ///< presentation time in the stream's time base
   std::int64_t duration = 0;         ///< to the next frame, in the time base; 0 if unknown
@@ -85,16 +86,16 @@ struct Frame {
 
 /// Number of planes: 3, or 1 for gray and rgb24.
 int plane_count(PixelLayout layout);
-/// Whether chroma has half the columns, and half the rows, of luma.
+/// Whether chroma has half of luma's columns, or half of luma's rows.
 bool half_columns(PixelLayout layout);
 bool half_rows(PixelLayout layout);
-/// Bytes in a row of plane `p`, without padding, and the number of its rows.
+/// Bytes in a row of plane `p`, without padding, and the number of the plane's rows.
 int plane_row_bytes(const Frame& frame, int p);
 int plane_rows(const Frame& frame, int p);
 
 /// A new frame, all zero; strides are multiples of 64.
 Frame make_frame(PixelLayout layout, int width, int height);
-/// Only for a new frame that is not shared yet.
+/// Plane `p`, for writing, of a new frame that is not shared yet.
 inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
@@ -102,18 +103,18 @@ inline std::uint8_t* writable(Frame& frame, int p) {
 /// Copies all members from `from` to `to`, except layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
-/// A copy with its own memory, to keep when a decoder's buffers are scarce.
+/// A copy with its own memory, so that it occupies none of a decoder's few buffers.
 Frame copy_frame(const Frame& frame);
 
 /// Flips the frame left to right if `mirror`, then turns it clockwise by 0, 90, 180 or 270 degrees,
-/// as StreamInfo says to show it. Exact: samples only move. (A quarter turn of yuv422 gives yuv444
-/// with each chroma sample twice, since no layout is 4:4:0.) 0 degrees without mirror returns
-/// `frame` itself. Throws Error for another angle.
+/// as StreamInfo says. Samples move unchanged. (A quarter turn of yuv422 gives yuv444 with each
+/// chroma sample twice, since no layout is 4:4:0.) Returns `frame` itself for 0 degrees without
+/// mirror. Throws Error for another angle.
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
 /// The matrix to decode YUV with. It is color.matrix if specified. Else it is BT.601 for full range
-/// (JPEG), BT.709 for at least 1280 wide or 577 high, and BT.601 for smaller pictures. Returns 1,
-/// 5, 6, 9, 10 or 14 (ICtCp).
+/// (JPEG), BT.709 from 1280 wide or 577 high on, and BT.601 for smaller pictures. Returns 1, 5, 6,
+/// 9, 10 or 14 (ICtCp).
 int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

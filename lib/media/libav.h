@@ -1,4 +1,4 @@
-// Inside lib/media only: owning pointers for FFmpeg's types, its errors as text, its log in ours.
+// Inside lib/media only: owning pointers for FFmpeg's types, FFmpeg's errors and log, conversions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,36 +46,36 @@ using ParametersPtr = std::unique_ptr<AVCodecParameters, LibavDelete>;
 using SwsPtr = std::unique_ptr<SwsContext, LibavDelete>;
 using SwrPtr = std::unique_ptr<SwrContext, LibavDelete>;
 
-/// Sends FFmpeg's log to base/log.h at debug level. Called by everything that opens something.
+/// Sends FFmpeg's log to base/log.h at debug level. Each function that opens something calls
+/// init_libav().
 void init_libav();
-/// FFmpeg's text for a negative return value, with the last error it logged on this thread since
-/// clear_libav_message() in parentheses.
+/// FFmpeg's text for a negative return value, then, in parentheses, the last error that FFmpeg
+/// logged on this thread since clear_libav_message().
 std::string libav_error_text(int error);
-/// True if `error` means out of memory; FFmpeg also returns it for sizes that it does not allow.
+/// True if `error` means out of memory; FFmpeg also returns this error for sizes that it does not
+/// allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// Streams whose data lies in another file, which was not opened; found on this thread since the
-/// last call.
+/// Streams found on this thread since the last call whose data lies in another, unopened file.
 std::vector<int> take_outside_streams();
-/// The protocol of an address that was not opened, because it is not allowed; found on this thread
-/// since the last call; or "".
+/// The protocol that was refused on this thread since the last call; "" if none.
 std::string take_refused_protocol();
 struct PictureSize {
   std::int64_t width = 0, height = 0;
 };
-/// The last picture above max_pixels that a codec without a CodecWatch (codec_watch.h) refused on
-/// this thread since the last call; 0 x 0 for none.
+/// The size of the last picture above max_pixels that a codec without a CodecWatch (codec_watch.h)
+/// refused on this thread since the last call; 0 x 0 for none.
 PictureSize take_oversize();
-/// The same for a picture that FFmpeg never decodes.
+/// As take_oversize(), for a picture of a size that FFmpeg never decodes.
 PictureSize take_impossible();
 
-/// For AVCodecContext::max_pixels: refuses pictures far above --max-pixels. It is larger, since
-/// codecs round sizes up, so code that takes pictures also calls check_pixels()
+/// The value of AVCodecContext::max_pixels, above which codecs refuse pictures. It exceeds
+/// --max-pixels, since codecs round sizes up. So code that takes pictures also calls check_pixels()
 /// (base/input_limits.h).
 std::int64_t codec_max_pixels();
 
-/// Throws std::bad_alloc for null, which FFmpeg's allocators return if there is no memory.
+/// Throws std::bad_alloc for null, which FFmpeg's allocators return without memory.
 template <class T>
 T* not_null(T* pointer) {
   if (!pointer) throw std::bad_alloc();
@@ -92,22 +92,23 @@ inline Rational from_av(AVRational r) {
 /// Throws Error if a number does not fit into FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// True if planes of FFmpeg's `format` are one of Frame's 8-bit layouts without conversion.
+/// True if planes in FFmpeg's `format` have, without conversion, one of Frame's 8-bit layouts.
 bool lies_as_frame(int format, PixelLayout& layout);
-/// Flags of every swscale context here, for the same bits on every machine.
+/// Flags of every swscale context in lib/media: results have the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
 
-/// swscale's coefficient table (sws_getCoefficients) of an H.273 matrix.
+/// swscale's coefficient table (sws_getCoefficients) for an H.273 matrix.
 const int* sws_matrix(int matrix);
 
-/// Turns decoded AVFrames into Frames. Formats that are a PixelLayout are referenced, others
-/// converted: HDR and wide colours become SDR (tone_map.h), transparent pixels are laid over black.
-/// pts is FFmpeg's best-effort timestamp and may be AV_NOPTS_VALUE; duration is the packet's.
+/// Turns decoded AVFrames into Frames. Pictures in a PixelLayout are not copied. Others are
+/// converted: HDR and wide colours become SDR (tone_map.h), and transparent pixels are laid over
+/// black. pts is FFmpeg's best-effort timestamp and may be AV_NOPTS_VALUE; duration is the
+/// packet's.
 class FrameImporter {
  public:
-  /// Whether HDR stays, in the layout yuv420p10.
+  /// Whether HDR frames stay HDR, in the layout yuv420p10.
   void keep_hdr(bool keep) { keep_hdr_ = keep; }
-  /// Sets the container's metadata, for frames without their own.
+  /// Sets the container's metadata, for frames that have none.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
 
@@ -131,8 +132,7 @@ class FrameExporter {
  public:
   FrameExporter() = default;
   /// Results have the layout, size, range and colour of `like`. `format` is to_av(like.layout) or
-  /// an RGB format. If `width` x `height` exceeds the size of `like`, the last column and row are
-  /// repeated to fill it.
+  /// an RGB format. If `width` x `height` exceeds that size, the last column and row are repeated.
   FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
 

@@ -1,5 +1,5 @@
-// The rows of a frame that curate/small_picture.h reads: two for each row of cells. An isolated
-// decoder (media/isolate/) passes on only these rows.
+// The rows of a frame that curate/small_picture.h reads: two pixel rows for each row of cells. An
+// isolated decoder (media/isolate/) passes on only these rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,8 @@ inline CellSpan cell_range(int i, int cells, int size) {
 struct CellRows {
   int upper, lower;
 };
-/// Two rows of a cell, a quarter from its upper and lower edge (the same row if it is thin).
+/// Two rows of a cell, a quarter of its height from the upper and the lower edge (one row twice if
+/// the cell is thin).
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

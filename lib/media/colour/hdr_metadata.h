@@ -20,7 +20,7 @@ void set_hdr(AVStream& stream, const HdrMetadata& hdr);
 std::string screen_text(const HdrMetadata& hdr);
 /// The mastering screen for SVT-AV1, in fractions and cd/m2.
 std::string screen_text_svt(const HdrMetadata& hdr);
-/// "MaxCLL,MaxFALL".
+/// The light levels: "MaxCLL,MaxFALL".
 std::string light_text(const HdrMetadata& hdr);
 
 }  // namespace vfm::media

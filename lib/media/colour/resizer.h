@@ -1,5 +1,5 @@
 // Resizes and crops frames without a change of layout, between a decoder and an encoder. (Scaler
-// makes RGB, for viewing and training.)
+// gives RGB.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,29 +9,30 @@
 
 namespace vfm::media {
 
-/// In whole pixels of a picture as stored.
+/// A rectangle in whole pixels of a picture as stored.
 struct Rectangle {
   int x = 0, y = 0, width = 0, height = 0;
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-/// The part of `frame` inside `r`, which must lie within the frame. It shares the planes. Chroma
-/// stays aligned with luma if x and y are even. Sets the matrix of the whole picture, since players
-/// guess it from the size.
+/// The part of `frame` inside `r`, which must lie within the frame. The result shares the planes of
+/// `frame`. Chroma stays aligned with luma if x and y are even. The matrix of the whole picture is
+/// set, since players guess an unset matrix from the size.
 Frame crop_frame(const Frame& frame, const Rectangle& r);
 
-/// Where `r` of a `width` x `height` picture lies after rotate_frame(degrees, mirror).
+/// The place of `r`, in a `width` x `height` picture, after rotate_frame(degrees, mirror).
 Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degrees, bool mirror);
 
-/// Stretches frames of any size to one size. Bicubic, or averaging to shrink; bit-exact across
-/// threads and runs. Time, range and colour stay; the matrix is set as in crop_frame().
-/// Thread-safety: one thread at a time.
+/// Stretches frames of any size to one size: by averages to shrink, else by bicubic interpolation.
+/// Results are bit-exact across threads and runs. Time, range and colour stay; the matrix is set as
+/// in crop_frame(). Thread-safety: one thread at a time.
 class Resizer {
  public:
   Resizer(int width, int height);
   ~Resizer();
   Resizer(Resizer&&) noexcept;
-  /// Returns `frame` itself if it has the size. Throws Error for an empty frame or impossible size.
+  /// Returns `frame` itself if it has that size. Throws Error for an empty frame or impossible
+  /// size.
   Frame resize(const Frame& frame);
 
  private:

@@ -1,9 +1,10 @@
-// The weights with which Scaler::to_rgb() (scaler.h) converts a 4:2:0 frame, for code that does the
-// same on a GPU.
+// The weights with which Scaler::to_rgb() (scaler.h) converts a 4:2:0 frame, for code that converts
+// frames on a GPU.
 //
 // swscale does not expose its weights, so they are measured: scaling pictures with one bright
-// sample a line gives the exact weights. Users must compare once with Scaler, since another version
-// of FFmpeg may round differently. Thread-safety: pure functions.
+// sample in each line gives the exact weights. Code that uses the weights must compare one result
+// with Scaler's, since another version of FFmpeg may round differently. Thread-safety: pure
+// functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,12 +25,12 @@ struct ScaledPart {
   friend bool operator==(const ScaledPart&, const ScaledPart&) = default;
 };
 
-/// Depends only on the frame's size and colours. Throws Error for an impossible size, as to_rgb()
-/// does.
+/// The result depends only on the frame's size and colours. Throws Error for an impossible size, as
+/// to_rgb() does.
 ScaledPart scaled_part(const Frame& frame, const ScaleOptions& options);
 
 /// The weights for a yuv420 frame; they do not depend on the part's place. Throws Error if swscale
-/// cannot scale so.
+/// cannot do this scaling.
 PictureScale picture_scale(const ScaledPart& part);
 
 }  // namespace vfm::media

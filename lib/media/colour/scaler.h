@@ -20,16 +20,17 @@ struct RgbImage {
 struct ScaleOptions {
   int rotation = 0;     ///< clockwise degrees, from StreamInfo
   bool mirror = false;  ///< flip left to right before the rotation, from StreamInfo
-  /// Fractions of the upright picture; zero width: all of it. Edges are rounded to whole pixels
-  /// (left and top edges of subsampled layouts to even pixels), and at least one pixel is kept.
+  /// Fractions of the upright picture; zero width means the whole picture. Edges are rounded to
+  /// whole pixels (left and top edges of subsampled layouts to even pixels), and at least one pixel
+  /// is kept.
   double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
   int width = 0, height = 0;  ///< of the result, upright; 0 x 0: the size of the crop
-  bool bicubic = false;       ///< also to shrink, as the ffmpeg program does
+  bool bicubic = false;       ///< is also used to shrink, as the ffmpeg program does
 };
 
-/// Fastest if all frames have one size and layout. Averages by area to shrink, bicubic to enlarge;
-/// bit-exact across threads and runs. YUV becomes full-range RGB by the frame's matrix
-/// (resolve_matrix()) and range.
+/// Scales by area averages to shrink, and by bicubic interpolation to enlarge. Results are
+/// bit-exact across threads and runs. Fastest if all frames have one size and layout. YUV becomes
+/// full-range RGB by the frame's matrix (resolve_matrix()) and range.
 /// Thread-safety: one thread at a time; different scalers are independent.
 class Scaler {
  public:

@@ -1,12 +1,12 @@
 // Converts HDR pictures (PQ, HLG), and SDR in BT.2020's colours, for an SDR screen.
 //
-// Numbers become light by the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a screen of 1000
-// cd/m2). The largest of R, G and B is compressed by the EETF of ITU-R BT.2390 section 5.4.1 from
-// the source's peak to 203 cd/m2 (the white of BT.2408). The other two follow in proportion, so
-// hues stay. Then BT.2020's primaries become BT.709's, values outside are clipped, and the inverse
-// of gamma 2.4 is applied. SDR already has that gamma, and is not compressed. This is computed
-// once, for a grid of 65 x 65 x 65 points of (Y, U, V), and interpolated in whole numbers: the same
-// bits everywhere.
+// Samples are converted to light by the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a
+// screen of 1000 cd/m2). The largest of R, G and B is compressed by the EETF of ITU-R BT.2390
+// section 5.4.1 from the source's peak to 203 cd/m2 (the white of BT.2408). The other two are
+// scaled in proportion, so hues stay. Then BT.2020's primaries become BT.709's, values outside are
+// clipped, and the inverse of gamma 2.4 is applied. SDR already has that gamma, and is not
+// compressed. Results are computed once, for a grid of 65 x 65 x 65 points of (Y, U, V).
+// Interpolation between the points uses whole numbers, so all machines give the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace vfm::media {
 
-/// One such map. Thread-safety: constant once made.
+/// The grid for one kind of picture. Thread-safety: constant after construction.
 class ToneMap {
  public:
-  /// The parameters of a map. `peak`: of a PQ source, in cd/m2.
+  /// The parameters of a map. `peak`: the highest luminance of a PQ source, in cd/m2.
   struct Kind {
     int transfer = 16, primaries = 9, matrix = 9;
     bool full_range = false;
@@ -29,8 +29,8 @@ class ToneMap {
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   explicit ToneMap(const Kind& kind);
-  /// The parameters for a picture. Its peak comes from metadata (MaxCLL, else the mastering
-  /// screen's), else it is 1000.
+  /// The parameters for a picture. The peak comes from metadata (MaxCLL, else the mastering
+  /// screen's), or is 1000.
   static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }
@@ -46,7 +46,7 @@ class ToneMap {
   std::vector<Point> grid_;
 };
 
-/// Maps the frames of a video; keeps the last map. Thread-safety: one thread at a time.
+/// Maps the frames of a video; keeps the last ToneMap. Thread-safety: one thread at a time.
 class ToneMapper {
  public:
   /// The frame in SDR; `frame` itself unless it is yuv420p10.

@@ -1,6 +1,6 @@
-// Inside lib/media only: parses coded pictures as far as needed to copy them from one file to
-// another: NAL units (H.264, HEVC), the first header of VP9 and AV1. Pictures are not decoded. Of a
-// slice, only the number of its parameter set is read.
+// Inside lib/media only: parses coded pictures as far as copying them from one file to another
+// requires: NAL units (H.264, HEVC), and the first header of VP9 and AV1. Pictures are not decoded.
+// The only number read from a slice is that of its parameter set.
 //
 // Formats: ITU-T H.264 7.3 and H.265 7.3; ISO/IEC 14496-15 for avcC and hvcC; the VP9 bitstream
 // specification 6.2 and Annex B; the AV1 bitstream specification 5.5 and 5.9.
@@ -22,9 +22,10 @@ using Units = std::vector<Unit>;
 
 /// True for H.264 and HEVC.
 bool has_nal_units(AVCodecID codec);
-/// Size in bytes of the length field before each NAL unit of a packet; 0: start codes instead.
+/// Size in bytes of the length field before each NAL unit of a packet; 0: start codes separate the
+/// units.
 int unit_length_size(const AVCodecParameters& parameters);
-/// The NAL units of a packet, without empty units. Throws Error for a length beyond the end.
+/// The NAL units of a packet, without empty units. Throws Error if a length exceeds the packet.
 Units split_units(std::string_view packet, int length_size);
 /// The parameter sets in a stream's extradata (avcC, hvcC or start codes). Throws Error if they are
 /// truncated.
@@ -33,33 +34,32 @@ Units parameter_sets(const AVCodecParameters& parameters);
 int unit_type(AVCodecID codec, Unit unit);
 /// True for VPS, SPS and PPS.
 bool is_parameter_set(AVCodecID codec, int type);
-/// True if the unit only serves the container: a delimiter, filling, an end of sequence.
+/// True for units without picture data or parameters: delimiters, filler data, ends of sequence.
 bool is_framing(AVCodecID codec, int type);
 /// HEVC: true for a leading picture, shown before the key frame that it follows in decoding order.
 bool is_leading(int type);
-/// HEVC: true if leading pictures of this type of key frame may need earlier pictures (CRA).
+/// HEVC: true for a key frame (CRA) whose leading pictures may need pictures before the key frame.
 bool is_open_start(int type);
 /// The units, with start codes.
 std::string join_units(const Units& units);
 
-/// True if decoding can begin here, and pictures shown from here on are correct: an IDR picture of
-/// H.264, any random access point of HEVC (pictures shown before it are wrong), a key frame of VP9
-/// or AV1 that is shown at once. `length_size`: unit_length_size().
+/// True if decoding can begin with this packet, and pictures shown from it on are correct. Such
+/// packets are IDR pictures of H.264, random access points of HEVC (pictures shown before them are
+/// wrong), and key frames of VP9 or AV1 that are shown at once. `length_size`: unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The number for parameter sets of our encoder, so that one header can have them beside the
-/// source's. Sets with equal numbers would replace each other, at times that differ between
-/// readers.
+/// The number of our encoder's parameter sets. It differs from the source's, so that one header can
+/// have both. Sets with equal numbers would replace each other.
 constexpr int kSpliceId = 15;
-/// Whether a parameter set has this number.
+/// Whether a parameter set has the number kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// HEVC: the unit with number kSpliceId instead of 0 for its parameter sets. In a slice that number
-/// takes eight more bits, so byte alignment stays. Other units are unchanged. Throws Error for sets
-/// with a number other than 0, or with temporal layers.
+/// HEVC: the unit, with number 0 of its parameter sets replaced by kSpliceId. In a slice the new
+/// number takes eight more bits, so byte alignment stays. Units of other types are unchanged.
+/// Throws Error for sets with a number other than 0, or with temporal layers.
 std::string with_splice_id(Unit unit);
 
 /// HEVC: turns a CRA picture, which may be in the middle of a sequence, into a BLA picture, which
-/// begins one, without leading pictures. The decoded picture is the same.
+/// begins a sequence and has no leading pictures. The decoded picture stays the same.
 std::string as_broken_link(Unit unit);
 
 /// AV1: whether a packet has a sequence header.

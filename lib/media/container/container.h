@@ -1,9 +1,9 @@
-// Inside lib/media only: lists of the input formats that are allowed, and of the protocols through
-// which they may open further files.
+// Inside lib/media only: lists the allowed input formats, and the protocols through which inputs
+// may open further files.
 //
-// A container has its own data. A playlist or script names other files and addresses, and FFmpeg
-// would open them. So only containers are opened, whatever the file's name, and only the given file
-// or address, unless --protocols (base/input_limits.h) allows more.
+// A container includes its data. A playlist or script refers to other files and addresses, which
+// FFmpeg would open. So only containers are opened, whatever the file's name is. Only the given
+// file or address is opened, unless --protocols (base/input_limits.h) allows more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,8 @@
 namespace vfm::media {
 
 /// The protocols, comma separated, that an input with this scheme may use, for protocol_whitelist
-/// of AVFormatContext and avio_open2. If there are none: a name that FFmpeg does not know.
+/// of AVFormatContext and avio_open2. If none is allowed, the result is a name that FFmpeg does not
+/// know.
 std::string allowed_protocols(const std::string& scheme);
 /// The allowed demuxers, comma separated, for AVFormatContext's format_whitelist.
 std::string allowed_formats();
@@ -24,12 +25,12 @@ std::string allowed_formats();
 std::string read_head(AVIOContext* io);
 /// Finds the demuxer for `io` by its bytes, which begin with `head`, and the extension of the name
 /// `hint`. The position of `io` stays at the beginning. Throws Error if the format is not allowed;
-/// the message says what `name` is. Returns 0, or FFmpeg's error if it was interrupted, or could
-/// not read or recognise `io`.
+/// the message says what `name` is. Returns 0, or FFmpeg's error if FFmpeg was interrupted, or
+/// could not read or recognise `io`.
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
                         const std::string& hint, const AVInputFormat** found);
 
-/// True for HEIC, AVIF and relatives, by their first bytes.
+/// True if a file that begins with `head` is HEIC, AVIF or a related format.
 bool is_heif(std::string_view head);
 
 }  // namespace vfm::media

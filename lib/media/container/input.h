@@ -13,15 +13,15 @@
 
 namespace vfm::media {
 
-/// Guards borrowed bytes: they are read only until end(). Thread-safe.
+/// Guards borrowed bytes, which are read only until end() is called. Thread-safe.
 class Loan {
  public:
-  /// When this returns, nobody reads the bytes any more.
+  /// After this returns, no thread reads the bytes.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  /// Calls `read` and returns true; after end() only returns false.
+  /// Calls `read` and returns true. After end(), returns false without calling `read`.
   template <class Read>
   bool use(Read read) {
     const std::lock_guard lock(mutex_);
@@ -38,16 +38,16 @@ class Loan {
 struct Source {
   std::string name;            ///< path or URL; for memory a name for messages
   std::string_view bytes;      ///< borrowed; data() is null for a path or URL
-  std::shared_ptr<Loan> loan;  ///< of bytes; null: they outlive all readers
+  std::shared_ptr<Loan> loan;  ///< guards `bytes`; null: `bytes` outlive all readers
 };
 
 /// Opens only containers (media/container/container.h), and only the Source, unless --protocols
-/// allows more. It is an Error if a server sends nothing for input_limits().timeout, or bytes
-/// without a packet for kPatience times as long, or if reading exceeds the processor time of
+/// allows more. Throws Error if a server sends nothing for input_limits().timeout, or sends bytes
+/// but no whole packet for kPatience times as long, or if reading exceeds the processor time of
 /// --max-work. New bytes and packets count as progress (beat(), bounded.h).
 class Input {
  public:
-  /// Throws Error as Decoder's constructor does, except about streams.
+  /// Throws the Errors of Decoder's constructor, except those about streams.
   explicit Input(const Source& source);
   ~Input();
   Input(const Input&) = delete;
@@ -56,16 +56,17 @@ class Input {
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
   /// The next packet of any stream that is not discarded; false at the end. An unreadable packet is
-  /// skipped and added to `corrupt`. Throws Error if reading fails (not if data is damaged);
-  /// Stopped.
+  /// skipped and added to `corrupt`. Throws Error if reading fails (damaged data is no failure),
+  /// and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` that is not after `time`, in the stream's
-  /// time base. False if there is none; throws Error if the server gave no answer.
+  /// time base. False if there is no such packet. Throws Error if the server gave no answer.
   bool seek(int stream, std::int64_t time);
-  /// The size of the file, as far as present, or what the server says. 0: unknown, or the input may
-  /// open other files (--protocols).
+  /// The number of bytes present in the file, or the size that the server states. 0 if unknown, or
+  /// if the input may open further files (--protocols).
   std::uint64_t bytes() const;
-  /// Index of the stream a player would choose, or -1. Never cover art or thumbnails.
+  /// Index of the stream that a player would choose, never cover art or thumbnails; -1 if there is
+  /// none.
   int best_stream(AVMediaType type) const;
   /// Throws Error if this stream's data lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;

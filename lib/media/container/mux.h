@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// One stream: packets in decoding order, times in time_base.
+/// One stream: packets in decoding order, with times in units of time_base.
 struct MuxStream {
   ParametersPtr parameters;
   AVRational time_base{0, 1};
@@ -22,18 +22,19 @@ struct MuxStream {
   std::vector<PacketPtr> packets;
 };
 
-/// MuxStream for sound, and for a piece of a clip, whose packets have no decoding times.
+/// A MuxStream for sound, and one for a piece of a clip, whose packets have no decoding times.
 struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 
-/// An mp4 with the moov box first; a mov for codecs without a name in mp4. `audio` may be null.
-/// Deterministic; edit lists hide negative times. Throws Error.
+/// The bytes of an mp4 with the moov box first, or of a mov if mp4 has no name for the codec.
+/// `audio` may be null. Equal streams give equal bytes. Edit lists hide negative times. Throws
+/// Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
 /// Whether mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
-/// Whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a name
-/// there (FLAC, TrueHD), and some variants of others, but only when it sees header or packets.
+/// Whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a name in
+/// mp4 (FLAC, TrueHD), and some variants of other codecs, but only when it sees header or packets.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

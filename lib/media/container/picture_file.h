@@ -1,5 +1,4 @@
-// Writes still pictures as PNG and JPEG, for reports, contact sheets, and services that look at
-// frames. (Decoder reads them.)
+// Writes still pictures as PNG and JPEG. (Decoder reads such files.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +8,11 @@
 
 namespace vfm::media {
 
-/// A PNG file. The same bytes for the same image. Throws Error for an empty image.
+/// The bytes of a PNG file. Equal images give equal bytes. Throws Error for an empty image.
 std::string encode_png(const RgbImage& image);
 
 /// A JPEG file (JFIF): 8 bits, 4:2:0, BT.601 full range. `quality` is FFmpeg's qscale, 1 (best) to
-/// 31. The same bytes for the same image. Throws Error for an empty image.
+/// 31. Equal images give equal bytes. Throws Error for an empty image.
 std::string encode_jpeg(const RgbImage& image, int quality = 3);
 
 }  // namespace vfm::media

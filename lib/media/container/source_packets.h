@@ -1,5 +1,5 @@
 // Reads the packets of a source's video, to copy them into clips without decoding. The source is
-// read a second time beside its Decoder; times are the same as the Decoder's.
+// read a second time, besides its Decoder. Packets have the times of the Decoder's frames.
 //
 // Memory holds the packets from the last requested key frame to the last requested end. A call
 // without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. Ignores
@@ -37,8 +37,8 @@ class SourcePackets {
   SpliceKind kind() const;
 
   /// The time of the first key frame at or after `begin` where copying can begin, if any. Quick if
-  /// `begin` is not before that of the last call; else reads again from an earlier place. Throws
-  /// Error if the source cannot be read.
+  /// `begin` is at least that of the last call; else the source is read again from an earlier
+  /// place. Throws Error if the source cannot be read.
   std::optional<std::int64_t> key_from(std::int64_t begin);
   /// The packets that media/container/splice_plan.h chooses for `frames`, the times of a clip's
   /// frames from `key` on. `key`: the last result of key_from(). `end`: the end of the last frame.

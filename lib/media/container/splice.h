@@ -1,11 +1,12 @@
 // Joins a clip from packets of an Encoder and unchanged packets of the source.
 //
-// Decoders must not confuse the two. For H.264 and HEVC, the mp4's header (avc1, hvc1) has the
-// parameter sets of both, the encoder's with a number of its own, and packets have none. A key
-// frame of VP9 or AV1 resets the decoder; in AV1 each key frame has its sequence header.
+// A decoder must not confuse the headers of the two. For H.264 and HEVC, the mp4's header (avc1,
+// hvc1) has the parameter sets of both, and packets have none. The encoder's sets have a number of
+// their own. A key frame of VP9 or AV1 resets the decoder; in AV1 each key frame has its sequence
+// header.
 //
 // media/container/splice_plan.h chooses the packets, media/container/source_packets.h reads them.
-// Thread-safety: values may be shared, each function may be called from any thread.
+// Thread-safety: threads may share values, and any thread may call each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,8 +36,8 @@ class CodedVideo {
   std::shared_ptr<const Data> data_;
 };
 
-/// FFmpeg's name of the encoder whose pictures can be joined with a source's of this codec ("h264",
-/// "hevc", "vp9", "av1"). Empty: none is known, or this FFmpeg lacks it.
+/// FFmpeg's name of the encoder whose pictures can be joined with a source's pictures in this codec
+/// ("h264", "hevc", "vp9", "av1"). Empty: no such encoder is known, or this FFmpeg lacks it.
 std::string splice_encoder(const std::string& codec);
 
 /// Properties of a source's packets that the encoder must match, for EncodeOptions.
@@ -45,12 +46,12 @@ struct SpliceKind {
 };
 
 /// Empty if `copied` and `encoded` can be joined, else the reason. Decodes the first picture of
-/// `copied`: it must equal `frame`. The pictures of `encoded` (may be empty) must have the same
+/// `copied`, which must equal `frame`. The pictures of `encoded` (may be empty) must have the same
 /// size, pixel format and colours.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// The mp4 of a clip: `head` (may be empty), `copied` and `tail` (may be empty), one after the
-/// other. Their times, in the source's time base, must all differ and follow each other; the first
+/// other. Their times, in the source's time base, must differ and be in this order. The first time
 /// becomes zero, and the clip ends at `end`. Throws Error.
 std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const CodedVideo& tail,
                        std::int64_t end, const AudioTrack& audio);

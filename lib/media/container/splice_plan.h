@@ -3,11 +3,11 @@
 //
 // A clip consists of a head (encoded: the frames before its first key frame), packets copied from
 // the source (from that key frame on), and a tail (encoded). Packets come in decoding order, which
-// is not the order of display. A frame after the clip's end may be decoded before a frame of the
-// clip that needs it. If copied, it would be shown, since not every reader obeys edit lists. So
-// copying ends at the first packet shown after the end. The clip's remaining frames are the tail:
-// two or three for a source with B-frames, none without B-frames or if the clip ends at a closed
-// key frame.
+// is not the order of display. A frame of the clip may need a frame that is shown after the clip's
+// end but decoded earlier. If that frame were copied, readers that ignore edit lists would show it.
+// So copying ends before the first packet shown after the clip's end. The clip's remaining frames
+// are the tail: two or three frames for a source with B-frames, no frames without B-frames or if
+// the clip ends at a closed key frame.
 //
 // Packets never need later packets in decoding order, so references between frames need not be
 // known.
@@ -33,15 +33,15 @@ struct SplicePlan {
 /// times of packets in decoding order, from the key frame at least to the first that is not before
 /// `end`. `end`: the end of the clip's last frame.
 ///
-/// Packets shown before the key frame (an open GOP's leading pictures) are left out: pictures after
-/// it never need them. Copying ends before a packet whose frame is not in the clip, and early
-/// enough that the copied frames have no gap.
+/// Packets shown before the key frame (an open GOP's leading pictures) are left out, since pictures
+/// shown after the key frame never need them. Copying ends before a packet whose frame is not in
+/// the clip, and early enough that the copied frames have no gap.
 SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const std::int64_t> frames,
                        std::int64_t end);
 
-/// Decoding times for packets that are shown at `times`, which must differ. They rise, and are as
-/// late as possible without being later than the time shown. They begin before the first time shown
-/// only as far as reordering demands.
+/// Decoding times for packets that are shown at `times`, which must differ. Decoding times rise.
+/// Each is as late as possible, but at most the time at which its packet is shown. The first is
+/// before the first of `times` only as far as reordering demands.
 std::vector<std::int64_t> decoding_times(std::span<const std::int64_t> times);
 
 }  // namespace vfm::media

@@ -1,11 +1,12 @@
 // Inside lib/media only: makes time continuous for a source whose timestamps restart, as in joined
-// transport streams, or wrap around, as their 33-bit clock does every 26.5 hours.
+// transport streams, or wrap around, as the 33-bit clock of transport streams does every 26.5
+// hours.
 //
 // One stream leads. If its decoding time falls back, later times are shifted so that time
-// continues, by the clock's full range if that suffices. Other streams get the shift of the same
-// part of the file, so all streams stay in sync. Each reader that passes all packets of the leading
-// stream, from the beginning of the file, to a Timeline gets the same shifts. So decoder and sound
-// agree without communication.
+// continues. The shift is the clock's full range if that suffices. It applies to the same part of
+// the file in all streams, so they stay in sync. Each reader that passes all packets of the leading
+// stream, from the beginning of the file, to a Timeline gets the same shifts. So the readers of
+// pictures and of sound agree without communication.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -49,7 +50,7 @@ class Timeline {
   std::int64_t turned_ = 0;  // sum of the wraps so far
   std::vector<Part> parts_;
   std::size_t part_ = 0;   // of the leading stream
-  std::size_t other_ = 0;  // the part of the stream that follows
+  std::size_t other_ = 0;  // the part of the stream passed to follow()
   std::int64_t other_turned_ = 0;
   bool other_seen_ = false;
   std::int64_t other_last_ = 0;

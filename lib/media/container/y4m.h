@@ -1,7 +1,8 @@
 // Writes Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `|
 // x264 -`.
-// Format: the mjpegtools page yuv4mpeg(5). Limited range. Y4M cannot state the matrix, so it is the
-// default of players: BT.709 from 1280 wide or 577 high on, else BT.601.
+// Format: the mjpegtools page yuv4mpeg(5). Samples have the limited range. Y4M cannot state the
+// matrix, so the matrix is the default of players: BT.709 from 1280 wide or 577 high on, else
+// BT.601.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@ enum class Y4mChroma {
 /// Thread-safety: one thread at a time.
 class Y4mWriter {
  public:
-  /// `sink` gets the bytes in order; its exceptions pass through.
+  /// `sink` gets the bytes in order; exceptions of `sink` pass through.
   using Sink = std::function<void(std::string_view)>;
   Y4mWriter(Sink sink, int width, int height, Rational frame_rate, Y4mChroma chroma);
   ~Y4mWriter();

@@ -1,12 +1,12 @@
 // Inside lib/media only: runs work with a time limit, since FFmpeg may never end on a hostile file.
 //
 // A thread cannot be killed without harm to the process. So stuck work is left behind: its thread
-// keeps its memory, and its processor if busy, until it returns or the program ends. The waiting
-// thread goes on. The number of such threads is limited (base/left_behind.h). If that is too much,
-// decode in separate processes (isolated.h).
+// keeps its memory, and a processor if busy, until the work returns or the program ends. The number
+// of threads left behind is limited (base/left_behind.h). Decoding in separate processes
+// (isolated.h) leaves none behind.
 //
 // Only time without progress counts, so a long film may take long. Work reports progress by beat().
-// Time in which the whole process is stopped does not count.
+// Time for which the whole process is stopped does not count.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,17 +24,17 @@
 namespace vfm::media {
 
 /// Reports progress (a packet or new byte was read, a picture decoded) in work of run_bounded() or
-/// of a child. Elsewhere does nothing.
+/// of a child. Elsewhere it does nothing.
 void beat() noexcept;
 /// From now on beat() on this thread increments `beats`, if not null.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// True if the caller no longer waits for this thread's work, so that its result does not matter.
 bool is_left_behind() noexcept;
 
-/// In work of a Bounded: processor seconds that its State has used since construction or restart(),
-/// without threads of its codec. Elsewhere 0.
+/// In work of a Bounded: the processor seconds that the Bounded's work has used since construction
+/// or restart(), without the codec's own threads. Elsewhere 0.
 double spent_seconds() noexcept;
-/// Adds the processor seconds of this thread during its life to `total`.
+/// Adds the processor seconds that this thread uses during the object's life to `total`.
 class Spending {
  public:
   explicit Spending(double& total) noexcept;
@@ -65,10 +65,11 @@ class StillClock {
   std::uint64_t beats_ = 0;
 };
 
-/// Runs `work` and throws what it throws; for std::bad_alloc Error{Cause::memory}. With a timeout
-/// (base/input_limits.h) `work` runs on another thread, and must own all that it uses. Without
-/// progress for that time, throws Error{Cause::timeout}, which names `name`, and leaves `work`
-/// behind. If `work` does not react to a stop (base/stop.h), throws Stopped and leaves it behind.
+/// Runs `work` and throws its exceptions, as Error{Cause::memory} for std::bad_alloc. With a
+/// timeout (base/input_limits.h) `work` runs on another thread, and must own all that it uses. If
+/// `work` makes no progress for that time, run_bounded() throws Error{Cause::timeout}, with `name`
+/// in the message, and leaves `work` behind. If `work` does not react to a stop (base/stop.h), it
+/// throws Stopped and leaves `work` behind.
 void run_bounded(const std::string& name, std::function<void()> work);
 
 /// Throws the timeout error of run_bounded().
@@ -79,7 +80,7 @@ void run_bounded(const std::string& name, std::function<void()> work);
 template <class State>
 class Bounded {
  public:
-  /// `make`, which makes the State, must own all that it uses; so must each `use`.
+  /// `make` creates the State. `make` and each `use` must own all that they use.
   template <class Make>
   Bounded(std::string name, Make make) : name_(std::move(name)) {
     const auto made = std::make_shared<std::shared_ptr<State>>();

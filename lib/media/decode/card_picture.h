@@ -1,11 +1,10 @@
-// A decoded picture in the memory of the GPU that decoded it, for code that computes there in the
-// same process. Addresses are valid in the GPU's primary context, which CUDA's runtime also uses.
-// Pictures are NV12 (4:2:0, 8 bits, U and V interleaved). This header needs no CUDA.
+// A decoded picture in the memory of the GPU that decoded it, for code of the same process that
+// computes on that GPU. Addresses are valid in the GPU's primary context, which CUDA's runtime also
+// uses. Pictures are NV12 (4:2:0, 8 bits, U and V interleaved). This header needs no CUDA.
 //
-// The engine has few such pictures, so keep at most two, and not for long. The decoder may still be
-// writing, on CUDA's default stream: wait for that stream before reading. Finish all reads before
-// this object is destroyed: the picture may then be overwritten. Thread-safety: const members from
-// any thread.
+// The engine has few such pictures, so keep at most two, and only briefly. The decoder writes on
+// CUDA's default stream: wait for that stream before reading. Finish all reads before this object
+// is destroyed: the picture may then be overwritten. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,14 +19,14 @@ class CardPicture {
  public:
   virtual ~CardPicture() = default;
   /// The picture in system memory, with the facts of `frame`. Throws Error if the GPU does not
-  /// return it.
+  /// return the picture.
   virtual Frame fetch(const Frame& frame) const = 0;
 
   const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< at (0, 0)
   std::ptrdiff_t luma_stride = 0, chroma_stride = 0;      ///< bytes from row to row
 };
 
-/// `frame` with planes in system memory; itself if it has them.
+/// `frame` itself if it has planes, else a copy in system memory.
 Frame in_system_memory(const Frame& frame);
 
 }  // namespace vfm::media

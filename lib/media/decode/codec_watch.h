@@ -1,4 +1,5 @@
-// Inside lib/media only: data for callbacks of a codec (in its `opaque`), and what the codec logs.
+// Inside lib/media only: data for callbacks of a codec (in AVCodecContext::opaque), and facts that
+// it logs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +13,12 @@ namespace vfm::media {
 class PictureMemory;
 
 struct CodecWatch {
-  // Facts that a codec only logs. Its threads write them.
+  // Facts that a codec only logs. The codec's threads write them.
   std::atomic<std::int64_t> errors{0};
   std::atomic<std::uint64_t> oversize{0};    ///< width << 32 | height of a picture above max_pixels
-  std::atomic<std::uint64_t> impossible{0};  ///< the same for a picture that FFmpeg never decodes
+  std::atomic<std::uint64_t> impossible{0};  ///< as oversize, for a size that FFmpeg never decodes
   // For place_pictures() (picture_memory.h); set before the codec is opened.
-  PictureMemory* memory = nullptr;  ///< null: FFmpeg's own
+  PictureMemory* memory = nullptr;  ///< null: FFmpeg's memory
   bool clean = false;  ///< clears pictures' memory to black (grey for RGB formats) before decoding
 };
 

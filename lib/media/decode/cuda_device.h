@@ -8,15 +8,15 @@
 
 namespace vfm::media {
 
-/// A GPU, or why it cannot be used. It uses the GPU's primary context, as CUDA's runtime does: both
-/// see each other's memory, and decoders and encoders need no context of their own.
+/// A GPU, or why it cannot be used. FFmpeg uses the GPU's primary context, as CUDA's runtime does.
+/// So each can use the other's memory, and decoders and encoders need no context of their own.
 struct CudaDevice {
   AVBufferRef* device = nullptr;  ///< for AVCodecContext::hw_device_ctx
   std::string why;                ///< why `device` is null
-  int engines = 1;                ///< NVDEC engines; 1 if the driver does not say
+  int engines = 1;                ///< number of NVDEC engines; 1 if unknown
 };
 
-/// The part of the driver that NVDEC lacks; empty: none. Touches no GPU.
+/// The missing part of the driver that NVDEC needs; empty if none is missing. Touches no GPU.
 std::string why_no_nvdec_library();
 
 /// The GPU with this number, as the driver counts within CUDA_VISIBLE_DEVICES. It is opened once

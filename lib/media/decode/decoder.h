@@ -35,12 +35,12 @@ struct StreamInfo {
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
   bool interlaced = false;  ///< by the container; frames have their own flag
-  /// As coded: H.273's numbers and bits of a sample. Transfer 16 and 18 are HDR; its frames are
-  /// SDR, except with DecodeOptions::keep_hdr.
+  /// As coded: H.273's numbers and bits of a sample. Transfer 16 and 18 are HDR; frames of HDR
+  /// streams are SDR, except with DecodeOptions::keep_hdr.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;   ///< also if the file does not name the audio codec
+  bool has_audio = false;   ///< true even if the audio codec is unknown
   std::string audio_codec;  ///< of the audio stream a player would choose
 };
 
@@ -48,40 +48,40 @@ struct StreamInfo {
 /// memory that the decoding process can change at any time; frames for `any` are copied.
 enum class FrameUse {
   any,
-  /// Frames are read briefly, by code that works with any bytes, even if they change while it
-  /// reads, such as Scaler. Ignored with keep_hdr.
+  /// Frames are read briefly, by code such as Scaler, which works with any bytes, even if they
+  /// change. Ignored with keep_hdr.
   glance,
-  /// The same, but only the rows of cell_rows.h are read, as by curate::sample_picture(). Other
-  /// rows may have any content.
+  /// As `glance`, but only the rows of cell_rows.h are read, as by curate::sample_picture(). Other
+  /// rows can have any content.
   cells,
 };
 
 struct DecodeOptions {
   int stream = -1;  ///< container index; -1: as a player would choose (never cover art)
-  int threads = 1;  ///< decoder threads; the frames do not depend on it
+  int threads = 1;  ///< decoder threads; frames do not depend on their number
   bool keyframes_only = false;
   bool deinterlace = true;  ///< makes one progressive picture of an interlaced frame
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   FrameUse use = FrameUse::any;
-  /// From choose_hardware() (hardware.h), which decodes only streams that it decodes exactly.
+  /// From choose_hardware() (hardware.h); used only for streams that hardware decodes exactly.
   /// Frames, times and corrupt() are as in software, except as hardware.h says. Null: software.
   const HardwareDecoder* hardware = nullptr;
-  /// If `hardware` has sessions: whether to wait for one. Set false if the thread that waits for
-  /// frames may itself have a session.
+  /// If `hardware` has sessions: whether to wait for a session. Set false if the thread that waits
+  /// for frames can itself have one.
   bool waits_for_session = true;
-  /// Leaves frames on the GPU if possible: they have Frame::card. Others come as usual.
+  /// Leaves frames on the GPU if possible; they have Frame::card. Other frames have planes.
   bool on_card = false;
-  PictureMemory* memory = nullptr;  ///< for lib/media only: memory for pictures; null: FFmpeg's
+  PictureMemory* memory = nullptr;  ///< for lib/media only: memory for pictures; null: FFmpeg's own
 };
 
-/// A stream may change resolution: each frame has its own size. Samples that are not 8 bits or not
-/// of a PixelLayout are converted to the nearest layout, bit-exactly; transparent pixels are laid
+/// A stream may change resolution: each frame has its own size. Pictures that do not have 8 bits
+/// and a PixelLayout are converted to the nearest layout, bit-exactly; transparent pixels are laid
 /// over black. HDR (PQ, HLG) is tone-mapped to BT.709, and BT.2020's colours in SDR become
 /// BT.709's.
 ///
-/// Time: pts is the container's, with edit lists applied. A frame without a pts, or with a pts that
-/// does not rise, follows the frame before by that frame's duration. duration is the gap to the
-/// next frame. For the last frame it is the container's, else the gap before it, else 1/frame_rate.
+/// Time: pts is the container's, with edit lists applied. For a frame without a pts, or with a pts
+/// that does not rise, pts is the end of the frame before. duration is the gap to the next frame.
+/// For the last frame it is the container's, else the gap before it, else 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
 /// Any call may throw Stopped (base/stop.h). A call without progress for input_limits().timeout
@@ -100,18 +100,18 @@ class Decoder {
 
   const StreamInfo& info() const;
   /// The next frame in presentation order; false at the end. Corrupt packets are skipped and
-  /// counted. Throws Error if no frame of the file decodes, or it cannot be read (a lost
+  /// counted. Throws Error if no frame of the file decodes, or the file cannot be read (a lost
   /// connection).
   bool next(Frame& frame);
   /// Makes next() return the first frame with pts >= `pts`, exactly as decoding from the start
-  /// gives it, with index 0. Decoding begins at an earlier key frame, or at the beginning if that
-  /// is not safe.
+  /// gives it, with index 0. Decoding begins at an earlier key frame if that is safe, else at the
+  /// beginning.
   void seek(std::int64_t pts);
-  /// True if seek() begins at a key frame, as far as known, and not at the beginning.
+  /// True if, as far as is known, seek() decodes from a key frame, and not from the beginning.
   bool seeks() const;
   /// Number so far of packets that could not be decoded, frames decoded with damage, and packets
-  /// missing from a truncated file. At the end also of pictures that the codec dropped silently,
-  /// such as those before the first key frame of a recording.
+  /// missing from a truncated file. At the end, pictures that the codec dropped silently count,
+  /// too, such as pictures before the first key frame of a recording.
   std::int64_t corrupt() const;
 
  private:

@@ -1,4 +1,4 @@
-// Inside lib/media only: the interface behind Decoder, for decoding here or in a child.
+// Inside lib/media only: the interface behind Decoder, for decoding in this process or in a child.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -52,14 +52,15 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
-  /// Keeps options.hardware alive if it is shared, since work left behind may outlive its owner.
+  /// Keeps options.hardware alive if it is shared, since work left behind may outlive the
+  /// hardware's owner.
   std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
   CodecWatch watch;
   std::shared_ptr<share::EngineSessions::Session> session;
-  /// Until `session` is taken: the GPU bytes that it needs; 0 to decode in software.
+  /// Until `session` is taken: the GPU bytes that a session needs; 0 to decode in software.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};

@@ -1,9 +1,9 @@
 // Inside lib/media only: makes one progressive picture of an interlaced frame.
 //
 // The lines of the first field stay. Lines of the second field are interpolated from the lines
-// above and below (a cubic filter). As far as the place is still, they are clamped to its values
-// just before and after. So still parts keep all lines, and motion has no comb. Motion adaptive
-// deinterlacers such as yadif work so.
+// above and below (a cubic filter). Where the picture does not move, interpolated pixels are
+// clamped to the pixels at the same position in the fields just before and after. So parts at rest
+// keep all lines, and motion has no comb, as with yadif.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace vfm::media {
 
 /// `before` and `after`: the neighbouring frames; null if there is none. Uses the planes and
-/// top_first of `frame`. Exact: whole numbers only.
+/// top_first of `frame`. Exact, since it uses only whole numbers.
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after);
 
 }  // namespace vfm::media

@@ -1,15 +1,15 @@
 // Decoding on a GPU's video engine, NVDEC, through FFmpeg.
 //
-// It decodes only what standards define to the bit: progressive 4:2:0 video of H.264 (8 bits), HEVC
-// and VP9 (8 and 10 bits), with both sides at least 144. So frames equal those of the software
-// decoder, sample for sample. They are copied to system memory, or stay on the GPU in its primary
-// context (DecodeOptions::on_card). Software decodes all other files: other codecs and sizes,
-// interlaced pictures, files that the GPU refuses. A damaged file is decoded again in software from
-// its start; frames that the GPU already gave are the same.
+// NVDEC is used only for video whose standard defines decoding to the bit: progressive 4:2:0 video
+// of H.264 (8 bits), HEVC and VP9 (8 and 10 bits), with both sides at least 144. So frames equal
+// those of the software decoder, sample for sample. They are copied to system memory, or stay on
+// the GPU in its primary context (DecodeOptions::on_card). Software decodes all other video, and
+// files that the GPU refuses. A damaged file is decoded again in software from its start; frames
+// that the GPU already gave equal software's.
 //
 // One kind of damage is not reported: flipped bits inside the data of a slice, if container and
-// headers are intact. Software reports it if the data is invalid; NVDEC conceals it silently.
-// Decode in software if such damage must be reported.
+// headers are intact. Software reports such damage if the data is invalid; NVDEC conceals the
+// damage silently. Decode in software if such damage must be reported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,18 +29,18 @@ class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 /// Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
-/// Most decoders on a GPU at once, of all programs that share it: 4 for each NVDEC engine, so that
-/// engines have work while decoders wait for input or for readers of their pictures.
+/// Most decoders on a GPU at once, of all programs that share the GPU: 4 for each NVDEC engine, so
+/// that engines have work while decoders wait for input or for readers of their pictures.
 int decode_sessions_of(int gpu);
 
-/// Resolves the option --hwaccel: "none", "cuda", or "auto", which is cuda if it works on all
+/// Resolves the option --hwaccel: "none", "cuda", or "auto", which means cuda if cuda works on all
 /// `gpus`. Null: software. Logs the choice with log_info. Throws Error{usage} for another name, and
-/// for "cuda" if it does not work (the message says why). Thread-safe.
+/// for "cuda" if cuda does not work (the message says why). Thread-safe.
 ///
 /// If `sessions` is null, the first GPU decodes. Else a decoder takes sessions at its first
 /// picture, decodes on their GPU, and gives them back when it is destroyed or changes to software.
-/// If it gets none, it decodes in software. If it waits for sessions, it does so in the calling
-/// thread. `sessions` must outlive the result.
+/// A decoder that gets none decodes in software. If a decoder waits for sessions, the calling
+/// thread waits. `sessions` must outlive the result.
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
                                                        const std::vector<int>& gpus = {0},
                                                        share::EngineSessions* sessions = nullptr);

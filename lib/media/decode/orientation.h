@@ -11,8 +11,8 @@ namespace vfm::media {
 /// files, or without the tag.
 int exif_orientation(std::string_view file);
 
-/// Converts it to a flip left to right (`mirror`), then a clockwise turn. For 0 returns false and
-/// changes nothing.
+/// Converts a tag to a flip left to right (`mirror`), then a clockwise turn. For 0 returns false
+/// and changes nothing.
 bool split_orientation(int orientation, int& rotation, bool& mirror);
 
 }  // namespace vfm::media

@@ -1,5 +1,5 @@
-// Inside lib/media only: given memory into which a codec decodes, instead of FFmpeg's own. A child
-// of isolated.h shares it with its parent, so that no copy is needed.
+// Inside lib/media only: lets a codec decode into given memory, not FFmpeg's. A child of isolated.h
+// shares this memory with its parent, so that no copy is needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace vfm::media {
 
-/// Allocates from borrowed memory. Must outlive its users: codecs, frames and results of take().
-/// Thread-safe.
+/// Allocates from borrowed memory. The object must outlive its users: codecs, frames and results of
+/// take(). Thread-safe.
 class PictureMemory {
  public:
   /// `memory` is aligned to kAlign bytes.
@@ -26,7 +26,8 @@ class PictureMemory {
   /// A piece, freed with its last reference; null if there is no room.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
   /// Gives a picture planes that a Frame can use without a copy, sized and aligned like FFmpeg's
-  /// own. False, without changes, if the pixel format is not a Frame's, or there is no room.
+  /// planes. False, without changes, if the pixel format is not one of Frame's, or there is no
+  /// room.
   bool give(AVCodecContext& codec, AVFrame& picture);
 
   static constexpr std::size_t kAlign = 64;

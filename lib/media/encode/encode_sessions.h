@@ -1,8 +1,8 @@
 // Shares GPUs' video encoding engines (NVENC) between encoders, by sessions.
 //
 // Before an encoder opens on a GPU, a trial shows whether the GPU has NVENC (A100, H100 and H200
-// have none). If not, it is left out, with a message; if no GPU is left, the error has all reasons.
-// Thread-safety: any thread, unless stated otherwise.
+// have none). A GPU without NVENC is left out, with a message. If no GPU is left, the error has all
+// reasons. Thread-safety: any thread, unless stated otherwise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,8 +19,8 @@ struct EncoderKind;
 /// True if the encoder of this name works on a GPU.
 bool encodes_on_gpu(const std::string& name);
 
-/// Most encoders on a GPU at once, of all programs that share it: as many as one NVENC engine can
-/// serve. The driver of a GeForce allows a few more.
+/// Most encoders on a GPU at once, of all programs that share the GPU: as many as one NVENC engine
+/// can serve.
 inline constexpr int kEncodeSessions = 3;
 
 /// Luma samples of a picture in a video engine: both sides rounded up to 64.
@@ -33,16 +33,16 @@ std::int64_t engine_samples(int width, int height);
 /// (cuda_device.h).
 std::int64_t nvenc_session_bytes(int width, int height);
 
-/// For the whole program; call it before threads start. From now on encoders have a session of
-/// `sessions` from their first frame until they finish. They wait for it in the calling thread,
-/// which must have no other open encoder, since that would not progress. Null: no sessions, and
-/// FFmpeg chooses the GPU.
+/// Sets sessions for the whole program; call it before threads start. Each encoder has a session
+/// from its first frame until it finishes. The calling thread waits for the session. It must have
+/// no other open encoder, which could not progress meanwhile. Null: no sessions, and FFmpeg chooses
+/// the GPU.
 void set_encode_sessions(share::EngineSessions* sessions);
 
 /// Inside lib/media only: a session for an encoder of this kind, on a GPU on which it opens; null
 /// if none is needed. Throws Stopped; Error{device}, with the reasons, if no GPU is left;
 /// Error{runtime} if no GPU has enough sessions beside the loaded models. A thread with an open
-/// encoder does not wait: Error{runtime} if no session is free.
+/// encoder does not wait: it gets Error{runtime} if no session is free.
 std::shared_ptr<share::EngineSessions::Session> take_encode_session(const EncoderKind& kind,
                                                                     int width, int height);
 

@@ -1,6 +1,7 @@
-// Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options: fixed
-// thread count, no clock, no build strings, and, if the encoder offers that, the same code path on
-// every processor. Thread-safety: one thread at a time; different encoders are independent.
+// Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options. So the
+// thread count is fixed, no clock or build string is used, and encoders that can do so use the same
+// code path on every processor. Thread-safety: one thread at a time; different encoders are
+// independent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +20,8 @@
 
 namespace vfm::media {
 
-/// Quality is on x264's CRF scale: 0 best, 51 worst, 18 loss hardly visible. Each encoder gets:
+/// Quality is on x264's CRF scale: 0 is best, 51 is worst, and at 18 loss is hardly visible. Each
+/// encoder gets:
 ///   libx264 crf; h264_nvenc vbr with cq; libopenh264 quality mode, qmin = qmax; libx265 crf *
 ///   28/23; libsvtav1 crf * 35/23; libvpx-vp9 crf * 31/23 (both at most 63); mpeg4 qscale
 ///   2^(1+(q-18)/6) in 1..31; ffv1 lossless (in a mov: mp4 has no name for it), ignored.
@@ -29,13 +31,13 @@ struct EncodeOptions {
   int bit_depth = 8;    ///< 8, or 10 for yuv420p10 frames (HDR) with ten_bit_encoders()
   std::string preset;   ///< encoder's own; empty: veryfast (x264, x265), p5 (nvenc), 8 (svtav1)
   int gop = 0;          ///< frames between key frames at most; 0: two seconds; GOPs are closed
-  int threads = 1;      ///< keep fixed: the bytes depend on it
+  int threads = 1;      ///< keep this fixed: the bytes depend on it
   int width = 0, height = 0;  ///< of the clip; frames of another size are scaled to it
   Rational time_base;         ///< of the frames' pts
   Rational frame_rate;        ///< nominal; does not change times; 0/1 if unknown
   Rational sample_aspect{1, 1};
-  int rotation = 0;  ///< clockwise degrees, stored as display matrix; better rotate_frame()
-  /// If set, pictures get these properties, to be joined with a source's
+  int rotation = 0;  ///< clockwise degrees, stored as display matrix; rotate_frame() is better
+  /// If set, pictures get these properties, to be joined with a source's pictures
   /// (media/container/splice.h); `encoder` is splice_encoder().
   std::optional<SpliceKind> splice;
 };
@@ -58,11 +60,11 @@ std::vector<std::string> ten_bit_encoders();
 std::string default_ten_bit_encoder();
 
 // An Encoder writes 8-bit 4:2:0 (ffv1: the layout of the first frame) in the first frame's matrix
-// and range, and tags it so. Or it writes 10-bit 4:2:0 with the first frame's HDR metadata in the
-// container and, with libx265, libx264 and libsvtav1, in the stream. H.264 and HEVC cannot have an
-// odd width or height in 4:2:0, so the last column or row is repeated once; coded_width() includes
-// it. There are no B-frames: decoding order is display order, so any reader finds any frame, and
-// the mp4 needs no edit list for video.
+// and range, with tags that say so. For bit_depth 10, it writes 10-bit 4:2:0 with the first frame's
+// HDR metadata in the container and, with libx265, libx264 and libsvtav1, in the stream. H.264 and
+// HEVC cannot have an odd width or height in 4:2:0, so the last column or row is repeated once;
+// coded_width() includes the repeated column. There are no B-frames: decoding order is display
+// order, and the mp4 needs no edit list for video.
 /// What Encoder::coded_width() and coded_height() will return. Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
@@ -83,7 +85,7 @@ class Encoder {
   void add_audio(const AudioTrack& track);
   /// Flushes and returns the whole mp4 (moov first). Throws Error if no frame was added.
   std::string finish();
-  /// Instead of finish(), with EncodeOptions::splice: only the pictures, with the frames' own pts.
+  /// Replaces finish() with EncodeOptions::splice. Returns only the pictures, with the frames' pts.
   CodedVideo finish_piece();
 
   const std::string& encoder_name() const;  ///< "libx264"

@@ -19,18 +19,19 @@ struct EncoderKind {
   bool unclosable;  ///< hangs if closed before the end of its first clip, so it is not tried out
 };
 
-/// The entry of a name. Throws Error{usage}, which names the available encoders, if the name is
+/// The entry for a name. Throws Error{usage}, which lists the available encoders, if the encoder is
 /// unknown or missing in this FFmpeg.
 const EncoderKind& encoder_kind(const std::string& name);
 
-/// Opens an encoder for pictures of this size and format. `gpu`: the GPU, for encodes_on_gpu(); -1:
-/// FFmpeg chooses. `device`: that GPU's from cuda_device(); null: the encoder makes its own context
-/// there. Throws Error{runtime} with FFmpeg's reason.
+/// Opens an encoder for pictures of this size and format. `gpu`: the GPU's number, if
+/// encodes_on_gpu(); -1: FFmpeg chooses. `device`: from cuda_device() for that GPU; null: the
+/// encoder creates its own context. Throws Error{runtime} with FFmpeg's reason.
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
                       AVPixelFormat format, const Frame& like, int gpu = -1,
                       AVBufferRef* device = nullptr);
 
-/// FFmpeg's reason for not opening an encoder with this preset ("": the default); empty: it opens.
+/// FFmpeg's reason for not opening an encoder with this preset ("": the default); empty if it
+/// opens.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 

@@ -10,10 +10,10 @@ namespace vfm::media {
 bool can_confine();
 
 /// From now on this process, which must have one thread, can only use its open and mapped files,
-/// take memory, compute in threads, and end. Calls to open or create a file, socket or process,
-/// send a signal, or run other code fail. `bytes`: further memory that it may take; 0: any. The
-/// kernel enforces this permanently (seccomp(2)). Returns false, without a relevant change, if the
-/// system refuses.
+/// allocate memory, compute in threads, and end. Calls to open or create a file, socket or process,
+/// send a signal, or run other code fail. `bytes`: how much more memory it can allocate; 0: any
+/// amount. The kernel enforces this permanently (seccomp(2)). Returns false, without restricting
+/// the process, if the system refuses.
 bool confine(std::uint64_t bytes);
 
 }  // namespace vfm::media

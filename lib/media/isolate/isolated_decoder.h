@@ -48,13 +48,13 @@ struct Decoder::Apart : Decoder::Body {
   std::shared_ptr<PicturePool> pool_;
   std::shared_ptr<Loans> loans_;
   std::deque<Given> ahead_;      // pictures from the child that next() has not yet returned
-  std::exception_ptr failure_;   // the error after them
-  std::optional<Reply> end_;     // or the end after them
+  std::exception_ptr failure_;   // the error after `ahead_`
+  std::optional<Reply> end_;     // or the end after `ahead_`
   std::uint64_t taken_ = 0;      // pictures since the child began
   std::uint64_t done_ = 0;       // places to free with the next request
   std::uint64_t lent_ = 0;       // places of pictures that callers use without a copy
   std::int64_t read_ = 0;        // frames since opening or seeking
-  double pixels_ = 0;            // of these frames
+  double pixels_ = 0;            // of the frames in read_
   std::size_t frame_bytes_ = 0;  // of the last frame
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;

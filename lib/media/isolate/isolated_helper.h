@@ -15,7 +15,7 @@
 
 namespace vfm::media {
 
-/// try_out: test whether this system confines processes.
+/// try_out: tests whether this system can confine a process.
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
@@ -24,10 +24,10 @@ struct HelperOrder {
 };
 struct HelperReply {
   pid_t pid = -1;  ///< of the new child
-  int status = 0;  ///< as from waitpid(); for `try_out`: 0 if the system confines
+  int status = 0;  ///< as from waitpid(); for `try_out`: 0 if the system can confine
 };
 
-/// True if children decode, since begin_isolation() has started the helper.
+/// True if begin_isolation() has started the helper, so that children decode.
 bool is_isolating() noexcept;
 
 /// A process that the helper forked. It ends with the helper at the latest.
@@ -36,7 +36,8 @@ struct Forked {
   int helper = 0;  ///< its helper's number: helpers that die are replaced, and counted from 0
 };
 
-/// One child process, which ends with this object. Thread-safety: one thread at a time.
+/// One child process, which ends when this object is destroyed. Thread-safety: one thread at a
+/// time.
 class IsolatedChild {
  public:
   struct Told {
@@ -54,17 +55,18 @@ class IsolatedChild {
   const Told& opened() const { return opened_; }
   /// Sends a request and waits for the answer. Throws
   ///  * the child's Error;
-  ///  * Error{timeout} without progress for input_limits().timeout; or even with progress after ten
-  ///    times that, plus the time to read the file at 64 KiB a second; or beyond the processor time
-  ///    of --max-work since the source was opened or the last seek;
-  ///  * Error{crash} if the child died, Error{memory} if the system killed it, or the helper with
-  ///    all its children;
+  ///  * Error{timeout} after input_limits().timeout without progress; or, even with progress, after
+  ///    ten times that plus the time to read the file at 64 KiB a second; or if the processor time
+  ///    since opening or the last seek exceeds --max-work;
+  ///  * Error{crash} if the child died, Error{memory} if the system killed the child, or the helper
+  ///    with all children;
   ///  * Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
   /// True if the child has ended.
   bool gone() const { return forked_.pid == 0; }
-  /// The shared memory, and its parts. The child may change it at any time; the parent only reads.
+  /// The shared memory, and its parts. The child can change it at any time; the parent only reads
+  /// it.
   const std::shared_ptr<const share::Mapping>& memory() const { return shared_; }
   const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }

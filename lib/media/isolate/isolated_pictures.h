@@ -1,5 +1,5 @@
 // Inside lib/media only: the memory that the parent and a child of isolated.h share, and the
-// pictures in it. The child may write at any time, so the parent copies data before it checks them.
+// pictures in it. The child can write at any time, so the parent copies data before checking them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,18 +26,18 @@ struct Given {
   PictureFacts facts;
   std::array<std::uint64_t, 3> plane{};  ///< offsets in the room (SharedHead)
   std::array<std::int32_t, 3> stride{};
-  std::uint32_t place = 0;  ///< kNoPlace: at the room's beginning, until the next request
+  std::uint32_t place = 0;  ///< kNoPlace: it is at the room's beginning, until the next request
   std::uint8_t seeks = 0;
   std::int64_t corrupt = 0;
 };
-/// Places number the pictures in use: they stay unchanged until the parent frees them
+/// Places number the pictures in use, which stay unchanged until the parent frees their places
 /// (Request::done).
 constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
-/// Most pictures of one request.
+/// Most pictures that one request returns.
 constexpr std::uint32_t kMostAhead = 8;
-/// The beginning of the shared memory. After kSharedHead bytes comes the room: first space for one
-/// picture of any size, or other data; then PictureMemory.
+/// The beginning of the shared memory. After kSharedHead bytes comes the room. It begins with space
+/// for one picture of any size, or for other data; PictureMemory follows.
 struct SharedHead {
   std::atomic<std::uint64_t> beats{0};
   std::atomic<std::uint64_t> given{0};  ///< pictures since the child began; the last are in `ring`
@@ -50,15 +50,15 @@ std::size_t picture_bytes(std::uint64_t max_pixels);
 /// Bytes of the whole shared memory. Untouched parts take no memory.
 std::size_t shared_bytes(std::uint64_t max_pixels);
 
-/// A frame with these facts over `room` bytes of memory at `data`. Throws Error if it does not fit
-/// or is impossible. If `data` is null, only computes the size.
+/// A frame with these facts over `room` bytes of memory at `data`. Throws Error if the frame does
+/// not fit or is impossible. If `data` is null, only the size is computed.
 struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// The frame in a room. Throws Error if it is impossible, or if a plane, with the readable bytes
-/// after it, does not lie in the room.
+/// The frame of `given` in a room. Throws Error if the frame is impossible, or if a plane, with the
+/// readable bytes after it, does not lie in the room.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size; with `cells` only the rows of

@@ -1,4 +1,4 @@
-// Inside lib/media only: the messages between the parent and a child of isolated.h. Both are the
+// Inside lib/media only: the messages between the parent and a child of isolated.h. Both run the
 // same program, so structs are sent as they are; the receiver checks sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace vfm::media {
 
-/// What a child decodes for: Decoder, AudioReader, SoundMeter, SoundSamples.
+/// The class for which a child decodes: Decoder, AudioReader, SoundMeter, SoundSamples.
 enum class Want : std::uint32_t { decoder, audio, sound, samples };
 enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
@@ -22,7 +22,7 @@ struct Request {
   Ask ask = Ask::open;
   // For open, which has the name as text and two descriptors: the source, and the shared memory.
   Want want = Want::decoder;
-  std::uint64_t bytes = 0, shared = 0;  ///< sizes of the two
+  std::uint64_t bytes = 0, shared = 0;  ///< sizes of source and memory
   std::uint64_t max_pixels = 0, memory = 0;
   std::int32_t stream = -1, threads = 1;  ///< stream: for sound, `video`
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
@@ -41,7 +41,8 @@ Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop)
 
 enum class Answer : std::uint32_t { done, end, error };
 
-/// The head of a reply. Its text is an error's message or, for open, the facts of a stream (JSON).
+/// The head of a reply. The reply's text is an error's message or, for open, the facts of a stream
+/// (JSON).
 struct Reply {
   Answer answer = Answer::done;
   Cause cause = Cause::other;
@@ -53,11 +54,11 @@ struct Reply {
   double loudness = 0, silence = 1, speech = 0;
 };
 
-/// A stream's facts as text and back. Throws Error for invalid text.
+/// Converts a stream's facts to text and back. Throws Error for invalid text.
 std::string pack_info(const StreamInfo& info);
 StreamInfo parse_info(const std::string& text);
 
-/// A track's packets and parameters as bytes and back. Throws Error for invalid bytes.
+/// Converts a track's packets and parameters to bytes and back. Throws Error for invalid bytes.
 std::string pack_track(const AudioTrack& track);
 AudioTrack parse_track(std::string_view bytes);
 

@@ -13,7 +13,7 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,  ///< no sound
-  copy,  ///< the source's packets, untouched; aac if mp4 does not take them, and for Vorbis
+  copy,  ///< the source's packets, unchanged; aac for Vorbis, and if mp4 does not allow them
   aac,   ///< decoded, cut to the sample, encoded as AAC
 };
 
@@ -23,7 +23,7 @@ AudioMode parse_audio_mode(std::string_view name);
 /// The coded sound of a span; time zero is the span's beginning. Cheap to copy.
 class AudioTrack {
  public:
-  /// True if there are no packets: the source has no sound, or none there.
+  /// True if there are no packets: the source has no sound, or none in the span.
   bool empty() const { return !data_; }
   const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" if empty
   bool encoded() const { return encoded_; }            ///< a new encoding, not the source's packets
@@ -45,18 +45,18 @@ class AudioTrack {
 /// its arguments alone. In containers that do not seek exactly, spans in order of time are quicker.
 /// Thread-safety: one thread at a time.
 ///
-/// copy takes all packets that overlap the span, and the packets of 80 ms before, which decoders
+/// `copy` gives all packets that overlap the span, and those of the 80 ms before it, which decoders
 /// need to start cleanly. The mp4's edit list hides sound before the span, so the timing is exact.
 /// The last packet may extend beyond the span.
 ///
-/// aac has exactly the samples of the span: round(seconds * rate). Missing sound (a late start, a
-/// gap of more than 40 ms, an early end) is silence. Rates that AAC lacks become 48 kHz; more than
-/// eight channels become two. 64 kbit/s a channel.
+/// `aac` gives exactly the samples of the span: round(seconds * rate). Missing sound (a late start,
+/// a gap of more than 40 ms, an early end) becomes silence. Rates that AAC lacks become 48 kHz;
+/// more than eight channels become two. 64 kbit/s a channel.
 class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:
   /// the decoder's StreamInfo::stream, or -1 for the stream that a player would show. If the
-  /// source's time restarts, sound follows the time of that stream.
+  /// source's time restarts, sound follows the time of stream `video`.
   explicit AudioReader(const std::string& path, int video = -1);
   /// Reads `bytes`, which must outlive the reader and all its work.
   AudioReader(std::string_view bytes, const std::string& name, int video);

@@ -12,13 +12,13 @@
 
 namespace vfm::media {
 
-/// Decoding begins this much earlier: decoders may give silence or noise for the first packets (AAC
-/// 1 packet, Opus 80 ms).
+/// Decoding begins this many seconds before a span, since decoders may give silence or noise for
+/// the first packets (AAC 1 packet, Opus 80 ms).
 inline constexpr AVRational kPreRoll{80, 1000};
 
 /// The channels of a decoded frame as a layout with positions, which the caller frees. Throws Error
-/// for rates outside 16 Hz to 1 MHz (filters for other rates could take gigabytes), and for other
-/// than 1 to 64 channels.
+/// for rates outside 16 Hz to 1 MHz (filters for other rates could take gigabytes), and unless
+/// there are 1 to 64 channels.
 AVChannelLayout positioned(const AVFrame& frame);
 
 /// A converter from sound like `frame` to `layout` (not taken over), `format` and `rate`. Throws
@@ -27,10 +27,10 @@ AVChannelLayout positioned(const AVFrame& frame);
 SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
                       int rate);
 
-/// Calls `take` with the frames of the span in order, with kPreRoll before them, until it returns
-/// false. `at`: seconds after the beginning of the span, may be negative; nothing: right after the
-/// frame before. Undecodable packets are added to `corrupt`. Throws Error if there is no decoder;
-/// Stopped.
+/// Calls `take` with the frames of the span in order, and of kPreRoll before it, until `take`
+/// returns false. `at`: seconds after the beginning of the span, may be negative; no value: right
+/// after the frame before. Undecodable packets are added to `corrupt`. Throws Error if there is no
+/// decoder, and Stopped.
 void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,
                   const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take);
 

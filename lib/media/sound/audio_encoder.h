@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// The samples of one span; silence where nothing is put. Rate and channels are the first frame's,
+/// The samples of one span, silent until frames are put. Rate and channels are the first frame's,
 /// if AAC has them.
 class AudioCanvas {
  public:
@@ -27,7 +27,7 @@ class AudioCanvas {
   /// True if at least one sample lies in the span.
   bool heard() const { return heard_; }
 
-  /// Call once, at the end.
+  /// The encoded sound. Call once, at the end.
   std::shared_ptr<AudioTrack::Data> encode();
 
  private:

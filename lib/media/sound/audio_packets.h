@@ -1,9 +1,9 @@
 // Inside lib/media only: reads the packets of a source's sound, from any time on.
 //
 // If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers time
-// after a seek is a guess, or restarts. So the file is read once from its beginning, and packets of
-// the current span are kept; a Timeline aligns their times with the video's. Going back in time
-// reads from the beginning again.
+// after a seek is a guess, or restarts. So such a file is read once from its beginning, and packets
+// of the current span are kept. A Timeline aligns packet times with the video's. To go back in
+// time, the file is read from the beginning again.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,8 +35,8 @@ class AudioPackets {
   std::int64_t end_of(const AVPacket& packet) const;
   /// Number of audio streams.
   int streams() const { return streams_; }
-  /// True if there is sound of an unknown codec; then stream() is null. Reads up to its first
-  /// packet, since some containers announce sound that never comes.
+  /// True if there is sound of an unknown codec; then stream() is null. Reads up to the first
+  /// packet of this sound, which some announced sound never has.
   bool is_unknown();
 
   /// Makes next() begin with the packet heard at `time`, in base(), or an earlier packet. Adds
@@ -69,7 +69,7 @@ class AudioPackets {
   std::size_t place_ = 0;                 // in kept_
   std::int64_t floor_ = INT64_MIN;        // packets before this time are gone
   bool counted_ = false;                  // time is counted in samples: the file's is wrong
-  std::int64_t each_ = 0;                 // samples of each packet; 0: the packets say it
+  std::int64_t each_ = 0;                 // samples of each packet; 0: each packet states it
   std::int64_t counted_end_ = 0;
   std::int64_t damage_ = 0;  // found on opening, to be reported
 };

@@ -13,8 +13,8 @@
 
 namespace vfm::media {
 
-/// Either `here` or `child` is set. State is made from a Source and the index of the video stream.
-/// Thread-safety: one thread at a time.
+/// Either `here` or `child` is set. State is constructed from a Source and the index of the video
+/// stream. Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
   /// `want`: the child's counterpart of State. Throws Error as State's constructor does.

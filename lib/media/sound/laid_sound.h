@@ -1,7 +1,7 @@
 // Inside lib/media only: converts decoded sound, frame by frame, to one rate and layout, and finds
 // its place in a span. Rate, format and channels may change from frame to frame. A converter that
-// changes the rate keeps some samples of earlier frames; they come out first, with an earlier
-// place.
+// changes the rate keeps some samples of earlier frames; these are part of the next result, which
+// begins earlier.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace vfm::media {
 
-/// Holds one frame. Thread-safety: one thread at a time.
+/// Keeps one converted frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
-  /// Samples become interleaved floats, at `rate` a second; the span has `length` for each channel.
-  /// Takes over `layout`, which has positions (audio_decoding.h).
+  /// Samples become interleaved floats, at `rate` a second; the span has `length` samples for each
+  /// channel. Takes over `layout`, which has positions (audio_decoding.h).
   LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
       : layout_(layout), rate_(rate), length_(length) {}
   ~LaidSound() { av_channel_layout_uninit(&layout_); }
@@ -27,7 +27,7 @@ class LaidSound {
 
   /// The samples of a frame in the span, valid until the next call.
   struct Part {
-    std::int64_t begin = 0;  ///< in the span, if not empty
+    std::int64_t begin = 0;  ///< place in the span, if there are samples
     const float* samples = nullptr;
     std::size_t times = 0;  ///< samples for each channel
   };

@@ -10,10 +10,10 @@
 
 namespace vfm::media {
 
-/// "libebur128 1.2.6"; empty if this build lacks it, and measures no loudness.
+/// "libebur128 1.2.6"; empty if this build lacks libebur128, and measures no loudness.
 std::string loudness_version();
 
-/// How a channel counts.
+/// How a channel counts for loudness.
 enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
@@ -25,8 +25,8 @@ class LoudnessMeter {
 
   /// Adds samples of -1 to 1, interleaved: `times` for each channel.
   void add(const float* samples, std::size_t times);
-  /// Integrated and gated loudness in LUFS. Nothing if below the gate of -70 LUFS, for less than
-  /// 0.4 seconds, or without libebur128.
+  /// Integrated and gated loudness in LUFS. No value below the gate of -70 LUFS, for less than 0.4
+  /// seconds, or without libebur128.
   std::optional<double> integrated() const;
 
  private:

@@ -29,8 +29,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Nothing if the source has no sound, or none that decodes. Throws Stopped, and Errors whose
-  /// cause may_pass() (base/error.h).
+  /// No value if the source has no sound that decodes. Throws Stopped, and Errors whose cause
+  /// may_pass() (base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

@@ -1,9 +1,9 @@
 // Measures how far sound is modulated like speech, which has two to eight syllables a second.
 //
-// The envelope is the root mean square of 10 ms in the telephone band, 300 to 3400 Hz. Two seconds
-// of it at a time are split by frequency, as in the modulation spectrum of Houtgast and Steeneken
-// (1985). Speech peaks at 4 Hz, by which Scheirer and Slaney (1997) distinguish it from music.
-// Drums and applause with this rhythm give the same result.
+// The envelope is the root mean square of each 10 ms in the telephone band, 300 to 3400 Hz. Each
+// two seconds of the envelope are split by frequency, as in the modulation spectrum of Houtgast and
+// Steeneken (1985). Speech peaks at 4 Hz, unlike music (Scheirer and Slaney 1997). Drums and
+// applause with this rhythm give the result of speech.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,9 +19,9 @@ class SpeechLikeness {
   /// `rate`: samples a second; below 8000 there is never a result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
-  /// 0 to 1: of the envelope's modulations from 0.5 to 25 Hz, the share in 2 to 8 Hz, times the
-  /// depth of the latter if below 1 (root of twice their power, divided by the mean envelope). 0
-  /// for silence. Nothing for less than a second.
+  /// 0 to 1: the share of 2 to 8 Hz in the envelope's modulations from 0.5 to 25 Hz, times the
+  /// depth of 2 to 8 Hz if below 1. The depth is the root of twice the power, divided by the mean
+  /// envelope. 0 for silence; no value for less than a second.
   std::optional<double> result();
 
  private:
