@@ -33,8 +33,8 @@ class ClipShotsTool : public ClipReadingTool {
     options.row("--explain")
         .manual(
             "Also write a page with the score of each video over time, the frames at changes of "
-            "shot, and the highest scores without a change, each with its reason. It has at most "
-            "100 videos and 240 pairs of frames.");
+            "shot, and the highest scores without a change, each with its reason. The page has at "
+            "most 100 videos and 240 pairs of frames.");
     options
         .flag("--stitch-sound", stitch_sound_, "show on that page which shots sound would stitch")
         .needs(options.row("--explain"))

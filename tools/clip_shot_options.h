@@ -22,9 +22,9 @@ class ClipShotOptions {
         .shown("0.38")
         .everyday()
         .manual(
-            "A frame whose score is at least this begins a shot: a number above 0. Scores go up "
-            "to 1.35. With *--detector-model*, scores are probabilities below 1, and the default "
-            "is 0.5.");
+            "A frame whose score is at least this number above 0 begins a shot. Scores go up to "
+            "1.35. With *--detector-model*, scores are probabilities below 1, and the default is "
+            "0.5.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
         .manual("Find cuts only: no fades, dissolves, wipes and transitions.");
     options

@@ -35,8 +35,8 @@ class EmbedIndexTool : public vfm::cli::Tool {
     options.flag("--force", index_.force, "make the index anew")
         .everyday()
         .manual(
-            "Make the index again, from only the shards that are named now, and replace an "
-            "existing index.");
+            "Make the index again, from only the shards of this command, and replace an existing "
+            "index.");
     jobs_.add(options);
     member_.add(options);
   }

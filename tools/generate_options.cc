@@ -62,7 +62,7 @@ void TokenizerOptions::add_computing(vfm::cli::Options& options) {
   vfm::cli::add_tokenizer_memory(options, memory)
       .manual(
           "Maximum memory for the activations of a tokenizer from a folder, for each clip that is "
-          "made at once, such as _2GiB_. With less memory it decodes fewer frames at once, with "
+          "made at once, such as _2GiB_. With less memory fewer frames are decoded at once, with "
           "the same result. If a clip needs more, an error says how much. Default: no limit.");
 }
 
@@ -120,7 +120,7 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
       .repeated()
       .everyday()
       .manual(
-          "Add these adapters, multiplied by _SCALE_ (default 1). Several are summed. See "
+          "Add these adapters, multiplied by _SCALE_ (default 1). Give it again to add more. See "
           "*vfm-models*(7).");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
@@ -172,7 +172,7 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .manual(
           "Begin with this many of the last frames of *--condition*: 1, or 1 plus a multiple of "
           "the frames that become one latent frame, such as 9 or 17. Default: 1 for an image; for "
-          "a video the least above 1, or 1 if the video or the clip is too short.");
+          "a video the least such number above 1, or 1 if the video or the clip is too short.");
 }
 
 void GenerateOptions::add_sampling(vfm::cli::Options& options) {

@@ -28,9 +28,7 @@ class ShardReportTool : public vfm::cli::Tool {
     options.row("--output")
         .required()
         .shown("")
-        .manual(
-            "Write the page to this file. Its folder is created if it is missing, with a "
-            "message.");
+        .manual("Write the page to this file. A missing folder is created.");
     options
         .add("--scores", options_.report_scores, "FIELD,...",
              "show samples with lowest and highest of these numbers")
@@ -40,7 +38,7 @@ class ShardReportTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Show the samples with the lowest and highest of these numbers of the JSON. The "
-            "default is the 32 numbers that most samples have, without those that identify a "
+            "default is the 32 numbers that most samples have, without numbers that identify a "
             "clip or say how it is stored, such as _begin_, _width_ and _bytes_.");
     choices_.add(options);
     for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",

@@ -75,8 +75,8 @@ void TrainingOptions::add_encoders(cli::Options& options) {
   add("--text", run.encoders.text, "builtin:hash|DIR",
       "with --tokenizer: encode captions that have no embedding",
       "With *--tokenizer*: encode captions without an embedding, up to 512 tokens, with an encoder "
-      "of *vfm-embed*(1). Otherwise these clips train without text. Existing embeddings must be "
-      "from the same encoder.");
+      "of *vfm-embed*(1). Without this option such clips train without text. Existing embeddings "
+      "must be from the same encoder.");
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
@@ -192,8 +192,8 @@ void RankOptions::add_graphs(cli::Options& options) {
   explain(
       options.flag("--no-cuda-graph", no_graphs_, "on a GPU: launch each kernel of a step singly"),
       full_,
-      "On a GPU, launch each kernel of a step singly. Otherwise a diffusion model repeats steps of "
-      "a known shape as CUDA graphs, with the same results.");
+      "On a GPU, launch each kernel of a step singly. Without this option a diffusion model "
+      "repeats steps of a known shape as CUDA graphs, with the same results.");
 }
 
 void RankOptions::apply(train::RunOptions& run, const cli::Context& context) const {

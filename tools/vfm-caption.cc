@@ -132,23 +132,23 @@ class CaptionTool : public vfm::cli::Tool {
         .shown("existing,builtin:measure")
         .everyday()
         .manual(
-            "Take each caption from the first of these sources that has one. See SOURCES. "
-            "*--endpoint* removes this default.");
+            "Take each caption from the first of these sources that has one. See SOURCES. With "
+            "*--endpoint* there is no default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')
         .check(is_folder)
         .everyday()
         .manual(
-            "Also read captions beside videos that are named only inside shards, if they lie below "
-            "these folders. Links are followed. This is for shards given as paths, without "
-            "records.");
+            "Also read captions beside videos that are named only inside shards, if the captions "
+            "lie below these folders. Links are followed. This is for shards given as paths, "
+            "without records.");
     options.add("--max-characters", max_characters_, "N", "cut longer captions at a word")
         .in(1, 1'000'000'000)
         .shown("")
         .manual(
-            "Cut longer captions, at the end of a word unless that would lose more than half. A "
-            "letter with its accents, or an emoji of several parts, counts as one character.");
+            "Cut longer captions, at the end of a word unless this would lose more than half. A "
+            "letter with accents, or an emoji, counts as one character.");
     options
         .parsed(
             "--endpoint",
@@ -164,24 +164,23 @@ class CaptionTool : public vfm::cli::Tool {
     options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
         .everyday()
         .manual(
-            "Accept an empty caption, or none. Without this option the next source is tried. A "
-            "sample without words from any source is then recorded as an error, and its caption is "
-            "empty.");
+            "Accept an empty caption, or none. Without this option, the next source is then tried. "
+            "If no source has words for a sample, an error is recorded, and the caption is empty.");
   }
 
   void add_question_options(vfm::cli::Options& options) {
     options.group("Questions");
     model_.add_prompt(options, "ask the model this about each clip")
         .manual(
-            "Ask the model or the server this about each clip. The answer is the caption. By "
-            "default it describes the clip.");
+            "Ask the model or the server this question about each clip. The answer is the caption. "
+            "By default it describes the clip.");
     options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()
         .everyday()
         .manual(
-            "Also ask this, and put the answer into the json as _caption_NAME_. May be given "
-            "several times. See FURTHER QUESTIONS.");
+            "Also ask this question, and put the answer into the json as _caption_NAME_. May be "
+            "given several times. See FURTHER QUESTIONS.");
     options.add("--schema", schemas_, "NAME=FILE", "the answer to --also NAME must fit this schema")
         .check(vfm::cli::not_blank)
         .repeated()

@@ -133,9 +133,9 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "*shards*: each video has its own shards; only small videos after the first 1000 of "
-            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small "
-            "videos share. *apart*: no videos share. *files*: each clip is _DIR/KEY.mp4_ and "
-            "_DIR/KEY.json_.");
+            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small videos "
+            "share shards. *apart*: no videos share shards. *files*: each clip is _DIR/KEY.mp4_ "
+            "and _DIR/KEY.json_.");
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
         .manual(
@@ -150,7 +150,7 @@ class ClipTool : public vfm::cli::Tool {
     options.row("--report")
         .manual(
             "Write a page with the time line of each video, the middle frame of clips, and "
-            "histograms of measures. Its folder is created if it is missing.");
+            "histograms of measures. A missing folder is created.");
   }
 
   void add_length_options(vfm::cli::Options& options) {
@@ -189,15 +189,15 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "How to join neighbouring shots that look the same where they meet: by their look, "
-            "by a model in a folder, or not at all. The model is a CLIP, SigLIP, SigLIP 2 or "
-            "DINOv2, as for *vfm-embed*(1). It computes in bf16 on a GPU, else in f32. Shots are "
-            "joined from a likeness of 0.6 on, or 0.82 with a model. _LIKENESS_, 0 to 1, changes "
-            "this, as in _builtin:look:0.7_. See *vfm-shots*(7).");
+            "How to join neighbouring shots that look the same where they meet: by their look, by "
+            "a model in a folder, or not at all. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, "
+            "as for *vfm-embed*(1). It computes in bf16 on a GPU, else in f32. Shots are joined "
+            "from a likeness of 0.6 on, or 0.82 with a model. _LIKENESS_, 0 to 1, sets another "
+            "threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
     options.flag("--stitch-sound", options_.recipe.stitch_sound, "stitch by sound too")
         .manual(
-            "If sound continues across a change of shot, less likeness is needed to join there; "
-            "if it breaks, more. See *vfm-shots*(7).");
+            "If sound continues across a change of shot, join shots of less likeness; if sound "
+            "breaks off, require more likeness. See *vfm-shots*(7).");
   }
 
   void check_stitching() {
@@ -272,8 +272,8 @@ class ClipTool : public vfm::cli::Tool {
         .in(0, 51)
         .everyday()
         .manual(
-            "0 best to 51 worst, on the scale of x264's CRF. It is mapped to the scales of other "
-            "encoders.");
+            "From 0 (best) to 51 (worst), on the scale of x264's CRF; for other encoders it is "
+            "mapped to their scales.");
     options.add("--audio", audio_, "drop|copy|aac", "sound of the clips")
         .one_of({"drop", "copy", "aac"})
         .everyday()
@@ -287,9 +287,8 @@ class ClipTool : public vfm::cli::Tool {
         .manual(
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
             "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
-            "Software encoders are tried first, since their bytes do not depend on a driver. "
-            "_h264_nvenc_ works on the GPUs of *--device*; each video then has one encoder at a "
-            "time.");
+            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*; each "
+            "video then has one encoder at a time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
@@ -306,8 +305,8 @@ class ClipTool : public vfm::cli::Tool {
             "name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
     options.flag("--reread", options_.reread, "also read sources that seem unchanged")
         .manual(
-            "Read all sources, even if their size, times and inode did not change. A source with "
-            "other contents counts as another source.");
+            "Read all sources, even if their size, times and inode did not change. A source whose "
+            "contents changed counts as a new source.");
   }
 
   /// What is copied is as it is in the source.

@@ -77,8 +77,8 @@ class EmbedTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Score how well a prompt fits clips, as in _watermark='a watermark'_. May be given "
-            "several times. _NAME_ has up to 40 characters of a to z, 0 to 9 and \\_. Needs a "
-            "model as *--text-image* does.");
+            "several times. _NAME_ has up to 40 characters of a to z, 0 to 9 and \\_. Needs the "
+            "same kind of model as *--text-image*.");
     options.group("Captions");
     options.add("--text", text_, "builtin:hash|DIR|none", "how captions become vectors")
         .check(vfm::cli::not_empty)

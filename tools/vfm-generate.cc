@@ -216,7 +216,8 @@ class GenerateTool : public vfm::cli::Tool {
     report_.add(options, "write a page with the clips and the training curve");
     vfm::cli::OptionRow& report = options.row("--report");
     report.shown("").manual(
-        "Write a page with the clips and the curve of the training run. Its folder is made.");
+        "Write a page with the clips and the curve of the training run. A missing folder is "
+        "created.");
     options.add("--dataset", job_.dataset, "DIR", "show samples of these shards on the page too")
         .check(vfm::cli::not_empty)
         .needs(report)

@@ -148,7 +148,7 @@ class PackTool : public vfm::cli::Tool {
     options.row("--report")
         .manual(
             "Write a page with original and decoded frames, and with histograms of their likeness "
-            "(PSNR) and of the lengths. A missing folder is made, with a message.");
+            "(PSNR) and of the lengths. A missing folder is created.");
     vfm::cli::add_dry_run(options, dry_run_);
   }
 
@@ -191,7 +191,7 @@ class PackTool : public vfm::cli::Tool {
              "encode with this tokenizer")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual("Encode with a builtin tokenizer, or one from a folder. See TOKENIZERS.");
+        .manual("Encode with a builtin tokenizer, or a tokenizer from a folder. See TOKENIZERS.");
     options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
@@ -215,9 +215,9 @@ class PackTool : public vfm::cli::Tool {
         .manual(
             "The most memory for activations of a tokenizer from a folder, for each clip in work. "
             "Under this limit fewer frames are encoded at once, and the latents are the same. If "
-            "clips of *--size* and *--frames* need more, an error before any work says how much. A "
-            "larger clip fails alone. Weights are not counted. Default: no limit, about a million "
-            "pixels at once.");
+            "clips of *--size* and *--frames* need more, an error before any work says how much. "
+            "If only a larger clip needs more, only this clip fails. Weights are not counted. "
+            "Default: no limit, about a million pixels at once.");
   }
 
   vfm::cli::InputOptions input_;

@@ -40,8 +40,8 @@ class ShardTool : public vfm::cli::Tool {
     report_.add(options, "write a page about the dataset");
     options.row("--report")
         .manual(
-            "Write a page about the dataset. See *vfm-shard-report*(1). Its folder is created if "
-            "it is missing, with a message.");
+            "Write a page about the dataset. See *vfm-shard-report*(1). A missing folder is "
+            "created.");
     vfm::cli::add_dry_run(options, dry_run_);
     options.row("--dry-run")
         .manual(

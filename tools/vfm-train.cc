@@ -37,7 +37,7 @@ class TrainTool : public cli::Tool {
         .everyday()
         .manual(
             "The folder of the run. It is made if missing. Only one program at a time can use it. "
-            "Files of others in it are never touched.");
+            "Files that *vfm-train* did not write are never touched.");
     options.flag("--force", training_.run.force, "start over, replacing the run in DIR")
         .everyday()
         .manual("Start over: remove the checkpoints and logs of an earlier run in the folder.");

@@ -28,10 +28,10 @@ constexpr KeyWords kWords[] = {
      "rows, drawn as if the run had begun with them. With adapters the size cannot grow."},
     {"model.concat_padding_mask", "", "Add the padding mask as a channel, as Cosmos-1.0 does."},
     {"model.num_key_value_heads", "heads",
-     "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: equal to it."},
+     "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
     {"model.qk_norm", "",
-     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. Other types "
-     "always have them."},
+     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. All other types "
+     "have such norms."},
     {"model.adaln", "",
      "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with "
      "a small width between them, as in Cosmos. *full*: by one matrix, with many more "
@@ -47,8 +47,8 @@ constexpr KeyWords kWords[] = {
     {"model.yarn_frames", "latent frames",
      "YaRN counts the turns of a frequency over this many frames."},
     {"model.yarn_rows", "rows",
-     "YaRN also stretches height and width, and counts turns over this many rows. 0: only time. "
-     "Cosmos-1.0's 12B and 13B have scale 2, 3 frames and 40 rows."},
+     "YaRN also stretches height and width, and counts turns over this many rows. 0: only time is "
+     "stretched. Cosmos-1.0's 12B and 13B have scale 2, 3 frames and 40 rows."},
     {"model.yarn_betas", "turns", "The bounds of fast and of slow frequencies for YaRN."},
     {"model.start_token", "",
      "A start token comes before the first code. Without it the first code must be given, so "
@@ -72,17 +72,17 @@ constexpr KeyWords kWords[] = {
     {"model.spatial_compression_ratio", "", "Pixels of a side that become one latent."},
     {"model.temporal_compression_ratio", "", "Frames that become one latent frame."},
     {"model.compute", "",
-     "Type of matrix products and activations. Weights stay f32. With bf16 each is kept as two "
-     "halves, of which the first is the bf16 weight."},
+     "Type of matrix products and activations. Weights stay f32. With bf16 each weight is kept as "
+     "two halves, of which the first is the bf16 weight."},
     {"model.recompute", "",
      "Backward recomputes parts of forward, to save memory. *elementwise* recomputes norms and "
      "activations, in little time. *block* recomputes all but a block's input, for a third more "
-     "time. *block_but_attention* also keeps the result of self-attention. *auto* takes the "
-     "first that fits the memory. Results are the same to the bit."},
+     "time. *block_but_attention* also keeps the result of self-attention. *auto* takes the first "
+     "value that fits the memory. Results do not change."},
     {"model.offload", "",
      "On a GPU, with recomputed blocks: keep the inputs of blocks in pinned memory of the host. "
-     "*vfm-train cost* prints both amounts of memory. Such steps are not CUDA graphs. Results "
-     "are the same to the bit."},
+     "*vfm-train cost* prints both amounts of memory. Such steps are not CUDA graphs. Results do "
+     "not change."},
     {"lora.rank", "",
      "Rank of the adapters. 0: no adapters, all weights are trained. Adapters need *--init* or "
      "*--continue*."},
@@ -95,8 +95,8 @@ constexpr KeyWords kWords[] = {
     {"diffusion.sigma_min", "", "Least sigma."},
     {"diffusion.sigma_max", "", "Greatest sigma."},
     {"diffusion.whitening", "",
-     "How far the deviations of latent channels are made equal. 1: all equal. 0: as the "
-     "tokenizer gives them. A model to begin from keeps its own."},
+     "How far the deviations of latent channels are made equal. 1: all equal. 0: as the tokenizer "
+     "gives them. A model to begin from keeps its whitening."},
     {"diffusion.loss_scale", "", "Factor on the gradients."},
     {"diffusion.text_dropout", "of samples",
      "How often a sample trains without text, for guidance."},
@@ -133,22 +133,22 @@ constexpr KeyWords kWords[] = {
     {"data.fps", "frames a second", "Rate at which frames of a clip are taken. 0: all."},
     {"data.windows", "",
      "Maximum windows of a clip, each a sample. 0: all that follow one another."},
-    {"data.overlap", "frames", "Frames that a window shares with the next."},
+    {"data.overlap", "frames", "Frames that a window shares with the next window."},
     {"data.crop", "",
-     "Take a random part of a larger or longer clip in each epoch, or its centre."},
+     "Of a clip larger or longer than a window, take a random part in each epoch, or the centre."},
     {"data.flip", "of samples",
-     "How often a clip is mirrored. Do not use it if captions name left and right."},
+     "How often a clip is mirrored. Use 0 if captions mention left and right."},
     {"data.captions", "",
-     "Caption columns. Each epoch takes one that the clip has. A column _NAME_ is the members "
-     "_NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. The keys from _data.frames_ "
-     "to _data.captions_ are for clips, and have no effect on latents."},
+     "Caption columns. Each epoch takes one of the columns that the clip has. A column _NAME_ is "
+     "the members _NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. The keys from "
+     "_data.frames_ to _data.captions_ are for clips, and have no effect on latents."},
     {"data.tokens", "tokens",
      "Capacity of a pack. Each pack must have tokens for every rank of tp and cp. A tokenizer's "
      "tokens are its latent pixels."},
     {"data.packs", "packs", "Packs of a step over all ranks, best a multiple of dp."},
     {"data.window", "samples", "Packing chooses among this many samples."},
     {"data.micro_packs", "packs",
-     "Packs of one forward pass. Fewer save memory. 0: all of the rank."},
+     "Packs of one forward pass. Fewer packs save memory. 0: all packs of the rank."},
     {"data.folders", "",
      "Folders of data, if *--data* is not given. They may move, but not change."},
     {"data.weights", "",
@@ -171,16 +171,16 @@ constexpr KeyWords kWords[] = {
     {"schedule.shape", "", "Shape of the learning rate after warm-up."},
     {"schedule.final", "", "Share of the learning rate that is left at the last step."},
     {"ema.mode", "",
-     "Average of the weights. *decay*: of a constant decay, but at most (1+n)/(10+n) at update "
-     "n. *power*: of a length in proportion to the run."},
+     "Average of the weights. *decay*: with a constant decay, but at most (1+n)/(10+n) at update "
+     "n. *power*: over a length in proportion to the run."},
     {"ema.decay", "", "Decay of mode *decay*."},
     {"ema.length", "", "Relative standard deviation of mode *power*."},
     {"ema.every", "updates", "Updates between changes of the average."},
     {"ema.place", "", "Whether the GPU or the host keeps the average."},
     {"validation.every", "steps", "Steps between validations. 0: no validation."},
     {"validation.samples", "samples",
-     "Taken evenly from the _val_ split, or from the training data if there is none. With "
-     "several folders: this many of each."},
+     "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
+     "there is no such split. With several folders: this many from each."},
     {"validation.sigmas", "", "Noise levels of a validation."},
     {"parallel.tp", "ranks", "Ranks that share heads and widths; a divisor of the heads."},
     {"parallel.tp_chunks", "chunks",
@@ -190,9 +190,9 @@ constexpr KeyWords kWords[] = {
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
      "*all_to_all*: ranks exchange tokens for heads; cp must divide the heads. *ring*: keys and "
-     "values pass from rank to rank. *auto*: heads on one machine, a ring between machines. "
-     "Type *stdit* takes only *all_to_all* without _parallel.hybrid_. *autoregressive* takes "
-     "only *all_to_all* or *gather*."},
+     "values pass from rank to rank. *auto*: *all_to_all* on one machine, *ring* between machines. "
+     "Type *stdit* takes only *all_to_all* without _parallel.hybrid_. *autoregressive* takes only "
+     "*all_to_all* or *gather*."},
     {"parallel.cp_heads", "ranks",
      "With *all_to_all+ring*: how many neighbours exchange tokens for heads. 0: as many as "
      "possible."},
@@ -205,8 +205,8 @@ constexpr KeyWords kWords[] = {
      "Chunks of blocks of a stage, computed by turns. With more chunks, stages wait less and "
      "send more."},
     {"parallel.ahead", "microbatches",
-     "With one chunk: how many more are under way between stages. This hides messages, but "
-     "takes memory."},
+     "With one chunk: how many more microbatches are under way between stages. This hides "
+     "messages, but takes memory."},
     {"parallel.stages", "blocks",
      "Numbers of blocks of the pp times vpp chunks. []: about equal work."},
     {"parallel.reduce", "", "Type in which gradients are sent. They are summed in f32."},
