@@ -33,8 +33,8 @@ struct BinFacts {
 
 /// The name of the bin and of its folder. "480p_16x9_5s" means [480, 720) pixels, an aspect
 /// interval that contains 16:9, and [5, 10) seconds; "under256p_1x1_under2s" lies below the first
-/// edges. Names of images end in the format ("720p_4x3_jpg"), as do names of videos that are not
-/// mp4 ("720p_4x3_5s_webm"). Without media the name ends in "nomedia".
+/// edges. Names for images end in the format ("720p_4x3_jpg"), and so do names for videos other
+/// than mp4 ("720p_4x3_5s_webm"). Names for samples without media end in "nomedia".
 /// Names are lower-case ASCII without dots: "2_5s" begins at 2.5.
 std::string bin_name(const BinEdges& edges, const BinFacts& facts);
 

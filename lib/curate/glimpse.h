@@ -1,5 +1,5 @@
 // A glimpse of a clip: a few small pictures, spread evenly over it. `builtin:look` and
-// `builtin:measure` see nothing else. The caller decodes and scales.
+// `builtin:measure` use only a glimpse. The caller decodes and scales.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,9 @@ struct Glimpse {
   double lag = 0;
 };
 
-/// The frames to take from a clip of `frames` (at least 1) at `fps`: those in `first`, and for each
-/// one the frame `step` frames (about an eighth of a second) later. With one frame `step` is 0.
+/// The frames to take from a clip of `frames` (at least 1) at `fps`: the frames in `first`, and for
+/// each of them the frame `step` frames (about an eighth of a second) later. `step` is 0 for a clip
+/// of one frame.
 struct GlimpsePlan {
   std::vector<std::int64_t> first;
   std::int64_t step = 0;

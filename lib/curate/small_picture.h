@@ -23,7 +23,7 @@ inline constexpr int kLumaCells = kLumaSide * kLumaSide;
 inline constexpr int kChromaCells = kChromaSide * kChromaSide;
 
 /// Row-major cells in full range: luma 0 (black) to 255 (white); chroma 128 is grey. BT.601 or
-/// BT.709 as in the source; the difference does not matter here.
+/// BT.709, as in the source.
 struct SmallPicture {
   alignas(32) std::array<std::uint8_t, kLumaCells> y;
   alignas(32) std::array<std::uint8_t, kChromaCells> u, v;
@@ -42,7 +42,7 @@ struct LumaStatistics {
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
 /// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers. It
-/// is the whole picture if all is black. Bars would make all shots of a film look alike.
+/// is the whole picture if all is black.
 struct ActiveArea {
   int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // half open
 

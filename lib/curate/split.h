@@ -27,24 +27,24 @@ std::vector<SplitPart> parse_split(std::string_view text);
 struct SplitSource {
   std::uint64_t key = 0;  ///< unique to the source
   std::uint64_t samples = 0;
-  /// Index of its present part; nothing if it has yet to be assigned.
+  /// Index of its present part; no value if the source is new.
   std::optional<std::size_t> part = std::nullopt;
 };
 
 inline constexpr std::size_t kMostParts = 255;
 
-/// A random number for a source. Sources are assigned by rising draw, then key.
+/// A random number (draw) for a source. Sources are assigned by rising draw, then key.
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
-/// Calls `use` for each source in that order. `number` is the source's index in `part_of`. Called
-/// several times.
+/// Calls `use` for each source in order of draws. `number` is the source's index in `part_of`.
+/// assign_split() calls it several times.
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
 /// Writes the index of each source's part to part_of[number]; other elements stay. Sources with a
-/// part keep it. Each other (new) source, in order of draws, goes to the part that still lacks most
+/// part keep that part. Each new source, in order of draws, goes to the part that then lacks most
 /// samples. Then, while a part is empty and another has at least two new sources, the part with
-/// most samples gives its smallest new source to the empty one. So with at least as many new
+/// most samples gives its smallest new source to the empty part. So with at least as many new
 /// sources as parts, no part is empty.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);

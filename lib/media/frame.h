@@ -108,8 +108,8 @@ Frame copy_frame(const Frame& frame);
 
 /// Flips the frame left to right if `mirror`, then turns it clockwise by 0, 90, 180 or 270 degrees,
 /// as StreamInfo says. Samples move unchanged. (A quarter turn of yuv422 gives yuv444 with each
-/// chroma sample twice, since no layout is 4:4:0.) Returns `frame` itself for 0 degrees without
-/// mirror. Throws Error for another angle.
+/// chroma sample twice.) Returns `frame` itself for 0 degrees without mirror. Throws Error for
+/// another angle.
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
 /// The matrix to decode YUV with. It is color.matrix if specified. Else it is BT.601 for full range

@@ -1,13 +1,12 @@
-// Finds stretches in which two videos show the same, with their times, crop and score.
+// Finds stretches in which two videos show the same content, with times, crop and score.
 // clip/unique/duplicate_index.h finds the pairs of videos and the approximate places.
 //
 // The second video is laid over the first with an offset in time and a crop, both searched near the
-// approximate place. At each moment two correlations over the cells are computed. One is of the
-// changes (curate/copies/change_codes.h), if anything changes. The other is of the pictures without
-// the tenth of the cells that differs most, such as a logo. Pictures alone prove nothing, since a
-// fixed camera shows the same at any time. A strong change counts more than a weak one. A weak
-// change counts only if it is in few cells, like motion; all over the picture it is noise.
-// Pure. Thread-safety: none needed.
+// approximate place. At each moment two correlations over the cells are computed. One compares the
+// changes (curate/copies/change_codes.h), if anything changes. The other compares the pictures
+// without the tenth of the cells that differs most, such as a logo. Pictures alone prove nothing,
+// since a fixed camera always shows the same picture. A strong change counts more than a weak
+// change. A weak change all over the picture is noise. Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,28 +20,30 @@
 
 namespace vfm::curate {
 
-/// Where to look. Moment k of the second video is moment k + offset of the first video, and its
-/// edges lie at `crop` of the first. Both are refined: the offset by up to half a second, edges by
-/// 0.15.
+/// Where to look. Moment k of the second video is moment k + offset of the first, and the second
+/// video's edges lie at `crop` of the first. The search refines the offset by up to half a second,
+/// and edges by 0.15.
 struct AlignmentStart {
   double offset = 0;
   CropWindow crop;
-  std::size_t from = 0, to = 0;  ///< moments of the second video where the two seem the same
+  std::size_t from = 0, to = 0;  ///< moments of the second video that seem to match
 };
 
 /// The conditions of a match. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< its length: 5 s, less what the ends lose
+  std::size_t least_pictures = 18;  ///< least length: 5 s, less losses at the ends
   /// Least correlation of changes around each moment, 0 to 1.
   double least_change = 0.4;
   /// Least mean correlation of pictures, 0 to 1.
   double least_picture = 0.6;
   /// Least sum of evidence. Each moment adds 0 to 1: how certain it is that something changes.
   double least_evidence = 4;
-  /// With less change_detail(), whole slopes rise and fall, which easily agree by chance.
+  /// Below this change_detail(), whole slopes rise and fall, and such changes easily agree by
+  /// chance.
   double least_detail = 0.06;
-  /// The least mean correlation of changes. It falls with length, since chance agreement is brief.
-  /// Moments without change add at most 1.5 times `evidence`; without detail time counts a third.
+  /// The least mean correlation of changes. It falls with the match's length, since chance
+  /// agreement is brief. Moments without change add at most 1.5 times `evidence` to the length;
+  /// without detail, length counts a third.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)
@@ -50,9 +51,9 @@ struct MatchRules {
   }
 };
 
-/// A stretch in which both videos show the same.
+/// A stretch in which both videos show the same content.
 struct VideoMatch {
-  double offset = 0;               ///< picture number in the first video less that in the second
+  double offset = 0;               ///< picture number in the first video less number in the second
   CropWindow crop;                 ///< where the second video lies in the first
   std::size_t begin = 0, end = 0;  ///< pictures of the second video
   double score = 0;                ///< mean correlation of changes

@@ -1,10 +1,9 @@
 // The signature of a video, by which duplicates are found: four small pictures a second.
 //
 // Each picture is the luma of a quarter of a second, stretched to a square and averaged over time
-// in 32 x 32 cells. So it hardly depends on frame size, compression and frame rate. A cell is the
-// exact mean of its area, even if it ends within a pixel: small and large copies have the same
-// numbers. Numbers are kept to 1/256 of a grey level, since distant motion changes a cell by less
-// than a level.
+// in 32 x 32 cells. So the signature hardly depends on frame size, compression and frame rate. A
+// cell is the exact mean of its area, even if it ends within a pixel: small and large copies have
+// the same numbers. Numbers are kept to 1/256 of a grey level.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,7 +1,7 @@
 // Finds black bars (letterbox, pillarbox) around the picture of a video.
 //
-// A row or column belongs to a bar if it is black in every frame given, so nothing visible is cut
-// off. Pure; thread-safety: one thread at a time.
+// A row or column belongs to a bar if it is black in every frame given. Pure; thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ class BarFinder {
  public:
   /// Adds a frame as stored. Ignores black frames, and frames of another size than the first.
   void add(const media::Frame& frame);
-  /// The picture without bars, on even rows and columns so that chroma stays in place. Nothing if
+  /// The picture without bars, on even rows and columns so that chroma stays in place. No value if
   /// there are no bars, all frames are black, or less than a third of a side would remain.
   std::optional<media::Rectangle> picture() const;
   int width() const { return width_; }  ///< of the frames; 0 before the first

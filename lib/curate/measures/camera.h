@@ -1,8 +1,8 @@
 // Estimates the motion of the camera as one shift and one zoom of the whole picture.
 //
-// The squared difference is minimised by Gauss-Newton, from coarse to fine (Lucas and Kanade 1981;
-// the parametric form of Bergen et al. 1992). Motion is reported only if detail all over the
-// picture moves together: an object that crosses a plain ground is not a pan.
+// The pictures' squared difference is minimised by Gauss-Newton, from coarse to fine (Lucas and
+// Kanade 1981; the parametric form of Bergen et al. 1992). Motion is reported only if detail all
+// over the picture moves together.
 // Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace vfm::curate {
 
-/// In picture widths a second: right > 0 if the camera turns right (the picture slides left), up >
-/// 0 if it turns up. Zoom is growth a second: with 0.1, things grow by 10 %.
+/// The camera's motion, in picture widths a second: right > 0 if the camera turns right (the
+/// picture slides left), up > 0 if it turns up. Zoom is growth a second: 0.1 means by 10 %.
 struct CameraMotion {
   bool known = false;
   double right = 0, up = 0, zoom = 0;

@@ -14,7 +14,7 @@ namespace vfm::curate {
 
 struct MotionSplit {
   float camera = 0;  ///< mean length of the field over all blocks, in frame diagonals
-  float object = 0;  ///< mean length of the vectors that remain, 0 if within the error
+  float object = 0;  ///< mean length of the vectors less the field, 0 if within the error
 };
 
 /// `picture`: the later frame; its blocks without detail follow the camera. `aspect`: width /

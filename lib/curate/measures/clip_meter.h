@@ -1,4 +1,4 @@
-// Measures motion, light, colour and sharpness of a clip, frame by frame, while it is cut.
+// Measures motion, light, colour and sharpness of a clip, frame by frame, while the clip is cut.
 //
 // All measures except sharpness come from the small pictures of shot detection. Pictures are taken
 // as stored, before rotation: no measure depends on which side is up. Pure. Thread-safety: one
@@ -30,8 +30,8 @@ struct ClipMeasures {
   double sharpness = 0;          ///< mean row_sharpness(), 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that repeat the frame before
-  /// Fraction of repeats from a conversion to a higher frame rate: frames that differ from the
-  /// frame before less than a fifth as much as both neighbours do.
+  /// Fraction of repeats from a conversion to a higher frame rate: frames whose difference from the
+  /// frame before is below a fifth of both neighbours' differences.
   double doubled = 0;
   double camera_motion = 0;  ///< the part of `motion` that camera motion explains
   double object_motion = 0;  ///< the rest of `motion` (curate/measures/camera_split.h)
@@ -40,14 +40,14 @@ struct ClipMeasures {
     double share = 0;  ///< of the area, 0..1
   };
   std::vector<Color> colors;                ///< at most three, largest share first
-  std::optional<PictureMeasures> pictures;  ///< only for frames that are large enough
+  std::optional<PictureMeasures> pictures;  ///< no value if frames are too small
 };
 
-/// The measures of one frame. Small, because many frames wait for a decision on their shot.
+/// The measures of one frame.
 struct FrameMeasures {
   float brightness = 0, contrast = 0, saturation = 0, motion = 0;
   float camera = 0, object = 0;  // parts of motion
-  float difference = 0;          // to the frame before, grey levels
+  float difference = 0;          // from the frame before, grey levels
   bool black = false, frozen = false;
 };
 /// `motion`: from the frame before to this one. `aspect`: width / height as shown.
@@ -64,7 +64,7 @@ class ClipMeter {
   void add(const FrameMeasures& measures, const SmallPicture& picture, const media::Frame& frame);
   /// Whether add() will read the samples of the next frame.
   bool looks() const { return frames_ % kSparse == 0; }
-  /// `seconds`: the clip's length. All zero without frames.
+  /// `seconds`: the clip's length. All measures are zero without frames.
   ClipMeasures result(double seconds) const;
 
  private:

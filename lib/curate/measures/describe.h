@@ -1,8 +1,7 @@
 // `builtin:measure`: a caption made only of measurements.
 //
-// It is one English sentence with length, light, colours, motion, camera motion and number of
-// shots. It never names objects, since nothing here recognises them. Pure; thread-safety: any
-// thread.
+// The caption is one English sentence with length, light, colours, motion, camera motion and number
+// of shots. It names no objects. Pure; thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

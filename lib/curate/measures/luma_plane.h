@@ -32,11 +32,11 @@ struct LumaPlane {
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// For packed RGB, green copied to `room`. 8 bits only.
+/// A frame's luma, 8 bits only. For packed RGB, the green channel, copied to `room`.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
-/// Means of `factor` x `factor` pixels, in full range; the shorter side has about 360. Pixels left
-/// over at the right and the bottom are dropped.
+/// Means of `factor` x `factor` pixels, in full range; the shorter side has about 360 means. Pixels
+/// left over at the right and the bottom are dropped.
 struct ReducedLuma {
   int factor = 1, width = 0, height = 0;
   std::vector<std::uint8_t> pixels;

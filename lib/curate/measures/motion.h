@@ -1,10 +1,10 @@
 // Estimates motion between neighbouring frames by block matching on small pictures, with sub-cell
 // precision.
 //
-// There are 64 blocks of 8 x 8 luma cells. Each is searched around zero and around the vectors of
-// its neighbours in space and time, and refined. If the fit is bad, all shifts within 8 cells (an
-// eighth of the picture) are tried. Vectors unlike their neighbours get a penalty, so flat areas
-// stay at rest. Thread-safety: one thread at a time.
+// There are 64 blocks of 8 x 8 luma cells. Each block's shift is searched around zero and around
+// the vectors of neighbours in space and time, and refined. If the fit is bad, all shifts within 8
+// cells (an eighth of the picture) are tried. Vectors unlike their neighbours get a penalty, so
+// flat areas stay at rest. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,11 +23,11 @@ struct MotionVector {
 
 struct MotionField {
   std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
-  float difference = 0;  ///< mean absolute luma and chroma difference a cell, unmoved
+  float difference = 0;  ///< mean absolute luma and chroma difference a cell, without motion
   float residual = 0;    ///< the same with blocks moved: what motion does not explain
 };
 
-/// Predicts from the last pair: call with pairs in order.
+/// Predicts vectors from the previous pair, so pass pairs in order.
 class MotionEstimator {
  public:
   /// Motion from `before` to `after`.

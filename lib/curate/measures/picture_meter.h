@@ -22,7 +22,7 @@ struct PictureMeasures {
   double text_area = 0,
          text_area_most = 0;   ///< text_area(): mean, and highest of a picture
   double bars = 0;             ///< share of the area outside `picture`
-  PixelArea whole;             ///< all of a picture
+  PixelArea whole;             ///< the whole picture
   PixelArea picture;           ///< without black bars (curate/measures/bars.h)
   bool overlay_known = false;  ///< StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
@@ -33,9 +33,9 @@ struct PictureMeasures {
 
 class PictureMeter {
  public:
-  /// `frame`: 8 bits. `small`: made from it.
+  /// `frame`: 8 bits. `small`: made from `frame`.
   void add(const media::Frame& frame, const SmallPicture& small);
-  /// Nothing without pictures, or if a side is below 32 pixels.
+  /// No value without pictures, or if a side is below 32 pixels.
   std::optional<PictureMeasures> result() const;
 
  private:

@@ -1,7 +1,6 @@
 // Measures of coding artefacts, exposure and focus from the luma of one full picture.
 //
-// Only some rows are read, so the time is less than that of reading the picture once. Pure.
-// Thread-safety: none needed.
+// Only some rows are read. Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,10 +11,10 @@ namespace vfm::curate {
 struct PictureQuality {
   /// sqrt(Var(L) / (20 Var(I))) of luma I and its Laplacian L (4 times the pixel less its four
   /// neighbours). Var(L) is from Pech-Pacheco et al. 2000 and Pertuz et al. 2013, LAP4; division by
-  /// Var(I) removes light and contrast. White noise has 1, a picture without detail near 0, a flat
-  /// one 0.
+  /// Var(I) removes light and contrast. White noise gives 1, a picture without detail nearly 0, a
+  /// flat picture 0.
   double focus = 0;
-  /// Share of pixels at most 2 of 255 above black, and at most 2 below white.
+  /// Shares of pixels at most 2 of 255 levels above black, and at most 2 levels below white.
   double underexposed = 0, overexposed = 0;
   /// The mean difference of neighbours across edges of 8 x 8 blocks, divided by the mean inside
   /// blocks; 0.25 grey levels are added to both (Wang, Bovik and Evans 2000; Muijs and Kirenko
@@ -23,12 +22,12 @@ struct PictureQuality {
   double blockiness = 1;
   /// Share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a row
   /// between two more such runs, one 1 to 3 levels darker and one as much lighter. Columns are
-  /// tried, too; the larger share counts. As CAMBI (Tandon et al. 2021) without its model of the
-  /// eye.
+  /// tried, too; the larger share counts. As in CAMBI (Tandon et al. 2021), but without a model of
+  /// the eye.
   double banding = 0;
   /// Share of pixels more than 12 of 255 levels brighter (or darker) than the rows above and below,
-  /// while every second row is alike, as in interlaced fields with motion. Deinterlacers use the
-  /// same test. Stripes of one row count, too.
+  /// while every second row is alike, as in interlaced fields with motion. Stripes of one row
+  /// count, too.
   double combing = 0;
 };
 

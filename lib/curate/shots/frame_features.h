@@ -35,7 +35,7 @@ void complete_features(FrameFeatures& out);
 
 /// 1 - Pearson correlation of the histograms, the larger of luma and chroma: 0 same, 1 unrelated.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
-/// Differences up to kSameColours mean colours of one scene; above kOtherColours, of two scenes.
+/// Differences up to kSameColours mean one scene; differences above kOtherColours mean two scenes.
 inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
 /// 1 - normalised covariance of the cells of both pictures (luma and chroma) within their joint
@@ -45,7 +45,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
 
 /// Mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
-/// The same for means of 4 x 4 cells, which reduce grain to a quarter.
+/// plain_difference() for means of 4 x 4 cells, which reduce grain to a quarter.
 float coarse_difference(const SmallPicture& a, const SmallPicture& b);
 
 }  // namespace vfm::curate

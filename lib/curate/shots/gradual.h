@@ -19,9 +19,10 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// `strictness`: how well changes other than fades must fit. 1 is normal; more finds fewer.
+  /// `strictness`: how well changes other than fades must fit. 1 is normal; higher values find
+  /// fewer changes.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
-  /// `motion`: from the frame before.
+  /// `motion`: since the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
   /// Changes found since the last call, in no particular order.
@@ -29,16 +30,17 @@ class GradualDetector {
   /// The first frame of the present run of one colour, if a fade led into it.
   std::optional<std::int64_t> open_fade() const;
   /// True if frames i and k show one scene: they differ less than half as much as i and `away`, or
-  /// share colours that `away` lacks. Only the last 127 frames are in memory; false for others.
+  /// share colours that `away` lacks. Only the last 127 frames are in memory; the result is false
+  /// for other frames.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
   /// True if three quarters of frame i equal the frame before, as when a title or an object's edge
   /// enters or leaves a plain ground.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
   /// True if both frames show the same plain colour, not black.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// True if a change leaves the scene the same, by its edges (same_view.h) or colours.
+  /// True if edges (same_view.h) or colours show the same scene before and after a change.
   bool one_view(const GradualChange& change) const;
-  /// True if frames i and k show one view, by their edges; false if a frame is not in memory.
+  /// True if edges show that frames i and k show one view; false if a frame is not in memory.
   bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:
@@ -68,7 +70,7 @@ class GradualDetector {
     GradualChange change;
     bool no_camera = false;  // not camera motion, even if one shift may explain it
     bool through = false;    // through one colour, from which the new picture opens
-    bool closes = false;     // closes to black; a picture opening from it may belong to it
+    bool closes = false;     // closes to black; a picture that opens from black may belong to it
   };
   static constexpr int kRing = 128;      // power of two above kGradualLag
   static constexpr int kAfter = 3;       // frames needed after a window to judge it

@@ -1,25 +1,25 @@
 // The changes that GradualDetector finds, and how it recognises them.
 //
-// Dissolve: every picture P in a window [a, b] is a mixture wa*A + wb*B of the pictures at its
-// ends, plus a constant. wa falls and wb rises about evenly. (Pictures are compared without their
-// mean, so a dip to any colour changes only wa + wb.) Two facts distinguish a dissolve from camera
-// motion. The mixture explains P. And contrast dips in the middle, as in a mixture of unrelated
-// pictures (aa + bb - 2ab), which no motion causes, whatever moves inside the shots.
+// Dissolve: every picture P in a window [a, b] is a mixture wa*A + wb*B of the window's first and
+// last picture, plus a constant. wa falls and wb rises about evenly. (Pictures are compared without
+// their mean, so a dip to any colour changes only wa + wb.) Two facts distinguish a dissolve from
+// camera motion. The mixture explains P. And contrast dips in the middle, as in a mixture of
+// unrelated pictures (aa + bb - 2ab), and no motion inside the shots causes this dip.
 //
 // Fade: a run of frames of one colour. Before or after it, contrast changes over several frames
-// while structure stays (when a camera turns to a wall, structure changes). For black, a change of
-// light is enough. A run of more than 32 frames of a colour other than black is a shot.
+// while structure stays. For a black run, a change of light is enough. A run of more than 32 frames
+// of a colour other than black is a shot.
 //
-// Further tests: no step of a change may be much larger than the others, as the first of a flash or
-// explosion is. If a middle frame has the colours and contrast of both ends, a camera turns within
-// one scene. If too much moves for a dissolve's test, mean and variance decide, since they are
-// known for a mixture of unrelated pictures. A pan or zoom over a plain ground, such as sky, can
-// look like a change. But then one shift and zoom of the whole picture explains each sixth of the
-// window from the sixth before.
+// Further tests: one step of a change must not be much larger than its other steps, as the first
+// step of a flash or explosion is. If a middle frame has the colours and contrast of both ends, a
+// camera turns within one scene. If too much moves for a dissolve's test, mean and variance decide,
+// since they are known for a mixture of unrelated pictures. A pan or zoom over a plain ground, such
+// as sky, is recognised by one shift and zoom of the whole picture, which explains each sixth of
+// the window from the sixth before.
 //
 // Wipe: wipe.h recognises it by the frames between two still pictures.
 // Transition: each part of the picture changes once from the old to the new shot, at its own time
-// (parts_between.h). Or a picture moves, and its lines tell how far (moved_picture.h).
+// (parts_between.h). Or a picture moves, and its rows or columns show how far (moved_picture.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,17 +33,18 @@ struct GradualChange {
   std::int64_t middle = 0;  ///< first frame with more of the new shot than of the old
   bool fade = false;        ///< through one colour
   bool wipe = false;        ///< an edge crossed the picture
-  bool transition = false;  ///< one picture took the other's place in some other way
+  bool transition = false;  ///< replaced in another way than by dissolve or wipe
   bool uniform = false;     ///< it contains a run of frames of one colour
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< lasts two or three frames: a cut with blended frames
   /// If a run of one colour continues an earlier run, like a white wall after an explosion: one
   /// past the last frame of the earlier run. Else -1.
   std::int64_t resumes = -1;
-  float score = 0;  ///< 0 to 1: how well it fits
+  float score = 0;  ///< 0 to 1: how well the change fits its kind
 };
 
-/// Delay in frames: a change is known then, and a frame that old is part of no later change.
+/// Delay in frames, after which a change is known. A frame that old is not part of changes found
+/// later.
 inline constexpr int kGradualLag = 88;
 /// A scene hidden by an explosion or a title returns within this many frames.
 inline constexpr int kBlast = 32;

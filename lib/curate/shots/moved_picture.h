@@ -1,10 +1,9 @@
-// Measures transitions in which a whole picture moves: it pushes the other out, covers it, uncovers
-// it, or shrinks to nothing.
+// Measures transitions in which a whole picture moves: it pushes out, covers or uncovers the other
+// picture, or shrinks to nothing.
 //
 // Lines are rows, or columns for motion to the side. During the transition each line looks like a
-// line of the picture before or after; the progress tells which. So does a pan by exactly one
-// picture, but then the picture is continuous at the seam. Pure functions. Thread-safety: none
-// needed.
+// line of the picture before or after; the progress determines which. A pan by exactly one picture
+// looks the same, but is continuous at the seam. Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,8 +36,8 @@ struct MovedFit {
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
 /// The difference of the lines that meet in a push, relative to the difference of unrelated lines,
-/// or to three times that of neighbouring lines if larger. It is small within one view, even if up
-/// to `near` lines are skipped or repeated.
+/// or, if larger, to three times the difference of neighbouring lines. It is small within one view,
+/// even if up to `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

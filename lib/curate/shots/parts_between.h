@@ -2,8 +2,8 @@
 //
 // If a shot replaces another without moving (an opening circle, doors, slices, a clock hand, a soft
 // edge), each part shows the first shot, then a mixture, then the second. With a moving camera,
-// parts fit neither shot; a turning scene goes back and forth. Pure functions. Thread-safety: none
-// needed.
+// parts fit neither shot; in a turning scene, parts go back and forth. Pure functions.
+// Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

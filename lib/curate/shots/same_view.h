@@ -1,9 +1,10 @@
-// Tests by edges whether two pictures show the same view, despite other light, overlays, or a
+// Tests by edges whether two pictures show the same view, despite different light, overlays, or a
 // turned camera.
 //
-// A flash, an explosion or a lamp weakens edges, a title covers some, and a turning camera moves
-// all edges alike. In another scene edges lie elsewhere. A comparison takes about 200 microseconds,
-// so use it for the few frames that look like a change. Pure. Thread-safety: none needed.
+// A flash, an explosion or a lamp weakens edges, a title covers some edges, and a turning camera
+// moves all edges alike. In another scene edges lie elsewhere. A comparison takes about 200
+// microseconds, so compare only the few frames that look like a change. Pure. Thread-safety: none
+// needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,17 +28,17 @@ struct SharedEdges {
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// The shift of the first picture that best explains the second, by plain differences. For pictures
-/// without edges, such as soft sky, whose colours still move with the camera.
+/// without edges, such as soft sky, whose colours move with the camera.
 struct WholeShift {
   int right = 0, down = 0;  ///< luma cells, even; at least a quarter is shared
-  float left_over = 1;      ///< difference of the shared part, relative to all unshifted
+  float left_over = 1;      ///< difference of the shared part, relative to the unshifted pictures
 };
 /// Takes about a millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
 /// True if the pictures differ only in one box of at most a third of them, as when a title comes or
-/// goes. Around it they are the same and have detail, since a ground of one colour does not prove
-/// one view.
+/// goes. Around the box they are the same and have detail, since a ground of one colour does not
+/// prove one view.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

@@ -28,7 +28,7 @@ struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
   bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< for all of them except fades: more finds fewer
+  double strictness = 1;  ///< for all but fades: higher values find fewer
   bool explain = false;   ///< keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
@@ -39,7 +39,7 @@ enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
 /// One change of shot. Frames [end, begin) belong to neither shot: frames of a dissolve, wipe or
-/// transition, or frames of one colour between two fades. A cut has none.
+/// transition, or frames of one colour between two fades. A cut has no such frames.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< one past the last frame of the old shot
@@ -62,11 +62,11 @@ struct Judgement {
   /// returns; cut: a cut, unless it is part of a gradual change or the scene returns gradually.
   enum class Verdict { below, alike, interrupts, cut };
   std::int64_t frame = 0;
-  float score = 0;  ///< the detector's score; below 0: a neighbour's is higher
+  float score = 0;  ///< the detector's score; below 0: a neighbour's score is higher
   Verdict verdict = Verdict::below;
 };
 
-/// Delay in frames: a change is known then, and so is the shot of a frame that old.
+/// Delay in frames, after which a change, and the shot of a frame, is known.
 inline constexpr int kShotLag = kGradualLag + 8;
 
 class ShotDetector {
@@ -83,7 +83,7 @@ class ShotDetector {
   std::vector<Judgement> take_judgements();
   /// Changes that take() has not yet returned lie after this frame number.
   std::int64_t settled() const;
-  /// During a long fade, the frame from which frames belong to no shot.
+  /// During a long fade, the first of the frames that belong to no shot.
   std::optional<std::int64_t> open_fade() const;
 
   /// The motion between the last two frames pushed.

@@ -1,10 +1,10 @@
 // Measures whether the background sound continues across a change of shot, or comes from another
 // place or take.
 //
-// The background is heard in pauses between words and notes, so the quiet windows of each band
-// count (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio Processing 9(5),
-// 2001). The distance between the two sides is compared with the distance between the halves of
-// each side, since speech and music change all the time and the hum of a room does not.
+// The background is heard in pauses between words and notes, so the quiet windows of each frequency
+// band are compared (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
+// Processing 9(5), 2001). The distance between the two sides is compared with the distance between
+// the halves of each side, since speech and music change all the time, unlike the hum of a room.
 //
 // A side is up to a second, without the 60 ms next to the change: sound may be faded there, or cut
 // a frame or two away from the picture. Hann windows of 32 ms begin every 16 ms. The 20 bands are
@@ -16,7 +16,7 @@
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
-// There is no result for silence on both sides or less than a quarter of a second. Pure;
+// There is no result for silence on both sides or a side below a quarter of a second. Pure;
 // thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -3,8 +3,8 @@
 //
 // As in Panda-70M (Chen et al., CVPR 2024, section 3.1), the last picture of a shot is compared
 // with the first of the next shot. Without a network, colour layout, edge directions and brightness
-// must all agree; a common mood is not enough. With the caller's network, the cosine of its vectors
-// of the two pictures decides. Pure functions. Thread-safety: none needed.
+// must all agree. With the caller's network, the cosine of its vectors of the two pictures decides.
+// Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,15 +28,16 @@ SceneLook scene_look(const SmallPicture& picture);
 /// mean colour. 1: the same look; may be negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
-/// Above this two shots are joined.
+/// Above this look_similarity() two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
 
-/// Longer gaps between two shots are not bridged: half a second is not a glitch.
+/// Shots with a longer gap between them are not joined.
 inline constexpr std::int64_t kLongestBridge = 12;  // frames
 
 /// The least likeness to join two shots if the continuity of their sound is known
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
-/// threshold), 0 raises it by kSoundRaises * (1 - threshold), 0.5 keeps it; linear between.
+/// threshold), 0 raises it by kSoundRaises * (1 - threshold), and 0.5 keeps it. Between these
+/// values it is interpolated.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
@@ -45,7 +46,7 @@ inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
 /// The least cosine of a network's vectors that joins two shots. Panda-70M joins if unit vectors of
-/// ImageBind are at most 0.6 apart: cosine 1 - 0.6^2 / 2. Other networks were not measured.
+/// ImageBind are at most 0.6 apart: cosine 1 - 0.6^2 / 2.
 inline constexpr double kVectorStitchThreshold = 0.82;
 
 }  // namespace vfm::curate

@@ -1,9 +1,9 @@
 // Finds changes of shot with a network that sees windows of 100 frames, such as TransNet V2.
 //
-// Windows begin every 50 frames, and only the middle 50 answers of each count. The first frame of
-// the video is repeated before it, the last frame after it. A run of frames with probabilities
-// above the threshold is one change. The first frame of the run is the last of the old shot; the
-// new shot begins after the run.
+// Windows begin every 50 frames, and only the middle 50 answers of each window count. The video's
+// first frame is repeated before the video, its last frame after the video. A run of frames with
+// probabilities above the threshold is one change. The first frame of the run is the last of the
+// old shot; the new shot begins after the run.
 // Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
 // Pure except for the network. Constant memory: a window. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -30,7 +30,7 @@ class WindowDetector {
   /// Delay of an answer, in frames.
   static constexpr std::int64_t kLag = kWindow - kBefore;
   /// Most frames of a change that wait for its end; frames of a longer change are released, and
-  /// belong to no shot. So no frame waits for more than kShotLag others.
+  /// belong to no shot. So no frame waits for more than kShotLag other frames.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// `explain`: keep judgements for take_judgements().
@@ -40,12 +40,12 @@ class WindowDetector {
   void push(std::span<const std::uint8_t> frame);
   void finish();
 
-  /// As in ShotDetector. A change over several frames is a `transition`, with `frame` just after
-  /// its middle. `end` is 0 if the video begins with a change; `begin` is the number of frames if
-  /// it ends with one. There is no change if all frames are above the threshold.
+  /// As ShotDetector::take(). A change over several frames is a `transition`, with `frame` just
+  /// after its middle. `end` is 0 if the video begins with a change; `begin` is the number of
+  /// frames if it ends with one. There is no change if all frames are above the threshold.
   std::vector<ShotChange> take();
   /// The judgement of each frame after the first, in order: `cut` if the network says that the
-  /// frame before it ends a shot or is in a change, else `below`; score: the probability.
+  /// previous frame ends a shot or is in a change, else `below`; score: the probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
   /// The first frame of a present change longer than kHeld; frames from there on belong to no shot.

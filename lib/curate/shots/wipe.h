@@ -1,8 +1,8 @@
 // Measures wipes, in which a straight edge crosses the picture, with the new shot behind it.
 //
 // In a frame within a wipe, each cell looks as before or as after the wipe, and an edge separates
-// the two kinds. A dissolve has mixed cells, a cut has no edge, and a moving camera gives cells
-// like neither, so none of them fits. Pure functions. Thread-safety: none needed.
+// these two kinds. A dissolve has mixed cells, a cut has no edge, and a moving camera gives cells
+// of neither kind, so they do not fit. Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,12 +26,12 @@ struct WipeFrame {
   /// For an edge after k of 16 cells, how far cells behind it look like `after` and the others like
   /// `before`, weighted by the difference of the two. 1: all; 0: half; below 0: the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
-  /// The same, but all cells in which `before` and `after` differ have equal weight: in `agreement`
-  /// a few cells outweigh the rest if a camera moves from dark to light.
+  /// As `agreement`, but all cells in which `before` and `after` differ have equal weight: in
+  /// `agreement` a few cells outweigh the rest if a camera moves from dark to light.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
-  /// How clearly cells look like one of the two: 1 exactly, 0 equally like both.
+  /// How clearly cells look like one of the two: 1 means exactly, 0 equally like both.
   float clearness = 0;
-  /// Share of the cells in which `before` and `after` differ. An appearing title changes few.
+  /// Share of the cells in which `before` and `after` differ. An appearing title changes few cells.
   float changed = 0;
 };
 WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
@@ -43,12 +43,12 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// The same for a given direction, by `agreement` and by `votes`.
+/// The `agreement` and the `votes` of an edge in a given direction after `share` of the picture.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
 /// True if both pictures move with the edge, as when a camera turns from a dark to a light wall:
-/// shifted, they explain `now` about as well as unshifted, or better.
+/// the shifted pictures explain `now` about as well as the unshifted, or better.
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share);
 

@@ -1,22 +1,22 @@
 // Finds near duplicates among more vectors than fit into memory, by cells of sketches.
 //
-// The result equals that of curate/vectors/dedup.h, except that pairs may be missed. Each candidate
-// pair is decided on its true cosine, to the same bits. Memory has a sketch of each vector
+// The result equals that of curate/vectors/dedup.h, except that pairs may be missed. The true
+// cosine, with the same bits, decides each candidate pair. Memory holds a sketch of each vector
 // (curate/vectors/sketch.h). Stored vectors are read once in order, and again for pairs whose
-// sketches pass; every pair above the threshold passes. A pair is missed only if the second vector
-// lies in a cell that is not searched (curate/vectors/sketch_cells.h): never with a margin of 1 and
-// no limit to the number of cells.
+// sketches pass, as those of every pair above the threshold do. A pair is missed only if the second
+// vector lies in a cell that is not searched (curate/vectors/sketch_cells.h): never with margin 1
+// and no limit to the number of cells.
 //
 // The cost in products of two numbers, for n vectors of d numbers, sketches of w numbers, and k = 2
 // sqrt(n) cells, of which each vector searches v:
 //   sketches       n d w        of 10^7 vectors, d = 768, w = 128:        1.0e12
 //   own cells      n k w                                                  8.1e12
-//   cells to look  n k w        again, as keeping them would take memory  8.1e12
-//   comparing      n v n/k w/2  as a vector is compared with better ones  1.0e12 v
+//   cells to look  n k w        again, since the first are not kept       8.1e12
+//   comparing      n v n/k w/2  each vector only with better ones         1.0e12 v
 // The caller stores 2 n d bytes (or 4 n d), 15 GB here. Memory is n (2 w + 20) bytes, 2.8 GB here,
-// or less with narrower sketches. Each pair that passes costs d more products; a block of vectors
-// reads each vector once for all its pairs in a cell. The result does not depend on the processor:
-// sketches are float products in a fixed order, and all else is in whole numbers.
+// or less with narrower sketches. Each pair that passes costs d more products. The result does not
+// depend on the processor: sketches are float products in a fixed order, and all other steps use
+// whole numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,9 +30,7 @@
 
 namespace vfm::curate {
 
-/// The default CellSearch::margin: 0.5, more for vectors of few numbers. A random direction in m
-/// dimensions has a root mean square component of 1/sqrt(m) along a given direction; 0.5 is three
-/// times that if near vectors differ in 36 dimensions.
+/// The default CellSearch::margin: 0.5, more for vectors of few numbers.
 double cell_margin(std::size_t dim);
 inline constexpr std::size_t kMostCells = 64;
 
@@ -46,13 +44,13 @@ struct CellSearch {
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< of sketches: cell_sketch_width()
   double margin = 1;              ///< SketchCells::Reach::margin
-  std::size_t most = kMostCells;  ///< cells that a vector is compared with
-  std::size_t cells = 0;          ///< how many there are; 0: 2 sqrt(n)
+  std::size_t most = kMostCells;  ///< most cells that a vector is compared with
+  std::size_t cells = 0;          ///< number of cells; 0: 2 sqrt(n)
 };
 
 struct CellCounts {
   std::uint64_t cells = 0;
-  std::uint64_t looked_at = 0;  ///< cells, by all vectors together
+  std::uint64_t looked_at = 0;  ///< cells, summed over all vectors
   std::uint64_t cut = 0;        ///< vectors with cells left out because of `most`
   std::uint64_t decided = 0;    ///< pairs whose sketches passed
 };
@@ -65,9 +63,9 @@ inline constexpr std::uint64_t cell_bytes(std::size_t width) {
 /// The widest sketch, 128, 64 or 32, with which `n` vectors fit into `memory`; 0 if none does.
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory);
 
-/// Calls `found` with each duplicate, by rising item; item and keeper as in find_near_duplicates().
-/// The result does not depend on the number of slots or the vectors' places. Throws Stopped, and
-/// what `read` throws.
+/// Calls `found` with each duplicate, by rising item; item and keeper are as in
+/// find_near_duplicates(). The result does not depend on the number of slots or the vectors'
+/// places. Throws Stopped, and what `read` throws.
 CellCounts find_near_duplicates_in_cells(const CellSearch& search, share::Slots& slots,
                                          const std::function<void(const NearDuplicate&)>& found);
 

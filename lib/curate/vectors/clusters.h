@@ -4,8 +4,7 @@
 //
 // All vectors are in memory; if there are too many, cluster a sample, then ask for each vector's
 // nearest centre. Numbers are summed in a fixed order, so the same rows give the same centres on
-// every processor and with any number of slots. FAISS is not used, since its sums depend on its
-// threads.
+// every processor and with any number of slots.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +19,8 @@ namespace vfm::curate {
 class Clusters {
  public:
   /// `rows`: n vectors of `dim` numbers, of length 1, in random order. `wanted`: number of
-  /// clusters, at least 1; the result has fewer if fewer rows differ. Throws Stopped.
+  /// clusters, at least 1; the result has fewer clusters if fewer rows are distinct. Throws
+  /// Stopped.
   static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
                        std::uint64_t seed, share::Slots& slots);
 
@@ -28,7 +28,7 @@ class Clusters {
     std::uint32_t cluster = 0;
     float cosine = 0;
   };
-  /// The nearest cluster of each row, the first of equals.
+  /// The nearest cluster of each row, the first of equally near clusters.
   std::vector<Nearest> nearest(const std::vector<float>& rows, share::Slots& slots) const;
   std::size_t count() const { return count_; }
 

@@ -3,8 +3,8 @@
 // Exact: all pairs of the dataset are compared, by their true cosines. For speed, dimensions are
 // sorted by variance, and a pair is dropped as soon as its first dimensions and the lengths of the
 // rest prove (Cauchy and Schwarz) that its cosine is below the threshold. All vectors are in
-// memory, and time grows with the square of their number; curate/vectors/cell_search.h handles
-// more.
+// memory, and time grows with the square of their number; curate/vectors/cell_search.h handles more
+// vectors.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,10 +24,10 @@ struct NearDuplicate {
 
 /// `embeddings`: n rows of `dim` numbers, the better sample first. An item is a duplicate if a
 /// *kept* item before it has a cosine of at least `threshold` (0 < threshold <= 1) to it; the first
-/// such item is its keeper. So a dropped item never causes another drop. Rows of zeros, and rows
-/// with a number that is not finite, are nobody's duplicates. The result is sorted by item, and
-/// does not depend on the number of slots. Memory: n rows of near_width(dim) numbers (in place if
-/// `embeddings` has reserved them) and of 64 numbers. Throws Stopped.
+/// such item is its keeper. Rows of zeros, and rows with a number that is not finite, are never
+/// duplicates. The result is sorted by item, and does not depend on the number of slots. Memory: n
+/// rows of near_width(dim) numbers (in place if `embeddings` has reserved them), and n rows of 64
+/// numbers. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
 /// `dim` rounded up to a multiple of the numbers compared at once.

@@ -4,9 +4,9 @@
 // For a unit vector a, let h be its coordinates in an orthonormal basis of few directions, and r
 // the length of the rest. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side is the
 // product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart than a
-// and b. So if two sketches are too far apart, so are the vectors. The basis has the largest second
-// moments of a sample, by subspace iteration (Halko, Martinsson and Tropp, "Finding structure with
-// randomness", 2011, section 4.5). Any other basis would be valid, but less sharp.
+// and b. So if two sketches are too far apart, so are the vectors. The basis has the directions of
+// a sample's largest second moments, found by subspace iteration (Halko, Martinsson and Tropp,
+// "Finding structure with randomness", 2011, section 4.5).
 //
 // A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. The product of two sketches is
 // exact in 32 bits, so it is the same on every processor. Rounding errors together are below
@@ -28,7 +28,7 @@ inline constexpr int kSketchScale = 32000;
 /// cosine: 4e-4 for half a unit in each of 128 numbers of both, and the error of float sums.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// Of longer vectors only this many numbers are used, since training would need a gigabyte.
+/// For longer vectors the basis is the first axes, since training would need a gigabyte.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
@@ -51,7 +51,7 @@ class Sketcher {
 
 /// A tile has kTileSide sketches, interleaved in pairs of numbers, for tile_products().
 inline constexpr std::size_t kTileSide = 32;
-/// `sketches`: `n`, up to kTileSide; the rest of the tile becomes zeros.
+/// `sketches`: `n` sketches, at most kTileSide; the rest of the tile becomes zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
                std::int16_t* tile);
 /// out[r][j] = the exact product of sketch r of `four` and sketch j of the tile.

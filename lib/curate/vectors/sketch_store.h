@@ -1,8 +1,8 @@
 // The sketches of all vectors, in memory, sorted by cell, for curate/vectors/cell_search.h.
 //
-// A vector has three numbers: its rank (the better sample first), its place (where it is read from)
-// and its slot (sorted by cell, then rank). Vectors without a direction are in no cell and have the
-// last slots. Thread-safety: any thread, after construction.
+// A vector has three numbers: its rank (its index in CellSearch::places, the better sample first),
+// its place (where it is read from) and its slot (sorted by cell, then rank). Vectors without a
+// direction are in no cell and have the last slots. Thread-safety: any thread, after construction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,9 +43,9 @@ void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
 
 class SketchStore {
  public:
-  /// Reads a sample of vectors, chosen by rank, for the basis and the centres; then all vectors in
-  /// order of place. `search` must outlive this object. Throws Stopped, and what search.read
-  /// throws.
+  /// Reads vectors at evenly spaced ranks, to compute the basis and the centres; then reads all
+  /// vectors in order of place. `search` must outlive this object. Throws Stopped, and what
+  /// search.read throws.
   SketchStore(const CellSearch& search, share::Slots& slots);
 
   /// Reads a vector, scaled to length 1; false if it has no direction.

@@ -53,9 +53,8 @@ bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 constexpr int kSpliceId = 15;
 /// Whether a parameter set has the number kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// HEVC: the unit, with number 0 of its parameter sets replaced by kSpliceId. In a slice the new
-/// number takes eight more bits, so byte alignment stays. Units of other types are unchanged.
-/// Throws Error for sets with a number other than 0, or with temporal layers.
+/// HEVC: the unit, with number 0 of its parameter sets replaced by kSpliceId. Units of other types
+/// are unchanged. Throws Error for sets with a number other than 0, or with temporal layers.
 std::string with_splice_id(Unit unit);
 
 /// HEVC: turns a CRA picture, which may be in the middle of a sequence, into a BLA picture, which

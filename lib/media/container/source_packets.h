@@ -1,5 +1,5 @@
 // Reads the packets of a source's video, to copy them into clips without decoding. The source is
-// read a second time, besides its Decoder. Packets have the times of the Decoder's frames.
+// read separately from its Decoder. Packets have the times of the Decoder's frames.
 //
 // Memory holds the packets from the last requested key frame to the last requested end. A call
 // without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. Ignores

@@ -8,9 +8,6 @@
 // So copying ends before the first packet shown after the clip's end. The clip's remaining frames
 // are the tail: two or three frames for a source with B-frames, no frames without B-frames or if
 // the clip ends at a closed key frame.
-//
-// Packets never need later packets in decoding order, so references between frames need not be
-// known.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,8 +5,7 @@
 // One stream leads. If its decoding time falls back, later times are shifted so that time
 // continues. The shift is the clock's full range if that suffices. It applies to the same part of
 // the file in all streams, so they stay in sync. Each reader that passes all packets of the leading
-// stream, from the beginning of the file, to a Timeline gets the same shifts. So the readers of
-// pictures and of sound agree without communication.
+// stream, from the beginning of the file, to a Timeline gets the same shifts.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -69,7 +69,7 @@ struct DecodeOptions {
   /// If `hardware` has sessions: whether to wait for a session. Set false if the thread that waits
   /// for frames can itself have one.
   bool waits_for_session = true;
-  /// Leaves frames on the GPU if possible; they have Frame::card. Other frames have planes.
+  /// Leaves frames on the GPU, with Frame::card, if possible.
   bool on_card = false;
   PictureMemory* memory = nullptr;  ///< for lib/media only: memory for pictures; null: FFmpeg's own
 };

@@ -29,8 +29,7 @@ class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 /// Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
-/// Most decoders on a GPU at once, of all programs that share the GPU: 4 for each NVDEC engine, so
-/// that engines have work while decoders wait for input or for readers of their pictures.
+/// Most decoders on a GPU at once, of all programs that share the GPU: 4 for each NVDEC engine.
 int decode_sessions_of(int gpu);
 
 /// Resolves the option --hwaccel: "none", "cuda", or "auto", which means cuda if cuda works on all

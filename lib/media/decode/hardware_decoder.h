@@ -24,7 +24,7 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   /// decode on the hardware (on GPU `gpu` if there are sessions()). False: the codec is unchanged.
   virtual bool attach(AVCodecContext& codec, int gpu) const = 0;
   /// Converts a picture of an attached codec to the software decoder's form, with all properties.
-  /// Null if the conversion fails: then software decodes the file.
+  /// Null if this fails: then software decodes the file.
   virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
   /// Takes a picture of an attached codec and leaves it on the GPU. Null, with `picture` unchanged,
   /// if the picture does not fit card_picture.h: then fetch() it.

@@ -13,13 +13,12 @@
 // copied to the shared memory (only the rows of cell_rows.h if no other rows are wanted). The child
 // works only while its parent waits, so it uses the parent's slot. It decodes a few pictures at a
 // time, with the same result as the parent. If the child fails, the parent has the pictures before
-// the failure. A well-behaved child leaves a picture unchanged until the parent is done with it.
+// the failure.
 //
 // The parent does not trust the child. It copies the facts of a picture, then checks that the
 // picture lies within the memory. It also copies pictures before use, unless FrameUse says that
 // changes at any time are harmless. So a hostile child can give wrong pictures, but cannot harm the
-// parent. Only files and bytes in memory can be decoded; a URL is an Error, since a child has no
-// network.
+// parent. Only files and bytes in memory can be decoded; a URL is an Error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

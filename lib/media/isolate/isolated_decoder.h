@@ -1,8 +1,7 @@
 // Inside lib/media only: a Decoder that decodes in a child process (isolated.h).
 //
 // For sequential reads the parent asks for several pictures at once. The child decodes them and
-// waits, so the two never work at the same time. For reads with seeks the child decodes single
-// pictures.
+// waits. For reads with seeks the child decodes single pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

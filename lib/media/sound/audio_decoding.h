@@ -17,13 +17,12 @@ namespace vfm::media {
 inline constexpr AVRational kPreRoll{80, 1000};
 
 /// The channels of a decoded frame as a layout with positions, which the caller frees. Throws Error
-/// for rates outside 16 Hz to 1 MHz (filters for other rates could take gigabytes), and unless
-/// there are 1 to 64 channels.
+/// for rates outside 16 Hz to 1 MHz, and unless there are 1 to 64 channels.
 AVChannelLayout positioned(const AVFrame& frame);
 
 /// A converter from sound like `frame` to `layout` (not taken over), `format` and `rate`. Throws
-/// Error as positioned() does, for a rate below a hundredth of `rate` (a hostile file's frame would
-/// become gigabytes), and if swresample cannot convert.
+/// Error as positioned() does, for a rate below a hundredth of `rate`, and if swresample cannot
+/// convert.
 SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
                       int rate);
 
