@@ -33,7 +33,7 @@ struct ClipSource {
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  /// One source; several for images and joined (small videos); none if it was not read.
+  /// One source; several for images and joined (small videos); none if the input was not read.
   std::vector<ClipSource> sources;
   std::string input, message;  ///< of duplicate and bad: the input, and the message to report
   Cause cause = Cause::other;  ///< of bad
@@ -59,19 +59,19 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// `batch_bytes`. Thread-safety: one thread at a time.
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) are gathered, too; larger videos
-/// between them stay single. Where a batch ends depends only on its videos: from a quarter of
-/// `batch_bytes` on, after a video whose hash is below a threshold that grows with the batch, and
-/// in any case at `batch_bytes`; usual is half of it. So if a video is added or removed, only
-/// batches near it change (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A
-/// Low-Bandwidth Network File System", 2001, section 3.1). Each video counts as its size plus its
-/// path's length plus 1/4096 of `batch_bytes`, which bounds batches of tiny videos.
+/// between them stay single. The end of a batch depends only on its videos. From a quarter of
+/// `batch_bytes` on, a batch ends after a video whose hash is below a threshold that grows with the
+/// batch. It ends in any case at `batch_bytes`, usually at half of that. So if a video is added or
+/// removed, only batches near this video change (content-defined chunking: Muthitacharoen, Chen,
+/// Mazieres, "A Low-Bandwidth Network File System", 2001, section 3.1). Each video counts as its
+/// size plus its path's length plus 1/4096 of `batch_bytes`.
 class ClipItems {
  public:
-  /// `folder`: for temporary files, if there are many inputs. If empty, nothing is read or hashed,
-  /// nothing is a duplicate, and pictures count as videos.
+  /// `folder`: for temporary files, if there are many inputs. If `folder` is empty, nothing is read
+  /// or hashed, nothing is a duplicate, and pictures count as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
-  /// Sets the spans of each video; a video without spans is bad, and not read. Call it before
-  /// next().
+  /// Sets the spans of each video. A video without spans gives an item of kind bad, and is not
+  /// read. Call it before next().
   void use(GivenSpans* spans) { spans_ = spans; }
   /// Takes hashes of known files from the ledger. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }

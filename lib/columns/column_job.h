@@ -3,8 +3,8 @@
 //
 // X.NAME.json beside X.NAME.tar has the options, the hashes of all inputs of the column, its errors
 // and its record. If options, inputs and column are unchanged, the column is kept and its errors
-// are reported again: a resumed run ends like an uninterrupted one. A column with samples that a
-// server did not answer is made again (unanswered()).
+// are reported again. A column with samples that a server did not answer is made again
+// (unanswered()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace vfm::columns {
 
-/// What `fill` returns besides the samples.
+/// The results of `fill` besides the samples.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
   /// Files read, except the shard's tars: path -> XXH3-128; null: no such file.
@@ -39,12 +39,12 @@ struct ColumnJob {
   std::string directory;         ///< of the columns; empty: beside their shards
   bool force = false;            ///< rewrite existing columns
   Progress* progress = nullptr;  ///< counts samples of kept columns; may be null
-  /// Other columns that this one is not made from. Their tars are not read; so it is not made again
-  /// when they appear.
+  /// Columns from which this column is not made. Their tars are not read, so this column is not
+  /// made again when they appear.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
-  /// What decides the column's bytes, apart from the shard and the files read: options, versions,
-  /// the record's fields used.
+  /// All that decides the column's bytes, apart from the shard and the files read: options,
+  /// versions, the record's fields used.
   std::function<Json(const io::Record&)> settings;
   /// Reads all samples and adds one for each. Faults of the reader are noted after its return.
   /// Throws Error if the shard gets no column.
@@ -57,13 +57,12 @@ struct ColumnJob {
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard with its column, in order, before its record is written. May be empty.
   std::function<void(const io::Record&)> done;
-  /// Called when all shards are done, with the reason why the input is incomplete, "" if it is
+  /// Called when all shards are done, with the reason why the input is incomplete; "": it is
   /// complete. May be empty.
   std::function<void(const std::string&)> ended;
 };
 
-/// True if a server gave no answer about a sample. The next run makes such a column again, and asks
-/// about the sample again.
+/// True if a server gave no answer about a sample.
 bool unanswered(const io::Fault& fault);
 
 /// Runs `job` over the shards of `inputs` (forms: shard/shard_input.h). Records of other kinds pass
@@ -73,7 +72,7 @@ bool unanswered(const io::Fault& fault);
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 
-/// The tars of a record's columns except `columns`; if there are none, the record's own tar.
+/// The tars of a record's columns except `columns`; if no column is left, the record's own tar.
 std::vector<std::string> tars_without(const io::Record& record,
                                       const std::vector<std::string>& columns);
 

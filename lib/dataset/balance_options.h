@@ -22,7 +22,7 @@ struct BalanceOptions {
   /// Number of clusters of vectors; 0: the square root of the number of vectors, at most 1,024.
   std::size_t clusters = 0;
 
-  /// {"camera": 1}: what decides the result, apart from the samples.
+  /// All that decides the result, apart from the samples: {"camera": 1}.
   Json json() const;
 };
 

@@ -10,7 +10,8 @@
 
 namespace vfm::dataset {
 
-/// Extensions as part of a folder's name, with '-' for dots; a hash if that is long or ambiguous.
+/// Extensions as part of a folder's name, with '-' for dots; a hash if the name would be long or
+/// ambiguous.
 std::string name_part(const std::vector<std::string>& extensions);
 
 /// The bin by size and duration only (Shape::bin).

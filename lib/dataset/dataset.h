@@ -1,15 +1,15 @@
 // The library behind vfm-shard: joins columns, filters, drops duplicates, bins, splits and shuffles
 // samples, and writes a dataset.
 //
-// The first pass reads every sample once (dataset/scan.h). Then all is decided (dataset/plan.h).
-// The second pass reads samples again in shuffled order, and writes the shards (dataset/write.h).
-// Between the passes, samples' facts are in temporary files in the dataset's folder
-// (dataset/item_store.h); memory grows by a few bytes a sample. Compared embeddings are in memory;
-// too many are an error.
+// The first pass reads every sample once (dataset/scan.h). Then the dataset is planned
+// (dataset/plan.h). The second pass reads samples again in shuffled order, and writes the shards
+// (dataset/write.h). Between the passes, samples' facts are in temporary files in the dataset's
+// folder (dataset/item_store.h); memory grows by a few bytes a sample. Compared embeddings are in
+// memory; too many are an error.
 //
 // Resume: DIR/plan.json has the plan, a hash of all that decides the shards. X.json beside each
 // shard has its record, and is written last. A second run plans again, keeps shards with the
-// planned record, and removes others (dataset/folder.h).
+// planned record, and removes all others (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -70,10 +70,10 @@ struct SampleCounts {
 };
 
 /// Writes the dataset and, on request, the report; and to standard output a record for each shard,
-/// in order, when it is on disk. `counts`: given for a dry run, whose input is only a part; it is
-/// filled, and lines of --without may name nothing. Returns the number of recorded errors. Throws
-/// Error if no sample is left; Error{usage} for a bad filter, a field or vector that no sample has,
-/// or a folder with a dataset of other options or sources; Stopped.
+/// in order, when it is on disk. `counts`: set for a dry run, which reads only a part of the input.
+/// It is filled, and lines of --without need not match a sample. Returns the number of recorded
+/// errors. Throws Error if no sample is left; Error{usage} for a bad filter, a field or vector that
+/// no sample has, or a folder with a dataset of different options or sources; Stopped.
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);
 

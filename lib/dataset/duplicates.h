@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// "repeated": the same key and media again.
+/// "repeated": the same key and media as an earlier sample.
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 
@@ -41,9 +41,10 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
-  /// Frees memory; call it when no more are added and for_each() is not due soon.
+  /// Frees memory; call it when no more duplicates are added and for_each() is not due soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all, by key, repeated ones of a key last; until `use` returns false.
+  /// Calls `use` with all duplicates, by key, with repeated ones of a key last, until `use` returns
+  /// false.
   void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
 
  private:
@@ -52,7 +53,7 @@ class DuplicateList {
   std::vector<double> cosines_;  // at most one for each compared sample
 };
 
-/// Pairs (dropped, kept) of items, whose sources thus show the same.
+/// Pairs (dropped, kept) of items. The sources of a pair thus show the same content.
 class DuplicatePairs {
  public:
   explicit DuplicatePairs(const std::string& folder) : file_(folder) {}
@@ -64,7 +65,7 @@ class DuplicatePairs {
   io::ScratchFile file_;
 };
 
-/// Samples compared with each other: of one kind, with vectors of one encoder.
+/// A set of compared samples: of one kind, with vectors of one encoder.
 struct ComparedSet {
   bool images = false;  ///< false: videos and all others
   std::uint64_t encoder = 0;
@@ -82,9 +83,9 @@ struct ComparedSet {
   Json clusters_json() const;
 };
 
-/// Exact duplicates have the same media bytes. Near duplicates, among the rest, are videos (or
-/// images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold. The
-/// better of two has more pixels; if equal more bytes; if equal the smaller key. With
+/// Exact duplicates have the same media bytes. Near duplicates, among the other samples, are videos
+/// (or images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold.
+/// The better of two samples has more pixels; if equal, more bytes; if equal, the smaller key. With
 /// options.keep_duplicates nothing is dropped, but `pairs` is filled, so that the same bytes are
 /// never in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,

@@ -1,5 +1,5 @@
-// Names the command that makes a field or vector, for messages about missing ones.
-// Thread-safety: pure function.
+// Gives the command that makes a field or vector, for messages if it is missing. Thread-safety:
+// pure function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,8 @@ namespace vfm::dataset {
 
 /// For example "vfm-embed --aesthetic FILE"; "" if no command of vfm makes it.
 std::string maker_of(std::string_view name);
-/// The names that vfm makes, except families with a part chosen by the user, like "concept_*".
+/// The names of fields and vectors that vfm makes, except families with a part chosen by the user,
+/// like "concept_*".
 std::vector<std::string> made_names();
 
 }  // namespace vfm::dataset

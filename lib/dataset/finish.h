@@ -1,4 +1,4 @@
-// Writes the files of a dataset about all its shards.
+// Writes those files of a dataset that describe all its shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace vfm::dataset {
 
-/// Writes duplicates.jsonl, a line for each dropped sample; no file if there are none.
+/// Writes duplicates.jsonl, a line for each dropped sample; no file if none was dropped.
 void write_duplicates(const ShardOptions& options, ShardPlan& plan);
-/// Likewise writes left_out.jsonl, a line for each sample of `list`.
+/// Writes left_out.jsonl, a line for each sample of `list`; no file if `list` is empty.
 void write_left_out(const ShardOptions& options, LeftOutList& list);
 
 /// Writes .nv-meta/, wids.json, README.md and, last, dataset.json. Returns the contents of

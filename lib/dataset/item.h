@@ -1,6 +1,5 @@
-// The facts of a sample that vfm-shard keeps between its passes: compactly, in temporary files
-// (dataset/item_store.h), because those of a hundred million samples do not fit into memory.
-// Thread-safety: any thread; Shapes one at a time.
+// The facts of a sample that vfm-shard keeps between its passes, in temporary files
+// (dataset/item_store.h). Thread-safety: any thread; Shapes one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,14 +11,14 @@
 
 namespace vfm::dataset {
 
-/// The place of a sample in the tar of one column: its number, and the range of its bytes with
-/// headers and padding.
+/// The place of a sample in the tar of one column: the sample's number, and the range of its bytes
+/// with headers and padding.
 struct ColumnPlace {
   std::uint32_t row = 0;
   std::uint64_t offset = 0, size = 0;
 };
 
-/// Facts that many samples share; a dataset has few different shapes.
+/// Facts that many samples share.
 struct Shape {
   std::string media;   ///< extension
   std::string extras;  ///< other members except json, each after a blank: " txt text.npy"
@@ -41,12 +40,12 @@ struct Item {
   std::string identity;          ///< XXH3-128 of everything
   std::string source;            ///< source_hash, or source, or the key
   std::string path;              ///< source, if there is also a source_hash
-  std::uint64_t encoder = 0;     ///< of the embedding; embeddings compare if it is equal
+  std::uint64_t encoder = 0;     ///< of the embedding; only embeddings with equal numbers compare
   std::vector<float> embedding;  ///< may be empty
   std::string notes;             ///< data for --balance (dataset/balance.h)
 
   double pixels() const { return width * height; }
-  /// True if the JSON names no source, so the key is used.
+  /// True if the JSON gives no source, so the key is used.
   bool named_by_key() const { return source == key; }
 };
 
@@ -68,7 +67,7 @@ class Shapes {
 /// Appends the facts as bytes, except key, shape, shard, source, path and embedding, which are
 /// stored separately. `content` comes first, so that it can be left out.
 void put_facts(std::string& out, const Item& item);
-/// Reads what put_facts() wrote. `content`: it was not left out. Throws Error.
+/// Reads what put_facts() wrote. `content`: false if it was left out. Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
 
 }  // namespace vfm::dataset

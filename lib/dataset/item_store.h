@@ -41,9 +41,9 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Bytes of memory a sample to compare all pairs of embeddings of length `dim`; and the least to
-/// compare in clusters. The latter are kPlaceInClusters (the embedding's place, and its place in
-/// two orders) and the sketch.
+/// Bytes of memory a sample. near_bytes(): to compare all pairs of embeddings of length `dim`.
+/// near_bytes_in_clusters(): the least to compare in clusters, kPlaceInClusters (the embedding's
+/// place, and its place in two orders) and the sketch.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -58,9 +58,9 @@ class ItemStore {
 
   /// Throws Error{usage} if there are too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Call it after the last take(). Of items with one key the first stays; the others are gone.
-  /// Calls `again`, in any order, with the number of each other item, the item, and the first.
-  /// Throws Stopped.
+  /// Call it after the last take(). Of items with the same key the first stays; the later ones are
+  /// gone. Calls `again`, in any order, with each later item's number, the item, and the first
+  /// item. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
@@ -70,19 +70,19 @@ class ItemStore {
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Drops a duplicate or a sample left out.
+  /// Drops an item that is a duplicate or is left out.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
   /// An item, without source, path and embedding.
   Item get(std::uint32_t number) const;
   /// Calls `use` with each kept item, in order. Throws Stopped.
   void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
-  /// The same, with facts as put_facts() wrote them.
+  /// The same as for_each_kept(), with facts as put_facts() wrote them.
   using UsePacked =
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
-  /// The same, with notes, if they are kept.
+  /// The same as for_each_kept(), with notes, if notes are kept.
   void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
                                                std::string_view notes)>& use) const;
 
@@ -101,7 +101,7 @@ class ItemStore {
     bool by_key = false;
   };
   /// Calls `use` with all runs, also of gone items, sorted by source, path and first item. May be
-  /// repeated. Throws Stopped.
+  /// called repeatedly. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
   /// Frees the data for for_each_noted().
   void forget_notes();

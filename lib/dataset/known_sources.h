@@ -1,11 +1,11 @@
-// DIR/sources.jsonl: a line for each source of a dataset, with its part of the split.
+// DIR/sources.jsonl: a line for each source of a dataset, with the source's part of the split.
 //
-// A run with changed input reads it, so that no source changes its part, and validation data are
-// never trained on.
+// A run with changed input reads the file, so that no source changes its part, and validation data
+// are never trained on.
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
-// "path" is present if "source" is a hash, "content" if it is only a key. Thread-safety: one thread
-// at a time.
+// "path" is present if "source" is a hash, "content" if "source" is only a key. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -49,12 +49,12 @@ class KnownSources {
     std::optional<KnownSource> front_, after_;
   };
 
-  /// Looks up splits by path, in ascending order. A path in two splits has none.
+  /// Looks up splits by path, in ascending order. A path in two splits has no split.
   class Paths {
    public:
     explicit Paths(KnownSources& known);
     /// The split of `path`, which must not sort before earlier ones; empty if it has several; none
-    /// if unknown.
+    /// if the path is unknown.
     std::optional<std::string> find(const std::string& path);
 
    private:

@@ -21,9 +21,9 @@ inline constexpr std::array kLeftOutReasons = {"balance", "without"};
 struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
-  std::string by;  ///< the rule of --balance; or what a line of --without names, "key" or "source"
+  std::string by;     ///< rule of --balance; or kind of the line of --without: "key" or "source"
   std::string value;  ///< JSON text of the field, or number of the cluster; or the line
-  std::uint64_t samples = 0, most = 0;  ///< number with this value, and most that may stay
+  std::uint64_t samples = 0, most = 0;  ///< samples with this value; most that may stay
 
   /// Its line in left_out.jsonl.
   Json json() const;
@@ -44,9 +44,9 @@ class LeftOutList {
   std::uint64_t count(LeftOutReason reason) const {
     return counts_[static_cast<std::size_t>(reason)];
   }
-  /// Frees memory; call it when no more are added and for_each() is not due soon.
+  /// Frees memory; call it when no more samples are added and for_each() is not due soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all, by key, until `use` returns false.
+  /// Calls `use` with all samples, by key, until `use` returns false.
   void for_each(const std::function<bool(const LeftOut& sample)>& use);
 
  private:

@@ -28,10 +28,9 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// `queries`: numbers of kept samples. For each returns the `most` other samples of its encoder
-/// with the largest cosine, largest first, ties by key; none if it has no vector. `vectors`
-/// receives the number of kept samples with a vector. The result is the same at any number of
-/// slots. Throws Stopped.
+/// `queries`: numbers of kept samples. For each query returns the `most` other samples of the same
+/// encoder with the largest cosine, largest first, ties by key; none if the query has no vector.
+/// `vectors` receives the number of kept samples with a vector. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

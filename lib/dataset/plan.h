@@ -45,7 +45,7 @@ struct ShardPlan {
   std::vector<ComparedSet> compared;  ///< searched for near duplicates
   std::vector<Balanced> balanced;     ///< by rule
   std::optional<Shown> shown;         ///< with options.report
-  std::vector<PlannedShard> shards;   ///< sorted by split as given, bin and number
+  std::vector<PlannedShard> shards;   ///< sorted by split (in the given order), bin, number
   std::string hash;                   ///< of all shards' plans
   std::array<report::Range, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
@@ -62,7 +62,7 @@ class PlannedItems {
   bool next(Item& item);
   /// The next `count` items as bytes, for take().
   std::string pack(std::uint64_t count);
-  /// Takes the first item from the bytes of pack().
+  /// Removes the first item from the bytes of pack(), and returns it.
   static Item take(std::string_view& packed, const Shapes& shapes);
 
  private:

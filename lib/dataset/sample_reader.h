@@ -19,7 +19,7 @@ class SampleReader {
   ~SampleReader();
 
   /// Reads and joins an item as the scan did. The result has views into `buffers`, one for each
-  /// column, which are reused. Throws Error, also if the input has changed since.
+  /// column, which are reused. Throws Error, also if the input has changed since the scan.
   JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const;
 
  private:

@@ -1,9 +1,9 @@
 // Reads a sample's vector from its member NAME.npy, and the identity of its encoder.
 //
 // The array is the vector, unless it has two dimensions and several rows, like the tokens of a
-// caption. Then the vector is the mean of the rows, each scaled to length 1 first. The JSON names
-// the encoder of NAME.npy as NAME_encoder. Vectors are compared only if their encoders (folders may
-// differ) and lengths are equal.
+// caption. Then the vector is the mean of the rows, each scaled to length 1 first. The JSON's field
+// NAME_encoder gives the encoder of NAME.npy. Vectors are compared only if their encoders (folders
+// may differ) and lengths are equal.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +24,7 @@ inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {
   std::vector<float> values;  ///< empty: the sample has none
-  std::uint64_t encoder = 0;  ///< vectors compare if it is equal
+  std::uint64_t encoder = 0;  ///< only vectors with equal numbers are compared
   std::string by;             ///< encoder_identity() as text; empty: unknown
 };
 
@@ -34,8 +34,8 @@ SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 /// The values scaled to length 1, as halves; empty if that is impossible (all zeros or not finite).
 std::string unit_halves(const std::vector<float>& values);
 
-/// Encoders' identities by SampleVector::encoder. If there are very many, only some are kept, which
-/// do not depend on the order of the input.
+/// Encoders' identities by SampleVector::encoder. If there are very many, only some are kept, the
+/// same ones for any order of the input.
 class EncoderNames {
  public:
   void add(const SampleVector& vector);

@@ -13,12 +13,12 @@
 
 namespace vfm::dataset {
 
-/// How a tar is read: by the index beside it, if that seems to fit; or by an index made from its
-/// headers.
+/// How a tar is read: by the index beside it, if that index seems to fit; or by an index made from
+/// its headers.
 enum class TarIndex { beside_it, made };
 
-/// One column of a shard, queried for keys in the order of the first column. While its own order is
-/// the same, a query costs one read. Otherwise a table of all its keys is made.
+/// One column of a shard, queried for keys in the order of the first column. While both columns
+/// have the same order, a query costs one read. Otherwise a table of all its keys is made.
 class ScanColumn {
  public:
   /// Unpacks a compressed tar to `scratch` first. Throws Error if no sample can be read.
@@ -40,7 +40,7 @@ class ScanColumn {
  private:
   struct Tar {
     shard::IndexedReader reader;
-    std::vector<io::Fault> faults;  // their inputs are set later
+    std::vector<io::Fault> faults;  // Fault::input is set later
     bool own_index = false;         // read by the index beside it
   };
   static Tar open(const std::string& path, const std::string& scratch,

@@ -1,11 +1,12 @@
 // Chooses the samples that the page of --report shows, and collects statistics of the numbers in
-// the JSON of all samples that stay. The page shows for each score the lowest and highest samples,
-// some samples at random, and for each of them the nearest others by a vector.
+// the JSON of all samples that stay. The page shows the lowest and highest samples by each score,
+// and some samples at random. For each of these samples it also shows the nearest other samples by
+// a vector.
 //
-// Samples' notes are in a temporary file (dataset/item_store.h); memory holds counts and the
-// samples shown, and does not grow with the dataset. The page depends on the samples that stay, not
-// on their order: ties are in order of keys' hashes. Neighbours are searched among all vectors.
-// Thread-safety: one thread at a time; put_number_notes() from any.
+// Samples' notes are in a temporary file (dataset/item_store.h); memory holds only counts and the
+// samples shown. The page depends on the samples that stay, not on their order: ties are in order
+// of keys' hashes. Neighbours are searched among all vectors. Thread-safety: one thread at a time;
+// put_number_notes() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -51,7 +52,7 @@ struct NumberField {
     std::size_t item = 0;  ///< index into Shown::items
   };
   std::string name;
-  std::uint64_t samples = 0;  ///< samples that stay and have it
+  std::uint64_t samples = 0;  ///< samples that stay and have the field
   report::Range range;
   std::string chart;
   bool score = false;
@@ -65,7 +66,7 @@ struct ShownItem {
   };
   Item item;               ///< from ItemStore::get()
   bool whole = false;      ///< shown in full, not only as a neighbour
-  std::vector<Near> near;  ///< nearest first; of the same encoder
+  std::vector<Near> near;  ///< nearest first; all of the same encoder
 };
 
 struct Shown {

@@ -9,8 +9,8 @@
 
 namespace vfm::dataset {
 
-/// Reads the samples again. A sample whose clip cannot be decoded has no picture. The markup is the
-/// same at any number of slots. Throws Error; Stopped.
+/// Reads the samples again. A sample whose clip cannot be decoded has no picture. Throws Error;
+/// Stopped.
 void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
                share::Slots& slots);
 

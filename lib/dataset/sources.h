@@ -1,5 +1,5 @@
-// Assigns the sources of a dataset to the parts of the split. Sources that partly show the same get
-// the same part.
+// Assigns the sources of a dataset to the parts of the split. Sources with common content get the
+// same part.
 //
 // Sources are numbered in order of their names. Memory: a byte a source, and nine more for each
 // source joined by duplicates. Thread-safety: one thread at a time.
@@ -40,19 +40,19 @@ class SparseArray {
 
 class Sources {
  public:
-  /// Reads the kept items, and joins the sources of each of `pairs`. `known` sources keep their
-  /// part if options.split has it. All arguments must outlive this.
+  /// Reads the kept items, and joins the sources of each pair in `pairs`. `known` sources keep
+  /// their part if options.split has it. All arguments must outlive this.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
           KnownSources& known, const WithoutList& without);
 
   /// Assigns all sources. Warns of empty parts, and of sources with duplicates in another part.
   void assign();
-  /// True if the input has a known source: with the same name, or the same path (a repaired video
-  /// has a new hash). If only a key such as "000042" names the source, the contents must be the
-  /// same.
+  /// True if the input has a known source: its name or its path is the same (a repaired video has a
+  /// new hash). If a source has no name but a key such as "000042", the contents must be the same,
+  /// too.
   bool any_known() const { return any_known_; }
   /// Writes sources.jsonl, sorted by source. With more than one part, sources missing in this run
-  /// are kept, because they may come back, unless `without` names them.
+  /// are kept, unless `without` lists them.
   void write(io::TextWriter& file);
 
   /// The part of an item's source, an index into options.split. Fast in ascending order of items.
@@ -71,7 +71,7 @@ class Sources {
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
   /// `fresh`: number of sources to assign; `together`: some of them counted as one; `known`: number
-  /// with a part before.
+  /// that already have a part.
   static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
                          bool together);
   std::uint8_t part_named(const std::string& split) const;

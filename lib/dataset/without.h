@@ -1,7 +1,7 @@
 // vfm-shard --without: a file of sources and samples to leave out of the dataset, one a line.
 //
-// A line is a sample's key (also the key before vfm-shard changed it), or a source as in "source"
-// or "source_hash" of the JSON. The lines are in memory.
+// A line is a sample's key (also the key before vfm-shard changed it), or a source: the value of
+// "source" or "source_hash" in the JSON. The lines are in memory.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,7 +34,7 @@ class WithoutList {
     std::size_t line = 0;  ///< index into lines()
     bool source = false;   ///< false: the line is a key
   };
-  /// The line that names the sample with this JSON.
+  /// The line that matches the sample with this JSON.
   std::optional<Named> find(const Json& meta) const;
   /// True if a line is this source or path.
   bool has(const std::string& text) const { return find(text).has_value(); }
@@ -45,7 +45,7 @@ class WithoutList {
  private:
   std::optional<std::size_t> find(const std::string& text) const;
 
-  std::deque<std::string> lines_;                              // a deque, which never moves them
+  std::deque<std::string> lines_;
   std::unordered_map<std::string_view, std::size_t> numbers_;  // of lines_
 };
 

@@ -23,8 +23,8 @@ namespace vfm::pack {
 /// thread.
 class CardScales {
  public:
-  /// `device`: where pictures are made. `draws`: frames may be on that device, too; else only in
-  /// the system's memory.
+  /// `device`: where pictures are made. `draws`: frames may be on `device`, too; else they are only
+  /// in the system's memory.
   explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
   bool draws() const { return draws_; }

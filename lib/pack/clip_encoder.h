@@ -1,6 +1,6 @@
 // Encodes a clip file to the latents of its windows: decodes, crops, scales, and runs the
-// tokenizer. This process or workers on GPUs (workers/stage_models.h) give the same latents.
-// Thread-safety: const members from any thread.
+// tokenizer. Latents are the same from this process and from workers on GPUs
+// (workers/stage_models.h). Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,12 +41,13 @@ class LatentEncoder {
                              const std::string& key) const = 0;
 };
 
-/// Convert to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throws Error.
+/// These convert to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throw
+/// Error.
 Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
-/// An encoder that decodes in this process. With `scales` pictures are bytes on its device; this is
-/// for a tokenizer on that device or in workers. All arguments must outlive it.
+/// An encoder that decodes in this process. With `scales` pictures are bytes on the device of
+/// `scales`, for a tokenizer on that device or in workers. All arguments must outlive the encoder.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
                                                  CardScales* scales);

@@ -33,7 +33,7 @@ struct ClipShard {
   HeldJson record;                ///< of the manifest
 };
 
-/// One step of work. Set is one of `begin`, `sample` and `end`, or only `errors`.
+/// One step of work. Either one of `begin`, `sample` and `end` is set, or only `errors`.
 struct PackWork {
   std::vector<io::Fault> errors;           ///< since the previous step
   std::shared_ptr<const ClipShard> shard;  ///< null: only errors
@@ -74,15 +74,14 @@ class PackFeed {
   std::vector<io::Fault> bad_;  // since the last record
   shard::ShardInput input_;
   shard::NameTable paths_;  // paths of all shards so far
-  // Hash of "split/name" -> number, in paths_, of the shard it is made from.
+  // Hash of "split/name" -> number, in paths_, of the shard it was made from.
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
-  std::shared_ptr<const ClipShard> shard_;        // the one being read
+  std::shared_ptr<const ClipShard> shard_;        // the shard being read
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 
 /// The split of a sample: from its json (by vfm-shard), else its shard's record, else "train".
-/// Throws Error if json and record differ, so that no sample gets into a wrong split, or if the
-/// split cannot name a folder.
+/// Throws Error if json and record differ, or if the split cannot be a folder's name.
 std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::pack

@@ -24,9 +24,9 @@ namespace vfm::pack {
 
 class PackFolder {
  public:
-  /// Opens or makes the folder, and locks it. `force`: removes what vfm-pack wrote there. Throws
-  /// Error if another program has locked it; Error{usage} if it has latents of other options and
-  /// `force` is false.
+  /// Opens or makes the folder, and locks it. `force`: removes vfm-pack's files from the folder.
+  /// Throws Error if another program has locked the folder; Error{usage} if the folder has latents
+  /// of options other than `settings` and `force` is false.
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
 
   const std::string& directory() const { return directory_; }
@@ -36,10 +36,11 @@ class PackFolder {
   /// finished.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
-  /// Call it before the latents of `input` are written to `tar`: files about all shards are out of
-  /// date then. Throws Error{usage} if `tar` has latents of another input.
+  /// Call it before the latents of `input` are written to `tar`. Removes latents.json and the old
+  /// `tar`. Throws Error{usage} if `tar` has latents of an input other than `input`.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Call it if a shard of an earlier run is also one of this run: then both pack the same dataset.
+  /// Call it if a shard of an earlier run is also one of this run: then both runs pack the same
+  /// dataset.
   void goes_on() { goes_on_ = true; }
   /// True if a shard of this run has this name.
   bool has(const std::string& split, const std::string& name) const;
@@ -48,7 +49,7 @@ class PackFolder {
 
   /// Adds a shard of this run; call it after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
-  /// Removes shards of the same dataset that are not of this run. Writes index.jsonl and index.bin
+  /// Removes shards of the same dataset that are not in this run. Writes index.jsonl and index.bin
   /// of each split, .nv-meta/, README.md and, last, latents.json. Throws Error if there are no
   /// samples, or notes of a shard have changed since add().
   void finish(const models::VideoTokenizer& tokenizer);

@@ -23,7 +23,7 @@ namespace vfm::pack {
 struct ShardNotes {
   std::string input;   ///< path of the source shard, relative to the folder
   HeldJson made_from;  ///< settings, split, hashes of the source tars
-  /// Of all the shard's parts, in order. The first part has the errors.
+  /// The splits of all the shard's parts, in order. The first part has the errors.
   std::vector<std::string> splits;
   std::optional<std::uint64_t> max_member;  ///< the limit if samples were refused
   HeldJson record;                          ///< of the tar; null if no sample could be packed
@@ -36,8 +36,8 @@ struct ShardNotes {
   std::vector<io::Fault> errors;
 };
 
-/// Convert to the file's text, and back from its JSON. `path`: for messages. Throws Error, or
-/// exceptions of the JSON library, for invalid notes.
+/// These convert notes to the file's text, and back from its JSON. `path`: for messages. Throw
+/// Error, or exceptions of the JSON library, for invalid notes.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
@@ -53,7 +53,7 @@ struct PartFacts {
 /// Throws Error if the tar's record lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// Data of a finished part that are still needed.
+/// Data of a finished part that are needed after its notes are written.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;

@@ -1,15 +1,16 @@
 // The library behind vfm-pack: makes latents from clips.
 //
-// There is one shard of latents for each shard of clips and split of its samples, DIR/SPLIT/X.tar
-// (data/latents.h). Samples are encoded in parallel; shards are written in input order.
+// There is one shard of latents for each shard of clips and each split of its samples,
+// DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel; shards are written in input
+// order.
 //
-// Resume: X.json beside each shard, written last, has what the shard was made from (options, hashes
-// of tars), its index, sums for statistics, and its errors. If options and tars are unchanged, the
+// Resume: X.json beside each shard, written last, has the options and hashes of tars that decide
+// the shard, its index, sums for statistics, and its errors. If options and tars are unchanged, the
 // shard is kept and its errors are reported again; else it is made again. Shards that are no longer
-// in the input are removed. DIR/pack.json has the options. A folder of other options, or with a
-// shard of the same name from elsewhere, is an error; with `force` it is emptied. index.jsonl and
-// latents.json are written at the end, sorted by shard name, so they do not depend on the order of
-// the input.
+// in the input are removed. DIR/pack.json has the options. A folder of different options, or with a
+// shard of the same name from elsewhere, is an error; with `force` the folder is emptied.
+// index.jsonl and latents.json are written at the end, sorted by shard name, so they do not depend
+// on the order of the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +37,8 @@ struct PackOptions {
   bool force = false;
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
-  /// The tokenizer's device. On a GPU a tokenizer from a folder rounds differently; a builtin one
-  /// gives the same bytes.
+  /// The tokenizer's device. On a GPU a tokenizer from a folder rounds differently than on the CPU;
+  /// a builtin one does not.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;  ///< for models::make_tokenizer()
   /// If not null, the tokenizer runs in these workers, on `device`, and video engines of their GPUs
@@ -53,7 +54,7 @@ struct PackOptions {
 
 /// Writes a record for each shard to standard output, when the shard is on disk. Returns the number
 /// of recorded errors. Throws Error if nothing could be packed; Error{usage} for bad options or a
-/// folder of other options; Stopped.
+/// folder of different options; Stopped.
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -23,7 +23,7 @@ struct PlanOptions {
 
 /// Writes a record for each pack of an epoch: {"kind":"pack","pack":0,"tokens":187,"samples":
 /// [{"key":…,"shard":"train/X.tar","offset":0,"tokens":45},…]}. The end record has the totals as
-/// "plan". Throws Error{usage} if the folder has no latents or a sample does not fit.
+/// "plan". Throws Error{usage} if the folder has no latents or a sample does not fit into a pack.
 void write_plan(const PlanOptions& options, io::ManifestWriter& manifest);
 
 /// The first packs and the totals as lines of text. Throws what write_plan() throws.

@@ -1,4 +1,4 @@
-// Makes the latent samples that training reads: the windows of a clip, with its text.
+// Makes the latent samples that training reads: the windows of a clip, with the clip's text.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

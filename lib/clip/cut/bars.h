@@ -14,12 +14,12 @@ struct CroppedPicture {
   media::Rectangle picture;   ///< in frames as stored
   int width = 0, height = 0;  ///< of frames with these bars
 
-  /// The frame without bars. A frame of another size is returned unchanged.
+  /// Returns the frame without bars; unchanged if it is not `width` x `height`.
   media::Frame of(const media::Frame& frame) const;
 };
 
-/// Decodes the video's key frames, or all frames if key frames are few. Nothing if there are no
-/// bars. The result depends on the video alone. Throws Error if nothing decodes; Stopped.
+/// Decodes the video's key frames, or all frames if key frames are few. Returns nothing if there
+/// are no bars. The result depends on the video alone. Throws Error if nothing decodes; Stopped.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

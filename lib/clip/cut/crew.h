@@ -4,15 +4,15 @@
 // Each clip has a lane: a queue of steps, one for each frame. Threads of the crew, each with a slot
 // (share/slots.h), run the steps. Steps of a lane run one at a time, in order, so the encoder
 // writes the same bytes as in one thread. Several clips of a video are encoded at once, because the
-// video's thread runs ahead of the encoders while memory for waiting frames lasts. After that it
-// goes on until there is a lane with some frames for each slot and one more; then it encodes, too.
-// Frames beyond the memory may lose their pixels; the encoding thread decodes them again
+// video's thread runs ahead of the encoders while memory for waiting frames lasts. After that the
+// thread goes on until more lanes than slots have some frames; then it encodes, too. Frames that
+// exceed the memory may lose their pixels; the encoding thread decodes such frames again
 // (clip/cut/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's thread
 // encodes each frame at once. A thread of the crew gives up its slot if a video waits for one.
 //
 // A free thread takes the lane with most steps. Each open encoder takes the memory of forty frames
-// or more. So at most two are open for each slot, or one if many frames wait; more only if a
-// video's thread must encode and has none open.
+// or more. So at most two encoders are open for each slot, or one if many frames wait. More are
+// open only if a video's thread must encode and has no open encoder.
 //
 // A step that throws ends its lane. The video's thread rethrows the exception (VideoLanes::check)
 // in the order of clips, so the reported error does not depend on threads.
@@ -49,7 +49,7 @@ class Lane {
   bool ready() const { return !running_ && !steps_.empty(); }
   bool over() const { return !running_ && steps_.empty(); }
 
-  // All guarded by the crew's mutex.
+  // The crew's mutex guards all these.
   const VideoLanes* video_;
   std::deque<std::pair<std::uint64_t, Step>> steps_;  // with the bytes of each
   bool running_ = false;
@@ -90,7 +90,7 @@ class Crew {
   std::uint64_t bytes_ = 0;                   // of all lanes
   std::uint64_t elsewhere_ = 0;               // noted by note_waiting(), of all videos
   int videos_ = 0;                            // with lanes
-  int helping_ = 0, idle_ = 0;                // threads with a slot; those of them without work
+  int helping_ = 0, idle_ = 0;                // threads with a slot; idle_: those without work
   bool called_ = false;                       // a thread without a slot was called
   std::atomic<bool> closing_ = false;         // set under the mutex
   std::vector<std::thread> threads_;
@@ -116,8 +116,8 @@ class VideoLanes {
   /// Adds to (negative: subtracts from) this video's waiting bytes outside of lanes, which count as
   /// used memory.
   void note_waiting(std::int64_t bytes);
-  /// Adds a lane's next step, which holds `bytes`. If the crew is behind, also runs steps itself.
-  /// Drops the step if an earlier step of the lane has thrown.
+  /// Adds a lane's next step, which holds `bytes`. If too many steps wait, also runs steps in the
+  /// calling thread. Drops the step if an earlier step of the lane has thrown.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
   /// Call it after the last step.
   void seal(Lane& lane);

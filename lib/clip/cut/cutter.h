@@ -52,8 +52,8 @@ class ClipCutter {
   /// encoded. Returns early if ClipOutput::fits() is false. Throws Error if nothing decodes;
   /// Stopped.
   virtual void cut() = 0;
-  /// Passes the remaining clips to the output. Call it also after an Error of cut(). If it throws,
-  /// too, its Error is about an earlier place in the video.
+  /// Passes the remaining clips to the output. Call it also after an Error of cut(). An Error of
+  /// settle() is about an earlier place in the video than cut()'s.
   void settle();
   /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors about single clips.
   Json summary() const;
@@ -76,12 +76,12 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// Decodes the next frame of the video or its requested part. False at the end.
+  /// Decodes the next frame of the video or of its requested part. Returns false at the end.
   bool next(media::Frame& frame);
   /// Counts a decoded frame, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// True if the encoding thread may decode frames again without decoding all earlier frames.
+  /// True if the encoding thread can decode frames again without decoding all earlier frames.
   bool may_read_again() const;
   /// Adds a frame to the open clip. The frame's pixels may be freed if may_read_again().
   void add_to_clip(const Seen& seen);
@@ -122,7 +122,7 @@ class ClipCutter {
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
-    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_ in case it fails
+    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if the clip fails
   };
   SmartStart smart_from(std::int64_t pts);
   bool must_split(const media::Frame& frame) const;
@@ -139,7 +139,7 @@ class ClipCutter {
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;                          // in the time base; 0: none
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  // null here and "" in errors_: a clip that may still fail
+  // null here and "" in errors_ stand for a clip that can yet fail
   HeldJson left_out_ = HeldJson::array();
   std::shared_ptr<Lane> lane_;         // of the open clip; null if known
   std::shared_ptr<ClipFrames> again_;  // of the open clip, if frames wait without pixels

@@ -1,7 +1,7 @@
 // Makes one clip: measures and encodes its frames, and verifies the result for --verify.
 //
 // Two threads may share a ClipEncoder (clip/cut/crew.h): one cuts the video and decides the clip's
-// begin and end, the other encodes frames. Comments name the thread of each function.
+// begin and end, the other encodes frames.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,8 +28,8 @@
 
 namespace vfm::clip {
 
-/// What is needed to verify a clip: the source's frames around the clip's ends, upright, and the
-/// times of all its frames. Frames that do not exist have no planes.
+/// The data to verify a clip with: the source's frames around the clip's ends, upright, and the
+/// times of all the clip's frames. Frames that do not exist have no planes.
 struct ClipEvidence {
   media::Frame before, first, second;
   media::Frame second_last, last, after;
@@ -45,9 +45,9 @@ struct ClipEvidence {
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares it with the source. The number and times of frames must be equal. The
-/// first and last frame must be like the source's (PSNR of luma at least 20 dB), and no different
-/// neighbour in the source may fit better. Copied frames must be equal to the bit. Throws Error,
-/// which says what differs.
+/// first and last frame must be like the source's (PSNR of luma at least 20 dB), and no
+/// neighbouring frame of the source that looks different may fit better. Copied frames must be
+/// equal to the bit. Throws Error, which says what differs.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
@@ -60,7 +60,7 @@ class ClipEncoder {
   // For the cutting thread.
   /// Counts a frame, before it is encoded.
   void count(const media::Frame& frame);
-  /// True if a frame stays HDR; hdr(): if the clip's frames do.
+  /// keeps(): true if a frame stays HDR; hdr(): true if the clip's frames stay HDR.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
   }
@@ -82,8 +82,8 @@ class ClipEncoder {
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after`: the next frame of the source, for verification. If no part can be
-  /// copied, all is encoded. After an error, failure() is set and the clip is lost; but errors that
-  /// may_pass() are thrown, since a later run could make the clip.
+  /// copied, all frames are encoded. After an error, failure() is set and the clip is lost; but
+  /// errors that may_pass() are thrown.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 
@@ -92,7 +92,7 @@ class ClipEncoder {
   std::string take_mp4() { return std::move(mp4_); }
   /// Measurements, in the order of KEY.json.
   Json facts(const std::string& audio_codec) const;
-  /// Measures of pictures that facts() lacks: boxes.
+  /// The measures of pictures that facts() lacks: boxes.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace vfm::clip {
 
-/// The base of both. Frames do not wait.
+/// The base of StrideCutter and SpanCutter. It adds each frame to the clip at once.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;
@@ -32,7 +32,7 @@ class StrideCutter final : public GivenCutter {
 };
 
 /// Cuts the source's spans, in order. A span that overlaps an earlier one is cut in a later pass.
-/// Spans without frames, or which end after the video, are errors in the summary.
+/// Spans that have no frames or end after the video are errors in the summary.
 class SpanCutter final : public GivenCutter {
  public:
   SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,

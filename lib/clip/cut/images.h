@@ -1,4 +1,4 @@
-// Makes samples of picture files: their bytes unchanged, with measured facts.
+// Makes samples of picture files, with unchanged bytes and measured facts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfm::clip {
 
-/// A picture cannot be used; other pictures of its batch are not affected.
+/// The error of a picture that cannot be used. The other pictures of its batch are not affected.
 class ImageError : public Error {
  public:
   using Error::Error;
@@ -18,7 +18,8 @@ class ImageError : public Error {
 /// The picture's key, which does not depend on its batch. `readable`: see clip/store/names.h.
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// The sample: members image_extension(path), which is the file, and json. Throws ImageError.
+/// Makes the sample. It has two members: the file as image_extension(path), and json. Throws
+/// ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

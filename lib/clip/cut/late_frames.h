@@ -1,9 +1,8 @@
 // Frees pixels of waiting frames that do not fit into memory, and decodes them again when needed.
 //
-// A frame waits for about a hundred later frames (curate::kShotLag) until its shot is known: more
-// than a gigabyte of 4K video. Then it waits for its clip's encoder, which may be a minute of video
-// behind. Decoding gives the same frames each time, so outputs do not change.
-// Thread-safety: one thread at a time.
+// A frame waits for about a hundred later frames (curate::kShotLag) until its shot is known. A
+// hundred frames of 4K take more than a gigabyte. Then the frame waits for its clip's encoder,
+// which may lag by a minute of video. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,9 +17,7 @@ namespace vfm::clip {
 
 /// The bytes of a frame's planes.
 std::int64_t frame_bytes(const media::Frame& frame);
-/// Frees the planes.
 void free_pixels(media::Frame& frame);
-/// True if the planes were freed.
 inline bool is_freed(const media::Frame& frame) {
   return frame.plane[0] == nullptr;
 }
@@ -34,8 +31,8 @@ class LateFrames {
 
   /// Frees the pixels of `frame` if the waiting frames together would take more than 512 MiB.
   void spare(media::Frame& frame);
-  /// The frame with its pixels, as the video's Decoder gave it. Call it in ascending order of frame
-  /// numbers. Throws Error if the file has changed meanwhile.
+  /// Returns the frame with its pixels, as the video's Decoder did. Call fetch() in ascending order
+  /// of frame numbers. Throws Error if the file has changed meanwhile.
   media::Frame fetch(const media::Frame& freed);
 
  private:
@@ -43,7 +40,7 @@ class LateFrames {
   media::DecodeOptions decode_;
   double most_seconds_;
   std::optional<media::Decoder> decoder_;  // opened when the first is needed
-  std::int64_t begin_ = 0, next_ = 0;      // frame numbers: its first and its next
+  std::int64_t begin_ = 0, next_ = 0;      // numbers of the decoder's first and next frame
 };
 
 /// Fetches freed frames of one clip for the encoding thread, with a decoder that begins at a key
@@ -53,8 +50,8 @@ class ClipFrames {
   /// `picture`: the part without bars, if there are bars.
   ClipFrames(std::string path, const media::DecodeOptions& decode,
              std::optional<CroppedPicture> picture);
-  /// The frame with its pixels. Call it in ascending order of time. Throws Error if the file has
-  /// changed meanwhile.
+  /// Returns the frame with its pixels. Call fetch() in ascending order of time. Throws Error if
+  /// the file has changed meanwhile.
   media::Frame fetch(const media::Frame& freed);
 
  private:

@@ -19,7 +19,7 @@ namespace vfm::clip {
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// Adds camera_motion to text_area_most; null if pictures are too small.
+/// Adds the fields from camera_motion to text_area_most; they are null if pictures are too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
 /// Adds logo and proposed_crop: boxes in upright pixels of the source. `cropped`: the part of the
@@ -27,7 +27,7 @@ void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 void add_boxes(Json& facts, const std::optional<curate::PictureMeasures>& measures,
                const std::optional<CroppedPicture>& cropped, const media::StreamInfo& info);
 
-/// Adds loudness, silence and speech; null without sound.
+/// Adds loudness, silence and speech; they are null without sound.
 void add_sound_measures(Json& facts, const std::optional<media::SoundMeasures>& sound);
 
 }  // namespace vfm::clip

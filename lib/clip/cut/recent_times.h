@@ -1,4 +1,4 @@
-// Timestamps of recent frames, since a change of shot is reported late and by frame number.
+// Keeps timestamps of recent frames, since a change of shot is reported late and by frame number.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfm::clip {
 
-/// The timestamps of all frames that a change can still name.
+/// The timestamps of all frames that a later report can mean.
 class RecentTimes {
  public:
   void add(std::int64_t pts) { pts_[static_cast<std::size_t>(count_++ % kSize)] = pts; }

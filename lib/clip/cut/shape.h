@@ -14,10 +14,10 @@
 
 namespace vfm::clip {
 
-/// The size that clips are scaled to. All zero: the source's.
+/// The size that clips are scaled to. If all are zero, it is the source's size.
 struct ClipSize {
-  int width = 0, height = 0;  ///< one may be -2: from the picture's shape, even
-  int short_side = 0;         ///< instead of both: the shorter side; the other is even
+  int width = 0, height = 0;  ///< one may be -2: computed from the picture's shape, even
+  int short_side = 0;         ///< in place of both: the shorter side; the longer is even
 
   bool any() const { return width != 0 || short_side != 0; }
   std::string text() const;  ///< "640x-2", "short:480"
@@ -37,10 +37,10 @@ Rational parse_clip_rate(std::string_view text);
 /// rate, rounded, at least one. Frames are left out or repeated, never blended.
 class FrameClock {
  public:
-  /// `base`: time base of the input. The result's is 1 / rate, and its first pts is 0.
+  /// `base`: time base of the input. The result's time base is 1 / rate, its first pts 0.
   FrameClock(Rational rate, Rational base) : rate_(rate), base_(base) {}
   Rational time_base() const { return {rate_.den, rate_.num}; }
-  /// The result's frames that are certain now, in order. `frame.duration` must be right.
+  /// Returns the result's frames that are certain now, in order. `frame.duration` must be right.
   std::vector<media::Frame> push(const media::Frame& frame);
 
  private:

@@ -1,6 +1,6 @@
-// Finds changes of shot in a video by the recipe's detector. It compares the looks of frames
-// (curate/shots/shot_detector.h), or is a network (curate/shots/window_detector.h), which gets
-// frames scaled as by the ffmpeg program. Thread-safety: one thread at a time.
+// Finds changes of shot in a video by the recipe's detector. The detector compares the looks of
+// frames (curate/shots/shot_detector.h), or is a network (curate/shots/window_detector.h), for
+// which frames are scaled as the ffmpeg program does. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +41,7 @@ class ShotFinder {
   std::optional<OpenChange> open_change() const;
 
  private:
-  // One of these is set.
+  // Either looks_ or windows_ is set.
   std::optional<curate::ShotDetector> looks_;
   std::optional<curate::WindowDetector> windows_;
 

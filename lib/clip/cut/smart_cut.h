@@ -26,11 +26,11 @@
 
 namespace vfm::clip {
 
-/// What is known when a clip begins.
+/// The facts known when a clip begins.
 struct SmartStart {
   std::string reason;   ///< why nothing is copied; empty: a part may be copied
   std::string encoder;  ///< of head and tail
-  /// pts of the first key frame where copying can begin; none: the video has no further one.
+  /// pts of the first key frame where copying can begin; none: there is no further key frame.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
   std::string path;  ///< of the source, to decode it again
@@ -50,10 +50,10 @@ class SmartCut {
   /// `options`: how frames are encoded. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
-  /// Adds the next frame. Throws Error if its format differs from the first frame's, or the clip
-  /// would show it differently.
+  /// Adds the next frame. Throws Error if the frame's format or size differs from the first frame's
+  /// or the encoder's.
   void add(const media::Frame& frame);
-  /// True if the frame is before the first that may be copied.
+  /// True if the frame is before the first frame that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
   /// Returns the mp4. `later`: times of frames after the head; `copied`: their packets from
   /// SourcePackets; `end`: the end of the last frame. A clip without frames after the head is

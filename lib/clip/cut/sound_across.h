@@ -1,7 +1,7 @@
 // Decides whether two shots are stitched, with sound on both sides of the change as evidence.
 //
 // Two shots are joined if their likeness reaches a threshold. The threshold is lower if sound
-// continues across the change, and higher if it breaks (curate::threshold_with_sound). Sound is
+// continues across the change, and higher if sound breaks (curate::threshold_with_sound). Sound is
 // decoded only around changes whose likeness could suffice with continuing sound.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,24 +35,23 @@ struct JoinPlace {
   Join join;
 };
 
-/// Adds to a clip's facts the list joins, and sound_at_joins, the least known continuity.
+/// Adds two of a clip's facts: the list joins, and sound_at_joins, the least known continuity.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
 /// The sound of one video. Thread-safety: one thread at a time. Calls in order of time are faster.
 class SoundAcross {
  public:
   /// Sound is opened when first needed. It is never opened without ClipRecipe::stitch_sound, for a
-  /// source without sound, or for a URL unless clips keep sound (it would be fetched only for
-  /// this).
+  /// source without sound, or for a URL unless clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
   /// Begin and end of the earlier shot, and begin of the next one, in the video's time base.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides by the likeness. `threshold`: without sound; it is used as it is if sound is unknown
-  /// (none, several streams, silence, too little, not decodable). Throws Stopped, and Error of a
-  /// cause that may_pass().
+  /// Decides by the likeness. `threshold`: the one without sound; it does not move if sound is
+  /// unknown (none, several streams, silence, too little, not decodable). Throws Stopped, and Error
+  /// of a cause that may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -21,7 +21,7 @@
 
 namespace vfm::clip {
 
-/// Reduces a series of unknown length to at most kMost points: the largest value of each of equal
+/// Reduces a series of unknown length: keeps the largest value of each of at most kMost equal
 /// parts.
 class Peaks {
  public:
@@ -39,7 +39,8 @@ class Peaks {
 /// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
-  double rank = 0;  ///< if too many: keeps found changes of lowest, others of highest rank
+  /// Of too many decisions, found changes of lowest rank and others of highest rank are kept.
+  double rank = 0;
   std::string caption;
   std::string jpeg;  ///< the frames before and after, side by side
   bool may_be_cut = false;
@@ -60,7 +61,7 @@ class Explanation {
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// Call it for each frame after `finder` got the frame, and before its changes are taken.
+  /// Call it for each frame after `finder` got the frame, and before `finder`'s changes are taken.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
   /// Adds a change taken from the finder.
   void found(const curate::ShotChange& change);
@@ -94,7 +95,7 @@ class Explanation {
   Peaks scores_;
   std::vector<double> dots_x_, dots_y_;
   std::vector<Decision> found_, near_, waiting_;
-  std::deque<curate::ShotChange> last_;  // the last changes, to tell cuts
+  std::deque<curate::ShotChange> last_;  // the last changes, to recognize cuts
   std::optional<std::int64_t> fade_;     // first frame of an open fade
   media::RgbImage before_fade_;
   std::size_t changes_ = 0;
@@ -105,7 +106,7 @@ class ExplainPage {
  public:
   static constexpr std::size_t kVideos = 100, kDecisions = 240;
   void add(ExplainedVideo video);
-  /// `incomplete`: why the page does not show everything; empty: it does.
+  /// `incomplete`: why the page lacks something; empty: it is complete.
   void write(const std::string& path, const std::string& incomplete) const;
 
  private:

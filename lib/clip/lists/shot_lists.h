@@ -46,8 +46,7 @@ std::string shots_csv(const ShotsOfVideo& video);
 /// drop-frame: 29.97 frames a second count as 30.
 class ShotsEdl {
  public:
-  /// Throws Error for a rate above 100 frames a second, because a timecode has two digits for the
-  /// frame.
+  /// Throws Error for a rate above 100 frames a second, which timecodes cannot count.
   static void check_rate(const std::string& path, Rational frame_rate);
   std::string header() const;
   std::string add(const ShotsOfVideo& video);
@@ -58,10 +57,10 @@ class ShotsEdl {
 };
 
 /// OpenTimelineIO's JSON: one timeline with one track, which has a clip for each shot of each
-/// video, in sequence. It is valid only after footer().
+/// video, in sequence. The JSON is valid only after footer().
 ///
-/// A rational time counts frames at the frame rate, if that is within a tick of the shot's times.
-/// Otherwise (variable frame rate) it counts exact ticks of the stream's time base.
+/// A rational time counts frames at the frame rate, if the result is within a tick of the shot's
+/// times. Otherwise (variable frame rate) the time counts exact ticks of the stream's time base.
 class ShotsTimeline {
  public:
   std::string header() const;
@@ -74,7 +73,7 @@ class ShotsTimeline {
 
 /// FFmpeg's metadata (FFMETADATA1): a chapter for each shot, in ticks of the video's time base. As
 /// in FFmpeg, tick 0 is the container's start, `lead` before the first frame if sound comes first.
-/// Further videos count from the end of the previous video, as in a joined file.
+/// The times of further videos count from the end of the previous video, as in a joined file.
 class ShotsChapters {
  public:
   std::string header() const;

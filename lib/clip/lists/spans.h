@@ -6,7 +6,7 @@
 //   CSV         with a header (source, begin, end) or without one in this order; PySceneDetect's
 //               list of scenes, and vfm-clip shots --format csv
 //   EDL         CMX 3600: the source's times and "* FROM CLIP NAME:"
-// Thread-safety: one thread at a time; results of take() from any.
+// Thread-safety: one thread at a time; results of take() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,8 +37,8 @@ struct SpanTime {
   std::int64_t frames = 0;  ///< unit timecode: in addition to `seconds`
   bool drop = false;  ///< a drop-frame timecode, which skips numbers to keep up with the clock
 
-  /// The place in frames (by_frame()), or in seconds on the container's clock. `first`: the first
-  /// frame's time.
+  /// Returns the place, in frames if by_frame(), else in seconds on the container's clock. `first`:
+  /// the first frame's time.
   double place(double first, Rational frame_rate) const;
   bool by_frame() const { return unit == Unit::frame || unit == Unit::timecode; }
 };
@@ -47,7 +47,7 @@ struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< other fields of the record than source and times
   std::string where;                     ///< "line 3 of 'spans.csv'"
-  std::string text() const;              ///< what decides the clip, for comparison
+  std::string text() const;              ///< the facts that decide the clip, to compare
 };
 
 /// Parses seconds ("1.5", "90.25", "00:01:30.250", "01:30"), a timecode with frames
@@ -72,15 +72,15 @@ std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double f
 
 class GivenSpans {
  public:
-  /// Reads the files. Spans without a source belong to `only_input`. If that is empty, they belong
-  /// to the video named like the file (VIDEO.csv and VIDEO-Scenes.csv: VIDEO.mp4). `on_bad` is
-  /// called for invalid lines. Throws Error{usage} if a file cannot be read.
+  /// Reads the files. Spans without a source belong to `only_input`. If `only_input` is empty, they
+  /// belong to the video named like the file (VIDEO.csv and VIDEO-Scenes.csv: VIDEO.mp4). `on_bad`
+  /// is called for invalid lines. Throws Error{usage} if a file cannot be read.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
   /// The spans of the input's next video, in the order of the files; null if there are none. Two
-  /// paths to the same file are one source. Throws Error if the files give only a name without a
-  /// folder, which an earlier video had, too.
+  /// paths to the same file are one source. Throws Error if the files give only a file name,
+  /// without a folder, and an earlier video had this name, too.
   const std::vector<GivenSpan>* take(const std::string& path);
   /// Sources that were not taken, as written in the files.
   std::vector<std::string> left() const;

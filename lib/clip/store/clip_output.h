@@ -16,10 +16,10 @@
 
 namespace vfm::clip {
 
-/// Adds the fields of `from` that `to` lacks, so that clips get extra fields of their video.
+/// Adds the fields of `from` that `to` lacks: a video's extra fields to its clip.
 void pass_on(const Json& from, Json& to);
 
-/// The error of a video without clips or other errors.
+/// The error of a video that has no clip and no other error.
 inline constexpr const char* kNoClip = "no clip: every shot is too short";
 
 /// A clip that has ended.

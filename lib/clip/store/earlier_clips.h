@@ -1,5 +1,4 @@
-// Finds complete clips in the output folder that now belong to another batch, to copy them instead
-// of making them again.
+// Finds complete clips in the output folder whose batch has changed, to copy these clips.
 //
 // A batch of joined videos (clip/store/joined.h) changes when a video is added or removed, or when
 // a video with its own shards is to be joined. Clips are copied only if they were made with the
@@ -25,8 +24,8 @@
 
 namespace vfm::clip {
 
-/// Looks up a video's clips and its entry in an index: "source", "source_hash", "clips", given
-/// "spans", and ClipCutter::summary().
+/// Looks up a video's clips and the video's entry in an index: "source", "source_hash", "clips",
+/// given "spans", and ClipCutter::summary().
 ///
 /// Thread-safety: any thread.
 class EarlierClips {
@@ -35,9 +34,9 @@ class EarlierClips {
   EarlierClips(std::string directory, const Json& settings);
 
   using Take = std::function<void(const shard::Sample& sample)>;
-  /// Passes the clips of this video to `take`, in order, and returns its entry. Null if clips are
-  /// missing or changed; even then `take` may have got some. `spans`: a hash of the given spans, or
-  /// empty. Throws what `take` throws; Stopped.
+  /// Passes the clips of this video to `take`, in order, and returns its entry. Returns null if
+  /// clips are missing or changed; even then `take` may have received some clips. `spans`: a hash
+  /// of the given spans, or empty. Throws what `take` throws; Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:

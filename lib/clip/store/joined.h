@@ -1,17 +1,17 @@
 // Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
 // is 16 digits of a hash of the videos' hashes, in order.
 //
-// The input decides which videos form a batch (clip/source.h). Videos are cut one by one, on any
-// thread, and their clips collected in one file (clip/store/parts.h). After the last video the
-// shards are written in the order of the videos. So bytes do not depend on threads, or on where a
-// killed run stopped; its finished clips are used. Clips that are complete elsewhere in the folder
-// are copied (clip/store/earlier_clips.h).
+// The input decides which videos form a batch (clip/source.h). Videos are cut on any thread, and
+// their clips are collected in one file (clip/store/parts.h). After the last video the shards are
+// written in the order of the videos. So the shards' bytes do not depend on threads or on killed
+// runs, whose finished clips are used. Clips that are complete elsewhere in the folder are copied
+// (clip/store/earlier_clips.h).
 //
 // The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
 // the json of a single video has. "failed" says why a video could not be used. The next run tries
-// such a video again, and writes only if it succeeds. A video is left out if another video's clip
-// has one of its keys, given in "equal_key". It would fail again, so it alone does not cause
-// another try until it is renamed.
+// such a video again, and writes only if the video succeeds. A video is left out if one of its
+// clips has the same key ("equal_key") as a clip of another video. Such a video would fail again,
+// so it alone causes no new try until it is renamed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,7 +40,7 @@ class ClipPart : public ClipSink {
  public:
   explicit ClipPart(ClipParts& parts) : parts_(parts) {}
   KeptClips begin(bool keep) override;
-  void add_kept() override {}  // none: a video that did not end is cut anew
+  void add_kept() override {}  // never called: a video that did not end is cut anew
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
   /// Ends the video. `entry`: its entry in the json; without it the summary of finish() is used.

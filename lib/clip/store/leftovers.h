@@ -19,14 +19,12 @@ class Leftovers {
   Leftovers(std::string directory, bool readable);
   /// Call it with each item of the input.
   void see(const ClipItem& item);
-  /// Reports with -v the number of sources left over, up to 100; with `remove` removes their
-  /// outputs and columns (ClipStore::remove()). It does neither if the input is not completely
-  /// known: `broken_off` is not empty, an item could not be read, or an input is a shard in this
-  /// folder. With `remove` this is an error, as is a failed removal.
+  /// With -v reports the number of sources left over, up to 100. With `remove` removes the outputs
+  /// and columns of these sources (ClipStore::remove()). It does neither if the input is not
+  /// completely known: `broken_off` is not empty, an item could not be read, or an input is a shard
+  /// in this folder. With `remove` such an input or a failed removal is an error.
   ///
-  /// Many runs of a few videos into one folder are normal, so there is no warning. For the report
-  /// only file names are read, until a hundred sources are found, so the cost does not grow with
-  /// the folder.
+  /// The report reads only file names, until a hundred sources are found.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:

@@ -3,9 +3,8 @@
 //
 // Clips of several videos are appended in any order. When a video has ended, a record lists its
 // clips. Each record has a checksum, and the next run uses all records before the first damaged
-// one. The file is not synced: after a crash of the machine, checksums tell what is lost. The
-// caller locks DIR/NAME.json (shard/receipt.h) against other programs. Memory: one clip, and each
-// video's summary. Thread-safety: any thread.
+// one. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h) against other
+// programs. Memory: one clip, and each video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,7 +41,7 @@ class ClipParts {
   Place add(const shard::Sample& sample);
   /// Records that the video with this hash has ended, and its clips.
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
-  /// Null if the video has not ended. Valid as long as this object.
+  /// Null if the video has not ended. The result is valid as long as this object.
   const Part* find(const std::string& hash) const;
   /// Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;

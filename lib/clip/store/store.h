@@ -1,7 +1,7 @@
 // Stores one source's clips, and the json that says they are complete.
 //
 // A killed run can be resumed: complete clips are kept. ClipStore is the base of all formats;
-// make_clip_store() makes one.
+// make_clip_store() makes a store.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,9 +22,9 @@
 
 namespace vfm::clip {
 
-/// shards: DIR/NAME-00000.tar... with their indexes; and last DIR/NAME.json. Small videos may share
-/// a NAME (clip/store/joined.h).
-/// files: DIR/KEY.mp4 and DIR/KEY.json; and last DIR/NAME.files (shard/file_list.h).
+/// shards: a store writes DIR/NAME-00000.tar... with their indexes, and last DIR/NAME.json. Small
+/// videos may share a NAME (clip/store/joined.h).
+/// files: a store writes DIR/KEY.mp4 and DIR/KEY.json, and last DIR/NAME.files (shard/file_list.h).
 enum class ClipFormat { shards, files };
 
 /// A clip that a killed run finished.
@@ -38,10 +38,11 @@ using KeptClips = std::deque<KeptClip>;  ///< in the order they were written
 class ClipSink {
  public:
   virtual ~ClipSink() = default;
-  /// Begins to write. `keep`: keeps and returns complete clips of a killed run with these settings;
-  /// else removes existing clips. May be called again if the kept clips differ from this run's.
+  /// Begins to write. If `keep`, keeps and returns complete clips of a killed run with these
+  /// settings; else removes existing clips. May be called again if the kept clips differ from this
+  /// run's.
   virtual KeptClips begin(bool keep) = 0;
-  /// Counts the next kept clip. Call it for all of them before the first add().
+  /// Counts the next kept clip. Call it for all kept clips before the first add().
   virtual void add_kept() = 0;
   /// Adds the next sample. Throws Error.
   virtual void add(const shard::Sample& sample) = 0;
@@ -54,21 +55,22 @@ class ClipStore : public ClipSink {
  public:
   /// Returns DIR/NAME.json or .files, if it has these settings, all its files exist, and `redo` is
   /// false. Else locks the clips until finish() or the store's destruction, and returns null. Waits
-  /// for another program that makes them. Removes leftovers of a run killed right after finishing.
+  /// while another program makes the clips. Removes leftovers of a run killed right after
+  /// finishing.
   Json find_or_hold(bool redo);
   /// The same as find_or_hold(true), but returns the existing json; null if none.
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
-  /// Writes DIR/NAME.json or .files, and unlocks. It is `summary` with settings, number of samples
-  /// and files. Without samples and errors nothing is written.
+  /// Writes `summary` with settings, number of samples and files to DIR/NAME.json or .files, and
+  /// unlocks. Writes nothing if there are neither samples nor errors.
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, the index. If the program is killed
   /// meanwhile, the remaining files are complete, or notes mark them as incomplete, and the next
   /// call or begin() removes them. Files of a sample that is `in_use` stay: a picture in two
-  /// batches has one key. Throws Error, without changes, if another program uses NAME, or a file
-  /// has changed since it was written.
+  /// batches has the same key in both. Throws Error, without changes, if another program uses NAME,
+  /// or a file has changed since it was written.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
@@ -83,17 +85,18 @@ class ClipStore : public ClipSink {
   /// `index`: the name of the json in DIR.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
-  /// The file that the run after a killed one needs; removed when the index is written.
+  /// The file from which a killed run is resumed; removed when the index is written.
   virtual std::string notes_path() const = 0;
   /// Throws Error if a file that `found` lists is missing or changed.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// The files of NAME except index and notes, in the order of removal. `index`: the json; null:
-  /// take them from a killed run's notes. Throws Error if one has changed since it was written.
+  /// The files of NAME except index and notes, in the order of removal. `index`: the json that
+  /// lists them; null: a killed run's notes list them. Throws Error if a file has changed since it
+  /// was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Notes from which own_files(null) finds the files of `index`, and by which no run keeps any of
-  /// them.
+  /// Notes from which own_files(null) finds the files of `index`, and which keep every run from
+  /// using these files.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
@@ -113,8 +116,7 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// `settings`: what decides the files' bytes, apart from the source. `shard_bytes`: the size of a
-/// shard.
+/// `settings`: all that decides the files' bytes, apart from the source.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);

@@ -1,11 +1,11 @@
 // Chooses which of several sources with the same content stay.
 //
 // A source is left out if a source that stays has the same bytes, or shows at least a given share
-// of it. The longer source stays; among equally long sources the one with the larger picture, then
-// more bytes, then the first name (byte by byte). Copies lose frames at their ends, so sources
-// count as equally long if they are shorter than the longest of them by at most 1 % or half a
-// second. A source that is left out does not exclude others. Sources that share only a part stay.
-// Pure. Thread-safety: any thread.
+// of it. The longer source stays; of equally long sources the one with the larger picture, then
+// with more bytes, then with the first name (byte by byte). Copies lose frames at their ends, so
+// sources count as equally long if they are shorter than the longest of them by at most 1 % or half
+// a second. A source that is left out does not exclude others. Sources that have only a part in
+// common stay. Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,8 +27,8 @@ struct ComparedSource {
   std::uint64_t bytes = 0;
 };
 
-/// A stretch in which two sources with different bytes show the same. Of sources with the same
-/// bytes only the first is named.
+/// A stretch in which two sources with different bytes show the same content. Of sources with the
+/// same bytes only the first has stretches.
 struct CommonStretch {
   std::size_t first = 0, second = 0;  ///< indices of sources; first < second
   double first_begin = 0, first_end = 0, second_begin = 0, second_end = 0;  ///< seconds
@@ -43,7 +43,7 @@ CommonStretch exchanged(const CommonStretch& stretch);
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  std::optional<std::size_t> group;   ///< from 0, ordered by first source; none: alone
+  std::optional<std::size_t> group;   ///< from 0, ordered by first source; none: in no group
   std::optional<std::size_t> keeper;  ///< the source that stays instead; none: this source stays
   bool exact = false;                 ///< the keeper has the same bytes
   double covered = 0;  ///< if not exact: the share of this source that the keeper shows

@@ -1,12 +1,11 @@
-// Finds places in different sources that may show the same, by an inverted index of codes of
-// changes between pictures (curate/copies/change_codes.h).
+// Finds places in different sources that may show the same content. An inverted index maps codes,
+// each of a change between pictures (curate/copies/change_codes.h), to places.
 //
 // Sources share many codes by chance, so several moments must share codes at one offset in time and
 // for one crop. Results are places to compare (curate/copies/align_videos.h), not duplicates.
 //
 // Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video. Each
-// running search takes 16 bytes for each shared code in 16 seconds, at most 127 MiB (kMostOfCode
-// others share each code).
+// running search takes 16 bytes for each shared code in 16 seconds, at most 127 MiB.
 // Thread-safety: find() from any thread, once finish() is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,7 +28,7 @@ struct IndexedMoment {
 std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
                                            std::span<const curate::SignaturePicture> pictures);
 
-/// A place in `source` that the searched source may show.
+/// A place in `source` that may have the same content as the searched source.
 struct LikelyPlace {
   std::uint32_t source = 0;
   curate::AlignmentStart start;  ///< with `source` as first of the two
@@ -41,9 +40,9 @@ class DuplicateIndex {
   /// Call it in any order, before finish().
   void add(const std::vector<IndexedMoment>& moments);
   void finish();
-  /// Places in other sources that these pictures of `source` may show: sorted by source and offset,
-  /// without duplicates. If more than kMostOfCode moments share a code, only those of the first
-  /// sources count. Throws Stopped.
+  /// Places in other sources that may have the same content as `pictures` of `source`, sorted by
+  /// source and offset, without duplicates. If more than kMostOfCode moments share a code, only
+  /// moments of the first sources count. Throws Stopped.
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 

@@ -1,10 +1,10 @@
 // Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that a
 // source is decoded only once.
 //
-// A file has the pictures, 2048 bytes each (little-endian), and after them 1024 bytes of JSON,
-// padded with spaces: the source, how the pictures were made, and their number. Files are written
-// atomically.
-// Thread-safety: any thread; one thread at a time for one source.
+// A file has the pictures, 2048 bytes each (little-endian), and then 1024 bytes of JSON, padded
+// with spaces: the source, the settings of the pictures, and the number of pictures. Files are
+// written atomically.
+// Thread-safety: any thread, but only one at a time for the same source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,7 +45,7 @@ std::string signature_path(const std::string& folder, const std::string& hash);
 struct SignatureWork {
   std::string folder;
   media::DecodeOptions decode;
-  bool force = false;  ///< even if the file exists
+  bool force = false;  ///< make it even if the file exists
 };
 /// Makes the signature unless it exists. Throws Error if the source cannot be decoded or is longer
 /// than a day; Stopped.

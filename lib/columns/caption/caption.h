@@ -12,14 +12,14 @@
 //   model:DIR         a model that sees the clip (columns/caption/model_caption.h), "caption_model"
 //                     in KEY.json; with several windows also "caption_windows"; if a text of one
 //                     window reached the token limit, "caption_cut": true
-//   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has one
+//   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
 // With --endpoint, the last source ("endpoint" in KEY.json) is a model on a server
 // (columns/caption/endpoint.h). With --refine a language model rewrites captions and keeps the
 // draft as "caption_draft" (columns/caption/refine.h). With --also the model or server that
 // captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in the
 // shard's record counts texts cut at a model's token limit. A file beside a source is read only if
 // the shard's record names the source, as records of vfm-clip do, or if the file is in a folder
-// that the user names. A name in the tar alone never opens a file.
+// that the user names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -56,15 +56,15 @@ struct CaptionOptions {
   /// Folders in which files beside sources are read even if only the tar names the source.
   std::vector<std::string> sidecars;
   std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
-  /// True: an empty caption counts, and a sample may have none. False: after an empty caption the
-  /// next source is tried; a sample without words from any source is an error (its caption is
-  /// empty).
+  /// If true, an empty caption counts, and a sample may be without a caption. If false, the next
+  /// source is tried after an empty caption. Then a sample without words from any source is an
+  /// error (its caption is empty).
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how the model of model:DIR is asked
   EndpointOptions endpoint;   ///< of the server, if `from` has one
   RefineOptions refine;       ///< its model runs with the settings of `model`
   std::string report;         ///< HTML file; empty: none
-  /// Decodes clips, with the same result; null: software.
+  /// Null: software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

@@ -1,6 +1,6 @@
-// What a dry run reports about a captioning model: memory, and floating-point operations (FLOPs) a
-// clip, counted from questions asked and tokens answered (models/vlm/answer_cost.h).
-// Thread-safety: any thread.
+// Costs of a captioning model, for a dry run: memory, and floating-point operations (FLOPs) a clip,
+// counted from questions asked and tokens answered (models/vlm/answer_cost.h). Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@ class CaptionCosts {
   void hold_frames(std::int64_t bytes);
 
   /// The number of "clips"; bytes for the largest question: "weights", "own_weights", "together",
-  /// "keys_values", "working", "frames", "program" and their total "memory"; means a clip:
+  /// "keys_values", "working", "frames", "program" and their total "memory"; means over clips:
   /// "prompt_tokens", "text_tokens", "flops": {"vision", "prompt", "text"}. "program" is measured:
   /// the process's memory without tensors, frames and their allocators' reserve. With "device":
   /// "cuda" the total is a GPU's, without "frames" and "program". Null if no clip was counted.
@@ -40,7 +40,7 @@ class CaptionCosts {
   mutable std::mutex mutex_;  // guards all
   models::WeightCost weights_;
   models::AnswerCost sum_;  // its bytes are the maximum, not the sum
-  std::size_t frames_ = 0;  // bytes, the most of a window
+  std::size_t frames_ = 0;  // bytes, the maximum of a window
   std::int64_t held_ = 0;   // bytes of frames, now
   double program_ = 0;      // bytes
   double tokens_ = 0;

@@ -30,7 +30,7 @@ struct Caption {
   std::string source;
   HeldJson facts = HeldJson::object();     ///< measured, if the sample's json lacks them
   HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields
-  /// To be sent, from Endpoint::requests(); may be empty.
+  /// Requests to send, from Endpoint::requests(); may be empty.
   std::vector<std::string> requests = {};
 };
 
@@ -40,7 +40,7 @@ std::string cut_caption(const CaptionOptions& options, std::string text);
 /// The file of the server's answers, beside this record's column.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
 
-/// Adds `texts`, which were cut at the token limit, to the record's "caption_cut".
+/// Adds `texts`, the number of texts cut at the token limit, to the record's "caption_cut".
 void count_cut(ColumnNotes& notes, std::int64_t texts);
 
 class CaptionQueue {

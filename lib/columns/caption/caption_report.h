@@ -20,7 +20,7 @@ class CaptionReport {
 
   /// Adds a shard with its caption column. Throws Error if that column cannot be read.
   void add(const io::Record& record);
-  /// Writes the page. `incomplete`: why the page does not show everything; empty: it does.
+  /// Writes the page. `incomplete`: why the page lacks something; empty: it is complete.
   void write(const std::string& incomplete) const;
 
  private:

@@ -1,5 +1,4 @@
-// The sources of captions: --from, parsed once, and the nested fields of JSON objects that
-// field:NAME names.
+// Parses the sources of captions (--from), and finds nested fields of JSON objects for field:NAME.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,20 +25,21 @@ struct CaptionSource {
   std::string value = {};
 };
 
-/// "caption_source" of a measured caption, and of a sample without one.
+/// "caption_source" of a measured caption, and of a sample without a caption.
 inline constexpr const char *kMeasuredCaption = "builtin:measure", *kNoCaption = "none";
 
 struct CaptionSources {
-  std::vector<CaptionSource> list;  ///< they are tried in this order
-  /// The words of --from, for a column's settings. A model is "model" alone: its folder may move.
+  std::vector<CaptionSource> list;  ///< in the order they are tried
+  /// The words of --from, for a column's settings. A model is "model" without its folder, which may
+  /// move.
   std::vector<std::string> given;
 
-  /// The folder of the model among them, or "".
+  /// The folder of the listed model, or "".
   std::string model_folder() const;
 };
 
-/// Parses the words of --from; `server`: a server comes last. Throws Error{usage} for an unknown
-/// source or a second model.
+/// Parses the words of --from. If `server`, a server is added as the last source. Throws
+/// Error{usage} for an unknown source or a second model.
 CaptionSources parse_caption_sources(const std::vector<std::string>& from, bool server);
 
 /// The field `name` of an object; null if it is absent or null. A member with exactly this name is

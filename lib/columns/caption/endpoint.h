@@ -1,14 +1,13 @@
 // Captions from a server with OpenAI's chat completions API. A request has frames of a clip, as
-// JPEG in data: URLs, and a prompt. Each further question (columns/caption/questions.h) is a
-// separate request.
+// JPEG in data: URLs, and a prompt.
 //
 // A queue of requests is sent by a fixed number of threads. After a temporary failure (no
 // connection, timeout, 408, 409, 425, 429, 5xx, an incomplete or unusable answer) a request is sent
 // again. The pauses grow, and Retry-After delays all requests. If tries run out, or the server
-// refuses (other 4xx), the error is the clip's. If every clip would fail alike (401, 402, 403, 404,
-// 405, a redirect), or many clips in a row fail, no more requests are sent. If the server repeats
-// the secret, it is replaced in messages; in captions only if it has 8 characters or more.
-// Thread-safety: any thread.
+// refuses the request (any other 4xx), the error is the clip's. If every clip would fail in the
+// same way (401, 402, 403, 404, 405, a redirect), or many clips in a row fail, no more requests are
+// sent. If an answer contains the secret (the API key), messages mask it; captions mask only
+// secrets of 8 characters or more. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,8 +36,8 @@ namespace vfm::columns {
 
 struct EndpointOptions {
   std::string url;           ///< "http://host:8000/v1", or with "/chat/completions"; empty: none
-  std::string model;         ///< its name there; empty: the server's only model (served_model())
-  std::string key_variable;  ///< environment variable with the secret; empty: the usual one
+  std::string model;         ///< its name on the server; empty: the only model (served_model())
+  std::string key_variable;  ///< environment variable with the secret; empty: VFM_ENDPOINT_KEY
   std::string secret;
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
@@ -47,12 +46,12 @@ struct EndpointOptions {
   int side = 512;         ///< longer side of a frame; smaller frames keep their size
   int parallel = 4;       ///< requests at once
   int retries = 5;        ///< most tries of a request after the first
-  double wait = 1;        ///< seconds before the second try, doubled for each further one
+  double wait = 1;        ///< seconds before the second try, doubled for each further try
   double seconds = 120;   ///< time limit of one try
   int most_tokens = 512;  ///< of an answer
   double temperature = 0;
   Questions also;                                   ///< further questions
-  bool send_schema = false;                         ///< sends their schemas as "response_format"
+  bool send_schema = false;                         ///< sends schemas as "response_format"
   std::optional<double> input_price, output_price;  ///< per million tokens
 };
 
@@ -71,7 +70,7 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
-  /// Whether an answer's parsed value has the secret, even if the JSON text hid it in escapes.
+  /// Whether an answer's parsed value contains the secret, even if escapes in the JSON text hid it.
   bool has_secret(const AnswerValue& said) const;
   /// The bodies of a sample's requests: for the caption, then for each further question. An answer
   /// is stored by its request's hash (request_hash()). `facts` receives what take_frames() returns.
@@ -81,7 +80,8 @@ class Endpoint {
                                     Json& facts) const;
   /// The future has the answer or an exception: Error for the clip (Cause::server,
   /// Cause::rejected), EndpointDown or Stopped. `clip`: a name, to count clips that fail in a row.
-  /// The request's thread passes the answer to `keep` first, even if nobody waits for the future.
+  /// Before that, the request's thread passes the answer to `keep`, even if nobody waits for the
+  /// future.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
   /// Number of tries so far, of all requests.
@@ -117,7 +117,7 @@ class Endpoint {
 /// lists none; Stopped.
 std::string served_model(const EndpointOptions& options);
 
-/// The same request with a seed, to draw another answer.
+/// Returns `request` with a seed, to draw a different answer.
 std::string request_with_seed(std::string request, int seed);
 
 /// The options that decide the column. The address is not one of them, so a server may move.

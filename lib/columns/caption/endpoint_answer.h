@@ -8,19 +8,19 @@
 
 namespace vfm::columns {
 
-/// A shorter key is taken for a placeholder such as "none", for a server without keys; captions may
+/// A shorter key counts as a placeholder, such as "none" for a server without keys. Captions may
 /// contain the word.
 constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
   std::string text;  ///< one line, without the model's thinking
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< from the server; 0: not told
+  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< from the server; 0: unknown
   bool cut = false;                                       ///< "finish_reason" is "length"
   std::string why_empty = {};                             ///< why the text is empty, if known
 };
 
 /// The text of choices[0].message, which is a string or a list of parts. A `secret` of kShortestKey
-/// characters or more is replaced in the text. Throws Error if the body has another form (another
+/// characters or more is replaced in the text. Throws Error if the body has no such text (a second
 /// try may succeed).
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
@@ -29,11 +29,11 @@ EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 std::string server_message(const std::string& body, const std::string& secret);
 
 /// The id of the only model in a list of models. Throws Error{usage} if there are several, Error if
-/// none; `secret` is replaced in the messages.
+/// there is none; `secret` is replaced in the messages.
 std::string only_model(const std::string& body, const std::string& secret);
 
 /// Removes <think>…</think>, which a reasoning model writes before its answer. If the prompt ends
-/// with <think>, the text begins inside of it. A text cut before </think> has no answer.
+/// with <think>, the text begins inside the thinking. A text cut before </think> has no answer.
 std::string without_thinking(std::string text);
 
 }  // namespace vfm::columns

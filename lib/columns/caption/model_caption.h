@@ -4,7 +4,7 @@
 // A clip is cut into windows of `window` frames. A rest of at least half a window is a window; a
 // shorter rest is added to the last window. Frames are sampled at `fps`, and are freed when their
 // window is answered. The texts of several windows, also answers to further questions
-// (questions.h), are joined by spaces; answers with a schema become a list, one element a window.
+// (questions.h), are joined by spaces. Answers with a schema become a list, one element a window.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,12 +34,12 @@ class CaptionCosts;
 /// Settings of a captioning model.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;              ///< cpu or cuda; with workers, theirs
+  Device device = Device::cpu;              ///< cpu or cuda; with workers: the workers'
   workers::StageModels* workers = nullptr;  ///< run the model; null: this process does
   bool int8 = false;                        ///< round weight matrices to 8 bits
-  double fps = 0;                         ///< frames a second that the model sees; 0: its own rate
-  int window = 256;                       ///< length, in frames of the clip
-  std::optional<int> frame_tokens = {};   ///< most tokens for two frames
+  double fps = 0;                           ///< frames a second of video; 0: the model's rate
+  int window = 256;                         ///< length, in frames of the clip
+  std::optional<int> frame_tokens = {};     ///< most tokens for two frames
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
@@ -56,12 +56,11 @@ struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// The number of windows in a clip of `frames`, at least 1, and window `i`. There is no list of
-/// windows, because a container may promise any number of frames.
+/// The number of windows in a clip of `frames`, at least 1; and the window with number `i`.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
-/// If the container promised more frames than the clip has: how many of the first `answered`
-/// windows are the same for both lengths. Their answers stay valid.
+/// If the container promised more frames than the clip has, returns how many of the first
+/// `answered` windows are the same for both lengths. The answers of these windows stay valid.
 std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
                           std::int64_t answered);
 
@@ -69,12 +68,12 @@ struct ModelCaption {
   std::string text;
   /// For several windows a list of {"start", "end", "caption"} (seconds from the clip's begin),
   /// with fields of further questions. "cut": the caption reached the token limit; "also_cut":
-  /// names of further questions whose answers did. Null for one window.
+  /// names of further questions whose answers reached it. Null for one window.
   HeldJson windows;
   bool cut = false;  ///< the only window's text reached the token limit
   HeldJson also =
       HeldJson::object();  ///< fields of further questions; for one window "caption_also_cut"
-  std::vector<io::Fault> faults;  ///< of further questions; their input is unset
+  std::vector<io::Fault> faults;  ///< of further questions; Fault::input is unset
   std::int64_t cuts = 0;          ///< texts of all questions that reached the token limit
   HeldJson
       /// written_json(), if tokens are kept and the clip has at most `window` frames; else null
@@ -91,7 +90,7 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
 
 /// Adds the settings of `rule` that decide the texts.
 void add_rule(Json& config, const models::AnswerRule& rule);
-/// What decides the texts: the model's config() and the options.
+/// All that decides the texts: the model's config() and the options.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 
 }  // namespace vfm::columns

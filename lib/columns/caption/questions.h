@@ -1,8 +1,7 @@
 // Further questions about a clip, besides the caption: vfm-caption --also NAME=TEXT. The answer is
 // "caption_NAME" in KEY.json: one line of text, or with a schema a JSON value that fits the schema.
 //
-// If an answer does not fit, the question is asked again, except at temperature 0, which would give
-// the same answer.
+// If an answer does not fit its schema, the question is asked again, except at temperature 0.
 // Thread-safety: plain values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,13 +31,13 @@ struct Questions {
   int tries_of(const Question& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// What decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
+  /// All that decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
   /// "tries"}}; "tries" only if above 1.
   Json to_json(double temperature) const;
 };
 
-/// Both parse prompts NAME=TEXT or NAME=@FILE, and optional schemas NAME=FILE. check_questions()
-/// opens no file. Throw Error{usage}.
+/// Both functions parse prompts NAME=TEXT or NAME=@FILE, and optional schemas NAME=FILE.
+/// check_questions() opens no file. Both throw Error{usage}.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
 std::vector<Question> parse_questions(const std::vector<std::string>& prompts,

@@ -1,5 +1,5 @@
 // Finds captions in files (sidecars) beside source videos.
-// Thread-safety: one Sidecars a thread.
+// Thread-safety: one thread for each Sidecars.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,9 +20,9 @@ namespace vfm::columns {
 /// Each file is read once. A faulty file is noted once, and counts as absent. Security: samples of
 /// a foreign shard may name any file of this machine. So a file is read only if `record` names its
 /// video ("source", "sources"), or if it is in one of `folders` after links are followed. A file
-/// that exists but may not be read is logged. Renamed videos: samples have the old name. If the
-/// record has the hash of the video's contents ("source_hash", "source_hashes"), the name in the
-/// record is used.
+/// that exists but that this rule forbids to read is logged. Samples of a renamed video have the
+/// old name. If the record has the hash of the video's contents ("source_hash", "source_hashes"),
+/// the name in the record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
@@ -30,8 +30,8 @@ class Sidecars {
   /// The present name of the video that a sample's json names; "" if it names none.
   std::string video_of(const Json& facts) const;
   /// The text for span [begin, end), in seconds, of `source`, from the file of this `kind` ("txt",
-  /// "json" or "srt"). Nothing without such a file or text, or for a URL. `source_begin`: the
-  /// container's start time, which is time 0 of subtitles ("srt").
+  /// "json" or "srt"). Returns nothing if there is no such file or text, or for a URL.
+  /// `source_begin`: the container's start time, which is time 0 of subtitles ("srt").
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);
 

@@ -4,8 +4,8 @@
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen
 //
-// ln p of a token is the model's, before temperature and penalty, to six digits. Thus the score's
-// model need not see the clip again; it only computes the probability without the clip. Pure.
+// A log-probability is taken before temperature and penalty, and has six digits. Thus the model
+// that scores need not see the clip again; it only computes probabilities without the clip. Pure.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,7 +32,7 @@ struct WrittenCaption {
 Json written_json(const models::Answer& answer, bool still);
 
 /// The tokens in a sample's KEY.json, if their text is `caption` and `model` wrote them with the
-/// settings `asked` (config() with "fps", "window" and prompts). Else nothing.
+/// settings `asked` (config() with "fps", "window" and prompts). Else returns nothing.
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 

@@ -49,8 +49,8 @@ struct ClipScoreOptions {
 class ClipScores {
  public:
   /// `folder`: of `encoder`. To compare texts it must have a text tower, which runs at `place` in
-  /// `compute`, and a tokenizer. Throws Error{usage} if one is missing, or the aesthetic head does
-  /// not fit `encoder`.
+  /// `compute`, and a tokenizer. Throws Error{usage} if tower or tokenizer is missing, or the
+  /// aesthetic head does not fit `encoder`.
   ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
              const std::string& folder, const ModelPlace& place, DType compute);
 
@@ -59,7 +59,7 @@ class ClipScores {
   FrameScore frame_score() const;
   /// The clip's fields except "text_image" and "scored_by".
   Json of_clip(const ClipVector& clip) const;
-  /// Unit vectors of the captions, in order; one that is not finite becomes empty.
+  /// Unit vectors of the captions, in order; a vector that is not finite becomes empty.
   std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
   /// The value of "text_image".
   static double fit(const std::vector<float>& clip, const std::vector<float>& caption);

@@ -1,7 +1,7 @@
 // The vector of a clip by a picture encoder. The clip is cut into N equal parts, and the middle
-// frame of each is encoded, upright and in the shape shown. A clip of fewer frames is encoded frame
-// by frame. The clip's vector is the mean of the frames' unit vectors, scaled to length 1.
-// Thread-safety: any thread.
+// frame of each is encoded, upright and in the shape shown. A clip of fewer than N frames is
+// encoded frame by frame. The clip's vector is the mean of the frames' unit vectors, scaled to
+// length 1. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,8 +26,8 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded; none if they cannot
-/// be decoded. `facts` and errors: see take_frames().
+/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded; none if the clip
+/// cannot be decoded. `facts` and errors: see take_frames().
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
   HeldJson facts = HeldJson::object();
@@ -36,7 +36,7 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
                           const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
-/// The same for a file or URL.
+/// Prepares a file or URL in the same way.
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
@@ -44,15 +44,14 @@ PreparedClip prepare_file(const std::string& path, const models::PictureEncoder&
 using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
-  /// The mean of the frames' unit vectors, scaled to length 1.
   std::vector<float> vector;
   double score = 0;        ///< mean of the frames' scores; 0 without frames or FrameScore
   std::size_t frames = 0;  ///< if 0, the vector is zeros
-  std::vector<std::vector<float>> windows;  ///< the windows' vectors, computed likewise
+  std::vector<std::vector<float>> windows;  ///< the vectors of windows, computed as `vector`
 };
 
-/// Encodes frames of clips in batches of PictureEncoder::together() frames; a batch may span clips.
-/// Thread-safety: one thread.
+/// Encodes frames of clips in batches of PictureEncoder::together() frames; a batch may have frames
+/// of several clips. Thread-safety: one thread.
 class ClipVectors {
  public:
   /// `score`: called for each frame of a clip; may be empty.

@@ -3,8 +3,8 @@
 //
 // A clip of F frames and S seconds (by its rate) has W = S / `seconds` windows, rounded up, at
 // least 1, at most kMostClipWindows and F. Window k has frames k F / W to before (k + 1) F / W. So
-// lengths differ by one frame at most, and only kMostClipWindows can make windows longer than
-// `seconds`. The vector of a window is computed from its frames by the rule for whole clips
+// windows' lengths differ by one frame at most. Windows are longer than `seconds` only if there are
+// kMostClipWindows. The vector of a window is computed from its frames by the rule for whole clips
 // (columns/embed/clip_vector.h). The clip is decoded once, and frames are encoded as they come:
 // memory does not grow with the length.
 // Thread-safety: any thread.

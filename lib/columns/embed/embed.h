@@ -30,7 +30,7 @@ struct EmbedOptions {
   std::string directory;  ///< of the columns; empty: beside their shards
   bool force = false;
   shard::ReadLimits limits;
-  bool video = true;                   ///< builtin:look, or picture_encoder
+  bool video = true;                   ///< encode clips: builtin:look, or picture_encoder
   std::string picture_encoder;         ///< folder (models/encoder/picture_encoder.h)
   DType picture_compute = DType::f32;  ///< f32 or bf16
   int frames = kClipFrames;            ///< frames of a clip that picture_encoder sees
@@ -41,7 +41,7 @@ struct EmbedOptions {
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
   Device device = Device::cpu;  ///< of encoders from folders, without `workers`
   workers::StageModels* workers = nullptr;
-  /// Decodes the clips, with the same result; null: software.
+  /// Null: software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

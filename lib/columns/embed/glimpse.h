@@ -13,14 +13,12 @@
 
 namespace vfm::columns {
 
-/// A sample's glimpse, and the facts that its json lacks: "width" and "height" as shown; for a
-/// video also "seconds", "fps" and "frames", measured over all frames.
+/// A sample's glimpse, and the facts from take_frames() (columns/clip_frames.h).
 struct Seen {
   curate::Glimpse glimpse;
   HeldJson facts = HeldJson::object();
 };
-/// `known`: the sample's json. `hardware`: a decoder with the same result; null: software. Throws
-/// Error, which names `where` ("KEY.mp4 of 'x.tar'"), if nothing decodes.
+/// Arguments and errors: see take_frames().
 Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
                 const media::HardwareDecoder* hardware = nullptr);
 

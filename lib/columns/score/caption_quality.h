@@ -4,11 +4,11 @@
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
 //   caption_logprob_blind     mean of ln p(t | prompt, before)
-//   caption_gain              the former less the latter: what the video tells, nats a token
-//   caption_gain_least        the least of ln p(t | video, ...) - ln p(t | ...) of a token: one
-//                             wrong word is one token that the video speaks against
-//   caption_fits              of each sentence, the most of its cosines with frames
-//   caption_fit, caption_fit_least                                      their mean, and their least
+//   caption_gain              the former less the latter: information in the video, nats a token
+//   caption_gain_least        the least ln p(t | video, ...) - ln p(t | ...) of a token: it
+//                             is low if one word is wrong
+//   caption_fits              of each sentence, its largest cosine with a frame
+//   caption_fit, caption_fit_least                                      mean and least caption_fits
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),
 //     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
@@ -28,7 +28,7 @@
 
 namespace vfm::columns {
 
-/// The weights in z. Other weights need another `rule` number.
+/// The weights in z. If weights change, `rule` must change, too.
 struct QualityWeights {
   int rule = 1;
   double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;

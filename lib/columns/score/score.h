@@ -5,8 +5,8 @@
 // A caption is the sample's txt member, usually from the caption column. A clip is decoded once,
 // and the captioner sees it once, at `fps` frames a second. In a clip longer than a window, it sees
 // as many frames as in one window, spread over the clip. If the caption column has the captioner's
-// result (written_caption.h), it sees none. The CLIP model sees the middle frames of kClipFrames
-// equal parts. Captions are scored one at a time.
+// result (written_caption.h), the captioner sees no frames. The CLIP model sees the middle frames
+// of kClipFrames equal parts. Captions are scored one at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,11 +25,12 @@
 
 namespace vfm::columns {
 
-/// What a dry run reports about a model that scores captions: floating-point operations (FLOPs) a
-/// clip, counted from the scored captions (models/vlm/answer_cost.h). Thread-safety: any thread.
+/// Computes costs of a model that scores captions, for a dry run: floating-point operations (FLOPs)
+/// a clip, counted from the scored captions (models/vlm/answer_cost.h). Thread-safety: any thread.
 class ScoreCosts {
  public:
-  /// Adds the FLOPs of one caption: with the video (0 if its tokens were kept), and without.
+  /// Adds the FLOPs of one caption: with the video (0 if the caption's tokens were kept), and
+  /// without the video.
   void add(double with, double without);
 
   /// Counts {"clips", "written"} ("written": clips with kept tokens), and the mean "flops" a clip:
@@ -52,11 +53,11 @@ struct ScoreOptions {
   std::string captioner, clip;  ///< folders of models; empty: none
   ModelCaptionOptions model;    ///< how the captioner is asked
   ScoreCosts* costs = nullptr;  ///< collects costs; may be null
-  /// Decodes clips, with the same result; null: software.
+  /// Null: software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. A sample without a caption, or which a model cannot
+/// Returns the number of errors recorded. A sample that has no caption, or that a model cannot
 /// score, is an error; its other fields are kept. Throws Error; Stopped.
 long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);

@@ -18,7 +18,7 @@ struct ScoreEyes {
   const models::CaptionModel* captioner = nullptr;
   const models::PictureEncoder* pictures = nullptr;
   double fps = 2;    ///< frames a second for the captioner
-  /// Length in frames. Of a longer clip the captioner sees as many frames as of this length.
+  /// Length of a window, in frames (columns/score/score.h).
   int window = 256;
 };
 

@@ -18,7 +18,7 @@
 
 namespace vfm::columns {
 
-/// Above the limit of every text tower; each cuts at its own.
+/// Above the limit of every text tower; each tower cuts at its own limit.
 inline constexpr int kMostTextTokens = 512;
 
 class FileQuery {
@@ -28,7 +28,7 @@ class FileQuery {
 
   /// The file's vector by the encoder `config`, which is the "video_encoder" of sample `key`; null:
   /// builtin:look. Throws Error, which names the sample, if the encoder is unknown, or its folder
-  /// is gone or has another encoder.
+  /// is gone or has a different encoder now.
   const std::vector<float>& vector(const Json& config, const std::string& key);
 
  private:
@@ -41,7 +41,7 @@ class FileQuery {
   std::map<std::string, std::vector<float>> encoded_;  // by configuration
 };
 
-/// True if this "video_encoder" also has vectors for texts, as CLIP and SigLIP do.
+/// True if this "video_encoder" also encodes texts, as CLIP and SigLIP do.
 bool has_texts(const Json& video_encoder);
 
 /// Throws Error{usage} if options.query is a file and options.query_prompt is set.
@@ -57,7 +57,7 @@ std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
                                              const std::optional<std::string>& prompt);
 
 /// The unit vector of a text in the space of `video_encoder`. Throws Error, which names sample
-/// `key`, if the encoder's folder is gone, has another model now, or lacks a text tower or
+/// `key`, if the encoder's folder is gone, has a different model now, or lacks a text tower or
 /// tokenizer.
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,
                                             const std::string& key);

@@ -1,8 +1,8 @@
 // vfm-embed index: makes an index of the vectors in shards, or updates one.
 //
 // Shards are read in parallel; the file has the same bytes at any -j. A new index's centres and
-// code words are learned from vectors at even distances in the input. An update keeps them, reads
-// only new and changed shards, and removes missing shards.
+// code words are learned from vectors at even distances in the input. An update keeps centres and
+// code words, reads only new and changed shards, and removes missing shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,13 +25,14 @@ struct IndexOptions {
   shard::ReadLimits limits;
 };
 
-/// The number of lists for so many vectors: two thirds of the square root, from 1 to 4096.
+/// The number of lists in an index of `vectors` vectors: two thirds of the square root, from 1 to
+/// 4096.
 std::size_t index_lists(std::uint64_t vectors);
 
 /// Writes {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest.
 /// Returns the number of warnings: shards and kinds of vectors that are not in the index. Waits for
 /// another program that writes the index. Throws Error if nothing can be indexed, or the file is
-/// not an index, damaged, or of another VectorKind; Stopped.
+/// not an index, is damaged, or is of a VectorKind other than `kind`; Stopped.
 long build_index(const IndexOptions& options, share::Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 

@@ -1,14 +1,13 @@
 // Searches unit vectors by an inverted file with product quantization (Jegou, Douze and Schmid,
-// "Product quantization for nearest neighbor search", 2011). FAISS computes it (inverted_file.cc);
-// a build without FAISS has none (no_inverted_file.cc).
+// "Product quantization for nearest neighbor search", 2011). FAISS does the computation
+// (inverted_file.cc). A build without FAISS has no inverted file (no_inverted_file.cc).
 //
 // A vector belongs to the list of the centre with the largest inner product. Its difference from
 // the centre is cut into pieces of up to eight numbers. A piece's code is one byte: the number of
 // the nearest of 256 words. The caller stores lists and codes.
 //
-// Results depend only on the vectors and their order, not on the number of threads: work is cut
-// into fixed pieces, seeds are fixed, and each slot calls FAISS with one thread. Between processors
-// the last bits may differ.
+// Results depend only on the vectors and their order, not on the number of threads. Between
+// processors the last bits may differ.
 // Thread-safety: const members and functions from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,11 +26,12 @@ namespace vfm::columns {
 
 /// "FAISS 1.7.3"; "" in a build without it.
 std::string faiss_version();
-/// In a build without FAISS throws Error{usage}, which says what to install; so does all below.
+/// In a build without FAISS throws Error{usage}, which says what to install. So do all functions
+/// below except code_bytes().
 void need_faiss();
 
-/// The number of words for a piece; and the number of pieces of a vector, which is the bytes of its
-/// code. A piece's width is the largest number up to eight that divides `dim`.
+/// kCodeWords: words for a piece. code_bytes(): pieces of a vector; each takes a byte of its code.
+/// A piece's width is the largest number up to eight that divides `dim`.
 inline constexpr std::size_t kCodeWords = 256;
 inline std::size_t code_bytes(std::size_t dim) {
   std::size_t width = 8;

@@ -15,15 +15,15 @@
 
 namespace vfm::columns {
 
-/// The tars to read for a search. Small columns have all that is compared, so with them the tar
-/// with videos is left out. The record must have "columns".
+/// The tars to read for a search. The tar with videos is left out if small columns have all that is
+/// compared. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
 /// Adds caption, source, begin and end from `facts` unless `line` has them.
 void add_facts(Json& line, const Json& facts);
 
-/// Adds facts that only the clip's own json has, which is sample `row` of `tar`. Does nothing if
-/// the tar has no index, since that would need a scan.
+/// Adds facts that only the clip's own json, in sample `row` of `tar`, has. Does nothing if the tar
+/// has no index.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
 /// Adds the clip's window (columns/embed/clip_windows.h) nearest to the unit vector `query`, the

@@ -1,11 +1,11 @@
 // vfm-embed search: finds samples of embedded shards nearest to a text, video or picture.
 //
-// A video or picture is encoded by the encoder of video.npy and compared by cosine. So is a text,
-// by CLIP or SigLIP, if there are no captions. With captions, each word of the query is compared
-// with the nearest word of the caption (cosine of token vectors, as in Khattab and Zaharia,
-// "ColBERT", 2020). The score is the mean over the query's words, weighted by their rarity among
-// the captions searched (idf): 1 is a perfect match, 0 is chance. Every vector is read. Memory:
-// about 100 bytes a sample, and its caption.
+// A video or picture is encoded by the encoder of video.npy and compared by cosine. If there are no
+// captions, a text is encoded and compared in the same way, by CLIP or SigLIP. With captions, each
+// word of the query is compared with the nearest word of the caption (cosine of token vectors, as
+// in Khattab and Zaharia, "ColBERT", 2020). The score is the mean over the query's words, weighted
+// by their rarity among the captions searched (idf): 1 is a perfect match, 0 is chance. Every
+// vector is read. Memory: about 100 bytes a sample, and its caption.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,11 +25,11 @@ struct SearchOptions {
   std::vector<std::string> inputs;  ///< forms: shard/shard_input.h; columns beside them are found
   shard::ReadLimits limits;
   std::string query;                        ///< an existing media file, or text
-  std::optional<std::string> query_prompt;  ///< put before a text; empty: the encoder's own
+  std::optional<std::string> query_prompt;  ///< put before a text; empty: the encoder's prompt
   std::size_t top = 10;
   std::string index;   ///< for search_index() (columns/search/index_search.h), instead of `inputs`
   bool exact = false;  ///< with `index`: compare all its vectors
-  /// Decodes a query video, with the same result; null: software.
+  /// Null: software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

@@ -29,8 +29,9 @@ class ShardCoder {
   ShardCoder(const IndexModel& model, const InvertedFile& inverted,
              const shard::ReadLimits& limits);
 
-  /// Reads all vectors of `shard`, whose `tar`, `files` and `rows` are set. Unreadable vectors and
-  /// those of another encoder are errors. Those that usable() refuses are skipped. Throws Stopped.
+  /// Reads all vectors of `shard`, whose `tar`, `files` and `rows` are set. Unreadable vectors, and
+  /// vectors of an encoder other than the model's, are errors. Vectors that usable() refuses are
+  /// skipped. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 
  private:

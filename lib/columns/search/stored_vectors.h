@@ -1,5 +1,4 @@
-// Reads vectors of samples from a tar: those of clips or those of captions. Thread-safety: any
-// thread.
+// Reads vectors of clips or of captions from a tar. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +23,8 @@ const char* to_string(VectorKind kind);
 std::string vectors_tar(const io::Record& record);
 
 /// Reads samples of a tar by number, from the index beside it. If the index is missing or does not
-/// fit, the tar's headers are read, which is logged. A damaged tar has the samples before the
-/// damage. Throws Error if the tar is missing, or compressed (readable only in order).
+/// fit, the tar's headers are read, which is logged. If the tar is damaged, only samples before the
+/// damage can be read. Throws Error if the tar is missing, or compressed.
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
 
 struct StoredVector {
@@ -43,7 +42,7 @@ class StoredVectors {
   /// Why the tar ends after these rows; empty: it is complete, at least by its index.
   const std::string& damage() const { return reader_.index().damage; }
   /// Reads the vector of sample `row`, at least 0 and below rows(). False if the sample has none.
-  /// Throws Error if the member is not one vector of halves, or its encoder is not named.
+  /// Throws Error if the member is not one vector of halves, or the json does not give its encoder.
   bool read(std::int64_t row, StoredVector& out);
 
  private:
@@ -61,8 +60,8 @@ void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out)
 /// Scales a vector to length 1. False if it is all zeros or not finite.
 bool to_unit_length(std::vector<float>& vector);
 
-/// Cosine of a unit vector `query` and a stored vector, which rounding to halves left nearly of
-/// length 1. At most 1; 0 if `stored` is all zeros or not finite.
+/// Cosine of a unit vector `query` and a stored vector, whose length after rounding to halves is
+/// nearly 1. At most 1; 0 if `stored` is all zeros or not finite.
 double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
 
 }  // namespace vfm::columns

@@ -2,8 +2,7 @@
 // query.
 //
 // The file has the lists and codes of an inverted file (columns/search/inverted_file.h), not the
-// vectors. It has each vector's offset in its tar, from which candidates are read for exact
-// comparison. FAISS's own format is not used: it has no checksums, and FAISS trusts it.
+// vectors. It has each vector's offset in a tar, where candidates are read for exact comparison.
 //
 // Little-endian. A row is a sample; rows are numbered in the order of the shards.
 //   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
@@ -11,7 +10,7 @@
 //   rows               u64 each: where its vector begins in the tar; 0: it has none
 //   lists              u64 entries and XXH3-64 (16 hex digits) of these
 //   centres, words     f32: lists x dim, pieces x 256 x width
-//   entries            u32 each, by list: its row; those of a list ascend
+//   entries            u32 each, by list: the vector's row; rows of a list ascend
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
 // Every part is checked before use: facts, centres and words on opening, a list and a shard's rows
@@ -104,7 +103,7 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Returns a list, which is checked at the first call. Throws Error if it is damaged.
+  /// Throws Error if the list is damaged.
   List list(std::size_t list) const;
   /// Offsets of the vectors in the tar of shard `shard`, by row; 0: no vector. Throws Error if they
   /// are damaged.

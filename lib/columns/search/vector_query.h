@@ -14,7 +14,7 @@ namespace vfm::columns {
 struct VectorQueries {
   std::size_t dim = 0;
   std::vector<float> values;  ///< n x dim
-  bool numbered = false;      ///< they are from a file of vectors
+  bool numbered = false;      ///< the query is a file of vectors
 
   std::size_t count() const { return values.size() / dim; }
   std::vector<float> one(std::size_t i) const {
