@@ -1,4 +1,4 @@
-// What vfm-clip and its verbs are asked to do: the recipe that decides the clips, and the rest.
+// The options of vfm-clip and its verbs: the recipe that decides the clips, and all others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,14 +22,14 @@
 
 namespace vfm::clip {
 
-/// All that decides a video's clips and their bytes. It is part of each clip's key.
+/// The settings that decide a video's clips and their bytes. They are part of each clip's key.
 struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
   /// With stitch: sound across the change moves the threshold (clip/cut/sound_across.h).
   bool stitch_sound = false;
-  /// Identifies the model of ClipOptions::stitch_vectors and its rule: an object with "name",
+  /// Identifies the model of ClipOptions::stitch_vectors and the rule of comparison, by "name",
   /// "hash" and more, without a path. Null: shots are stitched by their look.
   HeldJson stitch_model;
   /// Identifies ClipOptions::change_model, by "name" and "hash"; null except for
@@ -42,17 +42,17 @@ struct ClipRecipe {
   std::string preset;        ///< empty: the default for the encoder
   int quality = 18;          ///< media::EncodeOptions::quality
   media::AudioMode audio = media::AudioMode::drop;
-  ClipSize size;            ///< unset: the source's
+  ClipSize size;            ///< unset: the source's size
   Rational rate{0, 1};      ///< frames a second; 0: the source's frame times
   bool crop = false;        ///< cut off black bars around the video
-  double stride = 0;        ///< clips of so many seconds, not shots; 0: shots
+  double stride = 0;        ///< seconds of each clip; 0: clips are shots
   bool deinterlace = true;  ///< deinterlace interlaced frames
-  bool keep_hdr = false;    ///< make 10-bit clips of HDR sources, in their own colours
+  bool keep_hdr = false;    ///< make 10-bit clips of HDR sources, in the source's colours
   /// For keep_hdr; empty: `encoder`, else media::default_ten_bit_encoder()
   std::string hdr_encoder;
-  bool given = false;       ///< clips are the spans in ClipOptions::spans
-  bool smart = false;       ///< encode only frames that cannot be copied (clip/cut/smart_cut.h)
-  /// With smart: the only encoder for these frames; empty: one for each codec. Set by run().
+  bool given = false;  ///< clips are the spans in ClipOptions::spans
+  bool smart = false;  ///< encode only frames that cannot be copied (clip/cut/smart_cut.h)
+  /// With smart: the only encoder for uncopied frames; empty: one for each codec. Set by run().
   std::string smart_encoder;
 
   Json json() const;
@@ -82,8 +82,8 @@ struct ClipOptions {
   Joining join = Joining::many;               ///< with ClipFormat::shards
   bool readable_names = false;                ///< keys as in clip/store/names.h
   ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
-  std::vector<double> thresholds;             ///< list_shots(), json: makes a list for each
-  /// For list_shots(), json: if set, gets tables for people instead of records being written.
+  std::vector<double> thresholds;             ///< for list_shots(), json: a list for each
+  /// For list_shots(), json: if set, gets tables for people, and no record is written.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< rewrite existing outputs
   bool reread = false;  ///< read also sources whose hash is in the ledger
@@ -91,12 +91,13 @@ struct ClipOptions {
   bool prune = false;  ///< remove outputs of sources that are not in the input
   /// Most bytes of frames waiting for encoders, for each slot (clip/cut/crew.h).
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
-  bool verify = false;        ///< compare each clip's times, first and last frame with the source
-  std::string report;         ///< HTML file; empty: none
-  std::string explain;        ///< list_shots(): HTML file; empty: none
-  double unique_share = 0.9;  ///< find_unique(): least share shown by another; above 0, up to 1
-  double most_seconds = 0;    ///< seconds used of each video, from its middle; 0: all
-  /// Decodes the videos, with the same result; null: software.
+  bool verify = false;  ///< compare each clip's times, first and last frame with the source
+  std::string report;   ///< HTML file; empty: none
+  std::string explain;  ///< list_shots(): HTML file; empty: none
+  /// find_unique(): a video is left out if another shows at least this share; above 0, up to 1.
+  double unique_share = 0.9;
+  double most_seconds = 0;  ///< seconds used of each video, from its middle; 0: all
+  /// Null: software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

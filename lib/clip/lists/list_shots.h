@@ -1,4 +1,4 @@
-// The verb shots of vfm-clip: the changes of shot of each video, without writing clips.
+// The verb shots of vfm-clip: lists the changes of shot of each video, and writes no clips.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,9 +16,9 @@ namespace vfm::clip {
 /// Throws Error{usage}.
 std::vector<double> parse_thresholds(const std::string& text);
 
-/// `vfm-clip shots`: prints a {"kind":"shots",...} line for each video; with `thresholds` one for
-/// each threshold, with "threshold". Warns of videos that fail, and returns their number. Uses
-/// recipe, inputs, hardware, shot_format, thresholds, print_table and explain.
+/// `vfm-clip shots`: prints a {"kind":"shots",...} line for each video. With `thresholds` it prints
+/// one for each threshold, with "threshold". Warns of videos that fail, and returns their number.
+/// Uses recipe, inputs, hardware, shot_format, thresholds, print_table and explain.
 long list_shots(const ClipOptions& options, share::Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 
