@@ -28,7 +28,7 @@ class ClipShotsTool : public ClipReadingTool {
         .one_of({"json", "csv", "edl", "otio", "chapters"})
         .shown("json; on a terminal a table")
         .everyday()
-        .manual("How the shots are printed; see OUTPUT.");
+        .manual("Print the shots in this form. See OUTPUT.");
     explain_.add(options, "write a page of scores and reasons", "--explain");
     options.row("--explain")
         .manual(

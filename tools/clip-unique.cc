@@ -1,4 +1,4 @@
-// vfm-clip unique: prints the sources that show what no other one shows.
+// vfm-clip unique: prints the videos without duplicates.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "cli/options.h"

@@ -8,8 +8,7 @@
 #include "clip/options.h"
 #include "media/decode/decoder.h"
 
-/// Estimates how long the work would take. Changes `options` to a sample of the input, and to write
-/// no page.
+/// Estimates how long the work would take. Sets `options` to a sample of the input, without pages.
 inline long tell_clip_estimate(
     vfm::clip::ClipOptions& options, int jobs,
     std::function<long(vfm::Progress& progress, vfm::io::ManifestWriter& manifest)> work) {

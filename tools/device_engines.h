@@ -1,5 +1,5 @@
 // Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
-// sessions is limited; on the first GPU only with VFM_SHARE.
+// sessions is limited; on the first GPU it is limited only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace vfm::cli {
 
-/// Opens a tool's hardware decoders and encoders. Call its functions before workers_of().
+/// Opens a tool's hardware decoders and encoders. Call all functions before workers_of().
 class DeviceEngines {
  public:
   DeviceEngines(WorkerOptions& device, const JobOptions& jobs, std::string program)
@@ -87,8 +87,8 @@ class DeviceEngines {
     std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
     return cards;
   }
-  /// The GPU that FFmpeg takes. None if there is no GPU, or FFmpeg's cannot be identified, as with
-  /// instances of a GPU (MIG).
+  /// The GPU that FFmpeg takes. Empty if there is no GPU, or if FFmpeg's GPU cannot be identified,
+  /// as with GPU instances (MIG).
   static std::vector<share::Card> first_gpu() {
     try {
       return workers::find_cards({"0"});

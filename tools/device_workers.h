@@ -37,7 +37,8 @@ struct WorkerOptions : DeviceOptions {
     return found_ = workers::find_cards(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use it. Without
-  /// VFM_SHARE models cannot know its use, so it is subtracted from the GPU's memory.
+  /// VFM_SHARE models cannot know the use of this memory, so it is subtracted from the GPU's
+  /// memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
@@ -49,7 +50,8 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Lets as many more items be under way as wait for workers, so that all GPUs are busy at any -j.
+/// Allows as many more items under way as can wait for workers, so that all GPUs are busy at any
+/// -j.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));

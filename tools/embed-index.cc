@@ -30,8 +30,8 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .one_of({"video", "text"})
         .everyday()
         .manual(
-            "Index the vectors of clips, or of captions by a sentence encoder. Give the same value "
-            "to add shards.");
+            "Index the vectors of clips, or of captions by a sentence encoder. To add shards, give "
+            "the same value as before.");
     options.flag("--force", index_.force, "make the index anew")
         .everyday()
         .manual(

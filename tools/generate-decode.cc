@@ -71,7 +71,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
   }
 
  private:
-  /// Of one rank, before any work.
+  /// Prepares one rank, before any work.
   std::unique_ptr<vfm::share::Slots> prepare(const vfm::cli::Context& context) {
     const vfm::cli::Launch& launch = context.launch;
     files_.check(launch);

@@ -29,7 +29,7 @@ void parse_size(const std::string& size, vfm::generate::Prompt& prompt) {
                     vfm::generate::kLargestSide);
 }
 
-/// What stands after the last colon is a factor if it is a number, and else part of the path.
+/// Text after the last colon is a factor if it is a number, else part of the path.
 vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
   const std::size_t colon = lora.rfind(':');
   if (colon == std::string::npos || colon + 1 == lora.size()) return {lora};
@@ -95,12 +95,12 @@ void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
 }
 
 void ClipFileOptions::check(const vfm::cli::Launch& launch) const {
-  // One on a GPU is tried when its sessions are known; here, whether this FFmpeg has it.
+  // An encoder on a GPU is tried when its sessions are known; here only its presence is checked.
   if (!stream() && vfm::media::encodes_on_gpu(encoder))
     vfm::media::coded_size(encoder, 2, 2);
   else if (!stream())
     vfm::generate::usable_encoder(encoder);
-  // mpirun may give its ranks a terminal, and takes their output itself.
+  // mpirun may give its ranks a terminal, but reads their output.
   if (stream() && launch.ranks == 1 && vfm::cli::stdout_is_terminal())
     vfm::fail_usage("Y4M is not for a terminal: pipe it, as in '-o - | ffplay -'");
 }
@@ -223,7 +223,7 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
       .excludes(fp8)
       .shown("")
       .manual(
-          "Store the matrices of the blocks in 8 bits. Only for diffusion models. It excludes "
+          "Store the matrices of the blocks in 8 bits. Only for diffusion models, and not with "
           "*--fp8*, whose weights already have 8 bits. See FEWER BITS.");
   options.add("--parallel", parallel_, "AXIS=N,...", "share each clip among ranks of mpirun")
       .shown("")

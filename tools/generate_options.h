@@ -11,7 +11,7 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// The tokenizer, and how it computes: for all three.
+/// Options of the tokenizer and its computing, for all three programs.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
@@ -25,7 +25,7 @@ struct TokenizerOptions {
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// The folder for clips, and their encoder: for vfm-generate and decode.
+/// Options of clips' folder and encoder, for vfm-generate and decode.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
@@ -38,7 +38,7 @@ struct ClipFileOptions {
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// The model, and what decides a clip's cost: for vfm-generate and cost.
+/// Options of the model, and all that decide a clip's cost, for vfm-generate and cost.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;

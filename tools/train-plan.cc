@@ -58,7 +58,7 @@ class TrainPlanTool : public cli::Tool {
     request_.per_node = per_node_ > 0 ? per_node_ : request_.gpu->per_node;
   }
 
-  /// 1 if no layout fits.
+  /// Returns 1 if no layout fits.
   long run(cli::Context& context) override {
     if (context.launch.rank > 0) return 0;
     train::RunOptions& run = training_.run;

@@ -80,8 +80,8 @@ void TrainingOptions::add_encoders(cli::Options& options) {
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
-      "file with _mean_ and _std_. Default: those of the model to begin from; else of the "
-      "tokenizer; else measured on up to 1,024 clips when the run begins.");
+      "file with _mean_ and _std_. Default: the values of the model to begin from, else of the "
+      "tokenizer, else values measured on up to 1,024 clips when the run begins.");
 }
 
 void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
@@ -104,8 +104,8 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
                                        "continue this run or checkpoint as a new stage");
     next.check(cli::not_empty).shown("").excludes(init).excludes(lora).everyday();
     explain(next, full_,
-            "Train this run, or one of its checkpoints, further as a new stage in *-o*. Its recipe "
-            "gives the defaults: set only keys that change.");
+            "Train this run, or one of its checkpoints, further as a new stage in *-o*. The recipe "
+            "of this run gives the defaults: set only keys that change.");
   }
   cli::OptionRow& base = options.add("--base", run.init_under, "DIR",
                                      "find the model under adapters here, if it has moved");

@@ -28,7 +28,7 @@ class TrainingOptions {
   void add_data(vfm::cli::Options& options);
   /// Adds --init, --init-lora, --base; with `stages` also --continue.
   void add_beginning(vfm::cli::Options& options, bool stages);
-  /// Checks what needs no file.
+  /// Checks the options that need no file.
   void check();
   /// Throws Error{usage} unless RECIPE or --continue is given.
   void need_recipe() const;
@@ -69,8 +69,8 @@ class RankOptions {
   bool full_, no_graphs_ = false;
 };
 
-/// What a run and `vfm-train check` do before the first step. An error of all ranks is reported
-/// once.
+/// Does what a run and `vfm-train check` do before the first step. An error of all ranks is
+/// reported once.
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 

@@ -245,8 +245,8 @@ class CaptionTool : public vfm::cli::Tool {
         .needs(refine)
         .everyday()
         .manual(
-            "Tell the language model what to do with a caption. By default it keeps all facts and "
-            "adds none.");
+            "Tell the language model what to do with a caption. By default the model keeps all "
+            "facts and adds none.");
   }
 
   void set_models() {

@@ -56,8 +56,8 @@ class ClipTool : public vfm::cli::Tool {
     vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
                                "memory of each job for frames that wait for an encoder")
         .manual(
-            "With fewer videos than *-j*, frames that wait for an encoder take at most this "
-            "memory for each of *-j*. 0: a video has one encoder at a time. The output does not "
+            "With fewer videos than *-j*, frames that wait for an encoder take at most this memory "
+            "for each job of *-j*. 0: a video has one encoder at a time. The output does not "
             "change. See MEMORY in *vfm-clips*(7).");
     input_limits_.add(options);
     input_limits_.add_isolation(options);
@@ -107,7 +107,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.report = report_.path;
     options_.hardware = engines_.decoder(hwaccel_);
-    // Who waits to open an encoder would wait for ones that no thread is at.
+    // A thread that waits to open an encoder would wait for encoders on which no thread works.
     if (engines_.encode(options_.recipe.encoder)) options_.ahead_bytes = 0;
     if (by_model()) open_stitch_model();
     shots_.open(options_);
@@ -171,7 +171,8 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Cut the spans of this file instead of shots; see SPANS in *vfm-clips*(7). May be "
-            "given several times. Then *--min-length* and *--max-length* apply only if given.");
+            "given several times. With *--spans*, *--min-length* and *--max-length* apply only if "
+            "given.");
     stride_ = &vfm::cli::add_seconds_option(options, "--stride", recipe.stride,
                                             "cut clips of this length instead of shots");
     stride_->shown("")
@@ -309,7 +310,7 @@ class ClipTool : public vfm::cli::Tool {
             "contents changed counts as a new source.");
   }
 
-  /// What is copied is as it is in the source.
+  /// Refuses options that would change copied frames.
   void check_smart_cut() {
     if (!options_.recipe.smart) return;
     refuse("--smart-cut copies the source's frames, which cannot be changed",
@@ -320,7 +321,7 @@ class ClipTool : public vfm::cli::Tool {
           "leave one out");
   }
 
-  /// Where places are given, nothing is detected, joined or left out but on request.
+  /// If spans or a stride are given, nothing is detected, joined or left out unless asked for.
   void check_places() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.given = !options_.spans.empty();

@@ -241,7 +241,7 @@ class GenerateTool : public vfm::cli::Tool {
     compute_.add(options);
   }
 
-  /// What needs nothing but the command line; also in a worker.
+  /// Reads the options, without any file; also in a worker.
   void read_options() {
     generate_.read(job_);
     job_.ema = !no_ema_;
@@ -268,7 +268,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (prompts_.empty()) job_.prompts = {"-"};
   }
 
-  /// Latents, or a list of prompts, are easily given as files, whose names are prompts.
+  /// Warns of a name of a file of latents or prompts, which counts as a prompt.
   void warn_of_files() const {
     for (const std::string& prompt : prompts_) {
       const auto ends = [&](const char* end) { return prompt.ends_with(end); };
@@ -291,7 +291,7 @@ class GenerateTool : public vfm::cli::Tool {
                          prompts_[i].substr(1), ends + 1);
   }
 
-  /// Of one rank, before any work.
+  /// Prepares one rank, before any work.
   std::unique_ptr<vfm::share::Slots> prepare(const vfm::cli::Context& context) {
     const vfm::cli::Launch& launch = context.launch;
     check_files(launch);
@@ -309,7 +309,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (!job_.latents_only) files_.check(launch);
   }
 
-  /// What the options say of a job on job_.device.
+  /// Puts the options into a job on job_.device.
   void settle(const std::string& cache) {
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention, cache);
     job_.output = files_.output.directory;

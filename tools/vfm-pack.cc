@@ -92,7 +92,7 @@ class PackTool : public vfm::cli::Tool {
                                         {time_factor_, &options_.tokenizer.time_factor},
                                         {space_factor_, &options_.tokenizer.space_factor}})
       if (value > 0) *option = value;
-    // One of a folder is loaded once, when all else is known to be right.
+    // A tokenizer of a folder is loaded once, after all other checks.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
     device_.cards();
@@ -115,7 +115,7 @@ class PackTool : public vfm::cli::Tool {
     workers_ = workers_of(device_, jobs_, name());
     options_.workers = workers_.get();
     options_.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
-    // Who decodes on a GPU that computes, too, is the one who computes there.
+    // If workers compute on a GPU, they also decode there.
     if (workers_ && options_.device == vfm::Device::cuda)
       options_.hwaccel = hwaccel_.hwaccel;
     else

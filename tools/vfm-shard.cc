@@ -78,7 +78,7 @@ class ShardTool : public vfm::cli::Tool {
   }
 
  private:
-  /// What became of the samples that were looked at.
+  /// Counts of the samples that were looked at.
   vfm::Json counts_json() const {
     return {{"read", counts_.read},         {"filtered", counts_.filtered},
             {"without", counts_.without},   {"duplicates", counts_.duplicates},

@@ -1,10 +1,9 @@
-// Tells addresses ("s3://bucket/a.tar") from paths, and refuses those that a tool cannot use.
+// Tells addresses ("s3://bucket/a.tar") from paths, and refuses addresses that a tool cannot use.
 //
 // Only videos and pictures may have addresses. All other inputs, and all outputs, are files and
-// folders of this machine. The system would take "s3://bucket/x" for a path, and make the folder
-// "s3:". Options and arguments are checked first (cli/named_files.h), records when they are read
-// (io/manifest.h), recipes in train/recipe_file.h, and all other names when the file is opened or
-// made (io/file.h). "./s3://bucket/x" is a path.
+// folders of this machine. Options and arguments are checked first (cli/named_files.h), records
+// when they are read (io/manifest.h), recipes in train/recipe_file.h, and all other names when the
+// file is opened or made (io/file.h). "./s3://bucket/x" is a path.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,6 @@
-// The widest instruction set that this machine has and hot loops are compiled for (isa_args in
-// lib/meson.build). ops/cpu/isa.h has the sets for matrix products only. Thread-safety: any thread.
+// The widest instruction set that this machine has and for which hot loops are compiled (isa_args
+// in lib/meson.build). ops/cpu/isa.h has the sets for matrix products only. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +15,7 @@ CpuLevel cpu_level() noexcept;
 /// Returns false if no level has this name.
 bool limit_cpu_level(std::string_view name) noexcept;
 
-/// Chooses one of three functions, or other objects, by cpu_level().
+/// Chooses one of three functions or objects by cpu_level().
 template <class T>
 T* best_of(T* base, T* avx2, T* avx512) noexcept {
   switch (cpu_level()) {

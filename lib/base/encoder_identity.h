@@ -7,8 +7,8 @@
 namespace vfm {
 
 /// The identity of a configuration's encoder: equal for two encoders that make the same embeddings,
-/// wherever their folders are. If `config` has no hash, the path decides. `config` may have unknown
-/// keys of other programs. Pure.
+/// wherever their folders are. If `config` has no hash, the path identifies the encoder. `config`
+/// may have unknown keys of other programs. Pure.
 Json encoder_identity(Json config);
 
 }  // namespace vfm

@@ -1,7 +1,8 @@
 // The exception types of the library, Error and Stopped, and the functions that throw an Error.
 //
-// A message names what is wrong, with what, and what to do next: no capital, no full stop, the
-// subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only cli/ prints it.
+// A message says what is wrong, with what, and what to do next. It has no capital, no full stop,
+// and its subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only cli/
+// prints it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,16 +14,16 @@
 
 namespace vfm {
 
-/// Decides the exit status of a program: `usage` is 2 (a bad option, recipe or model folder, found
-/// before any work), the others are 1. `device`: the device has failed, not its input. So code that
-/// records bad inputs rethrows it (tensor/device.h, GpuError).
+/// Decides the exit status of a program: `usage` gives 2 (a bad option, recipe or model folder,
+/// found before any work), the other kinds give 1. `device`: the device has failed, not its input.
+/// So code that records bad inputs rethrows such an Error (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl.
-/// vfm-manifest(5) documents the names. They stay as they are; new ones may be added.
+/// vfm-manifest(5) documents the names. Names never change; new names may be added.
 enum class Cause {
   other,
-  open,       ///< it does not exist, or may not be read
+  open,       ///< it does not exist, or cannot be read
   refused,    ///< it asks to read something that was not given
   format,     ///< its format is not supported, or it is damaged beyond use
   decode,     ///< nothing in it can be decoded
@@ -66,11 +67,10 @@ class Error : public std::runtime_error {
 
 /// Thrown, mostly by check_stop(), after SIGINT or SIGTERM (base/stop.h) or end_run()
 /// (base/run_end.h). It is no Error and no std::exception, so code that records or replaces errors
-/// lets it pass. Only cli/ catches it, and callbacks of C libraries, which no exception may leave.
+/// lets it pass. Only cli/ catches it, and callbacks of C libraries, which must not throw.
 class Stopped {};
 
-/// Each throws an Error with the formatted message. The templates below call these functions, so
-/// that each call compiles to little code.
+/// Each throws an Error with the formatted message, for the templates below.
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
 [[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);

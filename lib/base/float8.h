@@ -1,10 +1,10 @@
-// 8-bit floats of the type E4M3: sign, 4 bits of exponent (bias 7), 3 of mantissa.
+// 8-bit floats of the type E4M3: a sign bit, 4 bits of exponent (bias 7), 3 bits of mantissa.
 //
 // The largest value is 448; E4M3 has no infinity, and one NaN for each sign. Values from 2^-6 on
-// are normal, and rounding changes them by at most 2^-4 of themselves. Smaller values are multiples
-// of 2^-9. Rounding is to nearest, ties to even. Values beyond 448, also infinity, become 448; NaN
-// stays NaN. A GPU's cvt.rn.satfinite does the same. Source: Micikevicius et al., "FP8 formats for
-// deep learning" (2022). Thread-safety: pure functions.
+// are normal, and rounding changes them by at most 2^-4 of their value. Smaller values are
+// multiples of 2^-9. Rounding is to nearest, ties to even. Values beyond 448, also infinity, become
+// 448; NaN stays NaN. A GPU's cvt.rn.satfinite does the same. Source: Micikevicius et al., "FP8
+// formats for deep learning" (2022). Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,7 @@
 // Converts a float to its bits and back, in files that are compiled once per instruction set.
 //
-// std::bit_cast is not safe there. If a call of it is not inlined, the linker keeps one copy for
-// the whole program, perhaps for an instruction set that this machine lacks.
+// std::bit_cast is not safe in such files. If a call is not inlined, the linker keeps one copy of
+// the function for the whole program, perhaps for an instruction set that this machine lacks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Replaces {fmt} in builds without that library; base/format.h chooses. It has the part that the
-// compute core uses. A unit test compares its text with that of {fmt}.
+// Replaces {fmt} in builds without that library; base/format.h chooses. It has the part of {fmt}
+// that the compute core uses.
 //
 //   {}                       anything: integers, floats (shortest that reads back the same), bool,
 //                            char, and what converts to std::string_view

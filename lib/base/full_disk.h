@@ -1,5 +1,5 @@
-// Errors of outputs. A full disk ends the whole run (base/run_end.h), not only one item, since
-// every later output would fail, too. Thread-safe.
+// Errors of outputs. A full disk ends the whole run (base/run_end.h), not only one item.
+// Thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -12,8 +12,8 @@ namespace vfm {
 /// a terminal with another encoding may obey them.
 std::string harmless(std::string_view text);
 
-/// `text` without the middle of each word above 1 KiB, and of the whole above 4 KiB. States how
-/// much is left out.
+/// `text` without the middle of each word above 1 KiB, and of the whole above 4 KiB. The result
+/// states how much is left out.
 std::string shortened(std::string_view text);
 
 }  // namespace vfm

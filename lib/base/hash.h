@@ -1,5 +1,5 @@
-// XXH3 hashes of files and streams, as content addresses and checksums. Not for security. Use
-// base/xxh3.h for names of samples and parameters.
+// XXH3 hashes of files and streams, as content addresses and checksums. They are not for security.
+// Use base/xxh3.h for names of samples and parameters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

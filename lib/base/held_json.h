@@ -1,5 +1,5 @@
-// A JSON value as a member of a struct in a header. Headers do not include base/json.h, since that
-// costs each file a second of compile time.
+// A JSON value as a member of a struct in a header. Headers do not include base/json.h, which takes
+// long to compile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace vfm {
 
-/// Owns one Json, null at first; a copy has its own. It converts to Json; * and -> reach the
+/// Owns one Json, null at first; a copy owns a copy of it. It converts to Json; * and -> reach the
 /// members of Json that HeldJson lacks. Thread-safety: as Json.
 class HeldJson {
  public:
   HeldJson() noexcept = default;
-  /// Takes a Json only: other initialisers, such as braces, would be ambiguous.
+  /// Takes a Json only.
   template <class T>
   requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
       : value_(made_of(std::forward<T>(value))) {}

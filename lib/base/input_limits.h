@@ -1,8 +1,8 @@
 // Limits on what an input file may demand: size and number of pictures, time without data, and the
 // further files and protocols that it opens.
 //
-// One set applies to the whole program; every decoder reads it. The tool sets it from its options
-// before threads start; else the defaults apply.
+// One set of limits applies to the whole program; every decoder obeys it. The tool sets it from its
+// options before threads start; else the defaults apply.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,7 @@ struct InputLimits {
   /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
   /// Most pictures for each byte of a file, plus a thousand; 0: any number. Every codec and
-  /// container needs at least one bit for a picture. Without a limit, a file whose index repeats
-  /// the same bytes, or a hijacked decoder, might give pictures for ever.
+  /// container needs at least one bit for a picture.
   std::uint64_t pictures_a_byte = 8;
   /// The program gives an input up after so many seconds without data or decoding progress; 0:
   /// never.

@@ -8,9 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// This stand-in replaces nlohmann's other type, with sorted names, which is not used here. Without
-// it, the library's literals "..."_json would compile a parser for that type in each file, a third
-// of its compile time.
+// This stand-in replaces nlohmann's type with sorted names, which is not used here. Without it, the
+// library's literals "..."_json would compile a parser for that type in each file.
 template <>
 class nlohmann::basic_json<> {
  public:
@@ -22,5 +21,5 @@ class nlohmann::basic_json<> {
 
 #include <nlohmann/json.hpp>
 
-// Instantiated only in json.cc, since that takes half the compile time of a file that reads JSON.
+// Instantiated only in json.cc, since an instantiation takes long to compile.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -26,8 +26,8 @@ std::string dump_json_pretty(const Json& value);
 /// The value with the names of all its objects sorted by bytes.
 Json sorted(Json value);
 
-/// Member `name` of object `value`, or nothing if absent or null. Throws Error if it has another
-/// type.
+/// Member `name` of object `value`, or nothing if absent or null. Throws Error if the member has a
+/// wrong type.
 std::optional<std::string> get_string(const Json& value, const char* name);
 std::optional<double> get_number(const Json& value, const char* name);
 std::optional<std::int64_t> get_integer(const Json& value, const char* name);

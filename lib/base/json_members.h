@@ -19,7 +19,7 @@ class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
   std::size_t size() const;
-  /// The member of this name. True: it is new, null, and the last one.
+  /// The member of this name. True: the member is new, null, and the last one.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:

@@ -2,8 +2,8 @@
 // stops waiting for one counts it here. A program with such threads must end without waiting for
 // them and without freeing what they may still use (cli/runner.cc).
 //
-// Each keeps its memory, and perhaps a processor, until the program ends. So a program may have at
-// most kMostLeftBehind at a time. One more ends the run (base/run_end.h).
+// Each such thread keeps its memory, and perhaps a processor, until the program ends. So a program
+// may have at most kMostLeftBehind at a time. One more ends the run (base/run_end.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,5 @@
-// Refuses Git LFS pointers: lines of text that replace a file until it is fetched. A folder of
-// weights or videos cloned without LFS is full of them, and without this check the files would look
-// damaged.
+// Refuses Git LFS pointers: lines of text that replace a file until it is fetched. Without this
+// check such files would look damaged.
 // Source: Git LFS, docs/spec.md (the first line; less than 1024 bytes).
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0

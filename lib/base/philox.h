@@ -2,8 +2,8 @@
 // 1, 2, 3", SC 2011).
 //
 // Every random number of vfm is a pure function of (seed, purpose, step or epoch, sample key,
-// element index). There is no state to save, nothing depends on rank, thread or arrival order, and
-// element i can be drawn without elements 0..i-1.
+// element index). Nothing depends on MPI rank, thread or order of arrival, and element i can be
+// drawn without elements 0..i-1.
 // Thread-safety: values, free to copy and share.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -5,7 +5,7 @@
 // All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c):
 //
 //   rows      line[x] = min(sum of weights * samples >> 7, 32767), a sample's 8 bits in 15
-//   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; how they round
+//   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; their rounding
 //             depends on how many lines there are
 //   colour    y = (y - luma_offset) * luma_gain + 2^21
 //             red = y + v * red_v, green = y + u * green_u + v * green_v, blue = y + u * blue_u,

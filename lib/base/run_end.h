@@ -1,9 +1,8 @@
 // Ends a run for a reason that is no input's fault: a full disk (full_disk.h), too many hanging
 // threads (left_behind.h), helpers that are killed again and again.
 //
-// Every later item would fail, too, so the run ends as by a signal: from then on check_stop()
-// (base/stop.h) throws Stopped in every thread. No item records this as its error, and cli/ prints
-// the message kept here. Thread-safe.
+// The run then ends as by a signal: from then on check_stop() (base/stop.h) throws Stopped in every
+// thread. No item records this as its error, and cli/ prints the message kept here. Thread-safe.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
 // A shared library (dlopen) that is opened when first needed, so that programs start without it.
-// Thread-safety: one thread opens it; any may use the functions found.
+// Thread-safety: one thread opens it; any thread may use its functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace vfm {
 
-/// Never closed: the library's threads and destructors may outlive this object.
+/// The library is never closed, since its threads and destructors may outlive this object.
 class SharedLibrary {
  public:
   /// Opens the first existing one of `names` (paths, or names that the loader searches).
@@ -16,7 +16,8 @@ class SharedLibrary {
 
   /// Why no library was opened, or which function it lacks; empty if all is well.
   const std::string& missing() const { return missing_; }
-  /// Points `function` to the function of this name, or to null; missing() then names it.
+  /// Points `function` to the function of this name, or to null; in that case missing() names the
+  /// function.
   template <class F>
   void find(const char* name, F*& function) {
     function = reinterpret_cast<F*>(address(name));

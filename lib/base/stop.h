@@ -7,7 +7,7 @@
 
 namespace vfm {
 
-/// Async-signal-safe. The first signal wins.
+/// Asks for a stop by this signal; the first signal wins. Async-signal-safe.
 void request_stop(int signal_number) noexcept;
 /// The signal that asked to stop, or 0.
 int stop_signal() noexcept;

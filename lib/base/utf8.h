@@ -1,8 +1,7 @@
 // Validates UTF-8. Names of files may have any byte but '/' and NUL; records and pages are UTF-8.
 //
 // If a name is not UTF-8, an input is skipped and recorded (io/manifest.h), and an output is
-// refused (cli/runner.h). A name that JSON changed would name no file, or another one.
-// text/unicode.h has the meaning of characters.
+// refused (cli/runner.h). text/unicode.h has the meaning of characters.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +25,8 @@ std::string no_utf8_message(std::string_view name);
 /// The number of the first character of `text`, which must be valid: 0x202e for U+202E.
 unsigned character_number(std::string_view text);
 
-/// The number of bytes of the first character of `text` if that turns the direction of writing:
-/// U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; else 0.
+/// The number of bytes of the first character of `text` if this character turns the direction of
+/// writing: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; else 0.
 std::size_t turning_character(std::string_view text);
 
 /// The same for a character that ends a line, controls a terminal or turns the direction of

@@ -15,9 +15,9 @@ struct DecodingWork {
   double pixels = 0, seconds = 0;
 };
 
-/// The limit for each MiB of a file; an eighth of it is added for small files; 0: no limit. It
-/// allows a picture of 1920 x 1080 for each 63 bytes, far more than real videos have. It allows a
-/// second for 16 KiB, which a processor decodes in much less.
+/// The limit for each MiB of a file; every file is allowed another eighth of this; 0: no limit. It
+/// allows a picture of 1920 x 1080 for each 63 bytes, and a second for each 16 KiB, far more than
+/// real videos need.
 inline constexpr DecodingWork kUsualWork{0x1p35, 64};
 
 /// To be called before threads start. The default is kUsualWork.

@@ -1,8 +1,7 @@
 // XXH3 hashes of short text, used as 64-bit names of parameters, samples and words.
 //
-// This is our own code for the published algorithm, so that names (and the random numbers that
-// depend on them) are the same also in builds without libxxhash. A unit test compares it with that
-// library at every length. It is not vectorised; use base/hash.h for files and streams.
+// This is our own code for the published algorithm, so that names are the same also in builds
+// without libxxhash. It is not vectorised; use base/hash.h for files and streams.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -3,9 +3,9 @@
 //
 // The sample has sixteen records of the input, or two for each job if that is more, drawn from a
 // fixed seed. They are processed as usual, into a temporary folder that is removed. Of each video,
-// ten seconds from its middle are processed; of shards, as much as is possible in ten seconds, or a
-// gigabyte if a tool reads them twice. Their time is scaled to all records, by lengths of videos
-// and counts of samples. Seconds of video are scaled likewise.
+// ten seconds from its middle are processed; shards are processed for ten seconds, or up to a
+// gigabyte if a tool reads them twice. The time is scaled to all records, by lengths of videos and
+// counts of samples. Seconds of video are scaled likewise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

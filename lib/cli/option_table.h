@@ -38,11 +38,12 @@ class OptionRow {
   OptionRow& check(const ValueCheck& fault_of);
   /// The default that help and the manual show, in place of the variable's value; "": none.
   OptionRow& shown(std::string text);
-  /// --help lists the row. Without this, only --help-all and the manual do.
+  /// --help lists the row. Otherwise only --help-all and the manual list it.
   OptionRow& everyday();
   /// A paragraph in scdoc's markup, for the manual.
   OptionRow& manual(std::string paragraph);
-  /// In place of a paragraph: the page that explains the option for all programs, such as "vfm(7)".
+  /// Names, in place of a paragraph, the page that explains the option for all programs, such as
+  /// "vfm(7)".
   OptionRow& explained_in(std::string page);
   OptionRow& required();
   /// The value is a list in one argument, with this delimiter. If the option is given again, the
@@ -102,13 +103,13 @@ class Options {
                  std::string help);
   OptionRow& add(const char* names, std::vector<std::string>& variable, std::string value,
                  std::string help);
-  /// `parse` takes the value, and throws Error if it is wrong.
+  /// `parse` gets the value, and throws Error if it is wrong.
   OptionRow& parsed(const char* names, std::function<void(const std::string&)> parse,
                     std::string value, std::string help);
 
   /// Throws CLI::OptionNotFound.
   OptionRow& row(std::string_view name);
-  /// Whether there is such a row.
+  /// Whether there is a row of this name.
   bool has(std::string_view name) const;
 
   /// Flags that end parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.

@@ -29,14 +29,13 @@ struct InputOptions {
 /// A check that refuses NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
-/// Checks of finite numbers, with short messages (CLI11's show a bound of 309 digits).
+/// Checks of finite numbers.
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// A check that refuses a blank value, mostly an unset shell variable, which would count as the
-/// default.
+/// A check that refuses a blank value, mostly an unset shell variable.
 std::string not_blank(const std::string& text);
-/// A check that refuses an empty name of a file or folder, mostly an unset shell variable.
+/// A check that refuses an empty name of a file or folder.
 std::string not_empty(const std::string& name);
 /// A check of a folder to write to, which may be missing, but must not be a file.
 std::string not_file(const std::string& name);
@@ -51,8 +50,8 @@ struct OutputOptions {
 /// -j/--jobs N and the environment variables about slots, for Context::slots().
 struct JobOptions {
   int jobs = 0;              ///< 0: not given
-  std::string share;         ///< VFM_SHARE, the file by which programs share; "": none
-  std::string share_report;  ///< VFM_SHARE_REPORT, a page about them; "": none
+  std::string share;         ///< VFM_SHARE, the file by which programs share slots; "": none
+  std::string share_report;  ///< VFM_SHARE_REPORT, a page about these programs; "": none
   /// Adds the option, and reads the environment.
   void add(Options& options);
   /// Throws Error{usage} if VFM_SLOTS, VFM_SHARE or VFM_SHARE_REPORT cannot be used.
@@ -66,7 +65,7 @@ struct SeedOptions {
 };
 
 /// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
-/// start of run(). Any other value asks for workers (tools/device_workers.h).
+/// start of run(). Any value but these three asks for workers (tools/device_workers.h).
 struct DeviceOptions {
   std::string device = "auto";
   OptionRow& add(Options& options);

@@ -1,8 +1,8 @@
 // Looks regularly at the programs that share slots (share/pipe_look.h). It keeps the looks for the
 // lines that --progress draws, and for the page of VFM_SHARE_REPORT.
 //
-// It has its own thread, since other programs work while this one waits. Memory is bounded: the
-// longer the run, the longer the even intervals of kept looks.
+// It has its own thread. Memory is bounded: the longer the run, the longer the intervals between
+// kept looks.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -75,7 +75,8 @@ class PipeView {
   share::CardStates first_cards_, cards_;  // as first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // every_: one look of so many is kept
-  /// By process number: its name, and how long it was the bottleneck; 0: time without a bottleneck.
+  /// By process number: the program's name, and how long it was the bottleneck; 0: time without a
+  /// bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };

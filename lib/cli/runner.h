@@ -4,7 +4,7 @@
 // A program does its everyday work without a verb, and other works with a verb as the first
 // argument: `vfm-embed search QUERY`. Each work is a Tool: a class with options, checks and run().
 // A program's main is `return vfm::cli::run(argc, argv, verbs);`. Parsing opens only short files
-// that are values, such as a prompt's. Names of folders and files in options must be UTF-8
+// that are given as values, such as a prompt. Names of folders and files in options must be UTF-8
 // (base/utf8.h). Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad
 // option, recipe or model folder. A signal is re-raised: 128+n.
 // SPDX-License-Identifier: Apache-2.0
@@ -69,20 +69,20 @@ class Tool {
   /// Declares options and positional arguments, in groups. The runner adds the common options (-h,
   /// -v, -q, --progress, --version).
   virtual void add_options(Options& options) = 0;
-  /// Text that replaces the line "@NAME@" of the manual page ("@OPTIONS@" is the runner's).
+  /// Text that replaces the line "@NAME@" of the manual page (the runner replaces "@OPTIONS@").
   virtual std::string manual_part(const std::string& /*name*/) const { return {}; }
   /// Checks options beyond CLI11's validators. Opens nothing. Throws Error{usage}.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
-  /// False: this run prints something else (a plan, a video), or nothing. Called after check().
+  /// False: this run prints no records, but a plan, a video or nothing. Called after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
   /// Called after parsing, before there are threads. A tool that decodes in separate processes
   /// (media/isolate/isolated.h) forks its helper here. Returns the number for serve_isolated() in
   /// the helper, else -1.
   virtual int fork_helper() { return -1; }
-  /// The work of this helper, and of the program started as `PROGRAM --serve-isolated NUMBER`.
-  /// Returns the exit status.
+  /// The work of the helper of fork_helper(), and of the program started as `PROGRAM
+  /// --serve-isolated NUMBER`. Returns the exit status.
   virtual int serve_isolated(int) { return 2; }
   /// The work of the program when it has started itself as `PROGRAM --serve-card NUMBER`, to run a
   /// model on a GPU (workers/worker.h). Returns the exit status.
@@ -98,7 +98,7 @@ class Tool {
   virtual bool arguments_are_files() const { return true; }
 };
 
-/// One of a program's works.
+/// One kind of work of a program.
 struct Verb {
   const char* name;  ///< "": the everyday work, which is first
   std::unique_ptr<Tool> (*make)();
@@ -111,9 +111,9 @@ std::unique_ptr<Tool> make() {
 }
 
 /// Parses, runs, reports. Never throws. The first argument may be a verb. A verb is refused, with
-/// advice, if a file of its name exists, too (arguments_are_files()), or if it comes later.
-/// `PROGRAM help VERB` is `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`. Processes
-/// that the program starts (serve_card()) use the everyday Tool.
+/// advice, if a file of its name exists, too (arguments_are_files()), or if the verb is a later
+/// argument. `PROGRAM help VERB` is `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`.
+/// Processes that the program starts (serve_card()) use the everyday Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes text to standard output at once, for tools whose result is text (plans, dry runs). Throws

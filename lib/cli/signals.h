@@ -1,24 +1,24 @@
 // A thread of its own handles the signals of this process.
 //
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in every other thread, including the main thread.
-// The reason: oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and a
-// signal's frame would be written wherever it points. A thread inherits the mask of the thread that
-// starts it, so threads of OpenMP, FFmpeg, MPI and CUDA block them, too. Code that blocks in a read
-// or an open must check base/stop.h itself (io/file.h does), since no signal interrupts it.
+// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in every other thread: oneDNN's AVX-512 matrix
+// products use the stack pointer as an ordinary register, and a signal's frame would be written
+// wherever this register points. A thread inherits the mask of the thread that starts it, so
+// threads of OpenMP, FFmpeg, MPI and CUDA block them, too. Code that blocks in a read or an open
+// must check base/stop.h itself, since no signal interrupts it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::cli {
 
 /// Call it before anything else. Undoes an inherited ignored SIGCHLD, which would hide the exit
-/// status of children from this process and from those that it starts.
+/// status of children from this process and from processes that it starts.
 void hear_of_children();
 
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
 /// asks to stop (base/stop.h), and a second signal of the same kind kills the process. Ignored
 /// signals, as by nohup, stay ignored. With `long_running`, SIGUSR1 asks to wind up. Without it,
-/// SIGUSR1 ends the process, and an output whose reader has gone is a stop by SIGPIPE. Children get
-/// the original signal mask. Throws std::system_error if no thread can be made.
+/// SIGUSR1 ends the process, and an output whose reader has gone counts as a stop by SIGPIPE.
+/// Children get the original signal mask. Throws std::system_error if no thread can be made.
 void take_signals(bool long_running);
 
 /// From now on a mapped file that cannot be read (SIGBUS) ends the process with status 1 and a

@@ -1,14 +1,13 @@
 // Shortens the waits of idle OpenMP threads when other programs need the processors.
 //
 // Between two parallel regions a thread of libgomp spins for milliseconds before it sleeps. If
-// every thread has a processor, that is fastest. If threads share a processor, a spinning thread
-// takes time from a working thread: next to one busy program, two threads were 5 to 15 times slower
-// than one. So a thread here asks the kernel how long this process's threads were ready to run
-// without a processor. While that happens, they spin only some microseconds.
+// every thread has a processor, spinning is fastest. If threads share a processor, a spinning
+// thread takes time from a working thread. So a thread here asks the kernel how long this process's
+// threads were ready to run without a processor. As long as they have to wait, they spin only some
+// microseconds.
 //
-// It needs a program into which libgomp is linked, so that one of its variables can be set at run
-// time (lib/cli/meson.build). Otherwise, or if the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT,
-// waits are unchanged.
+// It needs a program into which libgomp is linked (lib/cli/meson.build). Otherwise, or if the user
+// has set OMP_WAIT_POLICY or GOMP_SPINCOUNT, waits are unchanged.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -65,8 +65,7 @@ class QuietWaits {
 
 /// Writes a whole AtomicFile. Waits for another program that writes the same file.
 void write_file(const std::string& path, std::string_view contents);
-/// As write_file, but leaves an existing file with the same bytes untouched, so that make sees no
-/// change.
+/// As write_file, but leaves an existing file with the same bytes untouched.
 void update_file(const std::string& path, std::string_view contents);
 /// Calls fsync() on a directory, after a rename or unlink in it.
 void sync_directory(const std::string& path);

@@ -24,8 +24,7 @@ class File {
   /// Throws Error "cannot open 'PATH': ..."; a directory is refused ("Is a directory"). Waits for
   /// the writer of a named pipe. Throws Stopped after a stop.
   static File open_read(const std::string& path);
-  /// Opens only a regular file. (A pipe would wait for a writer, and a device may never end.)
-  /// Throws Error.
+  /// Opens only a regular file, no pipe and no device. Throws Error.
   static File open_regular(const std::string& path);
 
   int fd() const { return fd_; }
@@ -83,8 +82,8 @@ std::string hash_file(File& file);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);
 
-/// In this order: "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." without a slash); "a/b.tar" -> "b"
-/// (up to the first dot); "a/B.MP4" -> "mp4" (after the last dot, lower case).
+/// Parts of a path, in this order: "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." without a slash);
+/// "a/b.tar" -> "b" (up to the first dot); "a/B.MP4" -> "mp4" (after the last dot, lower case).
 std::string base_name(std::string_view path);
 std::string dir_name(std::string_view path);
 std::string stem(std::string_view path);

@@ -1,5 +1,5 @@
 // Lets one program at a time write a folder whose files belong together, such as a training run, a
-// dataset or latents. Two programs at once would skip or replace each other's files.
+// dataset or latents.
 //
 // The lock is on the folder itself (flock). It leaves no file, and ends with its program.
 // Thread-safety: free function.

@@ -8,10 +8,10 @@
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
 // All little endian.
 //
-// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; other types are refused.
-// Its shape has the fastest dimension last, as everywhere in vfm. models/folder/gguf_folder.h
-// interprets the tensors. Settings that are lists are ignored, and there is no writer. Source:
-// github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members from any thread.
+// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; all other types are
+// refused. Its shape has the fastest dimension last. models/folder/gguf_folder.h interprets the
+// tensors. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
+// Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

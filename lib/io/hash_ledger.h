@@ -1,15 +1,16 @@
-// A cache of hashes of files' contents from run to run, so that unchanged files are not read again.
+// A cache of the hashes of files' contents, kept from run to run, so that unchanged files are not
+// read again.
 //
-// A row is valid if size, mtime, ctime (which no program can set), inode and device are as when the
-// file was read. If the cache is damaged, files are read instead. It is an SQLite file: several
-// programs may use it at once, a killed program leaves it whole, and a hundred million rows take no
-// memory. Each row has a checksum against damage that SQLite does not detect.
+// A row is valid if size, mtime, ctime (which no program can set), inode and device are the same as
+// when the file was read. If the cache is damaged, files are read again. The cache is an SQLite
+// file: several programs may use it at once, a killed program leaves it whole, and a hundred
+// million rows take no memory. Each row has a checksum against damage that SQLite does not detect.
 //
-// A file that changed in the last two seconds, or while it was read, gets no row, since its next
-// change might leave its times the same.
+// A file that changed in the last two seconds, or while it was read, gets no row, since another
+// change might leave its times as they are.
 //
-// Few files get no ledger. It contains inodes and times, so it is the only file in which folders of
-// equal outputs differ. Thread-safety: one thread at a time; several programs.
+// For few files no ledger is made. A ledger contains inodes and times, so it is the only file in
+// which folders of equal outputs differ. Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,9 +40,8 @@ class HashLedger {
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
   /// Uses the ledger at `path`; makes nothing yet. `check`: reads all files, and warns of each
-  /// whose contents differ from its valid row. If `path` is damaged or another kind of file, it is
-  /// replaced, with a warning. If it cannot be used for another reason, it is ignored, with a
-  /// warning.
+  /// whose contents differ from its valid row. If `path` is damaged or no ledger, it is replaced,
+  /// with a warning. If it cannot be used for any other reason, it is ignored, with a warning.
   HashLedger(std::string path, bool check);
   /// Calls finish().
   ~HashLedger();
@@ -58,7 +58,7 @@ class HashLedger {
   /// The checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
-  std::uint64_t files_read() const { return files_read_; }      ///< not known from a row
+  std::uint64_t files_read() const { return files_read_; }      ///< hashed by reading
   std::uint64_t files_known() const { return files_known_; }    ///< whose hash came from a row
   std::uint64_t files_differ() const { return files_differ_; }  ///< contents unlike a row
 

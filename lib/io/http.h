@@ -24,7 +24,7 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 0;  ///< 0: no answer came
   std::string body;
-  std::string fault;                  ///< why no or no whole answer came: "timed out"
+  std::string fault;                  ///< why no whole answer came: "timed out"
   std::optional<double> retry_after;  ///< seconds from now, as the server asks
 };
 

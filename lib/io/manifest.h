@@ -30,17 +30,17 @@ struct Record {
 /// "columns" it is the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
-/// Parses one line: a JSON object or a bare path. Throws Error on anything else: other JSON, no
-/// "kind", wrong types, a path with control characters or invalid UTF-8. A line that begins with a
-/// brace and a quote is an object, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
+/// Parses one line: a JSON object or a bare path. Throws Error for other JSON, no "kind", wrong
+/// types, and a path with control characters or invalid UTF-8. A line that begins with a brace and
+/// a quote is an object, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
 Record parse_record(std::string_view line, std::string_view where);
 
 /// Reads records from command line arguments (io/input_lines.h): each is a path or URL of a video
 /// or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or kNames. For
 /// a bad line, a line over 16 MiB, or a name that is not UTF-8 (base/utf8.h), `on_bad` is called,
-/// and reading goes on. Records of a tool that was started in another folder (io/streams.h) name
-/// files from there, so their "path", "columns", "source" and "sources" are made absolute.
-/// Thread-safety: one thread at a time.
+/// and reading goes on. Records of a tool that was started in a folder other than this program's
+/// (io/streams.h) name files relative to that folder, so their "path", "columns", "source" and
+/// "sources" are made absolute. Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);

@@ -13,11 +13,11 @@ void note_mapping(const void* begin, std::size_t bytes, const std::string& path)
 void forget_mapping(const void* begin) noexcept;
 
 struct Mapping {
-  const char* path = nullptr;  ///< its last part, if it is very long; null: no file
+  const char* path = nullptr;  ///< only the last part of a very long path; null: no file
   std::size_t bytes = 0;
 };
 
-/// The file mapped at an address. Safe in signal handlers: it takes no lock and no memory.
+/// The file mapped at an address. Safe in signal handlers: it locks and allocates nothing.
 Mapping mapping_at(const void* address) noexcept;
 
 }  // namespace vfm::io

@@ -1,6 +1,6 @@
 // Reads and writes NumPy .npy files, the tensor format that every WebDataset reader decodes. Writes
-// version 1.0; reads also 2.0 and 3.0. C order only. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8.
-// Source: numpy/lib/format.py documentation, NEP 1.
+// version 1.0; reads also 2.0 and 3.0. Arrays must be in C order. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2
+// <u2 <i4 <i8. Source: numpy/lib/format.py documentation, NEP 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,9 @@ struct NpyHeader {
   std::size_t item_size() const;  ///< bytes of one element
 };
 
-/// Parses the header of `bytes` and checks that the data have exactly the size that it says. `what`
-/// names the file in errors. Hostile input gives an Error, never a crash. Pure; fuzzed.
+/// Parses the header of `bytes` and checks that the data have exactly the size that the header
+/// says. `what` names the file in errors. Hostile input gives an Error, never a crash. Pure;
+/// fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
 /// The bytes of a file: header and data.

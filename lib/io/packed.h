@@ -1,6 +1,6 @@
 // Packs fields into bytes, for records in temporary files. put_... uses as few bytes as the value
 // needs. put_ordered... gives bytes that sort as the values do, for io/sorter.h. take_... removes a
-// field from the front of `rest`, and throws Error if that is not what put_... writes.
+// field from the front of `rest`, and throws Error if put_... cannot have written it.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -56,7 +56,7 @@ inline std::uint64_t take_ordered(std::string_view& rest, int bytes) {
   return value;
 }
 
-/// A real number in 8 bytes, which sort as the numbers do; -0 becomes 0. No NaN.
+/// A real number in 8 bytes, which sort as the numbers do; -0 becomes 0. NaN is not allowed.
 inline void put_ordered_real(std::string& out, double value) {
   value += 0.0;
   std::uint64_t bits = 0;
@@ -87,8 +87,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Text as bytes that sort as std::string does, whatever bytes follow. They end with two zeros; a
-/// zero within the text is followed by 0xff.
+/// Text as bytes that sort as std::string does, whatever bytes follow. They end with two zero
+/// bytes; a zero byte within the text is followed by 0xff.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;

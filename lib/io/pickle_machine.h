@@ -22,7 +22,7 @@ class PickleMachine {
     text,
     list,     // or tuple
     mapping,  // items are key, value, key, value ...
-    object,   // of a scripted module's class; its one item is its attributes
+    object,   // of a scripted module's class; its one item is the attributes
     global,   // text is "module name"
     storage,
     tensor,
@@ -47,8 +47,7 @@ class PickleMachine {
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
-  /// The most memory for the PickledTensors of a pickle of `bytes` bytes; no honest pickle needs
-  /// more.
+  /// The most memory for the PickledTensors of a pickle of `bytes` bytes.
   static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:
@@ -74,7 +73,7 @@ class PickleMachine {
   void add_to(Kind kind, const std::vector<Id>& items);
   void recall(std::uint64_t slot);
 
-  // Each executes one instruction; false: it is not of this group.
+  // Each executes one instruction; false: the instruction is of another group.
   bool step_simple(unsigned char instruction);
   bool step_container(unsigned char instruction);
   bool step_object(unsigned char instruction);

@@ -13,8 +13,8 @@ namespace vfm::io {
 std::string working_folder();
 /// `path` relative to `folder`: "../raw/a.mp4". URLs stay unchanged.
 std::string name_from(const std::string& folder, const std::string& path);
-/// The reverse: the path, from the working directory, of a `name` that is relative to `folder`.
-/// Absolute paths and URLs stay unchanged.
+/// The inverse of name_from(): the path, from the working directory, of a `name` relative to
+/// `folder`. Absolute paths and URLs stay unchanged.
 std::string named_from(const std::string& folder, const std::string& name);
 
 }  // namespace vfm::io

@@ -2,7 +2,7 @@
 //
 // A reader keeps the headers. It reads only requested data, with pread, so that a process that
 // needs a slice of each tensor never reads the rest. A range of columns needs one read for each
-// row: 1.4 us for a KiB in the page cache. The bytes are returned as stored.
+// row. The bytes are returned as stored.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

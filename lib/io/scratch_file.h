@@ -1,9 +1,9 @@
 // Temporary files for data that a run keeps on disk instead of in memory.
 //
 // The file has no name, so a run that is killed leaves nothing to clean up. If the file system
-// cannot make such a file, it gets a hidden name that is removed at once. It is read with pread,
-// not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one thread
-// appends at a time; then read() from any.
+// cannot make such a file, the file gets a hidden name that is removed at once. It is read with
+// pread, not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one
+// thread appends at a time; then any thread may call read().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

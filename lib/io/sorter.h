@@ -2,9 +2,7 @@
 // them.
 //
 // A record is any bytes. The order is that of memcmp, with a prefix before longer records;
-// io/packed.h packs fields into such bytes. The constructor bounds the memory. Libraries do not
-// fit: SQLite's sorter chooses its own place for files; key-value stores (LMDB, RocksDB) keep an
-// unneeded index; STXXL is unmaintained, and only has records of one size. Thread-safety: one
+// io/packed.h packs fields into such bytes. The constructor bounds the memory. Thread-safety: one
 // thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,10 +23,10 @@ class Sorter {
   /// Sorter takes up to 56 MiB, so that it merges 10^8 records in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// `memory`: bytes, or up to seven times as many for records that take more than `memory`^2 /
-  /// 2^16 bytes. Long records take more while they are read, since the next record of each run is
-  /// in memory. Temporary files are in `folder`; there is none as long as all records fit into
-  /// memory.
+  /// `memory`: bytes, or up to seven times as many if all records together take more than
+  /// `memory`^2 / 2^16 bytes. Long records take more while they are read, since the next record of
+  /// each run is in memory. Temporary files are in `folder`; none exists as long as all records fit
+  /// into memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;

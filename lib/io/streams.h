@@ -26,7 +26,7 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// `told`: an object with the record's other fields.
+/// `told`: an object with further fields of the record.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
 /// Checks one reader's lines for begin and end records. At most kMostOpen streams may be open.
@@ -37,16 +37,16 @@ class InputStreams {
 
   /// Call it for each line that is not blank, in order. True: the line is a begin or end record,
   /// and not for the tool. `source` is the line's origin: "standard input", "'a.jsonl'". A begin in
-  /// the middle of a line counts, since `cat` appends it to a line that was cut off; such a line is
-  /// for the tool. Throws Error for a malformed begin or end, and for too many open streams.
+  /// the middle of a line counts, since `cat` appends it to a line that was cut off; the tool gets
+  /// such a line. Throws Error for a malformed begin or end, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
 
   /// The folder to which names in the last line are relative; "": the working directory. Throws
-  /// Error if that is ambiguous, because tools started in several folders write into one pipe at
-  /// once.
+  /// Error if the folder is ambiguous, because tools started in several folders write into one pipe
+  /// at once.
   std::string folder() const;
-  /// After the last line: a clause that names the tool whose output is incomplete, and where; empty
-  /// if none is.
+  /// After the last line: a clause that names the tool whose output is incomplete and the input
+  /// with this output; empty if all are complete.
   std::string broken_off() const;
   /// After the last line: logs with -v what filters removed, and throws Error if an output is
   /// incomplete. `outcome` says what that means for this run: "no dataset is written".

@@ -16,7 +16,7 @@ struct TensorRange {
   std::vector<std::int64_t> offset, length;  ///< by dim
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// A part of one dim, and all of the others. Throws Error unless it lies within the tensor.
+  /// A part of one dim, and all of the other dims. Throws Error unless it lies within the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
@@ -33,7 +33,8 @@ class RangeRuns {
   explicit RangeRuns(const TensorRange& range);
 
   /// Calls act(at, in, count) for the elements [begin, end) of the range, run by run: `count`
-  /// elements from element `in` of the range are those from element `at` of the whole tensor.
+  /// elements from element `in` of the range are the elements from element `at` of the whole
+  /// tensor.
   template <class Act>
   void for_each(std::int64_t begin, std::int64_t end, const Act& act) const {
     while (begin < end) {

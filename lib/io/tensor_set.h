@@ -47,9 +47,9 @@ class TensorSet {
   std::uint64_t bytes() const;  ///< of all tensors
 
   /// Fills `out` with as many elements of the range as fit, from its element `begin` on, in C
-  /// order. `out` must have the size of whole elements that the range has. Throws Error if there is
-  /// no such tensor, its shape is not the range's, range or elements are outside, or the file
-  /// cannot be read.
+  /// order. `out` must have the size of a number of elements that the range has. Throws Error if
+  /// there is no such tensor, its shape is not `range.shape`, range or elements are outside, or the
+  /// file cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 

@@ -1,6 +1,5 @@
 // Writes a long text file piece by piece, atomically (io/atomic_file.h). It takes 64 KiB of memory
-// for any length. update() leaves a file with the same text untouched, with its time stamp.
-// Thread-safety: one thread at a time.
+// for any length. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Finds the uncompressed members of a zip archive in memory, for PyTorch's checkpoints. Compressed
 // or encrypted members and archives in several pieces are not supported. Checksums are not
-// verified, since a checkpoint is mapped and read only when needed.
+// verified.
 // Source: PKWARE APPNOTE.TXT 6.3, sections 4.3 and 4.5.3 (zip64).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

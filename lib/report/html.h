@@ -57,7 +57,8 @@ class Histogram {
   void add(double value, std::int64_t count = 1);
   /// The same as histogram() of all values.
   std::string svg(const std::string& x_label) const;
-  /// Half as wide, for several charts side by side: bars, the axis label, and the highest count.
+  /// A chart half as wide as svg(), for several side by side: bars, the axis label, and the highest
+  /// count.
   std::string small_svg(const std::string& label) const;
 
  private:

@@ -1,10 +1,10 @@
 // Columns of a shard: tars beside it that add members to its samples.
 //
-// X.caption.tar, X.embed.tar and X.score.tar have what vfm-caption, vfm-embed and vfm-caption score
-// add to the samples of X.tar, in the same order of keys. So video is never copied. A shard
-// record's "columns" names the tars. A key of a foreign shard that a Writer refuses ("train/0001")
-// is replaced in columns by its hash; the JSON of the sample has the key as "original_key".
-// Thread-safety: functions any thread; JoinedReader one thread.
+// X.caption.tar, X.embed.tar and X.score.tar have the members that vfm-caption, vfm-embed and
+// vfm-caption score add to the samples of X.tar, in the order of its keys. So video is never
+// copied. A shard record's "columns" names the tars. A key of a foreign shard that a Writer refuses
+// ("train/0001") is replaced in columns by its hash; the JSON of the sample has the key as
+// "original_key". Thread-safety: functions from any thread; a JoinedReader from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,9 +38,9 @@ std::vector<std::string> column_files(const std::string& shard);
 void complete_shard(io::Record& record);
 
 /// Compares a record's tars with their known hashes and sizes. For "path" these are the record's
-/// "xxh3" and "bytes". For columns, and without those fields, they are in the JSON file that was
-/// written beside the tar. Tars without a hash are not read. Throws Error, which names a changed
-/// tar.
+/// "xxh3" and "bytes". For columns, and for records without those fields, hash and size are in the
+/// JSON file that was written beside the tar. Tars without a hash are not read. Throws Error, which
+/// names a changed tar.
 void check_shard_bytes(const io::Record& record);
 
 /// The key of a sample in a column and in all that vfm writes: `key`, or its hash if it is not a
@@ -60,10 +60,10 @@ class JoinedReader {
   explicit JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits = {});
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
-  /// The next sample; its key is a column_key(). "json" members are merged, later tars winning,
-  /// unless the first is not an object. If the key is a hash, the JSON has the foreign key as
-  /// "original_key". False at the end, and at damage; earlier samples are whole. Throws Error if
-  /// the tars do not have the same keys in the same order.
+  /// The next sample; its key is a column_key(). "json" members are merged, unless the first is not
+  /// an object; values of later tars replace earlier values. If the key is a hash, the JSON has the
+  /// foreign key as "original_key". False at the end, and at damage; earlier samples are whole.
+  /// Throws Error if the tars do not have the same keys in the same order.
   bool next(Sample& sample);
   /// What was skipped so far, by tar: samples that are too large or damaged, or repeat a key, and
   /// everything after damage.

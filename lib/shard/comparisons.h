@@ -17,7 +17,8 @@ struct Comparison {
   std::string field;
   std::string constant;  ///< the first one, as written: "'0.5'"
   bool text = false;     ///< whether it is a text, not a number
-  /// Counts of samples whose field has the constant's type, and another type.
+  /// Counts of samples whose field has the constant's type, and of samples whose field has another
+  /// type.
   std::uint64_t fits = 0, differs = 0;
 };
 

@@ -2,8 +2,8 @@
 // load_dataset(FOLDER) gets the shards of each split and the types of their members.
 //
 // The card's YAML has "configs" (data files of each split) and "dataset_info" (a feature for each
-// member, so that readers need not guess types from the first samples). Format: "Dataset cards" and
-// "Manual configuration" in the documentation of huggingface_hub and datasets.
+// member). Format: "Dataset cards" and "Manual configuration" in the documentation of
+// huggingface_hub and datasets.
 // Thread-safety: one thread at a time on one folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

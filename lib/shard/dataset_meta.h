@@ -57,14 +57,13 @@ struct MediaMetadata {
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
                                             std::string_view key, std::string_view extension)>;
 
-/// Writes DIR/.nv-meta. Does nothing if that already describes these shards. Keys must be unique
-/// over all shards. Throws Error.
+/// Writes DIR/.nv-meta. Does nothing if the folder already describes these shards. Keys must be
+/// unique over all shards. Throws Error.
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 
 /// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. They lack the
-/// optional MD5 sums: nothing checks these by default, and MD5 is slower than the rest of writing a
-/// shard.
+/// optional MD5 sums, which nothing checks by default.
 void write_wids(const std::string& directory, const std::string& name,
                 const std::vector<DatasetShard>& shards);
 

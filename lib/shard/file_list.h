@@ -1,8 +1,8 @@
 // Reads samples that are plain files in a folder, KEY.mp4 beside KEY.json, as a tar.
 //
 // The list, NAME.files, is a JSON object whose "samples" is an array of {"key":K, "files":
-// [{"extension":E, "bytes":N, "xxh3":H}, ...]}; The files are K.E in the list's folder, so a list
-// can name no file outside it. The list is written after all its files.
+// [{"extension":E, "bytes":N, "xxh3":H}, ...]}. The files are K.E in the list's folder, so a list
+// can name no file outside this folder. The list is written after all its files.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

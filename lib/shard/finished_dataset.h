@@ -20,14 +20,14 @@ struct PlannedShard {
 };
 
 /// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} for
-/// another folder, and for an unfinished dataset.
+/// any other folder, and for an unfinished dataset.
 std::vector<PlannedShard> planned_shards(const std::string& directory);
 
 /// The records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);
 
-/// The same records, one at a time, since those of many shards may take much memory. Thread-safety:
-/// one thread at a time.
+/// The records of dataset_records(), one at a time, since many records may take much memory.
+/// Thread-safety: one thread at a time.
 class DatasetRecords {
  public:
   /// Checks all shards. Throws Error{usage} as planned_shards() does.

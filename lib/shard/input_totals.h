@@ -13,8 +13,8 @@ namespace vfm::shard {
 /// The number of records of kind "video" that these arguments of io::ManifestReader name; 0 if
 /// unknown, as on standard input. Bad lines do not count.
 std::uint64_t count_videos(const std::vector<std::string>& inputs);
-/// The number of samples of the input's shards, from records or indexes; 0 if it is unknown for one
-/// of them.
+/// The number of samples of the input's shards, from records or indexes; 0 if the number is unknown
+/// for one shard.
 std::uint64_t count_samples(const std::vector<std::string>& inputs);
 /// The number of the input's shards; 0 if unknown.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);

@@ -14,13 +14,13 @@ namespace vfm::shard {
 
 class MediaIndex {
  public:
-  /// Opens the index of the dataset in `directory`. Throws Error{usage} without one.
+  /// Opens the index of the dataset in `directory`. Throws Error{usage} if there is none.
   explicit MediaIndex(const std::string& directory);
   ~MediaIndex();
   MediaIndex(MediaIndex&&) noexcept;
 
   /// The metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a video;
-  /// width, height of a picture. Null if the index has none. Throws Error if it is damaged.
+  /// width, height of a picture. Null if the index has none. Throws Error if the index is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

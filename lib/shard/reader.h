@@ -116,7 +116,7 @@ class IndexedReader {
   /// Throw the Errors of read().
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
-  /// The key of sample `i`, from its first header only; empty if this has none.
+  /// The key of sample `i`, from its first header only; empty if this header has no key.
   std::string key(std::int64_t i) const;
   /// The offset of sample `i` in the tar, and its size in bytes, with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
@@ -143,8 +143,8 @@ struct Unpacked {
 /// Error if there is none.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
-/// Calls `use` with every sample of the tar at `path`. Reads by an index beside it that fits, else
-/// by scanning. Throws the readers' Errors, and what `use` throws.
+/// Calls `use` with every sample of the tar at `path`. Reads by the index beside the tar if it
+/// fits, else by scanning. Throws the readers' Errors, and what `use` throws.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);
 
 }  // namespace vfm::shard

@@ -1,9 +1,9 @@
 // The receipt of an output: a JSON file, written last, which shows that the output is complete and
 // made from this input with these settings.
 //
-// All tools that resume follow one protocol: look for a valid receipt; if there is none, lock it,
-// so that other programs wait; look again; make the output; write the receipt. Each tool adds its
-// own fields.
+// All tools that resume follow one protocol: look for a valid receipt; if there is none, lock the
+// receipt, so that other programs wait; look again; make the output; write the receipt. Each tool
+// adds its own fields.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ namespace vfm::shard {
 /// Thread-safety: one thread at a time; receipts of different paths are independent.
 class Receipt {
  public:
-  /// Throws Error if the output is not as its receipt says.
+  /// Throws Error if the output differs from its receipt.
   using Check = std::function<void(const Json& receipt)>;
 
   /// The receipt at `path`. Its JSON member `member` names the inputs and settings of the output.
@@ -55,15 +55,15 @@ class Receipt {
 std::string receipt_path(const std::string& tar);
 
 /// All files of a shard that has a receipt. The receipt comes first, so that it is removed first:
-/// without it the others count as unfinished.
+/// without the receipt the other files count as unfinished.
 std::vector<std::string> shard_files(const std::string& tar);
 
 /// For Receipt::Check: throws Error unless `tar` has the size in its `record`, {"bytes":…,
 /// "samples":…}, and indexes of the right length for its samples. Reads no contents.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
-/// For Receipt::Check: throws Error if samples were refused under another limit. This limit is
-/// "max_member" of the receipt, null or absent if no sample was refused.
+/// For Receipt::Check: throws Error if samples were refused under a limit other than `limits`. The
+/// earlier limit is "max_member" of the receipt, null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
 /// A receipt's "error_limits": this run's limits (base/input_limits.h) if an error might not occur

@@ -1,7 +1,7 @@
 // A sample of a WebDataset shard: a key and its members, in order.
 //
-// columns/ and pack/ define the meaning of members, shard/writer.h and shard/reader.h their form in
-// a tar.
+// columns/ and pack/ define the meaning of members; shard/writer.h and shard/reader.h define their
+// form in a tar.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

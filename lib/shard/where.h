@@ -1,10 +1,10 @@
 // Filters: an SQL expression over the JSON of a sample, evaluated by SQLite.
 //
-// "motion > 0.002 AND seconds >= 2". Names are fields of the sample's JSON. A missing field is
-// NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators -> and ->>.
-// SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Only functions that are
-// deterministic and use nothing but their arguments are allowed. An evaluation ends after about a
-// second, or at a signal. Thread-safety: one Where a thread.
+// "motion > 0.002 AND seconds >= 2". Names in an expression are fields of the sample's JSON. A
+// missing field is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
+// -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Only functions that
+// are deterministic and use nothing but their arguments are allowed. An evaluation ends after about
+// a second, or at a signal. Thread-safety: each thread needs its own Where.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,7 +44,8 @@ std::string sql_version();
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 
-/// Those of `names` that differ by one or two letters from a long `word`, most similar first.
+/// The elements of `names` that differ by one or two letters from a long `word`, most similar
+/// first.
 std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace vfm::shard

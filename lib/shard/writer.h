@@ -50,8 +50,8 @@ class Writer {
   std::uint64_t bytes() const;  ///< so far, without the end blocks
   /// Commits the indexes, then the tar; returns its manifest record {"kind":"shard","path":…,
   /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). An earlier
-  /// tar is removed first, so that no index is ever beside another tar. Throws Error without
-  /// samples.
+  /// tar is removed first, so that an index is never beside a tar that it does not fit. Throws
+  /// Error if there are no samples.
   Json finish();
   void abandon() noexcept;
 

@@ -1,5 +1,4 @@
-// Decides which program of a pipe may now use which card (a GPU, or a worker on the processor). It
-// does not compute, and knows nothing of CUDA.
+// Decides which program of a pipe may now use which card (a GPU, or a worker on the processor).
 //
 // An item that a model computes has a card for itself until the item is done. A model stays loaded
 // on a card while its stage has work. A card holds models of several stages if they fit into its

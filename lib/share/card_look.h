@@ -1,7 +1,7 @@
 // The use of shared cards (GPUs) between two looks at their state (share/card_states.h), as text
 // for people.
 //
-// Pure functions. Thread-safety: any thread.
+// Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

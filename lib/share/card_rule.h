@@ -7,8 +7,7 @@
 // that flows through the pipe. From this work follows the rate for any placement of models, and
 // models move to the placement with the highest rate. A move must gain enough to pay for its loads,
 // so models do not move to and fro. The rule respects each card's memory; the board checks the
-// memory again when a load begins. tests/support/simulated_cards.h compares this rule with all
-// static splits.
+// memory again when a load begins.
 //
 // A stage whose reader is slower stays busy whatever the pipe's rate is, and its results pile up.
 // Its work is multiplied by the share of its results that reaches the pipe's end. This share is the
@@ -21,7 +20,7 @@
 // least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
 // 7, 1957). With more than 6 stages only some sets are tried.
 //
-// Pure functions. Thread-safety: any thread.
+// Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,9 +1,7 @@
 // The items under way and the results that wait for earlier results; for share/ordered.h only.
 //
 // The weight of the waiting results is bounded, not their number. With a bounded number, a long
-// item would soon hold up all threads. For example, if one item of twenty takes twenty times as
-// long, two results a thread keep only a quarter to a half of the slots busy
-// (tests/support/simulated_pipe.h).
+// item would soon hold up all threads.
 // Thread-safety: any thread; take() calls `next` on one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

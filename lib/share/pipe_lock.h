@@ -3,8 +3,7 @@
 //
 // The locks are open file description locks (fcntl(2)): the kernel frees a lock however its program
 // ends. Nothing frees the lock of a program that SIGSTOP or Ctrl-Z has stopped. So a waiting thread
-// obeys a stop request (base/stop.h), and logs the holder after two seconds. Frequent work should
-// need no such lock.
+// obeys a stop request (base/stop.h), and logs the holder after two seconds.
 //
 // Threads of one program that share a descriptor do not exclude one another.
 // Thread-safety: any thread.

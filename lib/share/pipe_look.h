@@ -1,7 +1,6 @@
 // A view of a pipe in words for a terminal: the work of each program, and the bottleneck.
 //
-// It compares two looks at the shared board (share/pipe_board.h). Pure functions. Thread-safety:
-// any thread.
+// It compares two looks at the shared board (share/pipe_board.h). Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

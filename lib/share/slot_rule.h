@@ -4,11 +4,10 @@
 // way. If several items wait, the item of the program furthest down the pipe comes first. Then few
 // results lie between two programs, the first results come out early, and no slot is free while an
 // item waits in any program. A program with empty input wants no slot. Nor does a program that
-// cannot write, since only a bounded number of its results may wait (share/ordered.h). So slots
-// follow the bottleneck without measuring or tuning. tests/support/simulated_pipe.h compares this
-// rule with others and with all static splits.
+// cannot write, since only a bounded number of its results may wait (share/ordered.h).
+// tests/support/simulated_pipe.h compares this rule with others and with all static splits.
 //
-// A pure function. Thread-safety: any thread.
+// Thread-safety: a pure function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Inside lib/workers only: puts answers of captioning models (models/vlm/caption_model.h) into
-// parcels (workers/parcel.h), and reads them. Texts are bytes, since they may not be UTF-8; numbers
-// keep all their bits.
+// parcels (workers/parcel.h), and reads them. Texts are bytes, since they need not be UTF-8;
+// numbers keep all their bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

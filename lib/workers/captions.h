@@ -1,5 +1,6 @@
 // Captioning and rewriting models that compute in workers (workers/worker.h). They have the
-// interfaces of models in this process, and write the same texts as one model on such a device.
+// interfaces of models in this process, and write the same texts as such a model on the worker's
+// device.
 //
 // This process prepares frames and checks prompts. If several threads ask at the same time, one
 // worker gets as many of the questions together as it can batch (models/vlm/answer_batch.h).

@@ -20,8 +20,8 @@ inline constexpr std::string_view kGpuList = "gpus";
 
 /// The cards that `devices` name, in this order. {"all"} are all GPUs; {"0", "2"} are GPUs by
 /// CUDA's numbers, which count in CUDA_VISIBLE_DEVICES; {"cpu", "cpu"} are two workers on the
-/// processor. Card::memory is all memory of the GPU, or all of the machine's for a worker on the
-/// processor. Throws Error{usage} for another word, for GPUs and cpu together (results would
+/// processor. Card::memory is all memory of the GPU, or of the machine for a worker on the
+/// processor. Throws Error{usage} for any other word, for GPUs and cpu together (results would
 /// differ), for a GPU twice, and for what choose_gpus() refuses.
 std::vector<share::Card> find_cards(const std::vector<std::string>& devices);
 
@@ -32,7 +32,7 @@ struct FoundGpus {
   std::vector<std::string> models;  ///< of `cards`: "NVIDIA H200"
 };
 /// The GPUs of find_cards(). Throws Error{usage} for a missing GPU, with a list of those found, and
-/// for a GPU instance (MIG), since CUDA shows a process only one of these.
+/// for a GPU instance (MIG), since CUDA shows a process only one instance.
 std::vector<share::Card> choose_gpus(const std::vector<std::string>& devices,
                                      const FoundGpus& found);
 

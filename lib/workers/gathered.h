@@ -1,10 +1,10 @@
 // Inside lib/workers only: gathers requests of several threads for one worker.
 //
-// It has no thread of its own. As many asking threads as there are cards ("leaders") each wait for
-// a worker. A leader that gets a worker takes the calls that wait then, in order of arrival, and
-// sends them together. The other threads wait until their calls are done. If calls killed workers
-// (Error{crash}), each is sent once more, alone, so that only the call at fault fails. No thread
-// has a slot of the processor meanwhile (Slots::Away). Thread-safety: any thread.
+// As many asking threads as there are cards ("leaders") each wait for a worker. A leader that gets
+// a worker takes the calls that wait then, in order of arrival, and sends them together. The other
+// threads wait until their calls are done. If calls killed workers (Error{crash}), each is sent
+// once more, alone, so that only the call at fault fails. A thread that waits here gives back its
+// slot of the processor until it goes on (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,9 +28,9 @@ class Gathered {
   /// At most `leaders` threads wait for workers. Calls are taken together up to a weight of `most`.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
-  /// Waits until `call` is done. `lead` gets a function that takes calls. When it has a worker, it
-  /// calls this function, and does the calls taken; it returns only when all are done. Throws what
-  /// `lead` throws.
+  /// Waits until `call` is done. `lead` gets a function that takes calls. When `lead` has a worker,
+  /// it calls this function and does the calls taken; it returns only when all of them are done.
+  /// Throws what `lead` throws.
   using Take = std::function<std::vector<Call*>()>;
   void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
     Entry own{&call, weight};

@@ -1,5 +1,5 @@
 // A parcel is what a program and its worker (workers/worker.h) exchange: a name, "words" (numbers
-// and texts), and tensors. It has this layout in the memory that both map:
+// and texts), and tensors. It has this layout in the memory that both processes map:
 //
 //   bytes 0..7   kParcelMark          8..15  bytes of the words
 //   words        JSON: {"name": "encode", "words": {...}, "tensors": [["F32", [2, 768]], ...]}
@@ -33,9 +33,9 @@ struct Parcel {
   std::vector<Tensor> tensors;          ///< on the CPU
 };
 
-/// For files, and texts of any bytes. bytes_tensor() copies bytes into a tensor [N] of u8.
-/// text_of() is a view of such a tensor, which must outlive the view; it throws Error for another
-/// tensor.
+/// bytes_tensor() copies bytes, such as a file or a text that is not UTF-8, into a tensor [N] of
+/// u8. text_of() is a view of such a tensor, which must outlive the view; it throws Error for a
+/// tensor of another kind.
 Tensor bytes_tensor(std::string_view bytes);
 std::string_view text_of(const Tensor& bytes);
 
@@ -55,9 +55,9 @@ class PackedParcel {
   std::uint64_t bytes_ = 0;
 };
 
-/// Reads the parcel in `bytes`, which others may change meanwhile. Without `owner`, tensors are
-/// copies. With it, they are views of `bytes` that keep `owner` alive. Throws Error if `bytes` are
-/// no parcel.
+/// Reads the parcel in `bytes`, which another process may change meanwhile. Without `owner`,
+/// tensors are copies. With `owner`, they are views of `bytes` that keep `owner` alive. Throws
+/// Error if `bytes` are no parcel.
 Parcel read_parcel(std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace vfm::workers

@@ -2,9 +2,9 @@
 // with all these models.
 //
 // add() adds a model, before the first request to any model, and returns its number for ask().
-// workers/pictures.h, workers/texts.h and workers/captions.h do so, with the interfaces of models
-// in this process. Workers start with the first request. Thread-safety: add() by one thread; then
-// ask() from any thread.
+// workers/pictures.h, workers/texts.h and workers/captions.h add models with the interfaces of
+// models in this process. Workers start with the first request. Thread-safety: add() by one thread;
+// then ask() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,8 +48,8 @@ class StageModels {
   /// predicted bytes of its model and work on a card. Returns its number.
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
   /// Lets the services decode or encode on their worker's card, with kOwnSessions sessions
-  /// (share/engine_sessions.h), whose memory it adds. While the card has an item, other programs
-  /// have one session fewer there. Must precede the first request.
+  /// (share/engine_sessions.h), whose memory this call adds. While the card has an item, other
+  /// programs have one session fewer there. Must precede the first request.
   void add_sessions(share::CardKind kind);
   /// Call it after the last add(), to check the cards before the first request. Throws what
   /// CardBoard's constructor throws.

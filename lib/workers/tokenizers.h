@@ -1,6 +1,6 @@
 // A video tokenizer that computes in workers (workers/worker.h), one clip on each card at a time.
-// It has the interface of a tokenizer in this process, and gives the same results as on one such
-// device.
+// It has the interface of a tokenizer in this process, and gives the same results as such a
+// tokenizer on the worker's device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

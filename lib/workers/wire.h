@@ -16,8 +16,8 @@
 
 namespace vfm::workers {
 
-/// The kind of a message. The program sends open and ask, the worker the others; it may send log at
-/// any time. end asks to end the whole run (base/run_end.h).
+/// The kind of a message. The program sends open and ask; the worker sends the other messages, log
+/// at any time. end asks to end the whole run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
 /// The head of a message. The message's text is an error, a log line, or the reason to end the run.
@@ -38,7 +38,8 @@ bool is_sound(const Word& word);
 Error told_error(const Word& word, const std::string& text);
 
 /// Shared memory for parcels in one direction. The writer grows it to a parcel's size, up to a
-/// limit. It never shrinks, so other maps of it stay valid. Thread-safety: one thread at a time.
+/// limit. It never shrinks, so the maps of both processes stay valid. Thread-safety: one thread at
+/// a time.
 class Room {
  public:
   /// Makes new memory. Throws Error.

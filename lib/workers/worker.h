@@ -4,13 +4,13 @@
 // drives only one (tensor/device.h), and a failing GPU costs a worker, not the run.
 //
 // A worker runs one service (workers/service.h), which opens when the worker starts and then
-// answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES), on "cpu" none.
-// It ends when the program ends, for whatever reason, and ignores signals of the terminal. Its log
-// lines, and all lines that its libraries write to standard error, go to the program's log, with
-// the card's name.
+// answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES); on "cpu" it
+// sees no GPU. It ends when the program ends, for whatever reason, and ignores signals of the
+// terminal. Its log lines, and all lines that its libraries write to standard error, go to the
+// program's log, with the card's name.
 //
-// Requests and answers are parcels (workers/parcel.h) in memory that both map. An answer is checked
-// and copied before it is used. Thread-safety: any thread; requests wait for each other.
+// Requests and answers are parcels (workers/parcel.h) in memory that both processes map. An answer
+// is checked and copied before it is used. Thread-safety: any thread; requests wait for each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ struct WorkerPlan {
   Parcel open = {};     ///< what opens the service
   /// Most bytes of a request or an answer; more is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
-  bool sees_all = false;  ///< all GPUs that this program sees, instead of its card's
+  bool sees_all = false;  ///< it sees all GPUs of this program, not only its card
   int life = -1;  ///< a descriptor that it keeps until it ends (CardBoard::life()); -1: none
 };
 

@@ -2,15 +2,15 @@
 // it, as long as the program has that card.
 //
 // ask() takes a card for one request, asks its worker, and gives the card back. If a worker dies,
-// or its GPU fails, its card is no longer used, a warning names it, and the request goes to another
-// worker. If this worker dies, too, the request counts as the cause: it is given up, and the second
-// worker starts again. A worker that dies on the last card also starts again. So one request costs
-// at most one card, and never the last. A service's answer must not depend on the worker or on
-// earlier requests.
+// or its GPU fails, the card is no longer used, a warning names the card, and the request goes to a
+// second worker. If the second worker dies, too, the request counts as the cause: the request is
+// given up, and the second worker starts again. A worker that dies on the last card also starts
+// again. So one request costs at most one card, and never the last. A service's answer must not
+// depend on the worker or on earlier requests.
 //
 // A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a
 // card, and while a GPU computes. A worker on the processor uses the slot of the thread that asks.
-// Thread-safety: any thread; at once, as many requests are answered as there are cards.
+// Thread-safety: any thread; as many requests as there are cards are answered at once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,8 +27,8 @@ namespace vfm::workers {
 
 class WorkerPool {
  public:
-  /// `share`: the file of VFM_SHARE, or empty. `cards`: from find_cards(). `need`: its memory is
-  /// predicted for the service's model and work. Throws what CardBoard's constructor throws.
+  /// `share`: the file of VFM_SHARE, or empty. `cards`: from find_cards(). `need`: its `memory` is
+  /// the prediction for the service's model and work. Throws what CardBoard's constructor throws.
   /// Workers start only when there are requests.
   WorkerPool(const std::string& share, std::vector<share::Card> cards, share::CardNeed need,
              WorkerPlan plan);
