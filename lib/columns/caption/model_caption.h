@@ -37,7 +37,7 @@ struct ModelCaptionOptions {
   Device device = Device::cpu;              ///< cpu or cuda; with workers: the workers'
   workers::StageModels* workers = nullptr;  ///< run the model; null: this process does
   bool int8 = false;                        ///< round weight matrices to 8 bits
-  double fps = 0;                           ///< frames a second of video; 0: the model's rate
+  double fps = 0;                           ///< frames sampled a second; 0: the model's rate
   int window = 256;                         ///< length, in frames of the clip
   std::optional<int> frame_tokens = {};     ///< most tokens for two frames
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
