@@ -18,7 +18,7 @@ struct Glimpse {
   std::vector<media::RgbImage>
       pictures;  ///< in time order; one for a still picture, none if undecodable
   std::vector<media::RgbImage>
-      later;  ///< later[i] is `lag` seconds after pictures[i]; none for a still
+      later;  ///< later[i] is `lag` seconds after pictures[i]; none for a still picture
   double lag = 0;
 };
 

@@ -19,8 +19,8 @@ enum class PixelLayout {
   yuv420p10,  ///< as yuv420, 10 bits in two bytes: HDR, only with DecodeOptions::keep_hdr
 };
 
-/// What sample values mean: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4 and FFmpeg. 2
-/// is "unspecified"; resolve_matrix() then chooses a matrix as players do.
+/// The meaning of sample values: code points of ITU-T H.273, as in H.264, HEVC, AV1, mp4 and
+/// FFmpeg. 2 is "unspecified"; resolve_matrix() then chooses a matrix as players do.
 struct Color {
   std::uint8_t primaries = 2;
   std::uint8_t transfer = 2;

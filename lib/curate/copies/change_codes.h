@@ -48,7 +48,7 @@ inline constexpr int kCodeBits = 24;
 /// A weaker change counts as noise, and has no code.
 inline constexpr float kLeastChange = 0.3F;
 
-/// The edges of a picture within another picture, as fractions of the other's sides.
+/// The edges of a picture within a larger picture, as fractions of the larger picture's sides.
 struct CropWindow {
   double left = 0, right = 1, top = 0, bottom = 1;
 };

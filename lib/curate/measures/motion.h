@@ -24,7 +24,7 @@ struct MotionVector {
 struct MotionField {
   std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
   float difference = 0;  ///< mean absolute luma and chroma difference a cell, without motion
-  float residual = 0;    ///< the same with blocks moved: what motion does not explain
+  float residual = 0;    ///< difference with blocks moved, which motion does not explain
 };
 
 /// Predicts vectors from the previous pair, so pass pairs in order.

@@ -14,8 +14,8 @@
 // step of a flash or explosion is. If a middle frame has the colours and contrast of both ends, a
 // camera turns within one scene. If too much moves for a dissolve's test, mean and variance decide,
 // since they are known for a mixture of unrelated pictures. A pan or zoom over a plain ground, such
-// as sky, is recognised by one shift and zoom of the whole picture, which explains each sixth of
-// the window from the sixth before.
+// as sky, is recognised if one shift and zoom of the whole picture explains each sixth of the
+// window from the sixth before.
 //
 // Wipe: wipe.h recognises it by the frames between two still pictures.
 // Transition: each part of the picture changes once from the old to the new shot, at its own time
@@ -33,7 +33,7 @@ struct GradualChange {
   std::int64_t middle = 0;  ///< first frame with more of the new shot than of the old
   bool fade = false;        ///< through one colour
   bool wipe = false;        ///< an edge crossed the picture
-  bool transition = false;  ///< replaced in another way than by dissolve or wipe
+  bool transition = false;  ///< none of dissolve, fade and wipe
   bool uniform = false;     ///< it contains a run of frames of one colour
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< lasts two or three frames: a cut with blended frames

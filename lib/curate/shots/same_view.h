@@ -24,7 +24,7 @@ struct SharedEdges {
   bool most() const { return share > 0.5f; }
 };
 
-/// `area`: the part inside the black bars of both; the bars' edges do not count.
+/// `area`: the part inside the black bars of both pictures.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// The shift of the first picture that best explains the second, by plain differences. For pictures
@@ -36,9 +36,9 @@ struct WholeShift {
 /// Takes about a millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
-/// True if the pictures differ only in one box of at most a third of them, as when a title comes or
-/// goes. Around the box they are the same and have detail, since a ground of one colour does not
-/// prove one view.
+/// True if the pictures differ only in one box of at most a third of the area, as when a title
+/// comes or goes. Around the box they are the same and have detail, since a ground of one colour
+/// does not prove one view.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

@@ -16,7 +16,7 @@
 
 namespace vfm::curate {
 
-/// The method that finds cuts. Its score, with the default threshold in parentheses:
+/// The method that finds cuts. Methods have these scores (and default thresholds):
 ///   combined   the change of structure and of cells that motion does not explain, 0..1.35, less
 ///              the change in the frames around it (0.38); if only colours show a cut, the score
 ///              equals the threshold
@@ -66,7 +66,7 @@ struct Judgement {
   Verdict verdict = Verdict::below;
 };
 
-/// Delay in frames, after which a change, and the shot of a frame, is known.
+/// Delay in frames after which a change, or the shot of a frame, is known.
 inline constexpr int kShotLag = kGradualLag + 8;
 
 class ShotDetector {

@@ -11,8 +11,8 @@
 // critical bands from 100 to 7700 Hz (Zwicker 1961). Levels are in dB of full scale, from the
 // summed power of both channels plus -75 dB, which hides quieter differences. The distance of two
 // sets of windows in a band is the mean difference of their quantiles 0.1, 0.2 and 0.3. Over all
-// bands it is the mean of the middle ten. With D the distance of the two sides, and U the mean
-// distance of the halves of each side:
+// bands, the distance is the mean of the middle ten distances. With D the distance of the two
+// sides, and U the mean distance of the halves of each side:
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //

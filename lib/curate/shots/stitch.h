@@ -37,7 +37,7 @@ inline constexpr std::int64_t kLongestBridge = 12;  // frames
 /// The least likeness to join two shots if the continuity of their sound is known
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
 /// threshold), 0 raises it by kSoundRaises * (1 - threshold), and 0.5 keeps it. Between these
-/// values it is interpolated.
+/// values, the result is interpolated.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 

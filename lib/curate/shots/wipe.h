@@ -1,4 +1,4 @@
-// Measures wipes, in which a straight edge crosses the picture, with the new shot behind it.
+// Measures wipes, in which a straight edge crosses the picture, followed by the new shot.
 //
 // In a frame within a wipe, each cell looks as before or as after the wipe, and an edge separates
 // these two kinds. A dissolve has mixed cells, a cut has no edge, and a moving camera gives cells
@@ -23,8 +23,8 @@ inline constexpr int kWipeSteps = 16;  ///< cells in a row or column
 
 /// How well `now` fits as a frame within a wipe.
 struct WipeFrame {
-  /// For an edge after k of 16 cells, how far cells behind it look like `after` and the others like
-  /// `before`, weighted by the difference of the two. 1: all; 0: half; below 0: the reverse.
+  /// For an edge after k of 16 cells, how far cells that it has passed look like `after` and other
+  /// cells like `before`, weighted by their difference. 1: all; 0: half; below 0: the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
   /// As `agreement`, but all cells in which `before` and `after` differ have equal weight: in
   /// `agreement` a few cells outweigh the rest if a camera moves from dark to light.

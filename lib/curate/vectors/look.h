@@ -8,8 +8,8 @@
 //   edges   directions of edges in 4x4 cells, eight directions                  (128; as the MPEG-7
 //           edge histogram and HOG, Dalal and Triggs 2005)
 //   motion  how much moves in 4x4 cells, and in which of eight directions       (24)
-// The vector has length 1. Copies of a clip (other codec, size, rate) have a cosine above 0.98,
-// unrelated clips mostly below 0.6. The vector describes light and colour, not objects. Pure;
+// The vector has length 1. Copies of a clip (with another codec, size or rate) have a cosine above
+// 0.98, unrelated clips mostly below 0.6. The vector describes light and colour, not objects. Pure;
 // thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

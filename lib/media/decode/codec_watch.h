@@ -1,5 +1,5 @@
 // Inside lib/media only: data for callbacks of a codec (in AVCodecContext::opaque), and facts that
-// it logs.
+// the codec logs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

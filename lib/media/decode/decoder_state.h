@@ -78,7 +78,7 @@ struct Decoder::State {
   bool refused = false;                         // the hardware did not give a picture
   int hardware_width = 0, hardware_height = 0;  // of the hardware's pictures since opening
   bool any_frame = false;                       // a frame was decoded at some time
-  bool irregular = false;  // some pts was made up, so times depend on all earlier frames
+  bool irregular = false;  // some pts was computed, so times depend on all earlier frames
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
   std::optional<Frame> earlier;  // the last frame returned, as stored, if it was interlaced

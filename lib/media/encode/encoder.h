@@ -71,7 +71,7 @@ std::pair<int, int> coded_size(const std::string& encoder, int width, int height
 class Encoder {
  public:
   /// Throws Error{usage} for options out of range, or if the encoder does not exist here or does
-  /// not open (no driver, wrong preset); the message names the encoders that exist.
+  /// not open (no driver, wrong preset); the message lists the encoders that exist.
   explicit Encoder(const EncodeOptions& options);
   ~Encoder();
   Encoder(Encoder&&) noexcept;

@@ -20,9 +20,9 @@ inline constexpr AVRational kPreRoll{80, 1000};
 /// for rates outside 16 Hz to 1 MHz, and unless there are 1 to 64 channels.
 AVChannelLayout positioned(const AVFrame& frame);
 
-/// A converter from sound like `frame` to `layout` (not taken over), `format` and `rate`. Throws
-/// Error as positioned() does, for a rate below a hundredth of `rate`, and if swresample cannot
-/// convert.
+/// A converter from sound like `frame` to `layout` (which the caller keeps), `format` and `rate`.
+/// Throws Error as positioned() does, for a rate below a hundredth of `rate`, and if swresample
+/// cannot convert.
 SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
                       int rate);
 
