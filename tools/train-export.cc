@@ -88,7 +88,7 @@ class TrainExportTool : public vfm::cli::Tool {
     options.add(name, folder, "DIR", help)
         .shown("")
         .check(vfm::cli::not_empty)
-        .manual(std::string("F") + (help + 1) + ", if it has moved. A different one is refused.");
+        .manual(std::string("F") + (help + 1) + ", if it has moved. A different part is refused.");
   }
 
   bool last_step_ = false, separate_ = false;
