@@ -9,7 +9,7 @@
 namespace vfm::plain {
 namespace {
 
-std::string digits(const char* begin, const char* end, const Field& field) {
+std::string digits(const char* begin, const char* end, const PlainField& field) {
   std::string text(begin, end);
   const auto width = static_cast<std::size_t>(field.width);
   if (text.size() < width && field.zeros) {
@@ -21,7 +21,7 @@ std::string digits(const char* begin, const char* end, const Field& field) {
 }
 
 template <class T>
-std::string whole(T value, const Field& field) {
+std::string whole(T value, const PlainField& field) {
   std::array<char, 72> room;
   const auto written =
       std::to_chars(room.data(), room.data() + room.size(), value, field.type == 'x' ? 16 : 10);
@@ -52,7 +52,7 @@ std::string shortest(T value) {
 }
 
 template <class T>
-std::string real(T value, const Field& field) {
+std::string real(T value, const PlainField& field) {
   if (std::isnan(value)) return std::signbit(value) ? "-nan" : "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (field.precision < 0) return shortest(value);
@@ -65,7 +65,7 @@ std::string real(T value, const Field& field) {
 }
 
 struct Writer {
-  Field field;
+  PlainField field;
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(char value) const { return std::string(1, value); }
   std::string operator()(long long value) const { return whole(value, field); }
@@ -89,7 +89,7 @@ std::string format_arguments(std::string_view pattern, std::span<const Argument>
       pattern.remove_prefix(1);
       text += c;
     } else {
-      const Field field = parse_field(pattern);
+      const PlainField field = parse_field(pattern);
       text += std::visit(Writer{field}, *argument++);
     }
   }

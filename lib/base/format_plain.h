@@ -27,17 +27,17 @@ namespace vfm::plain {
 using Argument =
     std::variant<bool, char, long long, unsigned long long, float, double, std::string_view>;
 
-enum class Kind { integer, real, other };
+enum class PlainKind { integer, real, other };
 
 template <class T>
-constexpr Kind kind_of() {
+constexpr PlainKind kind_of() {
   using U = std::remove_cvref_t<T>;
   static_assert(std::is_arithmetic_v<U> || std::is_convertible_v<const U&, std::string_view>,
                 "write it as a number or as text");
-  if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, char>) return Kind::other;
-  if constexpr (std::is_integral_v<U>) return Kind::integer;
-  if constexpr (std::is_floating_point_v<U>) return Kind::real;
-  return Kind::other;
+  if constexpr (std::is_same_v<U, bool> || std::is_same_v<U, char>) return PlainKind::other;
+  if constexpr (std::is_integral_v<U>) return PlainKind::integer;
+  if constexpr (std::is_floating_point_v<U>) return PlainKind::real;
+  return PlainKind::other;
 }
 
 template <class T>
@@ -56,7 +56,7 @@ Argument argument(const T& value) {
 }
 
 /// The content of a pair of braces.
-struct Field {
+struct PlainField {
   bool zeros = false;
   int width = 0, precision = -1;
   char type = 0;  ///< 'd', 'x', 'f', 'g', or 0: none was named
@@ -64,8 +64,8 @@ struct Field {
 
 /// Reads the field after a '{', and removes it with its '}' from `rest`. Throws (and so does not
 /// compile) for anything else.
-constexpr Field parse_field(std::string_view& rest) {
-  Field field;
+constexpr PlainField parse_field(std::string_view& rest) {
+  PlainField field;
   const auto next = [&]() -> char { return rest.empty() ? '\0' : rest.front(); };
   const auto number = [&] {
     int value = 0;
@@ -92,8 +92,8 @@ constexpr Field parse_field(std::string_view& rest) {
 }
 
 /// Throws (and so does not compile) if `pattern` does not fit values of these kinds.
-constexpr void check(std::string_view pattern, std::initializer_list<Kind> kinds) {
-  const Kind* kind = kinds.begin();
+constexpr void check(std::string_view pattern, std::initializer_list<PlainKind> kinds) {
+  const PlainKind* kind = kinds.begin();
   while (!pattern.empty()) {
     const char c = pattern.front();
     pattern.remove_prefix(1);
@@ -104,13 +104,13 @@ constexpr void check(std::string_view pattern, std::initializer_list<Kind> kinds
     }
     if (c == '}') throw "a '}' alone; write '}}'";
     if (kind == kinds.end()) throw "more fields than values";
-    const Field field = parse_field(pattern);
+    const PlainField field = parse_field(pattern);
     const bool real = field.type == 'f' || field.type == 'g' || field.precision >= 0;
     const bool whole = field.type == 'd' || field.type == 'x' || field.width > 0 || field.zeros;
     if (field.type != 0 && !real && !whole) throw "no such type of field";
-    if (real && (*kind != Kind::real || whole || field.precision < 0 || field.type == 0))
+    if (real && (*kind != PlainKind::real || whole || field.precision < 0 || field.type == 0))
       throw "write a float as {}, {:.2f} or {:.3g}";
-    if (whole && *kind != Kind::integer) throw "a width is for integers";
+    if (whole && *kind != PlainKind::integer) throw "a width is for integers";
     ++kind;
   }
   if (kind != kinds.end()) throw "fewer fields than values";

@@ -79,7 +79,7 @@ class HandlerLine {
 /// The instruction that failed would fail again, so there is no way back to an exception. The
 /// kernel has this signal for the thread itself, which takes it whatever it computes.
 void handle_lost_page(int number, siginfo_t* info, void*) {
-  const io::Mapping mapping = io::mapping_at(info->si_addr);
+  const io::FileMapping mapping = io::mapping_at(info->si_addr);
   if (!mapping.path) {
     ::signal(number, SIG_DFL);  // of another kind: as ever
     ::raise(number);

@@ -307,11 +307,11 @@ void choose_encoders(ClipRecipe& recipe) {
                              .height = 64,
                              .time_base = {1, 25},
                              .frame_rate = {25, 1}};
-  media::Encoder{trial};
+  media::VideoEncoder{trial};
   if (!recipe.keep_hdr) return;
   trial.encoder = recipe.hdr_encoder;
   trial.bit_depth = 10;
-  media::Encoder{trial};
+  media::VideoEncoder{trial};
 }
 
 /// Of all slots.

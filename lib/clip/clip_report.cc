@@ -203,7 +203,7 @@ void ClipReport::write(const std::string& incomplete) {
   if (clips_ > 1) {
     page.heading("Measures");
     std::vector<report::Histogram> charts;
-    for (const report::Range& range : ranges_)
+    for (const report::AxisRange& range : ranges_)
       charts.emplace_back(range, kBins);
     for (io::ScratchReader reader(measures_); !reader.ended();) {
       std::array<double, kMeasures> values;

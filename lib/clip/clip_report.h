@@ -38,7 +38,7 @@ class ClipReport {
   std::vector<std::string> line_captions_;
   std::vector<report::Figure> figures_;
   static constexpr std::size_t kMeasures = 3;  // seconds, motion, brightness
-  std::array<report::Range, kMeasures> ranges_;
+  std::array<report::AxisRange, kMeasures> ranges_;
   io::ScratchFile measures_;  // of each clip
   std::size_t videos_ = 0, clips_ = 0;
 };

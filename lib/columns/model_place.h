@@ -35,7 +35,7 @@ struct ModelPlace {
                    : models::make_picture_encoder(folder, device, compute);
   }
   /// Throws what models::make_text_encoder() throws.
-  std::unique_ptr<text::Encoder> texts(const text::EncoderConfig& config) const {
+  std::unique_ptr<text::TextEncoder> texts(const text::EncoderConfig& config) const {
     return workers ? workers::texts_in_workers(*workers, config)
                    : models::make_text_encoder(config, {.device = device});
   }

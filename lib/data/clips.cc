@@ -77,7 +77,7 @@ ClipFacts facts_of(const Json& json) {
   return facts;
 }
 
-void add_facts(Clip& clip, const shard::IndexedSample& sample, const TextColumns& texts,
+void add_facts(StoredClip& clip, const shard::IndexedSample& sample, const TextColumns& texts,
                shard::MediaIndex& index) {
   for (const shard::IndexedMember& member : sample.members)
     if (shard::is_media_extension(member.extension)) {
@@ -101,7 +101,7 @@ struct ClipSet::State {
   static constexpr std::size_t kOpenShards = 64;  // more tars are not held open at once
 
   std::vector<std::string> tars;
-  std::vector<Clip> clips;
+  std::vector<StoredClip> clips;
   Json info;
 
   std::mutex mutex;                                // guards open
@@ -110,7 +110,7 @@ struct ClipSet::State {
   void add_shard(const std::string& tar, const ClipListing& listing, shard::MediaIndex* facts) {
     std::int64_t row = 0;
     shard::for_each_indexed(tar, [&](const shard::IndexedSample& sample) {
-      Clip clip{sample.key, tars.size(), row++, false};
+      StoredClip clip{sample.key, tars.size(), row++, false};
       for (const shard::IndexedMember& member : sample.members)
         if (shard::is_media_extension(member.extension)) {
           clip.still = shard::is_still_extension(member.extension);
@@ -162,7 +162,7 @@ bool ClipSet::has_split(const std::string& directory, const std::string& split) 
 ClipSet::~ClipSet() = default;
 ClipSet::ClipSet(ClipSet&&) noexcept = default;
 
-const std::vector<Clip>& ClipSet::clips() const {
+const std::vector<StoredClip>& ClipSet::clips() const {
   return state_->clips;
 }
 const Json& ClipSet::info() const {
@@ -170,12 +170,12 @@ const Json& ClipSet::info() const {
 }
 
 std::string ClipSet::name(std::size_t i) const {
-  const Clip& clip = state_->clips.at(i);
+  const StoredClip& clip = state_->clips.at(i);
   return fmt::format("sample '{}' of '{}'", clip.key, state_->tars[clip.shard]);
 }
 
 shard::Sample ClipSet::sample(std::size_t i) const {
-  const Clip& clip = state_->clips.at(i);
+  const StoredClip& clip = state_->clips.at(i);
   const std::string what = name(i);
   const State::Reader reader = state_->reader_of(clip.shard);
   if (clip.row >= reader->samples())

@@ -22,7 +22,7 @@ struct Sample;
 
 namespace vfm::data {
 
-struct Clip {
+struct StoredClip {
   std::string key;
   std::size_t shard = 0;  ///< of the dataset, in the order of its plan
   std::int64_t row = 0;   ///< of the sample in its shard
@@ -54,7 +54,7 @@ class ClipSet {
   static bool has_split(const std::string& directory, const std::string& split);
 
   /// In the order of the plan. Empty if the dataset has no such split.
-  const std::vector<Clip>& clips() const;
+  const std::vector<StoredClip>& clips() const;
   /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, as the plan names them, and what is in them.
   /// The same however the dataset's folder is spelled, and wherever it lies.
   const Json& info() const;

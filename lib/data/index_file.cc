@@ -22,8 +22,8 @@ namespace vfm::data {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
-static_assert(sizeof(Form) == 40 && sizeof(IndexRun) == 24 && sizeof(IndexHeader) % 8 == 0 &&
-              sizeof(IndexHeader) <= IndexLayout::kBegin);
+static_assert(sizeof(Form) == 40 && sizeof(IndexRun) == 24 && sizeof(LatentIndexHeader) % 8 == 0 &&
+              sizeof(LatentIndexHeader) <= LatentIndexLayout::kBegin);
 
 constexpr std::size_t kAtOnce = 65536;                 // samples written together
 constexpr std::uint64_t kWholeList = 16 << 20;         // a longer list is hashed in pieces
@@ -112,7 +112,7 @@ void for_each_line(const io::MappedFile& file, const Use& use) {
 
 }  // namespace
 
-IndexLayout::IndexLayout(const IndexHeader& header) {
+LatentIndexLayout::LatentIndexLayout(const LatentIndexHeader& header) {
   const std::uint64_t n = header.samples;
   forms = kBegin;
   checks = aligned(forms + 4 * n);
@@ -162,8 +162,8 @@ struct IndexWriter::State {
   }
 
   io::AtomicFile& file;
-  IndexHeader header;
-  IndexLayout layout;
+  LatentIndexHeader header;
+  LatentIndexLayout layout;
   Column forms, checks, texts, lines;
   FormTable table;
   Fingerprint fingerprint;
@@ -185,7 +185,7 @@ void IndexWriter::add(const Entry& entry, std::uint64_t line) {
   const auto text = static_cast<std::uint32_t>(entry.text_tokens);
   if (text > kMostText) fail("sample '{}' has a text of {} tokens", entry.key, text);
   s.texts.add(entry.xxh3.empty() ? text : text | kHashed, 3);
-  if (s.added % IndexLayout::kLines == 0) s.lines.add(line);
+  if (s.added % LatentIndexLayout::kLines == 0) s.lines.add(line);
   const std::uint32_t shard = s.shard_of(entry.shard);
   const auto row = static_cast<std::uint64_t>(entry.row);
   if (s.runs.empty() || s.runs.back().shard != shard ||
@@ -206,7 +206,7 @@ void IndexWriter::finish(const std::string& list) {
   s.header.runs = s.runs.size();
   s.header.shards = s.names.size();
   s.header.name_bytes = s.names.text().size();
-  const IndexLayout layout(s.header);
+  const LatentIndexLayout layout(s.header);
   s.header.bytes = layout.end;
   s.header.list_bytes = io::File::open_regular(list).size();
   s.header.list_hash = hash_of_list(list);
@@ -225,7 +225,7 @@ void IndexWriter::finish(const std::string& list) {
   write_at(s.file, std::as_bytes(std::span(&s.header, 1)), 0);
 }
 
-std::uint64_t check_of_tables(IndexHeader header, std::span<const std::byte> tables) {
+std::uint64_t check_of_tables(LatentIndexHeader header, std::span<const std::byte> tables) {
   header.tables_check = 0;
   const std::string hash =
       Hasher().update(&header, sizeof header).update(tables.data(), tables.size()).hex64();

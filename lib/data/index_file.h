@@ -31,7 +31,7 @@
 
 namespace vfm::data {
 
-struct IndexHeader {
+struct LatentIndexHeader {
   static constexpr std::array<char, 8> kMagic = {'V', 'F', 'M', 'I', 'N', 'D', 'E', 'X'};
   static constexpr std::uint32_t kVersion = 1;
 
@@ -55,18 +55,18 @@ struct IndexRun {
 };
 
 /// Where the parts of a file with so many of each begin; the last is where it ends.
-struct IndexLayout {
+struct LatentIndexLayout {
   static constexpr std::uint64_t kBegin = 4096;
   static constexpr std::uint64_t kLines = 64;  ///< samples to one of the lines
 
-  explicit IndexLayout(const IndexHeader& header);
+  explicit LatentIndexLayout(const LatentIndexHeader& header);
   std::uint64_t forms, checks, texts, lines, form_table, runs, name_ends, names, end;
 };
 
-/// IndexHeader::tables_check of this header and these tables.
-std::uint64_t check_of_tables(IndexHeader header, std::span<const std::byte> tables);
+/// LatentIndexHeader::tables_check of this header and these tables.
+std::uint64_t check_of_tables(LatentIndexHeader header, std::span<const std::byte> tables);
 
-/// What IndexHeader::list_hash is of the file `list`. Throws Error.
+/// What LatentIndexHeader::list_hash is of the file `list`. Throws Error.
 std::array<char, 16> hash_of_list(const std::string& list);
 
 /// Fills an index.bin from its samples in order; little of them stays in memory.

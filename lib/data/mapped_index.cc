@@ -76,14 +76,14 @@ class MappedIndex final : public SampleIndex {
   void expect(std::span<const std::uint64_t> samples) const override;
 
  private:
-  static IndexHeader header_of(const io::MappedFile& file) {
-    IndexHeader header;
-    if (file.bytes().size() < IndexLayout::kBegin) fail("'{}' is cut short", file.path());
+  static LatentIndexHeader header_of(const io::MappedFile& file) {
+    LatentIndexHeader header;
+    if (file.bytes().size() < LatentIndexLayout::kBegin) fail("'{}' is cut short", file.path());
     std::memcpy(&header, file.bytes().data(), sizeof header);
-    if (header.magic != IndexHeader::kMagic) fail("'{}' is no index", file.path());
-    if (header.version != IndexHeader::kVersion)
+    if (header.magic != LatentIndexHeader::kMagic) fail("'{}' is no index", file.path());
+    if (header.version != LatentIndexHeader::kVersion)
       fail("'{}' is of version {}, this program knows {}", file.path(), header.version,
-           IndexHeader::kVersion);
+           LatentIndexHeader::kVersion);
     if (header.bytes != file.bytes().size())
       fail("'{}' has {} bytes, not {}", file.path(), file.bytes().size(), header.bytes);
     return header;
@@ -146,17 +146,17 @@ class MappedIndex final : public SampleIndex {
   }
 
   io::MappedFile file_;
-  IndexHeader header_;
-  IndexLayout at_;
+  LatentIndexHeader header_;
+  LatentIndexLayout at_;
   io::File list_;
 };
 
 Entry MappedIndex::entry(std::size_t i) const {
   check_number(i);
-  const std::size_t group = i / IndexLayout::kLines;
+  const std::size_t group = i / LatentIndexLayout::kLines;
   const auto* const lines = table<std::uint64_t>(at_.lines);
   const std::uint64_t begin = lines[group];
-  const bool last = (group + 1) * IndexLayout::kLines >= header_.samples;
+  const bool last = (group + 1) * LatentIndexLayout::kLines >= header_.samples;
   const std::uint64_t end = last ? header_.list_bytes : lines[group + 1];
   constexpr std::uint64_t kMostBytes = 64 << 20;  // of 64 lines
   if (begin > end || end > header_.list_bytes || end - begin > kMostBytes)
@@ -164,7 +164,7 @@ Entry MappedIndex::entry(std::size_t i) const {
   std::string text(end - begin, '\0');
   list_.pread_exact(text.data(), text.size(), begin);
   std::string_view rest = text;
-  for (std::size_t k = 0; k < i % IndexLayout::kLines && !rest.empty(); ++k) {
+  for (std::size_t k = 0; k < i % LatentIndexLayout::kLines && !rest.empty(); ++k) {
     const std::size_t line = rest.find('\n');
     rest.remove_prefix(line < rest.size() ? line + 1 : rest.size());
   }

@@ -62,7 +62,7 @@ std::string caption_member(const std::string& column) {
 namespace {
 
 /// The numbers of the captions of windows that are of the part.
-std::vector<std::size_t> windows_of_part(const Json& meta, const ClipPart& part) {
+std::vector<std::size_t> windows_of_part(const Json& meta, const TextPart& part) {
   std::vector<std::size_t> within;
   const auto windows = meta.find("caption_windows");
   if (windows == meta.end() || !windows->is_array() || part.end <= part.begin) return within;
@@ -83,7 +83,7 @@ std::vector<std::size_t> windows_of_part(const Json& meta, const ClipPart& part)
 
 }  // namespace
 
-std::string caption_of_part(const Json& meta, const ClipPart& part) {
+std::string caption_of_part(const Json& meta, const TextPart& part) {
   std::string all;
   for (const std::size_t i : windows_of_part(meta, part))
     all += (all.empty() ? "" : " ") + meta["caption_windows"][i]["caption"].get<std::string>();
@@ -91,7 +91,7 @@ std::string caption_of_part(const Json& meta, const ClipPart& part) {
 }
 
 std::optional<SampleText> text_of_part(const shard::Sample& sample, const Json& meta,
-                                       const ClipPart& part) {
+                                       const TextPart& part) {
   constexpr const char* kMember = "text.windows.npy";
   const std::vector<std::size_t> chosen = windows_of_part(meta, part);
   if (chosen.empty() || sample.find(kMember) == nullptr) return std::nullopt;
@@ -116,7 +116,7 @@ std::optional<SampleText> text_of_part(const shard::Sample& sample, const Json& 
 }
 
 SampleText choose_text(const shard::Sample& sample, const Json& meta, const TextColumns& columns,
-                       double place, const ClipPart& part) {
+                       double place, const TextPart& part) {
   const auto caption_of = [&](const std::string& column) -> std::string {
     if (!columns.captions) return {};
     if (column == "caption")

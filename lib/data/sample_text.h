@@ -48,22 +48,22 @@ std::string embedding_member(const std::string& column);
 std::string caption_member(const std::string& column);
 
 /// A part of a clip, in seconds after its first frame. Of a picture begin and end are 0.
-struct ClipPart {
+struct TextPart {
   double begin = 0, end = 0;
 };
 /// What captions of windows of a clip ("caption_windows" of its json, vfm-caption(1)) say of a part
 /// of it: those of which half or more is in it, joined by blanks, else the one with the most of it.
 /// "" where there are none. Throws Error for malformed ones.
-std::string caption_of_part(const Json& meta, const ClipPart& part);
+std::string caption_of_part(const Json& meta, const TextPart& part);
 /// Their embedding, of the sample's text.windows.npy (vfm-embed(1)): nothing where it has none, or
 /// no caption of the part. `meta` is the sample's json. Throws Error for malformed ones.
 std::optional<SampleText> text_of_part(const shard::Sample& sample, const Json& meta,
-                                       const ClipPart& part);
+                                       const TextPart& part);
 
 /// Of the columns that the sample has that at `place`, in [0, 1): the first ones for small numbers.
 /// Where there are captions of windows, that of `part` takes the place of the clip's. Throws Error
 /// as sample_text().
 SampleText choose_text(const shard::Sample& sample, const Json& meta, const TextColumns& columns,
-                       double place, const ClipPart& part = {});
+                       double place, const TextPart& part = {});
 
 }  // namespace vfm::data

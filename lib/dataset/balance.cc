@@ -64,7 +64,7 @@ class Rule {
     told_.rule = options.rules[number];
   }
 
-  void sort(const EncoderNames& encoders, share::Slots& slots) {
+  void sort(const VectorNames& encoders, share::Slots& slots) {
     if (told_.rule.clusters())
       sort_clusters(encoders, slots);
     else
@@ -198,7 +198,7 @@ class Rule {
   // Clusters.
 
   /// The encoder of all vectors, and how many there are.
-  std::uint64_t count_vectors(const EncoderNames& encoders) {
+  std::uint64_t count_vectors(const VectorNames& encoders) {
     std::uint64_t vectors = 0;
     std::set<std::uint64_t> ids;
     each([&](std::uint32_t, const std::string&, const Note& note) {
@@ -241,7 +241,7 @@ class Rule {
     return floats;
   }
 
-  void sort_clusters(const EncoderNames& encoders, share::Slots& slots) {
+  void sort_clusters(const VectorNames& encoders, share::Slots& slots) {
     const std::uint64_t vectors = count_vectors(encoders);
     std::size_t dim = 0;
     each([&](std::uint32_t, const std::string&, const Note& note) {
@@ -306,8 +306,7 @@ void warn_of_many_values(const Balanced& told) {
 }  // namespace
 
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
-                              const EncoderNames& encoders, share::Slots& slots,
-                              LeftOutList& list) {
+                              const VectorNames& encoders, share::Slots& slots, LeftOutList& list) {
   std::vector<Rule> rules;
   rules.reserve(options.rules.size());
   for (std::size_t r = 0; r < options.rules.size(); ++r)

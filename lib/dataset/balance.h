@@ -34,7 +34,7 @@ namespace vfm::dataset {
 /// Appends a sample's data for the rules, later read by ItemStore::for_each_noted(). Throws Error
 /// for an invalid vector.
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
-                       const std::vector<BalanceRule>& rules, EncoderNames& encoders);
+                       const std::vector<BalanceRule>& rules, VectorNames& encoders);
 
 /// Removes what put_balance_notes() wrote from the front of `notes`.
 void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules);
@@ -57,6 +57,6 @@ struct Balanced {
 /// Drops excess samples from `items`, and adds them to `list`. Throws Error{usage} if a rule's
 /// vectors are of several encoders; Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
-                              const EncoderNames& encoders, share::Slots& slots, LeftOutList& list);
+                              const VectorNames& encoders, share::Slots& slots, LeftOutList& list);
 
 }  // namespace vfm::dataset

@@ -66,7 +66,7 @@ std::vector<BalanceRule> parse_balance(std::string_view text) {
 }
 
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
-                       const std::vector<BalanceRule>& rules, EncoderNames& encoders) {
+                       const std::vector<BalanceRule>& rules, VectorNames& encoders) {
   for (const BalanceRule& rule : rules) {
     if (!rule.clusters()) {
       io::put_text(notes, value_text(sample.meta, rule.name));

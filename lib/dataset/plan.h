@@ -47,7 +47,7 @@ struct ShardPlan {
   std::optional<Shown> shown;         ///< with options.report
   std::vector<PlannedShard> shards;   ///< sorted by split (in the given order), bin, number
   std::string hash;                   ///< of all shards' plans
-  std::array<report::Range, kQuantities> ranges;
+  std::array<report::AxisRange, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
   std::optional<io::TextWriter> sources;  ///< sources.jsonl, written but not committed
   io::Sorter order;                       ///< all samples, for PlannedItems

@@ -45,7 +45,7 @@ void histograms(report::Page& page, const Scan& scan, ShardPlan& plan) {
                                                        {"width / height", "Aspect ratio"},
                                                        {"MB", "Size of the video or image"}}};
   std::vector<report::Histogram> charts;
-  for (const report::Range& range : plan.ranges)
+  for (const report::AxisRange& range : plan.ranges)
     charts.emplace_back(range, kHistogramBins);
   PlannedItems items(scan, plan);
   for (Item item; items.next(item);) {

@@ -66,23 +66,23 @@ std::string unit_halves(const std::vector<float>& values) {
   return halves;
 }
 
-void EncoderNames::add(const SampleVector& vector) {
+void VectorNames::add(const SampleVector& vector) {
   if (vector.values.empty()) return;
   names_.emplace(vector.encoder, vector.by.size() <= kLongestName ? vector.by : std::string());
   cut();
 }
 
-void EncoderNames::merge(const EncoderNames& other) {
+void VectorNames::merge(const VectorNames& other) {
   names_.insert(other.names_.begin(), other.names_.end());
   cut();
 }
 
-void EncoderNames::cut() {
+void VectorNames::cut() {
   while (names_.size() > kMostNames)
     names_.erase(std::prev(names_.end()));
 }
 
-Json EncoderNames::of(std::uint64_t encoder) const {
+Json VectorNames::of(std::uint64_t encoder) const {
   const auto found = names_.find(encoder);
   if (found == names_.end() || found->second.empty()) return nullptr;
   return parse_json(found->second, "an encoder");

@@ -36,10 +36,10 @@ std::string unit_halves(const std::vector<float>& values);
 
 /// Encoders' identities by SampleVector::encoder. If there are very many, only some are kept, the
 /// same ones for any order of the input.
-class EncoderNames {
+class VectorNames {
  public:
   void add(const SampleVector& vector);
-  void merge(const EncoderNames& other);
+  void merge(const VectorNames& other);
   /// The identity as JSON; null if unknown.
   Json of(std::uint64_t encoder) const;
 

@@ -66,7 +66,7 @@ void hash(Item& item, const JoinedSample& sample, const std::string& json) {
   if (item.content.empty()) item.content = item.identity;
 }
 
-Item make_item(const JoinedSample& sample, const ShardOptions& options, EncoderNames& encoders,
+Item make_item(const JoinedSample& sample, const ShardOptions& options, VectorNames& encoders,
                NumberNames& numbers) {
   Item item;
   item.key = sample.key;
@@ -109,7 +109,7 @@ struct Scanned {
   std::set<std::string> fields, inside, vectors;
   std::vector<shard::Comparison> compared;
   NumberNames numbers;
-  EncoderNames encoders;
+  VectorNames encoders;
   std::uint64_t read = 0, filtered = 0;
   io::ScratchFile left_out;                        // LeftOut::pack(), by options.without
   std::map<std::size_t, std::uint64_t> taken_out;  // as Scan has it

@@ -48,7 +48,7 @@ struct Scan {
   std::set<std::string> vectors;            ///< members NAME.npy of all samples
   std::vector<shard::Comparison> compared;  ///< the comparisons in options.where
   NumberNames numbers;                      ///< with options.report: of samples not filtered
-  EncoderNames encoders;                    ///< of vectors that options name
+  VectorNames encoders;                     ///< of vectors that options name
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;                            ///< by options.without
   WithoutList without;                             ///< of options.without

@@ -53,7 +53,7 @@ struct NumberField {
   };
   std::string name;
   std::uint64_t samples = 0;  ///< samples that stay and have the field
-  report::Range range;
+  report::AxisRange range;
   std::string chart;
   bool score = false;
   std::vector<End> lowest, highest;  ///< for scores: the extreme value first

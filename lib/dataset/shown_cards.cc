@@ -157,18 +157,18 @@ class Cards {
     return beginning(shown_.items[item].item.key, kLongestKey);
   }
 
-  std::vector<report::Card> cards(const std::vector<std::size_t>& items) const {
-    std::vector<report::Card> list;
+  std::vector<report::PictureTile> cards(const std::vector<std::size_t>& items) const {
+    std::vector<report::PictureTile> list;
     for (const std::size_t i : items) {
       const ShownItem& shown = shown_.items[i];
-      report::Card card{.number = i,
-                        .picture = numbers_[i],
-                        .title = name_of(i),
-                        .kind = kind(i),
-                        .text = seen_[i].caption,
-                        .facts = scores(i),
-                        .near_title = "nearest by " + shown_.member + ", with the cosine",
-                        .near = {}};
+      report::PictureTile card{.number = i,
+                               .picture = numbers_[i],
+                               .title = name_of(i),
+                               .kind = kind(i),
+                               .text = seen_[i].caption,
+                               .facts = scores(i),
+                               .near_title = "nearest by " + shown_.member + ", with the cosine",
+                               .near = {}};
       for (const ShownItem::Near& near : shown.near)
         card.near.push_back(
             {numbers_[near.item], name_of(near.item), fmt::format("{:.3f}", near.cosine),

@@ -73,7 +73,7 @@ models::Gpu comparing_rates(const GenerateJob& job, int per_node) {
 std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int per_node) {
   GenerateJob alone = job;
   alone.parallel = {};
-  Estimate estimate(alone);
+  ClipEstimate estimate(alone);
   if (!estimate.network().dit)
     fail_usage(
         "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "

@@ -19,7 +19,7 @@
 namespace vfm::generate {
 
 ClipMaker::ClipMaker(const GenerateJob& job, Generator generator,
-                     const std::string& tokenizer_compute, const ClipOutput& output,
+                     const std::string& tokenizer_compute, const ClipFolder& output,
                      Progress& progress)
     : job_(job),
       progress_(progress),

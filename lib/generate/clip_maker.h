@@ -23,7 +23,7 @@ class ClipMaker {
  public:
   /// `job`, `output` and `progress` must outlive it.
   ClipMaker(const GenerateJob& job, Generator generator, const std::string& tokenizer_compute,
-            const ClipOutput& output, Progress& progress);
+            const ClipFolder& output, Progress& progress);
   ClipMaker(const ClipMaker&) = delete;
   ClipMaker& operator=(const ClipMaker&) = delete;
 
@@ -51,7 +51,7 @@ class ClipMaker {
 
   const GenerateJob& job_;
   Progress& progress_;
-  const ClipOutput& output_;
+  const ClipFolder& output_;
   Generator generator_;
   ModelInUse in_use_;
   RequestMaker requests_;

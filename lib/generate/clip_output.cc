@@ -70,13 +70,13 @@ std::string usable_encoder(std::string encoder) {
   if (encoder.empty()) encoder = media::default_encoder();
   constexpr int kSide = 256;  // NVENC takes no pictures that are less than 146 wide
   const Shape trial(Json{{"frames", 1}, {"width", kSide}, {"height", kSide}, {"fps", 1}});
-  media::Encoder refuses_a_wrong_one(encode_options(encoder, 12, trial));
+  media::VideoEncoder refuses_a_wrong_one(encode_options(encoder, 12, trial));
   refuses_a_wrong_one.add(trial.image(std::vector<std::uint8_t>(3 * kSide * kSide)), 0);
   refuses_a_wrong_one.finish();
   return encoder;
 }
 
-ClipOutput::ClipOutput(std::string output, std::string encoder, Progress& progress,
+ClipFolder::ClipFolder(std::string output, std::string encoder, Progress& progress,
                        io::ManifestWriter& manifest, bool first)
     : output_(std::move(output)), progress_(progress), manifest_(manifest) {
   if (to_stream()) {
@@ -89,11 +89,11 @@ ClipOutput::ClipOutput(std::string output, std::string encoder, Progress& progre
   if (first) error_log_.emplace(io::join_path(output_, "errors.jsonl"), "vfm-generate");
 }
 
-std::string ClipOutput::path_of(const std::string& name, const char* extension) const {
+std::string ClipFolder::path_of(const std::string& name, const char* extension) const {
   return io::join_path(output_, name + extension);
 }
 
-void ClipOutput::add_coded_size(Json& record) const {
+void ClipFolder::add_coded_size(Json& record) const {
   const Shape shape(record);
   const auto [width, height] =
       media::coded_size(need_string(record, "encoder", "the record"), shape.width, shape.height);
@@ -101,7 +101,7 @@ void ClipOutput::add_coded_size(Json& record) const {
     record.update({{"coded_width", width}, {"coded_height", height}});
 }
 
-bool ClipOutput::is_there(Json& record, const std::string& name) const {
+bool ClipFolder::is_there(Json& record, const std::string& name) const {
   const std::string side = path_of(name, ".json"), mp4 = path_of(name, ".mp4");
   if (!io::file_exists(side) || !io::file_exists(mp4)) return false;
   try {
@@ -117,11 +117,11 @@ bool ClipOutput::is_there(Json& record, const std::string& name) const {
   }
 }
 
-std::string ClipOutput::encode(const models::VideoTokenizer& tokenizer,
+std::string ClipFolder::encode(const models::VideoTokenizer& tokenizer,
                                const generate::Latent& latent, Json& record) const {
   const Shape shape(record);
-  media::Encoder encoder(encode_options(need_string(record, "encoder", "the record"),
-                                        static_cast<int>(record["quality"]), shape));
+  media::VideoEncoder encoder(encode_options(need_string(record, "encoder", "the record"),
+                                             static_cast<int>(record["quality"]), shape));
   std::int64_t pts = 0;
   ClipProgress frames(progress_, record.value("name", ""), "frame");
   generate::decode_frames(tokenizer, latent, shape.frames, shape.height, shape.width,
@@ -135,14 +135,14 @@ std::string ClipOutput::encode(const models::VideoTokenizer& tokenizer,
   return mp4;
 }
 
-bool ClipOutput::fits_stream(const Json& record) {
+bool ClipFolder::fits_stream(const Json& record) {
   const Shape shape(record);
   const std::tuple geometry(shape.width, shape.height, shape.rate);
   if (!y4m_) stream_geometry_ = geometry;
   return stream_geometry_ == geometry;
 }
 
-std::string ClipOutput::stream(const models::VideoTokenizer& tokenizer,
+std::string ClipFolder::stream(const models::VideoTokenizer& tokenizer,
                                const generate::Latent& latent, const Json& record) {
   const Shape shape(record);
   bool begun = false;
@@ -168,11 +168,11 @@ std::string ClipOutput::stream(const models::VideoTokenizer& tokenizer,
   return failure;
 }
 
-io::AtomicFile ClipOutput::hold(const std::string& name) const {
+io::AtomicFile ClipFolder::hold(const std::string& name) const {
   return io::AtomicFile::await(path_of(name, ".json"));
 }
 
-bool ClipOutput::provide(Json& record, const std::string& name, bool force, const Json& extra,
+bool ClipFolder::provide(Json& record, const std::string& name, bool force, const Json& extra,
                          const std::function<std::string()>& make) const {
   const std::string side = path_of(name, ".json");
   const auto there = [&] {
@@ -196,7 +196,7 @@ bool ClipOutput::provide(Json& record, const std::string& name, bool force, cons
   return made;
 }
 
-void ClipOutput::report(const Json& record, std::optional<double> seconds) {
+void ClipFolder::report(const Json& record, std::optional<double> seconds) {
   manifest_.write(record);
   ++made_;
   if (record["kind"] == "clip") records_.push_back(record);
@@ -205,7 +205,7 @@ void ClipOutput::report(const Json& record, std::optional<double> seconds) {
            record["height"].dump(), seconds ? "ready in " + format_seconds(*seconds) : "was there");
 }
 
-void ClipOutput::add_error(const io::Fault& fault) {
+void ClipFolder::add_error(const io::Fault& fault) {
   ++errors_;
   if (error_log_)
     error_log_->add(fault);
@@ -213,7 +213,7 @@ void ClipOutput::add_error(const io::Fault& fault) {
     log_warning("{}: {}", fault.input, fault.message);
 }
 
-long ClipOutput::finish(const io::InputStreams& input, const char* inputs) {
+long ClipFolder::finish(const io::InputStreams& input, const char* inputs) {
   if (error_log_) error_log_->finish();
   if (made_ == 0) input.check_whole("no clip was made");
   if (made_ == 0 && errors_ == 0)

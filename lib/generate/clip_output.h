@@ -29,12 +29,12 @@ namespace vfm::generate {
 std::string usable_encoder(std::string encoder);
 
 /// Thread-safety: encode(), is_there(), hold() and provide() from any thread; the rest from one.
-class ClipOutput {
+class ClipFolder {
  public:
   /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
   /// counts each frame. One that is not `first` of several ranks makes files alone, and reports
   /// nothing. Throws what usable_encoder() throws.
-  ClipOutput(std::string output, std::string encoder, Progress& progress,
+  ClipFolder(std::string output, std::string encoder, Progress& progress,
              io::ManifestWriter& manifest, bool first = true);
 
   bool to_stream() const { return output_ == "-"; }

@@ -118,7 +118,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
 }
 
 Json describe_clip(const ModelInUse& in_use, const NamedRequest& request,
-                   const ClipOutput& output) {
+                   const ClipFolder& output) {
   Json record = describe_latent(in_use, request);
   const std::string& encoder = request.encoder.empty() ? output.encoder() : request.encoder;
   if (!output.to_stream()) record.update({{"encoder", encoder}, {"quality", request.quality}});

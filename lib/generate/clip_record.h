@@ -12,7 +12,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request);
 
 /// The same for the clip as a file of `output`: with the encoder and its quality. For a stream it
 /// is describe_latent().
-Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipOutput& output);
+Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipFolder& output);
 
 /// Adds the paths of the model's adapters to a record.
 void add_adapter_paths(Json& record, const models::LoadedModel& model);

@@ -83,7 +83,7 @@ class ClipService final : public workers::Service {
   int threads_;
   io::ManifestWriter manifest_;  // to nowhere: its program has one
   std::unique_ptr<dist::World> world_;
-  std::optional<ClipOutput> output_;
+  std::optional<ClipFolder> output_;
   std::optional<ClipMaker> maker_;
 };
 
@@ -190,7 +190,7 @@ class Dealer {
   workers::StageModels& models_;
   std::size_t number_;
   Progress& progress_;
-  ClipOutput output_;
+  ClipFolder output_;
   PromptReader prompts_;
   std::set<std::string> names_;
   std::optional<double> output_error_;

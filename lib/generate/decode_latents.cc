@@ -91,7 +91,7 @@ class Decoding {
   dist::Group& ranks_;  ///< all of it
   bool few_ = false;    ///< this round has fewer latents than ranks
   Progress& progress_;
-  ClipOutput output_;
+  ClipFolder output_;
   std::optional<io::ManifestReader> reader_;  ///< of rank 0
   std::deque<DealtLatents> waiting_;          ///< read, in order
   std::mutex mutex_;                          // guards models_

@@ -38,7 +38,7 @@ double encoder_bytes(double frames, double pixels) {
 
 }  // namespace
 
-Estimate::Estimate(const GenerateJob& job)
+ClipEstimate::ClipEstimate(const GenerateJob& job)
     : job_(job), fp8_(job.fp8), facts_(models::retry_if_gone(job.model, [&] {
         return models::read_facts(models::ModelFolder(job.model));
       })) {
@@ -67,7 +67,7 @@ Estimate::Estimate(const GenerateJob& job)
   share(job.parallel, job.gpu != nullptr ? job.gpu->per_node : job.parallel.ranks());
 }
 
-void Estimate::share(const ClipParallel& parallel, int per_node) {
+void ClipEstimate::share(const ClipParallel& parallel, int per_node) {
   cp_ = {};
   if (!parallel.alone())
     cp_ = choose_cp(parallel, network_, facts_, std::min(per_node, parallel.ranks()));
@@ -75,7 +75,7 @@ void Estimate::share(const ClipParallel& parallel, int per_node) {
   if (parallel.cp > 1) parallel_.cp_kind = models::cp_kind_name(cp_.kind);
 }
 
-ModelShape Estimate::shape_of_model() const {
+ModelShape ClipEstimate::shape_of_model() const {
   ModelShape shape;
   if (network_.decoder)
     shape.take(*network_.decoder);
@@ -103,7 +103,7 @@ ModelShape Estimate::shape_of_model() const {
   return shape;
 }
 
-void Estimate::check_fp8() const {
+void ClipEstimate::check_fp8() const {
   if (network_.decoder)
     fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
   models::check_fp8(*network_.dit, compute_, job_.fp8);
@@ -111,14 +111,14 @@ void Estimate::check_fp8() const {
     fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
 }
 
-void Estimate::read_tokenizer() {
+void ClipEstimate::read_tokenizer() {
   if (models::is_cosmos_tokenizer(facts_.tokenizer->name))
     cosmos_ = models::inspect_cosmos(*facts_.tokenizer, job_.device);
   else
     tokenizer_ = models::make_tokenizer(*facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
 }
 
-void Estimate::read_text_encoder() {
+void ClipEstimate::read_text_encoder() {
   models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
   if (!facts_.text_encoder) {
     if (!job_.text_encoder.empty())
@@ -134,7 +134,7 @@ void Estimate::read_text_encoder() {
   }
 }
 
-void Estimate::plan_clip() {
+void ClipEstimate::plan_clip() {
   Clip& c = clip_;
   c.request = request_of(job_.defaults, shape_.pixels_of(facts_.usual), facts_.fps);
   ClipRequest request = c.request;
@@ -154,7 +154,7 @@ void Estimate::plan_clip() {
   c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
 }
 
-ModelPart Estimate::network_part(const models::Gpu* gpu) const {
+ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   ModelPart part{network_.type, network_.file_bytes};
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
@@ -192,7 +192,7 @@ ModelPart Estimate::network_part(const models::Gpu* gpu) const {
   return part;
 }
 
-ModelPart Estimate::tokenizer_part() const {
+ModelPart ClipEstimate::tokenizer_part() const {
   const Clip& c = clip_;
   ModelPart part{facts_.tokenizer->name};
   if (cosmos_) {
@@ -236,7 +236,7 @@ ModelPart Estimate::tokenizer_part() const {
   return part;
 }
 
-ModelPart Estimate::text_part() const {
+ModelPart ClipEstimate::text_part() const {
   ModelPart part{"none"};
   if (facts_.text_encoder) part.type = facts_.text_encoder->name;
   if (!text_) return part;
@@ -250,8 +250,8 @@ ModelPart Estimate::text_part() const {
   return part;
 }
 
-Estimate::Memory Estimate::memory(const ModelPart& network, const ModelPart& tokenizer,
-                                  const ModelPart& text) const {
+ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelPart& tokenizer,
+                                          const ModelPart& text) const {
   // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
   const double host = job_.device == Device::cpu ? 1 : 0;
   Memory memory;
@@ -289,8 +289,8 @@ Estimate::Memory Estimate::memory(const ModelPart& network, const ModelPart& tok
 
 /// Ranks decode a clip together with a tokenizer from a folder: a rank has the share of the one
 /// that has most.
-Estimate::Time Estimate::time(const models::Gpu& gpu, const ModelPart& network,
-                              const ModelPart& tokenizer, const ModelPart& text) const {
+ClipEstimate::Time ClipEstimate::time(const models::Gpu& gpu, const ModelPart& network,
+                                      const ModelPart& tokenizer, const ModelPart& text) const {
   Time time;
   time.lines = models::predict(gpu, network.cost.calls);
   time.lines.insert(time.lines.end(), network.exchanges.begin(), network.exchanges.end());

@@ -41,10 +41,10 @@ struct ModelPart {
   Json json() const;
 };
 
-class Estimate {
+class ClipEstimate {
  public:
   /// Throws Error{usage} for a folder that cannot generate, listing all mismatches.
-  explicit Estimate(const GenerateJob& job);
+  explicit ClipEstimate(const GenerateJob& job);
 
   /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
   /// they cannot.

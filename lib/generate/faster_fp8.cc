@@ -9,7 +9,7 @@
 namespace vfm::generate {
 namespace {
 
-ParallelCost cost_of(const Estimate& estimate, const models::Gpu& gpu, const ModelPart& text) {
+ParallelCost cost_of(const ClipEstimate& estimate, const models::Gpu& gpu, const ModelPart& text) {
   const ModelPart network = estimate.network_part(&gpu), tokenizer = estimate.tokenizer_part();
   return {models::sum_of("", estimate.time(gpu, network, tokenizer, text).lines).seconds,
           estimate.memory(network, tokenizer, text).peak};
@@ -29,7 +29,7 @@ struct Faster {
 };
 
 /// The estimate has these parts from then on.
-Faster faster_on_layout(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
+Faster faster_on_layout(ClipEstimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
                         const ModelPart& text) {
   Faster faster{job.fp8, {}};
   if (job.fp8.attention && models::attention_by_cudnn(job.device)) {
@@ -49,8 +49,8 @@ Faster faster_on_layout(Estimate& estimate, const GenerateJob& job, const models
 
 }  // namespace
 
-ParallelCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
-                                const ModelPart& text) {
+ParallelCost cost_in_faster_fp8(ClipEstimate& estimate, const GenerateJob& job,
+                                const models::Gpu& gpu, const ModelPart& text) {
   const Faster faster = faster_on_layout(estimate, job, gpu, text);
   if (!faster.both) return cost_of(estimate, gpu, text);
   return faster.parts.attention ? faster.both->fp8 : faster.both->bf16;
@@ -58,7 +58,7 @@ ParallelCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, cons
 
 void settle_fp8(GenerateJob& job, const models::Gpu& gpu) {
   if (job.fp8.attention && models::attention_by_cudnn(job.device) && job.parallel.cp > 1) {
-    Estimate estimate(job);
+    ClipEstimate estimate(job);
     estimate.share(job.parallel, gpu.per_node);
     const Faster faster = faster_on_layout(estimate, job, gpu, estimate.text_part());
     if (faster.both) {

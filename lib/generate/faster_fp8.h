@@ -21,8 +21,8 @@ struct ParallelCost {
 
 /// The cost of the estimate's layout with the job's FP8 parts that are faster so; sets these in the
 /// estimate. `text`: its text_part().
-ParallelCost cost_in_faster_fp8(Estimate& estimate, const GenerateJob& job, const models::Gpu& gpu,
-                                const ModelPart& text);
+ParallelCost cost_in_faster_fp8(ClipEstimate& estimate, const GenerateJob& job,
+                                const models::Gpu& gpu, const ModelPart& text);
 
 /// Removes from job.fp8 the parts that are slower in FP8, with a warning. `gpu`: the rates; ranks
 /// share clips. Throws what Estimate throws.

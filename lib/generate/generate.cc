@@ -39,7 +39,7 @@ class Run {
   const GenerateJob& job_;
   const ClipRanks& ranks_;
   Progress& progress_;
-  ClipOutput output_;
+  ClipFolder output_;
   ClipMaker maker_;
   std::optional<PromptReader> prompts_;  ///< of the first rank
 };

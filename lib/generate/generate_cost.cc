@@ -18,7 +18,7 @@ std::int64_t rounded(double bytes) {
   return static_cast<std::int64_t>(bytes);
 }
 
-Json memory_json(const Estimate::Memory& memory) {
+Json memory_json(const ClipEstimate::Memory& memory) {
   Json json;
   for (const auto& [phase, bytes] : memory.phases)
     json[phase] = rounded(bytes);
@@ -27,8 +27,8 @@ Json memory_json(const Estimate::Memory& memory) {
   return json;
 }
 
-Json sampling_json(const Estimate& estimate) {
-  const Estimate::Clip& c = estimate.clip();
+Json sampling_json(const ClipEstimate& estimate) {
+  const ClipEstimate::Clip& c = estimate.clip();
   if (estimate.network().decoder)
     return {{"temperature", estimate.sampling().temperature},
             {"top_p", estimate.sampling().top_p},
@@ -45,11 +45,11 @@ Json sampling_json(const Estimate& estimate) {
 }
 
 /// The tokens are those of all ranks, the operations those of one.
-Json predicted(const models::Gpu& gpu, const Estimate& estimate, const ModelPart& network,
+Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const ModelPart& network,
                const ModelPart& tokenizer, const ModelPart& text, double peak) {
   const double passes = estimate.network().decoder ? 1 : evaluations(estimate.sampling());
-  Estimate::Time time = estimate.time(gpu, network, tokenizer, text);
-  const Estimate::Clip& c = estimate.clip();
+  ClipEstimate::Time time = estimate.time(gpu, network, tokenizer, text);
+  const ClipEstimate::Clip& c = estimate.clip();
   double flops = 0;
   for (const models::TimeLine& line : time.lines)
     flops += line.flops;
@@ -60,12 +60,12 @@ Json predicted(const models::Gpu& gpu, const Estimate& estimate, const ModelPart
 }
 
 Json cost_json(const GenerateJob& job) {
-  const Estimate estimate(job);
+  const ClipEstimate estimate(job);
   note_guidance(job.model, estimate.sampling().guidance);
-  const Estimate::Clip& c = estimate.clip();
+  const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();
-  const Estimate::Memory memory = estimate.memory(network, tokenizer, text);
+  const ClipEstimate::Memory memory = estimate.memory(network, tokenizer, text);
   Json cost = {{"kind", "cost"},
                {"model", estimate.network().type},
                {"device", job.gpu != nullptr           ? job.gpu->full_title()

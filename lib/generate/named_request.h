@@ -52,7 +52,7 @@ void note_guidance(const std::string& model, double guidance);
 class RequestMaker {
  public:
   /// All three must outlive it.
-  RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipOutput& output)
+  RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipFolder& output)
       : job_(job), in_use_(in_use), output_(output) {}
 
   /// Reads the files that the prompt names. A repeated text without its own name or seed gets the
@@ -69,7 +69,7 @@ class RequestMaker {
 
   const GenerateJob& job_;
   const ModelInUse& in_use_;
-  const ClipOutput& output_;
+  const ClipFolder& output_;
   std::set<std::string> names_;  ///< taken in this run
   bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
 };

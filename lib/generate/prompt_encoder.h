@@ -43,7 +43,7 @@ class PromptEncoder {
   text::TokenEmbeddings encode_or_read(const std::string& prompt) const;
   void warn_of_cut(const std::string& prompt) const;
 
-  std::unique_ptr<text::Encoder> encoder_;
+  std::unique_ptr<text::TextEncoder> encoder_;
   std::string cache_, identity_;
   int width_, padding_;
   bool encode_empty_, foreign_ = false;

@@ -64,13 +64,13 @@ void forget_mapping(const void* begin) noexcept {
     place->begin = 0;
 }
 
-Mapping mapping_at(const void* address) noexcept {
+FileMapping mapping_at(const void* address) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const MappedPlace* place = find_place([&](const MappedPlace& one) {
     const std::uintptr_t begin = one.begin;
     return begin != 0 && at >= begin && at - begin < one.bytes;
   });
-  return place ? Mapping{place->path.data(), place->bytes} : Mapping();
+  return place ? FileMapping{place->path.data(), place->bytes} : FileMapping();
 }
 
 }  // namespace vfm::io

@@ -12,12 +12,12 @@ namespace vfm::io {
 void note_mapping(const void* begin, std::size_t bytes, const std::string& path);
 void forget_mapping(const void* begin) noexcept;
 
-struct Mapping {
+struct FileMapping {
   const char* path = nullptr;  ///< only the last part of a very long path; null: no file
   std::size_t bytes = 0;
 };
 
 /// The file mapped at an address. Safe in signal handlers: it locks and allocates nothing.
-Mapping mapping_at(const void* address) noexcept;
+FileMapping mapping_at(const void* address) noexcept;
 
 }  // namespace vfm::io

@@ -21,7 +21,7 @@ namespace {
 thread_local std::string t_last_error;
 thread_local std::vector<int> t_outside;
 thread_local std::string t_refused_protocol;
-thread_local PictureSize t_oversize, t_impossible;
+thread_local PixelSize t_oversize, t_impossible;
 
 // A codec's threads log with copies of its context, which keep `opaque`: our watch, or null. What
 // checks sizes logs for itself, with the codec as its parent.
@@ -128,11 +128,11 @@ void watch_codec(AVCodecContext* codec, CodecWatch* watch) {
   codec->opaque = watch;
 }
 
-PictureSize take_oversize() {
+PixelSize take_oversize() {
   return std::exchange(t_oversize, {});
 }
 
-PictureSize take_impossible() {
+PixelSize take_impossible() {
   return std::exchange(t_impossible, {});
 }
 

@@ -61,14 +61,14 @@ bool has_libav_message();
 std::vector<int> take_outside_streams();
 /// The protocol that was refused on this thread since the last call; "" if none.
 std::string take_refused_protocol();
-struct PictureSize {
+struct PixelSize {
   std::int64_t width = 0, height = 0;
 };
 /// The size of the last picture above max_pixels that a codec without a CodecWatch (codec_watch.h)
 /// refused on this thread since the last call; 0 x 0 for none.
-PictureSize take_oversize();
+PixelSize take_oversize();
 /// As take_oversize(), for a picture of a size that FFmpeg never decodes.
-PictureSize take_impossible();
+PixelSize take_impossible();
 
 /// The value of AVCodecContext::max_pixels, above which codecs refuse pictures. It exceeds
 /// --max-pixels, since codecs round sizes up. So code that takes pictures also calls check_pixels()

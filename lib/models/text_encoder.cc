@@ -188,8 +188,8 @@ struct Opened : Settings {
 };
 
 /// Of one with a rule, which must be the folder's own.
-std::unique_ptr<text::Encoder> make_sentence(const text::EncoderConfig& config,
-                                             const TextEncoderOptions& options) {
+std::unique_ptr<text::TextEncoder> make_sentence(const text::EncoderConfig& config,
+                                                 const TextEncoderOptions& options) {
   const Settings settings(config, options);
   auto encoder = make_sentence_encoder(settings.path, settings.max_tokens, settings.compute,
                                        options.device, config);
@@ -200,8 +200,8 @@ std::unique_ptr<text::Encoder> make_sentence(const text::EncoderConfig& config,
   return encoder;
 }
 
-std::unique_ptr<text::Encoder> make_t5(const text::EncoderConfig& config,
-                                       const TextEncoderOptions& options) {
+std::unique_ptr<text::TextEncoder> make_t5(const text::EncoderConfig& config,
+                                           const TextEncoderOptions& options) {
   Opened opened(config, options);
   const std::string hash = opened.hash(config);
   const text::EncoderConfig own =
@@ -245,8 +245,8 @@ text::EncoderConfig searched_encoder_config(const std::string& folder, int max_t
   return text_encoder_config(folder, max_tokens, compute);
 }
 
-std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,
-                                                 const TextEncoderOptions& options) {
+std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& config,
+                                                     const TextEncoderOptions& options) {
   if (config.path.empty()) return text::make_encoder(config);
   need_known(config);
   return as_usage([&] {

@@ -55,8 +55,8 @@ text::EncoderConfig searched_encoder_config(const std::string& folder, int max_t
 
 /// Throws Error{usage} for a configuration that is malformed or not known, for a folder that is not
 /// there, and for one that holds another model than the one that the hash stands for.
-std::unique_ptr<text::Encoder> make_text_encoder(const text::EncoderConfig& config,
-                                                 const TextEncoderOptions& options = {});
+std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& config,
+                                                     const TextEncoderOptions& options = {});
 
 /// What the headers of an encoder's folder say.
 struct TextEncoderFolder {

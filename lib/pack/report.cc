@@ -58,7 +58,7 @@ class Report {
 
  private:
   std::string lengths() const {
-    report::Range range;
+    report::AxisRange range;
     for (const auto& [tokens, samples] : tokens_)
       range.add(tokens);
     report::Histogram histogram(range, 20);

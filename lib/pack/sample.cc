@@ -90,7 +90,7 @@ LatentOutput make_window(const shard::Sample& sample, const Json& meta,
                          const models::VideoTokenizer& tokenizer) {
   LatentOutput out;
   const data::ClipPixels& clip = made.clip;
-  const data::ClipPart part{clip.begin, clip.end};
+  const data::TextPart part{clip.begin, clip.end};
   const auto own = of_members([&] { return data::text_of_part(sample, meta, part); });
   const std::string caption = of_members([&] { return data::caption_of_part(meta, part); });
   const data::SampleText& text = own ? *own : whole;

@@ -85,9 +85,9 @@ std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnai
   return out + "</div>\n";
 }
 
-std::string cards(const std::vector<Card>& cards) {
+std::string cards(const std::vector<PictureTile>& cards) {
   std::string out = "<div class=\"cards\">\n";
-  for (const Card& card : cards) {
+  for (const PictureTile& card : cards) {
     out += fmt::format(
         "<article class=\"card\" id=\"c{}\">{}\n<h3 dir=\"auto\">{}</h3>\n"
         "<small>{}</small>\n",

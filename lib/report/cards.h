@@ -22,7 +22,7 @@ struct Thumbnail {
   std::optional<std::size_t> card;  ///< links to the card of this number
 };
 
-struct Card {
+struct PictureTile {
   std::size_t number = 0;  ///< unique in the page
   std::optional<std::size_t> picture;
   std::string title, kind, text;  ///< `kind`: a few words, such as its size
@@ -36,6 +36,6 @@ std::string picture_rules(const std::vector<std::string>& pictures);
 /// For Page::markup(): for each label a strip of thumbnails. Strips are side by side if there is
 /// room.
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips);
-std::string cards(const std::vector<Card>& cards);
+std::string cards(const std::vector<PictureTile>& cards);
 
 }  // namespace vfm::report

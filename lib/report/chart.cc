@@ -186,7 +186,7 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
   return out + "</svg>";
 }
 
-void Range::add(double value) {
+void AxisRange::add(double value) {
   any = true;
   if (!std::isfinite(value)) return;
   low = finite ? std::min(low, value) : value;
@@ -194,7 +194,7 @@ void Range::add(double value) {
   finite = true;
 }
 
-Histogram::Histogram(const Range& range, int bins)
+Histogram::Histogram(const AxisRange& range, int bins)
     : range_(range), counts_(static_cast<std::size_t>(std::max(bins, 0))) {
   // No axis has room for more.
   constexpr double kMost = 1e300;
@@ -267,7 +267,7 @@ std::string Histogram::small_svg(const std::string& label) const {
 }
 
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label) {
-  Range range;
+  AxisRange range;
   for (const double value : values)
     range.add(value);
   Histogram histogram(range, bins);

@@ -44,7 +44,7 @@ std::string line_chart(const std::vector<Series>& series, const std::string& x_l
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
 
 /// The least and the largest finite value.
-struct Range {
+struct AxisRange {
   double low = 0, high = 0;
   bool any = false;  ///< a value was added, finite or not
   bool finite = false;
@@ -53,7 +53,7 @@ struct Range {
 /// A histogram of values that are not stored. It needs their range first, then each value.
 class Histogram {
  public:
-  Histogram(const Range& range, int bins);
+  Histogram(const AxisRange& range, int bins);
   void add(double value, std::int64_t count = 1);
   /// The same as histogram() of all values.
   std::string svg(const std::string& x_label) const;
@@ -62,7 +62,7 @@ class Histogram {
   std::string small_svg(const std::string& label) const;
 
  private:
-  Range range_;
+  AxisRange range_;
   double low_ = 0, high_ = 1;  // of the axis
   std::vector<std::int64_t> counts_;
 };

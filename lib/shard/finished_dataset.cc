@@ -62,8 +62,8 @@ void for_each_planned(const std::string& directory, const Use& use) {
 
 }  // namespace
 
-std::vector<PlannedShard> planned_shards(const std::string& directory) {
-  std::vector<PlannedShard> shards;
+std::vector<FinishedShard> planned_shards(const std::string& directory) {
+  std::vector<FinishedShard> shards;
   for_each_planned(directory, [&](const std::string& name, io::Record record) {
     shards.push_back({name, std::move(record)});
   });
@@ -86,7 +86,7 @@ std::optional<io::Record> DatasetRecords::next() {
 
 std::vector<io::Record> dataset_records(const std::string& directory) {
   std::vector<io::Record> records;
-  for (PlannedShard& shard : planned_shards(directory))
+  for (FinishedShard& shard : planned_shards(directory))
     records.push_back(std::move(shard.record));
   return records;
 }

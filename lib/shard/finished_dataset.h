@@ -14,14 +14,14 @@
 
 namespace vfm::shard {
 
-struct PlannedShard {
+struct FinishedShard {
   std::string name;  ///< its path in the plan: the same wherever the dataset is
   io::Record record;
 };
 
 /// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} for
 /// any other folder, and for an unfinished dataset.
-std::vector<PlannedShard> planned_shards(const std::string& directory);
+std::vector<FinishedShard> planned_shards(const std::string& directory);
 
 /// The records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);

@@ -30,18 +30,18 @@ int Descriptor::release() noexcept {
   return std::exchange(fd_, -1);
 }
 
-Mapping::Mapping(int fd, std::size_t size, bool writable) : size_(size) {
+MappedMemory::MappedMemory(int fd, std::size_t size, bool writable) : size_(size) {
   void* const map =
       ::mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) fail_errno(errno, "cannot map {} bytes", size);
   data_ = static_cast<std::uint8_t*>(map);
 }
-Mapping::~Mapping() {
+MappedMemory::~MappedMemory() {
   if (data_) ::munmap(data_, size_);
 }
-Mapping::Mapping(Mapping&& other) noexcept
+MappedMemory::MappedMemory(MappedMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-Mapping& Mapping::operator=(Mapping&& other) noexcept {
+MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;

@@ -34,14 +34,14 @@ class Descriptor {
 };
 
 /// Memory mapped from a descriptor.
-class Mapping {
+class MappedMemory {
  public:
-  Mapping() = default;
+  MappedMemory() = default;
   /// Maps `fd`, shared: every process that maps it sees the writes of the others. Throws Error.
-  Mapping(int fd, std::size_t size, bool writable);
-  ~Mapping();
-  Mapping(Mapping&& other) noexcept;
-  Mapping& operator=(Mapping&& other) noexcept;
+  MappedMemory(int fd, std::size_t size, bool writable);
+  ~MappedMemory();
+  MappedMemory(MappedMemory&& other) noexcept;
+  MappedMemory& operator=(MappedMemory&& other) noexcept;
   std::uint8_t* data() const { return data_; }
   std::size_t size() const { return size_; }
 

@@ -24,7 +24,7 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 std::string ChatTemplate::render(const Json& variables) const {
   jinja::Run run{template_->what};
-  jinja::Frame frame;
+  jinja::Scope frame;
   for (const auto& [name, value] : variables.items())
     frame.names.insert_or_assign(name, jinja::Value::of(value, run));
   return jinja::Evaluator(run).render(*template_, frame);

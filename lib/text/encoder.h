@@ -47,9 +47,9 @@ struct TokenEmbeddings {
   int dim = 0;
 };
 
-class Encoder {
+class TextEncoder {
  public:
-  virtual ~Encoder() = default;
+  virtual ~TextEncoder() = default;
   virtual std::string name() const = 0;  ///< "builtin:hash"
   virtual int dim() const = 0;
   /// Any UTF-8; malformed bytes are replaced by U+FFFD. At most max_tokens tokens, the rest is cut.
@@ -66,6 +66,6 @@ class Encoder {
 /// Builds the encoder of `config`, such as {.name = "builtin:hash", .dim = 64};
 /// models/text_encoder.h also has the encoders with weights. Throws Error{usage} for an unknown
 /// name or key.
-std::unique_ptr<Encoder> make_encoder(const EncoderConfig& config);
+std::unique_ptr<TextEncoder> make_encoder(const EncoderConfig& config);
 
 }  // namespace vfm::text

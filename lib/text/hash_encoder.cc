@@ -151,14 +151,14 @@ Json EncoderConfig::to_json() const {
   return json;
 }
 
-std::vector<TokenEmbeddings> Encoder::encode_all(const std::vector<std::string>& texts) const {
+std::vector<TokenEmbeddings> TextEncoder::encode_all(const std::vector<std::string>& texts) const {
   std::vector<TokenEmbeddings> all;
   for (const std::string& utf8 : texts)
     all.push_back(encode(utf8));
   return all;
 }
 
-std::unique_ptr<Encoder> make_encoder(const EncoderConfig& config) {
+std::unique_ptr<TextEncoder> make_encoder(const EncoderConfig& config) {
   if (config.name != "builtin:hash")
     fail_usage("no text encoder is called '{}'; this program has builtin:hash", config.name);
   if (!config.unknown.empty())

@@ -21,7 +21,7 @@
 
 namespace vfm::text {
 
-class HashEncoder : public Encoder {
+class HashEncoder : public TextEncoder {
  public:
   /// 8 <= dim <= 8192, max_tokens >= 1; throws Error{usage}.
   explicit HashEncoder(int dim = 64, int max_tokens = 512);

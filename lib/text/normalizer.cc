@@ -15,7 +15,7 @@ namespace {
 
 /// Keeps the characters that `keep` wants.
 template <class Keep>
-void filter(Piece& piece, Keep keep) {
+void filter(NormalPiece& piece, Keep keep) {
   std::string out;
   for (std::size_t at = 0; at < piece.text.size();) {
     const std::size_t begin = at;
@@ -30,7 +30,7 @@ void filter(Piece& piece, Keep keep) {
 
 /// Replaces each character by what `append(out, c)` appends.
 template <class Append>
-void map(Piece& piece, Append append) {
+void map(NormalPiece& piece, Append append) {
   std::string out;
   for (std::size_t at = 0; at < piece.text.size();)
     append(out, next_code_point(piece.text, at));
@@ -45,7 +45,7 @@ class BertNormalizer : public Normalizer {
         lower_(get_bool(json, "lowercase").value_or(true)),
         strip_accents_(get_bool(json, "strip_accents").value_or(lower_)) {}
 
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     if (clean_) {
       filter(piece, [](char32_t c) { return c != 0 && c != 0xfffd && !is_bert_control(c); });
       map(piece,
@@ -72,13 +72,13 @@ class BertNormalizer : public Normalizer {
 
 class Lowercase : public Normalizer {
  public:
-  void apply(Piece& piece) const override { map(piece, append_lower_case); }
+  void apply(NormalPiece& piece) const override { map(piece, append_lower_case); }
 };
 
 class UnicodeForm : public Normalizer {
  public:
   explicit UnicodeForm(NormalForm form) : form_(form) {}
-  void apply(Piece& piece) const override { piece.text = normal_form(piece.text, form_); }
+  void apply(NormalPiece& piece) const override { piece.text = normal_form(piece.text, form_); }
 
  private:
   NormalForm form_;
@@ -86,7 +86,7 @@ class UnicodeForm : public Normalizer {
 
 class StripAccents : public Normalizer {
  public:
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     filter(piece, [](char32_t c) { return !is_combining_mark(c); });
   }
 };
@@ -94,7 +94,7 @@ class StripAccents : public Normalizer {
 /// sentencepiece's cleaning for machine translation.
 class Nmt : public Normalizer {
  public:
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     filter(piece, [](char32_t c) {
       return !((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f ||
                c == 0x8f || c == 0x9f);
@@ -112,7 +112,7 @@ class Precompiled : public Normalizer {
  public:
   Precompiled(const Json& json, std::string_view what)
       : map_(decode_base64(need_string(json, "precompiled_charsmap", what), what), what) {}
-  void apply(Piece& piece) const override { piece.text = map_.apply(piece.text); }
+  void apply(NormalPiece& piece) const override { piece.text = map_.apply(piece.text); }
 
  private:
   Charsmap map_;
@@ -121,7 +121,7 @@ class Precompiled : public Normalizer {
 class Prepend : public Normalizer {
  public:
   Prepend(const Json& json, std::string_view what) : prefix_(need_string(json, "prepend", what)) {}
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     if (!piece.text.empty()) piece.text.insert(0, prefix_);
   }
 
@@ -134,9 +134,9 @@ class Replace : public Normalizer {
   Replace(const Json& json, std::string_view what)
       : pattern_(Pattern::from_json(json, what)), content_(need_string(json, "content", what)) {}
 
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     std::string out;
-    for (const Span& span : pattern_.find(piece.text)) {
+    for (const TextSpan& span : pattern_.find(piece.text)) {
       const std::string_view part =
           std::string_view(piece.text).substr(span.begin, span.end - span.begin);
       // The replacement counts as where the last replaced character was.
@@ -158,7 +158,7 @@ class Strip : public Normalizer {
       : left_(get_bool(json, "strip_left").value_or(false)),
         right_(get_bool(json, "strip_right").value_or(false)) {}
 
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     if (left_) {
       std::size_t end = 0;
       for (std::size_t at = 0; at < piece.text.size() && is_space(next_code_point(piece.text, at));)
@@ -187,7 +187,7 @@ class NormalizerSequence : public Normalizer {
     for (const Json& part : *parts)
       if (auto made = make_normalizer(part, what)) parts_.push_back(std::move(made));
   }
-  void apply(Piece& piece) const override {
+  void apply(NormalPiece& piece) const override {
     for (const auto& part : parts_)
       part->apply(piece);
   }

@@ -16,7 +16,7 @@
 namespace vfm::text {
 
 /// A part of a text on its way to the vocabulary. Well-formed UTF-8.
-struct Piece {
+struct NormalPiece {
   std::string text;
   /// True if its first character comes from the whole text's first: some tokenizers put a space
   /// there.
@@ -26,7 +26,7 @@ struct Piece {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  virtual void apply(Piece& piece) const = 0;
+  virtual void apply(NormalPiece& piece) const = 0;
 };
 
 /// Null for null. Throws Error{usage} for an unknown or malformed type, naming it and `what`.

@@ -126,8 +126,8 @@ Pattern Pattern::from_json(const Json& owner, std::string_view what) {
   fail_usage("{} has a part without a \"pattern\" that is a String or a Regex", what);
 }
 
-std::vector<Span> Pattern::find(std::string_view utf8) const {
-  std::vector<Span> spans;
+std::vector<TextSpan> Pattern::find(std::string_view utf8) const {
+  std::vector<TextSpan> spans;
   std::size_t done = 0;
   const auto add = [&](std::size_t begin, std::size_t end) {
     if (begin > done) spans.push_back({done, begin, false});

@@ -18,7 +18,7 @@
 namespace vfm::text {
 
 /// A part of a text; the parts that find() returns cover it, in order.
-struct Span {
+struct TextSpan {
   std::size_t begin = 0, end = 0;
   bool match = false;
 };
@@ -33,7 +33,7 @@ class Pattern {
   Pattern(Pattern&&) noexcept;
 
   /// Throws Error if the expression takes too long on this text.
-  std::vector<Span> find(std::string_view utf8) const;
+  std::vector<TextSpan> find(std::string_view utf8) const;
 
  private:
   Pattern();

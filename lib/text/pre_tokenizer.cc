@@ -16,10 +16,10 @@ namespace {
 enum class Delimiter { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Joins neighbouring spans as `delimiter` says; the ones that stay are those to keep.
-std::vector<Span> joined(const std::vector<Span>& spans, Delimiter delimiter) {
-  std::vector<Span> out;
+std::vector<TextSpan> joined(const std::vector<TextSpan>& spans, Delimiter delimiter) {
+  std::vector<TextSpan> out;
   bool before = false;  // whether the previous span was a match
-  for (const Span& span : spans) {
+  for (const TextSpan& span : spans) {
     bool join = false;
     if (delimiter == Delimiter::removed && span.match) continue;
     if (delimiter == Delimiter::merged_with_previous) join = span.match && !before;
@@ -33,7 +33,7 @@ std::vector<Span> joined(const std::vector<Span>& spans, Delimiter delimiter) {
   }
   if (delimiter != Delimiter::merged_with_next) return out;
   // The mirror image of merged_with_previous, from the end.
-  std::vector<Span> merged;
+  std::vector<TextSpan> merged;
   before = false;
   for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
     if (span->match && !before && !merged.empty()) {
@@ -46,9 +46,9 @@ std::vector<Span> joined(const std::vector<Span>& spans, Delimiter delimiter) {
   return {merged.rbegin(), merged.rend()};
 }
 
-void split(const Piece& piece, const std::vector<Span>& spans, Delimiter delimiter,
-           std::vector<Piece>& out) {
-  for (const Span& span : joined(spans, delimiter))
+void split(const NormalPiece& piece, const std::vector<TextSpan>& spans, Delimiter delimiter,
+           std::vector<NormalPiece>& out) {
+  for (const TextSpan& span : joined(spans, delimiter))
     if (span.begin < span.end)
       out.push_back({piece.text.substr(span.begin, span.end - span.begin),
                      piece.at_start && span.begin == 0});
@@ -56,8 +56,8 @@ void split(const Piece& piece, const std::vector<Span>& spans, Delimiter delimit
 
 /// Each character that `wanted` is a match of its own.
 template <class Wanted>
-std::vector<Span> characters(std::string_view text, Wanted wanted) {
-  std::vector<Span> spans;
+std::vector<TextSpan> characters(std::string_view text, Wanted wanted) {
+  std::vector<TextSpan> spans;
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
@@ -71,16 +71,17 @@ std::vector<Span> characters(std::string_view text, Wanted wanted) {
 }
 
 template <class Wanted>
-std::vector<Piece> split_at(const std::vector<Piece>& pieces, Wanted wanted, Delimiter delimiter) {
-  std::vector<Piece> out;
-  for (const Piece& piece : pieces)
+std::vector<NormalPiece> split_at(const std::vector<NormalPiece>& pieces, Wanted wanted,
+                                  Delimiter delimiter) {
+  std::vector<NormalPiece> out;
+  for (const NormalPiece& piece : pieces)
     split(piece, characters(piece.text, wanted), delimiter, out);
   return out;
 }
 
 class BertPreTokenizer : public PreTokenizer {
  public:
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     return split_at(split_at(pieces, is_space, Delimiter::removed), is_bert_punctuation,
                     Delimiter::isolated);
   }
@@ -88,7 +89,7 @@ class BertPreTokenizer : public PreTokenizer {
 
 class WhitespaceSplit : public PreTokenizer {
  public:
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     return split_at(pieces, is_space, Delimiter::removed);
   }
 };
@@ -96,7 +97,7 @@ class WhitespaceSplit : public PreTokenizer {
 /// Runs of word characters, and runs of what is neither a word nor a space.
 class Whitespace : public PreTokenizer {
  public:
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     return split_at(split_at(pieces, is_space, Delimiter::removed), is_word, Delimiter::contiguous);
   }
 };
@@ -106,7 +107,7 @@ class Digits : public PreTokenizer {
   explicit Digits(const Json& json)
       : delimiter_(get_bool(json, "individual_digits").value_or(false) ? Delimiter::isolated
                                                                        : Delimiter::contiguous) {}
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     return split_at(pieces, is_numeric, delimiter_);
   }
 
@@ -124,10 +125,10 @@ class ByteLevel : public PreTokenizer {
             "\\s+",
             what) {}
 
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     const std::array<std::string, 256>& characters = byte_characters();
-    std::vector<Piece> out;
-    for (Piece& piece : pieces) {
+    std::vector<NormalPiece> out;
+    for (NormalPiece& piece : pieces) {
       if (prefix_space_ && !piece.text.starts_with(' ')) piece.text.insert(piece.text.begin(), ' ');
       if (use_pattern_) {
         split(piece, pattern_.find(piece.text), Delimiter::isolated, out);
@@ -135,7 +136,7 @@ class ByteLevel : public PreTokenizer {
         out.push_back(std::move(piece));
       }
     }
-    for (Piece& piece : out) {
+    for (NormalPiece& piece : out) {
       std::string visible;
       for (const char byte : piece.text)
         visible += characters[static_cast<unsigned char>(byte)];
@@ -167,11 +168,11 @@ class Metaspace : public PreTokenizer {
                  what, scheme_);
   }
 
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
-    std::vector<Piece> out;
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
+    std::vector<NormalPiece> out;
     std::size_t zero = 0;
     const char32_t mark = next_code_point(mark_, zero);
-    for (Piece& piece : pieces) {
+    for (NormalPiece& piece : pieces) {
       std::string marked;
       for (const char c : piece.text)
         c == ' ' ? marked += mark_ : marked += c;
@@ -207,11 +208,11 @@ class Split : public PreTokenizer {
     delimiter_ = static_cast<Delimiter>(found - std::begin(kNames));
   }
 
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
-    std::vector<Piece> out;
-    for (const Piece& piece : pieces) {
-      std::vector<Span> spans = pattern_.find(piece.text);
-      for (Span& span : spans)
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
+    std::vector<NormalPiece> out;
+    for (const NormalPiece& piece : pieces) {
+      std::vector<TextSpan> spans = pattern_.find(piece.text);
+      for (TextSpan& span : spans)
         span.match = span.match != invert_;
       split(piece, spans, delimiter_, out);
     }
@@ -233,7 +234,7 @@ class PreTokenizerSequence : public PreTokenizer {
     for (const Json& part : *parts)
       if (auto made = make_pre_tokenizer(part, what)) parts_.push_back(std::move(made));
   }
-  std::vector<Piece> apply(std::vector<Piece> pieces) const override {
+  std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
     for (const auto& part : parts_)
       pieces = part->apply(std::move(pieces));
     return pieces;

@@ -22,7 +22,7 @@ class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
   /// Cuts each piece further; no result is empty.
-  virtual std::vector<Piece> apply(std::vector<Piece> pieces) const = 0;
+  virtual std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const = 0;
 };
 
 /// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.

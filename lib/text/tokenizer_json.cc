@@ -60,7 +60,7 @@ std::unique_ptr<SubwordModel> make_model(Parsed& parsed, std::string_view what) 
 }
 
 /// Special tokens that go around a text.
-struct Frame {
+struct Scope {
   std::vector<std::int32_t> before, after;
 };
 
@@ -73,8 +73,8 @@ std::int32_t id_of_pair(const Json& processor, const char* name, std::string_vie
 
 /// {"single": [{"SpecialToken": {"id": "[CLS]"}}, {"Sequence": {"id": "A"}}, ...],
 ///  "special_tokens": {"[CLS]": {"ids": [101]}}}
-Frame read_template(const Json& processor, std::string_view what) {
-  Frame frame;
+Scope read_template(const Json& processor, std::string_view what) {
+  Scope frame;
   bool text = false;
   for (const Json& part : member(processor, "single")) {
     if (part.contains("Sequence") && !text) {
@@ -94,7 +94,7 @@ Frame read_template(const Json& processor, std::string_view what) {
   return frame;
 }
 
-Frame read_frame(const Json& processor, std::string_view what) {
+Scope read_frame(const Json& processor, std::string_view what) {
   if (processor.is_null()) return {};
   const std::string type = get_string(processor, "type").value_or("");
   if (type == "TemplateProcessing") return read_template(processor, what);
@@ -102,9 +102,9 @@ Frame read_frame(const Json& processor, std::string_view what) {
   if (type == "RobertaProcessing" || type == "BertProcessing")
     return {{id_of_pair(processor, "cls", what)}, {id_of_pair(processor, "sep", what)}};
   if (type == "Sequence") {
-    Frame frame;
+    Scope frame;
     for (const Json& part : member(processor, "processors")) {
-      Frame outer = read_frame(part, what);
+      Scope outer = read_frame(part, what);
       outer.before.insert(outer.before.end(), frame.before.begin(), frame.before.end());
       frame.after.insert(frame.after.end(), outer.after.begin(), outer.after.end());
       frame.before = std::move(outer.before);
@@ -202,7 +202,7 @@ class JsonTokenizer : public Tokenizer {
         raw.push_back(std::move(token));
         continue;
       }
-      Piece piece{token.content, true};
+      NormalPiece piece{token.content, true};
       if (normalizer_) normalizer_->apply(piece);
       token.content = piece.text;
       normalized.push_back(std::move(token));
@@ -217,7 +217,7 @@ class JsonTokenizer : public Tokenizer {
         ids.push_back(part.id);
         continue;
       }
-      Piece piece{text.substr(part.begin, part.end - part.begin), part.begin == 0};
+      NormalPiece piece{text.substr(part.begin, part.end - part.begin), part.begin == 0};
       if (normalizer_) normalizer_->apply(piece);
       for (const AddedTokens::Part& inner : normalized_tokens_.split(piece.text)) {
         if (inner.id >= 0) {
@@ -231,17 +231,17 @@ class JsonTokenizer : public Tokenizer {
     }
   }
 
-  void encode_piece(Piece piece, std::vector<std::int32_t>& ids) const {
-    std::vector<Piece> pieces{std::move(piece)};
+  void encode_piece(NormalPiece piece, std::vector<std::int32_t>& ids) const {
+    std::vector<NormalPiece> pieces{std::move(piece)};
     if (pre_tokenizer_) pieces = pre_tokenizer_->apply(std::move(pieces));
-    for (const Piece& cut : pieces)
+    for (const NormalPiece& cut : pieces)
       model_->encode(cut.text, ids);
   }
 
   std::unique_ptr<Normalizer> normalizer_;
   std::unique_ptr<PreTokenizer> pre_tokenizer_;
   std::unique_ptr<SubwordModel> model_;
-  Frame frame_;
+  Scope frame_;
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string what_, decoder_;
   std::vector<Added> added_;  // all of them, as the file has them

@@ -58,7 +58,7 @@ Embeddings embeddings_of(const Parcel& parcel, int dim, std::size_t texts) {
 
 class TextService final : public Service {
  public:
-  explicit TextService(std::unique_ptr<text::Encoder> encoder) : encoder_(std::move(encoder)) {}
+  explicit TextService(std::unique_ptr<text::TextEncoder> encoder) : encoder_(std::move(encoder)) {}
 
   Parcel answer(const Parcel& request) override {
     std::vector<std::string> texts;
@@ -68,13 +68,13 @@ class TextService final : public Service {
   }
 
  private:
-  std::unique_ptr<text::Encoder> encoder_;
+  std::unique_ptr<text::TextEncoder> encoder_;
 };
 
-class WorkersTexts final : public text::Encoder {
+class WorkersTexts final : public text::TextEncoder {
  public:
   WorkersTexts(StageModels& models, const text::EncoderConfig& config,
-               std::unique_ptr<text::Encoder> here)
+               std::unique_ptr<text::TextEncoder> here)
       : models_(models), here_(std::move(here)) {
     const auto cost = models::inspect_text_encoder(config, {}).cost(kPackTokens, models.device());
     number_ = models.add(kTexts, {kTexts, config.to_json(), {bytes_tensor(config.path)}},
@@ -99,14 +99,14 @@ class WorkersTexts final : public text::Encoder {
 
  private:
   StageModels& models_;
-  std::unique_ptr<text::Encoder> here_;  // its tokenizer and its settings
+  std::unique_ptr<text::TextEncoder> here_;  // its tokenizer and its settings
   std::size_t number_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<text::Encoder> texts_in_workers(StageModels& models,
-                                                const text::EncoderConfig& config) {
+std::unique_ptr<text::TextEncoder> texts_in_workers(StageModels& models,
+                                                    const text::EncoderConfig& config) {
   auto here = models::make_text_encoder(config);
   if (config.path.empty()) return here;
   return std::make_unique<WorkersTexts>(models, config, std::move(here));

@@ -14,8 +14,8 @@ namespace vfm::workers {
 
 /// The encoder of the configuration. An encoder without weights computes in this process. `models`
 /// must outlive the result. Throws what models::make_text_encoder() throws.
-std::unique_ptr<text::Encoder> texts_in_workers(StageModels& models,
-                                                const text::EncoderConfig& config);
+std::unique_ptr<text::TextEncoder> texts_in_workers(StageModels& models,
+                                                    const text::EncoderConfig& config);
 
 /// The service of a worker, "texts".
 inline constexpr const char* kTexts = "texts";

@@ -38,7 +38,7 @@ Room::Room(std::uint64_t most)
 
 void Room::map(std::uint64_t bytes) {
   if (!mapping_ || mapping_->size() < bytes)
-    mapping_ = std::make_shared<const share::Mapping>(memory_.get(), bytes, true);
+    mapping_ = std::make_shared<const share::MappedMemory>(memory_.get(), bytes, true);
 }
 
 std::uint64_t Room::put(const Parcel& parcel) {

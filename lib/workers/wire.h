@@ -60,7 +60,7 @@ class Room {
 
   share::Descriptor memory_;
   std::uint64_t most_ = 0;
-  std::shared_ptr<const share::Mapping> mapping_;
+  std::shared_ptr<const share::MappedMemory> mapping_;
 };
 
 }  // namespace vfm::workers

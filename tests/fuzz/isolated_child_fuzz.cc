@@ -73,11 +73,11 @@ void say_all(int channel) {
   Request request;
   std::string name;
   if (!share::receive_message(channel, &request, sizeof request, name, descriptors)) return;
-  const share::Mapping file(descriptors.at(0).get(), request.bytes, false),
+  const share::MappedMemory file(descriptors.at(0).get(), request.bytes, false),
       shared(descriptors.at(1).get(), request.shared, true);
   Script script({reinterpret_cast<const char*>(file.data()), file.size()});
   script.take<std::uint8_t>();
-  auto& head = *reinterpret_cast<SharedHead*>(shared.data());
+  auto& head = *reinterpret_cast<PicturesHead*>(shared.data());
   std::uint8_t* const room = shared.data() + kSharedHead;
   do {
     for (auto pictures = script.take<std::uint8_t>() % (kMostAhead + 2); pictures > 0; --pictures) {
@@ -232,7 +232,7 @@ std::string pictures(const std::vector<std::pair<int, PixelLayout>>& kinds) {
              as_text("");
     }
   Reply end;
-  end.answer = Answer::end;
+  end.answer = ChildAnswer::end;
   return all + answer("", end, "");
 }
 

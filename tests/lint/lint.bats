@@ -23,6 +23,17 @@ setup() {
   [ "$status" -eq 0 ]
 }
 
+@test "a class has one name in all rooms, and a second one is found" {
+  run tests/lint/same-names
+  echo "$output"
+  [ "$status" -eq 0 ]
+  mkdir -p "$BATS_TEST_TMPDIR/lib/io" "$BATS_TEST_TMPDIR/lib/clip"
+  echo 'struct Piece {' >"$BATS_TEST_TMPDIR/lib/io/a.h"
+  echo 'class Piece : public Whole {' >"$BATS_TEST_TMPDIR/lib/clip/b.h"
+  run tests/lint/same-names "$BATS_TEST_TMPDIR/lib"
+  [ "$status" -eq 1 ] && [ "$output" = "Piece: in clip and io" ]
+}
+
 @test "every header compiles alone" {
   # By day those that changed lately; scripts/nightly sets VFM_NIGHT.
   changed=--changed

@@ -93,7 +93,7 @@ void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
 }
 
 void ClipEncoder::open_encoder() {
-  encoder_ = std::make_unique<media::Encoder>(encode_options_);
+  encoder_ = std::make_unique<media::VideoEncoder>(encode_options_);
   codec_name_ = encoder_->codec_name();
   encoder_name_ = encoder_->encoder_name();
   // An encoder that takes even sizes only repeats the last column or row.

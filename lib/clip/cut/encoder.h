@@ -111,7 +111,8 @@ class ClipEncoder {
   SmartStart start_;                         // gets a reason when one is found
   std::vector<std::int64_t> later_;          // pts of frames after the head, which may be copied
   std::unique_ptr<SmartCut> smart_;          // either smart_
-  std::unique_ptr<media::Encoder> encoder_;  // or encoder_; or neither: all is encoded at the end
+  std::unique_ptr<media::VideoEncoder>
+      encoder_;  // or encoder_; or neither: all is encoded at the end
   media::EncodeOptions encode_options_;
   std::optional<media::Resizer> resizer_;
   std::optional<FrameClock> clock_;

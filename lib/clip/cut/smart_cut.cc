@@ -90,7 +90,7 @@ void SmartCut::add(const media::Frame& frame) {
 
 media::CodedVideo SmartCut::make_tail(std::span<const std::int64_t> times, std::int64_t end) {
   if (times.empty()) return {};
-  media::Encoder encoder(options_);
+  media::VideoEncoder encoder(options_);
   std::size_t count = 0;
   const auto use = [&](const media::Frame& frame) {
     if (count == times.size() || frame.pts != times[count])

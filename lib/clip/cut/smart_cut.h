@@ -71,7 +71,7 @@ class SmartCut {
 
   SmartStart start_;
   media::EncodeOptions options_;
-  std::optional<media::Encoder> head_;
+  std::optional<media::VideoEncoder> head_;
   std::optional<media::Frame> first_;      // its format, without planes
   std::optional<media::Frame> key_frame_;  // the first that may be copied
   std::deque<media::Frame> last_;          // the last few that may be copied

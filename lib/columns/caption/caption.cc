@@ -297,7 +297,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
                                                   options.model.frame_tokens, options.model.int8);
     seeing.model->check_prompt(options.model.video_prompt);
     seeing.model->check_prompt(options.model.picture_prompt);
-    for (const Question& question : options.model.also.list)
+    for (const FurtherQuestion& question : options.model.also.list)
       seeing.model->check_prompt(question.prompt);
     seeing.config = model_caption_config(*seeing.model, options.model);
   }

@@ -131,7 +131,7 @@ void CaptionQueue::take_caption(Waiting& one) {
   }
 }
 
-void CaptionQueue::take_further(Waiting& one, const Question& question, Asked& asked) {
+void CaptionQueue::take_further(Waiting& one, const FurtherQuestion& question, Asked& asked) {
   const Questions& also = options_.endpoint.also;
   const int tries = also.tries_of(question, options_.endpoint.temperature);
   Json& json = one.caption.by_model;

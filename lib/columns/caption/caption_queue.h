@@ -70,7 +70,7 @@ class CaptionQueue {
   void write_first();
   EndpointAnswer wait_for(Asked& asked);
   void take_caption(Waiting& one);
-  void take_further(Waiting& one, const Question& question, Asked& asked);
+  void take_further(Waiting& one, const FurtherQuestion& question, Asked& asked);
 
   const CaptionOptions& options_;
   Endpoint* endpoint_;

@@ -39,7 +39,7 @@ std::string preview(const shard::Member& member) {
   media::EncodeOptions encode{.quality = 28, .width = size.width, .height = size.height};
   encode.frame_rate = timed ? info.frame_rate : Rational{1, 1};
   encode.time_base = {encode.frame_rate.den, encode.frame_rate.num};
-  media::Encoder encoder(encode);
+  media::VideoEncoder encoder(encode);
   media::Scaler scaler;
   media::RgbImage image;
   media::Frame frame;

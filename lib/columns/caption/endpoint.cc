@@ -153,7 +153,7 @@ std::vector<std::string> Endpoint::requests(const shard::Member& member, const s
                {"temperature", options_.temperature},
                {"stream", false}};
   std::vector<std::string> bodies{dump_json(body)};
-  for (const Question& question : options_.also.list) {
+  for (const FurtherQuestion& question : options_.also.list) {
     body["messages"][0]["content"].back()["text"] = question.prompt;
     body.erase("response_format");
     if (question.schema && options_.send_schema)

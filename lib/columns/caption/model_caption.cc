@@ -96,7 +96,7 @@ class WindowTaker final : public FrameTaker {
   /// Asks all about the window at once, so that the model looks at it once, and reads it once up to
   /// the words of each question; then so again what has no answer that fits.
   void ask() {
-    const std::vector<Question>& list = options_.also.list;
+    const std::vector<FurtherQuestion>& list = options_.also.list;
     const std::string key = fmt::format("{}\n{}", key_, answers_.size());
     std::vector<models::Question> asked{{&seen_,
                                          still_ ? options_.picture_prompt : options_.video_prompt,
@@ -127,7 +127,7 @@ class WindowTaker final : public FrameTaker {
   std::vector<std::string> put_further(std::vector<models::Question>& asked,
                                        const std::vector<std::size_t>& numbers,
                                        const std::string& key, int n) const {
-    const std::vector<Question>& list = options_.also.list;
+    const std::vector<FurtherQuestion>& list = options_.also.list;
     std::vector<std::string> keys;
     for (const std::size_t q : numbers)
       keys.push_back(fmt::format("{}\n{}\n{}", key, list[q].name, n));
@@ -138,7 +138,7 @@ class WindowTaker final : public FrameTaker {
 
   /// What the answer says that a question got when it was asked for the nth time. False where it is
   /// asked for once more.
-  bool take_further(const Question& question, const models::Answer& answer, int n,
+  bool take_further(const FurtherQuestion& question, const models::Answer& answer, int n,
                     Further& further) const {
     const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
     try {
@@ -160,7 +160,7 @@ class WindowTaker final : public FrameTaker {
   void add_further(ModelCaption& caption, Json& parts) const {
     Json cut = Json::array();
     for (std::size_t q = 0; q < options_.also.list.size(); ++q) {
-      const Question& question = options_.also.list[q];
+      const FurtherQuestion& question = options_.also.list[q];
       std::vector<Json> values;
       for (std::size_t i = 0; i < further_.size(); ++i) {
         const Further& one = further_[i][q];

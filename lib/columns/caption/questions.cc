@@ -75,16 +75,16 @@ void check_questions(const std::vector<std::string>& prompts,
   names_of(prompts, schemas);
 }
 
-std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
-                                      const std::vector<std::string>& schemas) {
+std::vector<FurtherQuestion> parse_questions(const std::vector<std::string>& prompts,
+                                             const std::vector<std::string>& schemas) {
   const Asked asked = names_of(prompts, schemas);
-  std::vector<Question> questions;
+  std::vector<FurtherQuestion> questions;
   for (const Named& one : asked.prompts) {
     questions.push_back({one.name, io::text_or_file(one.value)});
   }
   for (const Named& one : asked.schemas) {
-    const auto question =
-        std::ranges::find_if(questions, [&](const Question& q) { return q.name == one.name; });
+    const auto question = std::ranges::find_if(
+        questions, [&](const FurtherQuestion& q) { return q.name == one.name; });
     const std::string what = fmt::format("'{}'", one.value);
     question->schema = as_usage([&] {
       return std::make_shared<const text::JsonSchema>(parse_json(io::option_file(one.value), what),
@@ -96,7 +96,7 @@ std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
 
 Json Questions::to_json(double temperature) const {
   Json json = Json::object();
-  for (const Question& one : list) {
+  for (const FurtherQuestion& one : list) {
     json[one.name]["prompt"] = one.prompt;
     if (!one.schema) continue;
     json[one.name]["schema"] = hash_hex(dump_json(one.schema->json()));
@@ -105,7 +105,8 @@ Json Questions::to_json(double temperature) const {
   return json;
 }
 
-AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty) {
+AnswerValue value_of_answer(const FurtherQuestion& question, const std::string& line,
+                            bool keep_empty) {
   if (!question.schema) {
     if (line.empty() && !keep_empty) return {Json(), "it is empty"};
     return {Json(line)};
@@ -120,7 +121,7 @@ AnswerValue value_of_answer(const Question& question, const std::string& line, b
   }
 }
 
-std::string question_fault(const Question& question, const std::string& why, int tries) {
+std::string question_fault(const FurtherQuestion& question, const std::string& why, int tries) {
   return fmt::format("no answer '{}'{}: {}", question.name,
                      tries > 1 ? fmt::format(", asked {} times", tries) : "", why);
 }

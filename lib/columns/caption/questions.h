@@ -16,7 +16,7 @@
 
 namespace vfm::columns {
 
-struct Question {
+struct FurtherQuestion {
   std::string name, prompt;
   std::shared_ptr<const text::JsonSchema> schema = {};  ///< null: the answer is text
 
@@ -24,11 +24,11 @@ struct Question {
 };
 
 struct Questions {
-  std::vector<Question> list;
+  std::vector<FurtherQuestion> list;
   int tries = 3;            ///< most tries of a question with a schema
   bool keep_empty = false;  ///< accept an empty text
 
-  int tries_of(const Question& question, double temperature) const {
+  int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
   /// All that decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
@@ -40,16 +40,17 @@ struct Questions {
 /// check_questions() opens no file. Both throw Error{usage}.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
-std::vector<Question> parse_questions(const std::vector<std::string>& prompts,
-                                      const std::vector<std::string>& schemas);
+std::vector<FurtherQuestion> parse_questions(const std::vector<std::string>& prompts,
+                                             const std::vector<std::string>& schemas);
 
 /// An answer as a value for KEY.json.
 struct AnswerValue {
   HeldJson value;
   std::string fault = {};  ///< why there is no value; empty: there is one
 };
-AnswerValue value_of_answer(const Question& question, const std::string& line, bool keep_empty);
+AnswerValue value_of_answer(const FurtherQuestion& question, const std::string& line,
+                            bool keep_empty);
 /// The error message if a question failed `tries` times.
-std::string question_fault(const Question& question, const std::string& why, int tries);
+std::string question_fault(const FurtherQuestion& question, const std::string& why, int tries);
 
 }  // namespace vfm::columns

@@ -72,7 +72,7 @@ class ClipScores {
 
   std::optional<models::AestheticHead> head_;
   bool text_image_ = false;
-  std::unique_ptr<text::Encoder> texts_;
+  std::unique_ptr<text::TextEncoder> texts_;
   std::vector<Concept> concepts_;
   std::vector<std::vector<float>> prompts_;  // unit vectors of the concepts
   HeldJson config_ = HeldJson::object();

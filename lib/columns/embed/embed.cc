@@ -83,7 +83,7 @@ struct ClipEmbedder {
 /// Embeds the samples of one shard: push() each, then flush().
 class Embedder {
  public:
-  Embedder(const EmbedOptions& options, const ClipEmbedder& clips, const text::Encoder* encoder,
+  Embedder(const EmbedOptions& options, const ClipEmbedder& clips, const text::TextEncoder* encoder,
            const io::Record& record, ColumnNotes& notes, shard::Writer& writer)
       : options_(options),
         clips_(clips),
@@ -296,7 +296,7 @@ class Embedder {
 
   const EmbedOptions& options_;
   const ClipEmbedder& clips_;
-  const text::Encoder* encoder_;
+  const text::TextEncoder* encoder_;
   const io::Record& record_;
   ColumnNotes& notes_;
   shard::Writer& writer_;

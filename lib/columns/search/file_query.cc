@@ -79,8 +79,8 @@ bool has_texts(const Json& video_encoder) {
   return name == "clip" || name == "siglip" || name == "siglip2";
 }
 
-std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
-                                             const std::optional<std::string>& prompt) {
+std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
+                                                 const std::optional<std::string>& prompt) {
   auto config = text::EncoderConfig::from_json(text_encoder);
   if (prompt && !config.one_token())
     fail(

@@ -53,8 +53,8 @@ bool has_words(const std::string& utf8);
 /// An encoder of query texts that fits embeddings of this "text_encoder". `prompt` is put before
 /// the text; empty: the encoder's own query prompt. Throws Error if the encoder takes no prompt;
 /// what models::make_text_encoder() throws.
-std::unique_ptr<text::Encoder> query_encoder(const Json& text_encoder,
-                                             const std::optional<std::string>& prompt);
+std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
+                                                 const std::optional<std::string>& prompt);
 
 /// The unit vector of a text in the space of `video_encoder`. Throws Error, which names sample
 /// `key`, if the encoder's folder is gone, has a different model now, or lacks a text tower or

@@ -143,7 +143,7 @@ void Input::find_streams() {
   const int error = avformat_find_stream_info(format_, options.data());
   for (AVDictionary*& stream : options)
     av_dict_free(&stream);
-  if (const PictureSize size = take_oversize(); size.width > 0)
+  if (const PixelSize size = take_oversize(); size.width > 0)
     check_pixels(source_.name, size.width, size.height);
   impossible_ = take_impossible();
   if (error < 0) fail_input("open", error);

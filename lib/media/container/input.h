@@ -71,7 +71,7 @@ class Input {
   /// Throws Error if this stream's data lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;
   /// The size of a picture that FFmpeg refused while it looked for streams; 0 x 0: none.
-  PictureSize impossible() const { return impossible_; }
+  PixelSize impossible() const { return impossible_; }
   /// The streams for messages: "0 video h264 320x180, 1 audio aac".
   std::string describe_streams() const;
 
@@ -100,7 +100,7 @@ class Input {
   std::int64_t position_ = 0;  // in source_.bytes
   std::int64_t farthest_ = 0;  // highest position read
   std::vector<int> outside_;   // streams whose data lies in other files
-  PictureSize impossible_;
+  PixelSize impossible_;
   double most_seconds_ = 0;  // as far as is known
   // Only with a URL: when the last bytes came, and how many bytes had come by then.
   Clock::time_point silent_since_, clock_began_;

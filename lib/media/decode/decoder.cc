@@ -60,9 +60,9 @@ void Decoder::State::note_damage(bool failed) {
 // Of a source of which nothing was decoded: in the middle such a size is damage.
 void Decoder::State::check_possible() const {
   const std::uint64_t said = watch.impossible;
-  const PictureSize size = said == 0 ? input->impossible()
-                                     : PictureSize{static_cast<std::int64_t>(said >> 32),
-                                                   static_cast<std::int64_t>(said & 0xffffffff)};
+  const PixelSize size = said == 0 ? input->impossible()
+                                   : PixelSize{static_cast<std::int64_t>(said >> 32),
+                                               static_cast<std::int64_t>(said & 0xffffffff)};
   if (size.width == 0 || size.height == 0) return;
   check_pixels(source.name, size.width, size.height);
   fail_as(Cause::limit, "'{}' has pictures of {}x{}, more pixels than FFmpeg decodes", source.name,

@@ -62,7 +62,7 @@ Rational frame_rate(double fps) {
   return nearest_rate(fps);
 }
 
-struct Encoder::State {
+struct VideoEncoder::State {
   ~State() {
     // An abandoned encoder complains on stderr (SVT-AV1) when the end was not signalled.
     if (codec && !finished) avcodec_send_frame(codec.get(), nullptr);
@@ -93,7 +93,7 @@ struct Encoder::State {
   bool finished = false;
 };
 
-Encoder::Encoder(const EncodeOptions& options) : state_(std::make_unique<State>()) {
+VideoEncoder::VideoEncoder(const EncodeOptions& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   if (options.quality < 0 || options.quality > 51)
@@ -118,24 +118,24 @@ std::pair<int, int> coded_size(const std::string& encoder, int width, int height
   return {width + (even ? width % 2 : 0), height + (even ? height % 2 : 0)};
 }
 
-Encoder::~Encoder() = default;
-Encoder::Encoder(Encoder&&) noexcept = default;
-const std::string& Encoder::encoder_name() const {
+VideoEncoder::~VideoEncoder() = default;
+VideoEncoder::VideoEncoder(VideoEncoder&&) noexcept = default;
+const std::string& VideoEncoder::encoder_name() const {
   return state_->name;
 }
-const std::string& Encoder::codec_name() const {
+const std::string& VideoEncoder::codec_name() const {
   return state_->codec_name;
 }
-int Encoder::coded_width() const {
+int VideoEncoder::coded_width() const {
   return state_->coded_width;
 }
-int Encoder::coded_height() const {
+int VideoEncoder::coded_height() const {
   return state_->coded_height;
 }
 
 // Fixes from the first frame what all become, and opens the encoder. Returns the frame, fitted:
 // that can fail, and SVT-AV1 cannot be closed before it has a frame.
-AvFramePtr Encoder::State::open(const Frame& first) {
+AvFramePtr VideoEncoder::State::open(const Frame& first) {
   Frame like;  // what every frame is brought to; no planes
   // A mov cannot say whether the gray of ffv1 is full range, and readers disagree.
   const bool keep = kind->any_layout && first.layout != PixelLayout::gray;
@@ -169,7 +169,7 @@ AvFramePtr Encoder::State::open(const Frame& first) {
   return av;
 }
 
-void Encoder::State::open_container() {
+void VideoEncoder::State::open_container() {
   video.time_base = to_av(options.time_base);
   video.sample_aspect = codec->sample_aspect_ratio;
   video.frame_rate = options.frame_rate.num > 0 ? to_av(options.frame_rate) : AVRational{0, 1};
@@ -186,7 +186,7 @@ void Encoder::State::open_container() {
   if (av_bsf_init(raw) < 0) filter.reset();
 }
 
-void Encoder::State::send(const AVFrame* frame) {
+void VideoEncoder::State::send(const AVFrame* frame) {
   clear_libav_message();
   if (const int result = avcodec_send_frame(codec.get(), frame); result < 0)
     fail("encoder '{}' failed: {}", name, libav_error_text(result));
@@ -202,7 +202,7 @@ void Encoder::State::send(const AVFrame* frame) {
 }
 
 // Through the filter, if there is one; null is the end.
-void Encoder::State::pass(PacketPtr packet) {
+void VideoEncoder::State::pass(PacketPtr packet) {
   if (!filter) {
     if (packet && codec->codec_id == AV_CODEC_ID_H264) packet = without_user_data(*packet);
     if (packet) keep(std::move(packet));
@@ -216,7 +216,7 @@ void Encoder::State::pass(PacketPtr packet) {
   }
 }
 
-void Encoder::State::keep(PacketPtr packet) {
+void VideoEncoder::State::keep(PacketPtr packet) {
   if (av_packet_make_refcounted(packet.get()) < 0) throw std::bad_alloc();
   const std::size_t at = video.packets.size();
   // One packet a frame and none reordered, as asked for: its time is that of the frame.
@@ -228,7 +228,7 @@ void Encoder::State::keep(PacketPtr packet) {
   video.packets.push_back(std::move(packet));
 }
 
-void Encoder::add(const Frame& frame) {
+void VideoEncoder::add(const Frame& frame) {
   State& s = *state_;
   if (s.finished) fail("a finished clip takes no more frames");
   if (!s.codec) s.first_pts = frame.pts;
@@ -246,17 +246,17 @@ void Encoder::add(const Frame& frame) {
   s.send(av.get());
 }
 
-void Encoder::add(const RgbImage& image, std::int64_t pts) {
+void VideoEncoder::add(const RgbImage& image, std::int64_t pts) {
   Frame frame = to_frame(image);
   frame.pts = pts;
   add(frame);
 }
 
-void Encoder::add_audio(const AudioTrack& track) {
+void VideoEncoder::add_audio(const AudioTrack& track) {
   if (!track.empty()) state_->audio = track;
 }
 
-void Encoder::State::flush() {
+void VideoEncoder::State::flush() {
   if (times.empty()) fail("no frame to encode");
   if (finished) fail("the clip is already finished");
   finished = true;
@@ -266,14 +266,14 @@ void Encoder::State::flush() {
 }
 
 // Others may have what it had. Those that are not on a GPU end with this.
-void Encoder::State::close() {
+void VideoEncoder::State::close() {
   if (!session) return;
   filter.reset();
   codec.reset();
   session.reset();
 }
 
-std::string Encoder::finish() {
+std::string VideoEncoder::finish() {
   State& s = *state_;
   s.flush();
   auto& packets = s.video.packets;
@@ -284,7 +284,7 @@ std::string Encoder::finish() {
   return mux_mp4(s.video, s.audio.data());
 }
 
-CodedVideo Encoder::finish_piece() {
+CodedVideo VideoEncoder::finish_piece() {
   State& s = *state_;
   s.flush();
   auto data = std::make_shared<CodedVideo::Data>();
@@ -297,7 +297,7 @@ CodedVideo Encoder::finish_piece() {
 }
 
 // What the last frame said, else the gap before it, else the nominal one.
-std::int64_t Encoder::State::final_duration() const {
+std::int64_t VideoEncoder::State::final_duration() const {
   if (last_duration > 0) return last_duration;
   if (times.size() > 1) return times.back() - times[times.size() - 2];
   const AVRational rate = video.frame_rate.num > 0 ? video.frame_rate : AVRational{25, 1};

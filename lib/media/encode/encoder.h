@@ -65,16 +65,17 @@ std::string default_ten_bit_encoder();
 // HEVC cannot have an odd width or height in 4:2:0, so the last column or row is repeated once;
 // coded_width() includes the repeated column. There are no B-frames: decoding order is display
 // order, and the mp4 needs no edit list for video.
-/// What Encoder::coded_width() and coded_height() will return. Throws Error for an unknown encoder.
+/// What VideoEncoder::coded_width() and coded_height() will return. Throws Error for an unknown
+/// encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
-class Encoder {
+class VideoEncoder {
  public:
   /// Throws Error{usage} for options out of range, or if the encoder does not exist here or does
   /// not open (no driver, wrong preset); the message lists the encoders that exist.
-  explicit Encoder(const EncodeOptions& options);
-  ~Encoder();
-  Encoder(Encoder&&) noexcept;
+  explicit VideoEncoder(const EncodeOptions& options);
+  ~VideoEncoder();
+  VideoEncoder(VideoEncoder&&) noexcept;
 
   /// Adds a frame; pts must rise. The first pts becomes time zero; gaps and the duration of the
   /// last frame are kept exactly. Throws Error if a pts does not rise, or if HDR and SDR are mixed.

@@ -62,15 +62,15 @@ class Service {
       said = act();
     } catch (const Error& error) {
       said.text = error.what();
-      said.reply.answer = Answer::error;
+      said.reply.answer = ChildAnswer::error;
       said.reply.cause = error.cause();
     } catch (const std::bad_alloc&) {
       said.text = "cannot decode '" + name_ + "': it needs more memory than --isolate allows";
-      said.reply.answer = Answer::error;
+      said.reply.answer = ChildAnswer::error;
       said.reply.cause = Cause::memory;
     } catch (const std::exception& error) {
       said.text = error.what();
-      said.reply.answer = Answer::error;
+      said.reply.answer = ChildAnswer::error;
     }
     if (decoder_) said.reply.corrupt = decoder_->corrupt();
     if (decoder_) said.reply.seeks = decoder_->seeks();
@@ -78,8 +78,8 @@ class Service {
   }
 
   Said open(const Request& request, std::vector<share::Descriptor>& descriptors) {
-    bytes_ = share::Mapping(descriptors[0].get(), request.bytes, false);
-    shared_ = share::Mapping(descriptors[1].get(), request.shared, true);
+    bytes_ = share::MappedMemory(descriptors[0].get(), request.bytes, false);
+    shared_ = share::MappedMemory(descriptors[1].get(), request.shared, true);
     descriptors.clear();
     front_ = picture_bytes(request.max_pixels);
     cells_ = request.use == FrameUse::cells;
@@ -150,7 +150,7 @@ class Service {
     for (bool more = true; more && most > 0; --most) {
       Frame frame;
       if (!decoder_->next(frame)) {
-        said.reply.answer = Answer::end;
+        said.reply.answer = ChildAnswer::end;
         break;
       }
       const std::uint64_t number = head().given;
@@ -212,7 +212,7 @@ class Service {
     Said said;
     const std::optional<SoundMeasures> found = sound_->measure(span);
     if (!found) {
-      said.reply.answer = Answer::end;
+      said.reply.answer = ChildAnswer::end;
       return said;
     }
     said.reply.silence = found->silence;
@@ -227,7 +227,7 @@ class Service {
     Said said;
     const std::optional<SoundSamples::Heard> heard = samples_->read(span);
     if (!heard) {
-      said.reply.answer = Answer::end;
+      said.reply.answer = ChildAnswer::end;
       return said;
     }
     said.reply.begin = heard->begin;
@@ -238,13 +238,13 @@ class Service {
     return said;
   }
 
-  SharedHead& head() const { return *reinterpret_cast<SharedHead*>(shared_.data()); }
+  PicturesHead& head() const { return *reinterpret_cast<PicturesHead*>(shared_.data()); }
   std::uint8_t* room() const { return shared_.data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_.size() - kSharedHead; }
 
   int channel_;
   std::string name_;
-  share::Mapping bytes_, shared_;
+  share::MappedMemory bytes_, shared_;
   bool cells_ = false;
   std::size_t front_ = 0;  // of the room: what is no memory of pictures_
   std::unique_ptr<PictureMemory> pictures_;

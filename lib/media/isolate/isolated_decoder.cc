@@ -105,7 +105,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
 
 /// Frames that lie in the room: whoever has one last says so here. They keep the memory.
 struct Decoder::Apart::Loans {
-  std::shared_ptr<const share::Mapping> memory;
+  std::shared_ptr<const share::MappedMemory> memory;
   std::atomic<std::uint64_t> back{0};  // places, as bits
 };
 
@@ -150,7 +150,7 @@ void Decoder::Apart::fetch() {
   asked.most = how_many();
   try {
     const Reply reply = child_.ask(asked).reply;
-    if (reply.answer == Answer::end) end_ = reply;
+    if (reply.answer == ChildAnswer::end) end_ = reply;
   } catch (const Error&) {
     failure_ = std::current_exception();
   }

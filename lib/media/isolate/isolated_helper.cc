@@ -222,7 +222,7 @@ IsolatedChild::IsolatedChild(const std::string& name, std::string_view bytes, Re
   request.max_pixels = limits.max_pixels;
   request.memory = limits.isolate_memory;
   const share::Descriptor memory = make_memory(request.shared);
-  shared_ = std::make_shared<const share::Mapping>(memory.get(), request.shared, false);
+  shared_ = std::make_shared<const share::MappedMemory>(memory.get(), request.shared, false);
   auto [ours, theirs] = share::make_channel(kDecoding);
   forked_ = helper().fork(theirs.get());
   if (gone()) fail("cannot start a process that decodes '{}'", name);
@@ -313,7 +313,7 @@ IsolatedChild::Told IsolatedChild::ask(const Request& request, std::string_view 
   wait();
   if (!share::receive_message(channel_.get(), &told.reply, sizeof told.reply, told.text, none))
     tell_death();
-  if (told.reply.answer == Answer::error)
+  if (told.reply.answer == ChildAnswer::error)
     throw Error(told.text, share::checked_cause(told.reply.cause, Cause::crash));
   return told;
 }

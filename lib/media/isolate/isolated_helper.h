@@ -67,8 +67,10 @@ class IsolatedChild {
   bool gone() const { return forked_.pid == 0; }
   /// The shared memory, and its parts. The child can change it at any time; the parent only reads
   /// it.
-  const std::shared_ptr<const share::Mapping>& memory() const { return shared_; }
-  const SharedHead& head() const { return *reinterpret_cast<const SharedHead*>(shared_->data()); }
+  const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }
+  const PicturesHead& head() const {
+    return *reinterpret_cast<const PicturesHead*>(shared_->data());
+  }
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
@@ -86,7 +88,7 @@ class IsolatedChild {
   std::uint64_t bytes_ = 0;  // of the source
   share::Descriptor channel_;
   Forked forked_;
-  std::shared_ptr<const share::Mapping> shared_;
+  std::shared_ptr<const share::MappedMemory> shared_;
   Told opened_;
   double began_ = 0;  // spent() at the last seek
 };

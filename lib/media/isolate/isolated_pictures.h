@@ -38,13 +38,13 @@ constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 constexpr std::uint32_t kMostAhead = 8;
 /// The beginning of the shared memory. After kSharedHead bytes comes the room. It begins with space
 /// for one picture of any size, or for other data; PictureMemory follows.
-struct SharedHead {
+struct PicturesHead {
   std::atomic<std::uint64_t> beats{0};
   std::atomic<std::uint64_t> given{0};  ///< pictures since the child began; the last are in `ring`
   std::array<Given, kMostAhead> ring;
 };
 constexpr std::size_t kSharedHead = 4096;
-static_assert(sizeof(SharedHead) <= kSharedHead);
+static_assert(sizeof(PicturesHead) <= kSharedHead);
 /// Most bytes of a picture, a multiple of 64.
 std::size_t picture_bytes(std::uint64_t max_pixels);
 /// Bytes of the whole shared memory. Untouched parts take no memory.

@@ -39,12 +39,12 @@ struct Request {
 /// `ask`: read, measure or hear.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
-enum class Answer : std::uint32_t { done, end, error };
+enum class ChildAnswer : std::uint32_t { done, end, error };
 
 /// The head of a reply. The reply's text is an error's message or, for open, the facts of a stream
 /// (JSON).
 struct Reply {
-  Answer answer = Answer::done;
+  ChildAnswer answer = ChildAnswer::done;
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;

@@ -1,4 +1,4 @@
-// Reads the sound of a span of a source, as coded packets for Encoder::add_audio().
+// Reads the sound of a span of a source, as coded packets for VideoEncoder::add_audio().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -154,7 +154,7 @@ std::optional<SoundMeasures> SoundMeter::measure(const Span& span) {
   if (span.end <= span.begin) return std::nullopt;
   if (work_->here) return work_->here->call([span](State& state) { return state.measure(span); });
   const Reply reply = work_->child->ask(request_for(Ask::measure, span)).reply;
-  if (reply.answer == Answer::end) return std::nullopt;
+  if (reply.answer == ChildAnswer::end) return std::nullopt;
   if (!std::isfinite(reply.loudness) || !std::isfinite(reply.speech) ||
       !(reply.silence >= 0 && reply.silence <= 1))
     work_->disbelieve();

@@ -110,7 +110,7 @@ std::optional<SoundSamples::Heard> SoundSamples::read(const Span& span) {
   if (work_->here) return work_->here->call([span](State& state) { return state.read(span); });
   IsolatedChild& child = *work_->child;
   const Reply reply = child.ask(request_for(Ask::hear, span)).reply;
-  if (reply.answer == Answer::end) return std::nullopt;
+  if (reply.answer == ChildAnswer::end) return std::nullopt;
   const std::int64_t length = samples_in(span);
   const std::uint64_t count = reply.bytes / (sizeof(float) * kBoth);
   if (reply.bytes > child.room_bytes() || reply.bytes % (sizeof(float) * kBoth) != 0 ||

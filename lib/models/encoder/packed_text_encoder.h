@@ -15,7 +15,7 @@
 
 namespace vfm::models {
 
-class PackedTextEncoder : public text::Encoder {
+class PackedTextEncoder : public text::TextEncoder {
  public:
   text::TokenEmbeddings encode(std::string_view utf8) const final;
   std::vector<text::TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const final;

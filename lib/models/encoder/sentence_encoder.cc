@@ -204,9 +204,9 @@ text::EncoderConfig searched_sentence_config(const std::string& folder, int max_
   return config;
 }
 
-std::unique_ptr<text::Encoder> make_sentence_encoder(const std::string& folder, int max_tokens,
-                                                     DType compute, Device device,
-                                                     const text::EncoderConfig& as) {
+std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& folder, int max_tokens,
+                                                         DType compute, Device device,
+                                                         const text::EncoderConfig& as) {
   SentenceFolder opened = open_sentence_folder(folder, true);
   if (!as.hash.empty() && as.hash != opened.hash)
     fail_usage("'{}' is not the text encoder that the embeddings were made with", folder);

@@ -1,5 +1,5 @@
 // Sentence encoders: one vector for a whole text, by a model in a folder as
-// models/encoder/sentence_folder.h has it. As a text::Encoder it gives one "token" a text.
+// models/encoder/sentence_folder.h has it. As a text::TextEncoder it gives one "token" a text.
 //
 //   {"name": "sentence:bert", "path": "/models/all-MiniLM-L6-v2", "hash": "...", "dim": 384,
 //    "max_tokens": 256, "compute": "f32", "rule": "mean, normalised"}
@@ -39,9 +39,9 @@ text::EncoderConfig searched_sentence_config(const std::string& folder, int max_
 
 /// The encoder of a folder. Throws Error{usage}. Of `as` the hash, unless empty, must be its own,
 /// and prompts are as it has them.
-std::unique_ptr<text::Encoder> make_sentence_encoder(const std::string& folder, int max_tokens,
-                                                     DType compute, Device device,
-                                                     const text::EncoderConfig& as = {});
+std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& folder, int max_tokens,
+                                                         DType compute, Device device,
+                                                         const text::EncoderConfig& as = {});
 
 /// What the headers of a folder say.
 struct SentenceModelFacts {

@@ -9,8 +9,8 @@ namespace {
 constexpr int kDeepestRun = 1000;
 using Kind = Expression::Kind;
 
-const Value* look_up(const Frame& frame, std::string_view name) {
-  for (const Frame* at = &frame; at != nullptr; at = at->outer)
+const Value* look_up(const Scope& frame, std::string_view name) {
+  for (const Scope* at = &frame; at != nullptr; at = at->outer)
     if (const auto found = at->names.find(name); found != at->names.end()) return &found->second;
   return nullptr;
 }
@@ -22,7 +22,7 @@ Evaluator::Depth::Depth(Evaluator& of) : of_(of) {
   ++of.depth_;
 }
 
-std::string Evaluator::render(const Template& of, Frame& variables) {
+std::string Evaluator::render(const Template& of, Scope& variables) {
   std::string out;
   run(of.body, variables, out);
   return out;
@@ -34,13 +34,13 @@ void Evaluator::write(std::string& out, std::string_view text) {
   out += text;
 }
 
-Evaluator::Flow Evaluator::run(const std::vector<Statement>& body, Frame& frame, std::string& out) {
+Evaluator::Flow Evaluator::run(const std::vector<Statement>& body, Scope& frame, std::string& out) {
   for (const Statement& one : body)
     if (const Flow flow = run(one, frame, out); flow != Flow::on) return flow;
   return Flow::on;
 }
 
-Evaluator::Flow Evaluator::run(const Statement& one, Frame& frame, std::string& out) {
+Evaluator::Flow Evaluator::run(const Statement& one, Scope& frame, std::string& out) {
   const Depth depth(*this);
   run_.line = one.line;
   run_.charge(1);
@@ -60,7 +60,7 @@ Evaluator::Flow Evaluator::run(const Statement& one, Frame& frame, std::string& 
       return Flow::on;
     case Statement::Kind::set_block: {
       std::string text;
-      Frame inner{&frame};
+      Scope inner{&frame};
       run(one.body, inner, text);
       assign(one, Value::of(std::move(text)), frame);
       return Flow::on;
@@ -69,7 +69,7 @@ Evaluator::Flow Evaluator::run(const Statement& one, Frame& frame, std::string& 
       frame.names.insert_or_assign(one.text, Value::of(Function{one.text, {}, &one, &frame}));
       return Flow::on;
     case Statement::Kind::group: {
-      Frame inner{&frame};
+      Scope inner{&frame};
       return run(one.body, inner, out);
     }
     case Statement::Kind::leave:
@@ -80,25 +80,25 @@ Evaluator::Flow Evaluator::run(const Statement& one, Frame& frame, std::string& 
   return Flow::on;
 }
 
-Evaluator::Flow Evaluator::loop(const Statement& one, Frame& frame, std::string& out) {
+Evaluator::Flow Evaluator::loop(const Statement& one, Scope& frame, std::string& out) {
   const Value over = value(*one.expression, frame);
   const auto items = std::make_shared<Sequence>();
   for (Value& item : items_of(over, run_)) {
     if (one.condition) {
-      Frame inner{&frame};
+      Scope inner{&frame};
       unpack(one.names, item, inner);
       if (!value(*one.condition, inner).truth()) continue;
     }
     items->items.push_back(std::move(item));
   }
   if (items->items.empty()) {
-    Frame inner{&frame};
+    Scope inner{&frame};
     return run(one.otherwise, inner, out);
   }
   const auto state = std::make_shared<Loop>(Loop{items});
   for (; state->place < items->items.size(); ++state->place) {
     run_.line = one.line;
-    Frame inner{&frame};
+    Scope inner{&frame};
     inner.names.emplace("loop", Value::of(state));
     unpack(one.names, items->items[state->place], inner);
     if (run(one.body, inner, out) == Flow::leave) break;
@@ -106,7 +106,7 @@ Evaluator::Flow Evaluator::loop(const Statement& one, Frame& frame, std::string&
   return Flow::on;
 }
 
-void Evaluator::unpack(const std::vector<std::string>& names, const Value& from, Frame& frame) {
+void Evaluator::unpack(const std::vector<std::string>& names, const Value& from, Scope& frame) {
   if (names.size() == 1) {
     frame.names.insert_or_assign(names[0], from);
     return;
@@ -118,7 +118,7 @@ void Evaluator::unpack(const std::vector<std::string>& names, const Value& from,
     frame.names.insert_or_assign(names[i], parts[i]);
 }
 
-void Evaluator::assign(const Statement& one, const Value& to, Frame& frame) {
+void Evaluator::assign(const Statement& one, const Value& to, Scope& frame) {
   if (one.attribute.empty()) {
     unpack(one.names, to, frame);
     return;
@@ -131,7 +131,7 @@ void Evaluator::assign(const Statement& one, const Value& to, Frame& frame) {
   space->space()->items.insert_or_assign(one.attribute, to);
 }
 
-Value Evaluator::value(const Expression& of, Frame& frame) {
+Value Evaluator::value(const Expression& of, Scope& frame) {
   const Depth depth(*this);
   run_.charge(1);
   switch (of.kind) {
@@ -171,13 +171,13 @@ Value Evaluator::value(const Expression& of, Frame& frame) {
   }
 }
 
-Value Evaluator::name(const Expression& of, Frame& frame) {
+Value Evaluator::name(const Expression& of, Scope& frame) {
   if (const Value* found = look_up(frame, of.name)) return *found;
   if (is_global(of.name)) return Value::of(Function{of.name, {}});
   return Value::undefined(of.name);
 }
 
-Value Evaluator::container(const Expression& of, Frame& frame) {
+Value Evaluator::container(const Expression& of, Scope& frame) {
   if (of.kind == Kind::mapping) {
     Dict items;
     for (std::size_t i = 0; i < of.parts.size(); i += 2) {
@@ -200,7 +200,7 @@ Value Evaluator::container(const Expression& of, Frame& frame) {
   return Value::of(std::move(items), run_, of.kind == Kind::tuple);
 }
 
-Value Evaluator::part(const Expression& of, Frame& frame) {
+Value Evaluator::part(const Expression& of, Scope& frame) {
   const Value self = value(*of.parts[0], frame);
   if (of.kind == Kind::attribute) {
     run_.line = of.line;
@@ -214,7 +214,7 @@ Value Evaluator::part(const Expression& of, Frame& frame) {
   return slice_of(self, &at[0], &at[1], &at[2], run_);
 }
 
-Arguments Evaluator::arguments(const Expression& of, Frame& frame) {
+Arguments Evaluator::arguments(const Expression& of, Scope& frame) {
   Arguments given;
   for (std::size_t i = 1; i < of.parts.size(); ++i)
     given.values.push_back(value(*of.parts[i], frame));
@@ -222,7 +222,7 @@ Arguments Evaluator::arguments(const Expression& of, Frame& frame) {
   return given;
 }
 
-Value Evaluator::call(const Expression& of, Frame& frame) {
+Value Evaluator::call(const Expression& of, Scope& frame) {
   const Value callee = value(*of.parts[0], frame);
   const Arguments given = arguments(of, frame);
   run_.line = of.line;
@@ -240,7 +240,7 @@ Value Evaluator::call(const Expression& of, Frame& frame) {
 
 Value Evaluator::call_macro(const Function& function, const Arguments& given) {
   const Statement& macro = *function.macro;
-  Frame inner{function.frame};
+  Scope inner{function.frame};
   const std::size_t names = macro.names.size(), required = names - macro.defaults.size();
   if (given.plain() > names) run_.refuse("the macro '{}' has {} parameters", macro.text, names);
   for (std::size_t i = 0; i < given.plain(); ++i)
@@ -262,7 +262,7 @@ Value Evaluator::call_macro(const Function& function, const Arguments& given) {
   return Value::of(std::move(text));
 }
 
-Value Evaluator::operation(const Expression& of, Frame& frame) {
+Value Evaluator::operation(const Expression& of, Scope& frame) {
   if (of.kind == Kind::comparison) return Value::of(comparison(of, frame));
   const Value first = value(*of.parts[0], frame);
   if (of.kind == Kind::unary) {
@@ -283,7 +283,7 @@ Value Evaluator::operation(const Expression& of, Frame& frame) {
   return compute(of.name, first, second, run_);
 }
 
-bool Evaluator::comparison(const Expression& of, Frame& frame) {
+bool Evaluator::comparison(const Expression& of, Scope& frame) {
   Value left = value(*of.parts[0], frame);
   for (std::size_t i = 0; i < of.words.size(); ++i) {
     Value right = value(*of.parts[i + 1], frame);

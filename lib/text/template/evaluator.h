@@ -12,8 +12,8 @@ namespace vfm::text::jinja {
 
 /// Variables, and the outer ones. A loop has a frame for each item, a macro one for each call:
 /// variables set there end with it.
-struct Frame {
-  const Frame* outer = nullptr;
+struct Scope {
+  const Scope* outer = nullptr;
   std::map<std::string, Value, std::less<>> names{};
 };
 
@@ -21,7 +21,7 @@ class Evaluator {
  public:
   explicit Evaluator(Run& run) : run_(run) {}
   /// Returns the template's output. Throws Error{usage}.
-  std::string render(const Template& of, Frame& variables);
+  std::string render(const Template& of, Scope& variables);
 
  private:
   /// How statements ended: the next action of a loop around them.
@@ -39,22 +39,22 @@ class Evaluator {
     Evaluator& of_;
   };
 
-  Flow run(const std::vector<Statement>& body, Frame& frame, std::string& out);
-  Flow run(const Statement& one, Frame& frame, std::string& out);
-  Flow loop(const Statement& one, Frame& frame, std::string& out);
-  void assign(const Statement& one, const Value& value, Frame& frame);
-  void unpack(const std::vector<std::string>& names, const Value& value, Frame& frame);
+  Flow run(const std::vector<Statement>& body, Scope& frame, std::string& out);
+  Flow run(const Statement& one, Scope& frame, std::string& out);
+  Flow loop(const Statement& one, Scope& frame, std::string& out);
+  void assign(const Statement& one, const Value& value, Scope& frame);
+  void unpack(const std::vector<std::string>& names, const Value& value, Scope& frame);
   void write(std::string& out, std::string_view text);
 
-  Value value(const Expression& of, Frame& frame);
-  Value name(const Expression& of, Frame& frame);
-  Value container(const Expression& of, Frame& frame);
-  Value part(const Expression& of, Frame& frame);
-  Value call(const Expression& of, Frame& frame);
+  Value value(const Expression& of, Scope& frame);
+  Value name(const Expression& of, Scope& frame);
+  Value container(const Expression& of, Scope& frame);
+  Value part(const Expression& of, Scope& frame);
+  Value call(const Expression& of, Scope& frame);
   Value call_macro(const Function& function, const Arguments& arguments);
-  Value operation(const Expression& of, Frame& frame);
-  bool comparison(const Expression& of, Frame& frame);
-  Arguments arguments(const Expression& of, Frame& frame);
+  Value operation(const Expression& of, Scope& frame);
+  bool comparison(const Expression& of, Scope& frame);
+  Arguments arguments(const Expression& of, Scope& frame);
 
   Run& run_;
   int depth_ = 0;

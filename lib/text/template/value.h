@@ -46,7 +46,7 @@ class Value;
 using List = std::vector<Value>;
 using Dict = std::vector<std::pair<std::string, Value>>;  ///< in the order in which keys came
 struct Statement;
-struct Frame;
+struct Scope;
 
 struct Undefined {
   std::string name;  ///< the requested name
@@ -134,7 +134,7 @@ struct Function {
   std::string name;
   Value self;
   const Statement* macro = nullptr;
-  Frame* frame = nullptr;
+  Scope* frame = nullptr;
 };
 
 const Value* find(const Dict& items, std::string_view key);

@@ -119,7 +119,7 @@ std::vector<std::string> EncodedClips::remarks() const {
 /// The windows of clip `i`, and the sizes of what is made of them. Of a clip whose sizes are not
 /// known those of a small picture: it is planned, and left out when it is read.
 void EncodedClips::plan(std::size_t i, std::vector<data::Entry>& entries) {
-  const data::Clip& clip = clips_.clips()[i];
+  const data::StoredClip& clip = clips_.clips()[i];
   const data::ClipFacts& facts = clip.facts;
   const bool known = !unknown_.contains(i);
   const data::Bucket bucket =

@@ -77,7 +77,7 @@ class Encoders {
   int channels_ = 0, time_factor_ = 1, space_factor_ = 1, vocabulary_ = 0;
   mutable std::mutex mutex_;  // guards these while they are made
   mutable std::unique_ptr<models::VideoTokenizer> tokenizer_;
-  mutable std::unique_ptr<text::Encoder> text_;
+  mutable std::unique_ptr<text::TextEncoder> text_;
   mutable std::string hash_;  // of the tokenizer's folder, when it is known
 };
 

@@ -29,7 +29,7 @@ class ClipData final : public Dataset {
     const int side = recipe.data.size / autoencoder.spatial_compression_ratio;
     const int frames = 1 + (recipe.data.frames - 1) / autoencoder.temporal_compression_ratio;
     std::vector<data::Entry> entries;
-    for (const data::Clip& clip : clips_.clips()) {
+    for (const data::StoredClip& clip : clips_.clips()) {
       data::Entry& entry = entries.emplace_back();
       entry.key = clip.key;
       entry.row = clip.row;

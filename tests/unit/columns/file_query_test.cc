@@ -42,7 +42,8 @@ class OnlySessions final : public media::HardwareDecoder {
 };
 
 std::string write_small_video(const TemporaryFolder& folder) {
-  media::Encoder encoder({.width = 64, .height = 64, .time_base = {1, 25}, .frame_rate = {25, 1}});
+  media::VideoEncoder encoder(
+      {.width = 64, .height = 64, .time_base = {1, 25}, .frame_rate = {25, 1}});
   for (int i = 0; i < 3; ++i)
     encoder.add(media::RgbImage{64, 64, std::vector<std::uint8_t>(3 * 64 * 64, 90)}, i);
   folder.write("query.mp4", encoder.finish());

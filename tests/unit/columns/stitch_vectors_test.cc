@@ -27,12 +27,12 @@ constexpr int kFrames = 24;
 /// Two shots, the second one from frame `cut` on, in pixels that are not square. `bars`: rows above
 /// and below that are black.
 void draw_video(const std::string& path, int cut, int rotation = 0, int bars = 0) {
-  media::Encoder encoder({.width = 96,
-                          .height = 64,
-                          .time_base = {1, 12},
-                          .frame_rate = {12, 1},
-                          .sample_aspect = {4, 3},
-                          .rotation = rotation});
+  media::VideoEncoder encoder({.width = 96,
+                               .height = 64,
+                               .time_base = {1, 12},
+                               .frame_rate = {12, 1},
+                               .sample_aspect = {4, 3},
+                               .rotation = rotation});
   const drawing::Texture one(1), two(2);
   for (int i = 0; i < kFrames; ++i) {
     const auto picture = (i < cut ? one : two).shifted(i, 0);

@@ -136,10 +136,10 @@ TEST_CASE("an index file that is damaged, or of something else, is not taken") {
   const std::string good = io::read_file(indexed.path), list = io::read_file(indexed.list);
   CHECK(indexed.error() == "none");
   CHECK_THAT(indexed.error({{"version", 1}, {"channels", 3}}), Contains("another latents.json"));
-  const IndexLayout layout = [&] {
-    IndexHeader header;
+  const LatentIndexLayout layout = [&] {
+    LatentIndexHeader header;
     std::copy_n(good.data(), sizeof header, reinterpret_cast<char*>(&header));
-    return IndexLayout(header);
+    return LatentIndexLayout(header);
   }();
   const auto inverted = [](char c) { return static_cast<char>(~c); };
   for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{8}, std::uint64_t{24},

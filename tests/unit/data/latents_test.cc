@@ -164,9 +164,9 @@ TEST_CASE("samples are read by an index file as by the list, and its damage is c
   CHECK(set.offsets(std::vector<std::uint64_t>{2}) == std::vector<std::uint64_t>{0});
   // The text of the second sample, and the check of the third.
   std::string bytes = io::read_file(path);
-  IndexHeader header;
+  LatentIndexHeader header;
   std::copy_n(bytes.data(), sizeof header, reinterpret_cast<char*>(&header));
-  const IndexLayout layout(header);
+  const LatentIndexLayout layout(header);
   bytes[layout.texts + 3] ^= 2;
   bytes[layout.checks + 16] ^= 1;
   io::write_file(path, bytes);

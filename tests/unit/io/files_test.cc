@@ -226,7 +226,7 @@ TEST_CASE("of an address it is known which mapped file it is in, however many th
   }
   for (const MappedFile& map : maps)
     for (const std::size_t at : {0U, 4999U}) {
-      const Mapping found = mapping_at(map.bytes().data() + at);
+      const FileMapping found = mapping_at(map.bytes().data() + at);
       REQUIRE(found.path);
       CHECK(found.path == map.path());
       CHECK(found.bytes == 5000);

@@ -63,7 +63,7 @@ std::string make_clip(const AudioTrack& track, double seconds, const std::string
   options.width = 64, options.height = 48;
   options.time_base = {1, 25};
   options.frame_rate = {25, 1};
-  Encoder encoder(options);
+  VideoEncoder encoder(options);
   for (int i = 0; i < std::lround(seconds * 25); ++i)
     encoder.add(test_picture(64, 48, i), i);
   encoder.add_audio(track);

@@ -51,7 +51,7 @@ TEST_CASE("encoder round trip keeps frames, times and pictures") {
   for (const std::string& name : available_encoders()) {
     if (name == "h264_nvenc") continue;
     DYNAMIC_SECTION(name) {
-      Encoder encoder(options_for(name, 96, 64));
+      VideoEncoder encoder(options_for(name, 96, 64));
       for (std::size_t i = 0; i < times.size(); ++i) {
         Frame frame = to_frame(test_picture(96, 64, static_cast<int>(i)));
         frame.pts = times[i];
@@ -105,7 +105,7 @@ RgbImage rgb(const Frame& frame) {
 }
 
 std::string encode(const EncodeOptions& options, int frames = 5) {
-  Encoder encoder(options);
+  VideoEncoder encoder(options);
   for (int i = 0; i < frames; ++i)
     encoder.add(test_picture(options.width, options.height, i), 40 * i);
   return encoder.finish();
@@ -167,7 +167,7 @@ TEST_CASE("odd sizes are kept, or padded where the codec cannot") {
     if (name == "h264_nvenc") continue;
     CAPTURE(name);
     const EncodeOptions options = options_for(name, 97, 65);
-    const Encoder probe(options);
+    const VideoEncoder probe(options);
     const Clip clip = decode_clip(encode(options));
     CHECK(clip.info.width == probe.coded_width());
     CHECK(clip.info.height == probe.coded_height());
@@ -199,7 +199,7 @@ TEST_CASE("every layout and range can be encoded") {
   const RgbImage want = rgb(frame);
   for (const char* name : {"libx264", "mpeg4", "ffv1"}) {
     CAPTURE(name);
-    Encoder encoder(options_for(name, 64, 48));
+    VideoEncoder encoder(options_for(name, 64, 48));
     encoder.add(frame);
     const Clip clip = decode_clip(encoder.finish());
     REQUIRE(clip.frames.size() == 1);
@@ -215,7 +215,7 @@ TEST_CASE("every layout and range can be encoded") {
 }
 
 TEST_CASE("a stream that changes its resolution becomes one clip") {
-  Encoder encoder(options_for("libx264", 96, 64));
+  VideoEncoder encoder(options_for("libx264", 96, 64));
   encoder.add(test_picture(96, 64), 0);
   encoder.add(test_picture(192, 128), 40);
   const Clip clip = decode_clip(encoder.finish());
@@ -226,7 +226,7 @@ TEST_CASE("a stream that changes its resolution becomes one clip") {
 TEST_CASE("wrong encoder options are found before any work") {
   const auto refuses = [](EncodeOptions options, const char* text) {
     try {
-      Encoder encoder(options);
+      VideoEncoder encoder(options);
       FAIL_CHECK("accepted");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::usage);
@@ -254,8 +254,8 @@ TEST_CASE("wrong encoder options are found before any work") {
 }
 
 TEST_CASE("wrong use of an encoder is an error") {
-  CHECK_THROWS_WITH(Encoder(options_for("libx264", 64, 48)).finish(), "no frame to encode");
-  Encoder encoder(options_for("libx264", 64, 48));
+  CHECK_THROWS_WITH(VideoEncoder(options_for("libx264", 64, 48)).finish(), "no frame to encode");
+  VideoEncoder encoder(options_for("libx264", 64, 48));
   encoder.add(test_picture(64, 48), 40);
   CHECK_THROWS_WITH(encoder.add(test_picture(64, 48), 40),
                     "frame at pts 40 does not come after the previous frame");
@@ -267,8 +267,8 @@ TEST_CASE("wrong use of an encoder is an error") {
 TEST_CASE("an abandoned encoder goes quietly") {
   for (const std::string& name : available_encoders()) {
     if (name == "h264_nvenc") continue;
-    Encoder unused(options_for(name, 96, 64));
-    Encoder begun(options_for(name, 96, 64));
+    VideoEncoder unused(options_for(name, 96, 64));
+    VideoEncoder begun(options_for(name, 96, 64));
     begun.add(test_picture(96, 64), 0);
   }
 }
@@ -278,7 +278,7 @@ TEST_CASE("the default encoder is the first that works") {
   const auto all = available_encoders();
   CHECK(std::find(all.begin(), all.end(), name) != all.end());
   EncodeOptions options = options_for("", 64, 48);
-  CHECK(Encoder(options).encoder_name() == name);
+  CHECK(VideoEncoder(options).encoder_name() == name);
   if (all.front() == "libx264") CHECK(name == "libx264");
 }
 
@@ -298,7 +298,7 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
   EncodeOptions options = options_for("h264_nvenc", 256, 256);
   options.preset = "p1";  // with which no other test asks
   try {
-    Encoder{options};
+    VideoEncoder{options};
     FAIL("an encoder opened on GPUs that are not there");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
@@ -348,7 +348,7 @@ TEST_CASE("an encoder for which no session was free is asked for again") {
   options.preset = "p3";  // with which no other test asks
   const auto says = [&] {
     try {
-      Encoder{options};
+      VideoEncoder{options};
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -377,7 +377,7 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
     EncodeOptions options = options_for("h264_nvenc", 256, 256);
     options.preset = "p2";  // with which no other test asks
     try {
-      Encoder{options};
+      VideoEncoder{options};
     } catch (const Error&) {
       refused = true;
     }
@@ -388,7 +388,7 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
   std::atomic<bool> opened = false;
   std::thread other([&] {
-    Encoder{options_for("ffv1", 64, 48)};
+    VideoEncoder{options_for("ffv1", 64, 48)};
     opened = true;
   });
   for (int i = 0; i < 10'000 && !opened; ++i)
@@ -406,7 +406,7 @@ TEST_CASE("encoders that are not on a GPU take no session") {
                                  share::EngineSessions::Wait::no);
   set_encode_sessions(&sessions);
   const auto held = sessions.take(1);
-  Encoder encoder(options_for("ffv1", 64, 64));
+  VideoEncoder encoder(options_for("ffv1", 64, 64));
   encoder.add(to_frame(test_picture(64, 64, 0)));
   CHECK_FALSE(encoder.finish().empty());
   set_encode_sessions(nullptr);

@@ -101,7 +101,7 @@ TEST_CASE("every encoder of 10 bits keeps HDR: samples, colours, metadata") {
   REQUIRE(!ten_bit_encoders().empty());
   for (const std::string& name : ten_bit_encoders()) {
     CAPTURE(name);
-    Encoder encoder(deep_options(name, 1024, 64));
+    VideoEncoder encoder(deep_options(name, 1024, 64));
     Frame second = frame;
     second.pts = 1;
     encoder.add(frame);
@@ -139,7 +139,7 @@ TEST_CASE("every encoder of 10 bits keeps HDR: samples, colours, metadata") {
 TEST_CASE("10 bits are asked for, and not mixed with 8") {
   const auto usage = [](const EncodeOptions& options) {
     try {
-      Encoder encoder(options);
+      VideoEncoder encoder(options);
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::usage);
       return std::string(error.what());
@@ -151,7 +151,7 @@ TEST_CASE("10 bits are asked for, and not mixed with 8") {
   EncodeOptions nine = deep_options("ffv1", 64, 48);
   nine.bit_depth = 9;
   CHECK_THAT(usage(nine), Catch::Contains("9 bits"));
-  Encoder deep(deep_options("ffv1", 64, 48));
+  VideoEncoder deep(deep_options("ffv1", 64, 48));
   deep.add(ramp(64, 48));
   Frame sdr = make_frame(PixelLayout::yuv420, 64, 48);
   sdr.pts = 1;

@@ -111,10 +111,10 @@ TEST_CASE("planes that a child names lie in what is shared, or it names none") {
 }
 
 TEST_CASE("a child's error is of a kind that there is") {
-  CHECK(checked_cause(Cause::open, Cause::crash) == Cause::open);
-  CHECK(checked_cause(kLastCause, Cause::crash) == kLastCause);
+  CHECK(share::checked_cause(Cause::open, Cause::crash) == Cause::open);
+  CHECK(share::checked_cause(kLastCause, Cause::crash) == kLastCause);
   for (const int none : {-1, INT32_MIN, static_cast<int>(kLastCause) + 1, INT32_MAX})
-    CHECK(checked_cause(static_cast<Cause>(none), Cause::crash) == Cause::crash);
+    CHECK(share::checked_cause(static_cast<Cause>(none), Cause::crash) == Cause::crash);
 }
 
 TEST_CASE("what a child says of a stream comes back, or is none") {

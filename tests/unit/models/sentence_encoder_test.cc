@@ -46,12 +46,14 @@ std::vector<float> golden_tensor(const std::string& name) {
   return {values.floats().begin(), values.floats().end()};
 }
 
-std::unique_ptr<text::Encoder> open_sentences(const std::string& folder, DType compute = DType::f32,
-                                              int max_tokens = 512) {
+std::unique_ptr<text::TextEncoder> open_sentences(const std::string& folder,
+                                                  DType compute = DType::f32,
+                                                  int max_tokens = 512) {
   return models::make_sentence_encoder(folder, max_tokens, compute, Device::cpu);
 }
 
-std::vector<float> vectors_of(const text::Encoder& encoder, const std::vector<std::string>& texts) {
+std::vector<float> vectors_of(const text::TextEncoder& encoder,
+                              const std::vector<std::string>& texts) {
   std::vector<float> all;
   for (const text::TokenEmbeddings& one : encoder.encode_all(texts)) {
     CHECK(one.tokens == 1);

@@ -161,7 +161,7 @@ TEST_CASE("a histogram counts every value once", "[report]") {
 TEST_CASE("numbers that no axis has room for are not drawn", "[report]") {
   const double most = std::numeric_limits<double>::max();
   for (const double low : {-most, most, 1e301}) {
-    Range range;
+    AxisRange range;
     range.add(low);
     range.add(most);
     Histogram histogram(range, 4);

@@ -48,7 +48,7 @@ std::string video() {
   media::EncodeOptions options;
   options.width = kWidth, options.height = kHeight;
   options.time_base = {1, 12}, options.frame_rate = {12, 1};
-  media::Encoder encoder(options);
+  media::VideoEncoder encoder(options);
   for (int frame = 0; frame < kFrames; ++frame)
     encoder.add(image_of(frame), frame);
   return encoder.finish();
