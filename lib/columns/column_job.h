@@ -52,8 +52,8 @@ struct ColumnJob {
   /// All names that `of_record` may have. Fields with these names from an earlier column are
   /// removed.
   std::vector<std::string> record_fields = {};
-  /// Counts a column's samples by origin, without origins whose loss does not matter. The user is
-  /// warned if a column made again without `force` has fewer samples of an origin. May be empty.
+  /// Counts a column's samples by origin. Leaves out origins whose loss does not matter. The user
+  /// is warned if a column made again without `force` has fewer samples of an origin. May be empty.
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard with its column, in order, before its record is written. May be empty.
   std::function<void(const io::Record&)> done;

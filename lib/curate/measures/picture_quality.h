@@ -20,8 +20,8 @@ struct PictureQuality {
   /// blocks; 0.25 grey levels are added to both (Wang, Bovik and Evans 2000; Muijs and Kirenko
   /// 2005). 1 means no blocks. Blocks of a picture that was scaled later are not found.
   double blockiness = 1;
-  /// Share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a row
-  /// between two more such runs, one 1 to 3 levels darker and one as much lighter. Columns are
+  /// Share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a
+  /// row, between a darker and a lighter such run, each 1 to 3 levels away. Columns are
   /// tried, too; the larger share counts. As in CAMBI (Tandon et al. 2021), but without a model of
   /// the eye.
   double banding = 0;

@@ -8,7 +8,7 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kStep = 2;  // of the reduced picture's pixels one is looked at
+constexpr int kPixelStep = 2;  // of the reduced picture's pixels one is looked at
 constexpr int kFewPictures = 8;
 constexpr int kEdge = 24;      // grey levels, of both directions, of an edge of an overlay
 constexpr int kFaintEdge = 6;  // of one that passes now and then
@@ -85,15 +85,16 @@ class Grouping {
 void StillOverlay::add(const ReducedLuma& picture) {
   if (factor_ == 0) {
     factor_ = picture.factor, width_ = picture.width, height_ = picture.height;
-    columns_ = std::max(0, (width_ - 2) / kStep), rows_ = std::max(0, (height_ - 2) / kStep);
+    columns_ = std::max(0, (width_ - 2) / kPixelStep),
+    rows_ = std::max(0, (height_ - 2) / kPixelStep);
     edges_.resize(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_));
   }
   if (picture.factor != factor_ || picture.width != width_ || picture.height != height_) return;
   ++pictures_;
   Edge* edge = edges_.data();
   for (int y = 0; y < rows_; ++y) {
-    const std::uint8_t* p = picture.row(1 + y * kStep) + 1;
-    for (int x = 0; x < columns_; ++x, p += kStep, ++edge) {
+    const std::uint8_t* p = picture.row(1 + y * kPixelStep) + 1;
+    for (int x = 0; x < columns_; ++x, p += kPixelStep, ++edge) {
       const int dx = p[1] - p[-1], dy = p[width_] - p[-width_];
       edge->x += dx, edge->y += dy, edge->strength += std::abs(dx) + std::abs(dy);
     }
@@ -121,7 +122,7 @@ bool StillOverlay::can_tell() const {
 std::optional<PixelArea> StillOverlay::find(const PixelArea& area) const {
   if (!can_tell()) return std::nullopt;
   Grouping grouping(columns_, rows_);
-  const int size = factor_ * kStep;  // pixels from one edge to the next
+  const int size = factor_ * kPixelStep;  // pixels from one edge to the next
   // The picture's own border, beside a bar, stands still.
   constexpr int kBorder = 3;
   const auto from = [&](int at) { return at == 0 ? 0 : at / size + kBorder; };

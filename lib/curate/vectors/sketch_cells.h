@@ -8,7 +8,7 @@
 // Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
 // centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left
 // side is at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e -
-// c|, is at most D. Cells further away need no search. D is the worst case, with b straight across
+// c|, is at most D. Cells further away need no search. D is reached only if b lies straight across
 // the border; in high dimensions most neighbours lie along the border. So a `margin` below 1
 // searches only cells within margin * D; with `margin` 1 no neighbour is missed.
 //

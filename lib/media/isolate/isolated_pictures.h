@@ -50,8 +50,8 @@ std::size_t picture_bytes(std::uint64_t max_pixels);
 /// Bytes of the whole shared memory. Untouched parts take no memory.
 std::size_t shared_bytes(std::uint64_t max_pixels);
 
-/// A frame with these facts over `room` bytes of memory at `data`. Throws Error if the frame does
-/// not fit or is impossible. If `data` is null, only the size is computed.
+/// A frame with these facts, whose planes lie in the `room` bytes at `data`. Throws Error if the
+/// frame does not fit or is impossible. If `data` is null, only the size is computed.
 struct Placed {
   Frame frame;
   std::size_t bytes = 0;
