@@ -288,6 +288,9 @@ Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& pr
   return table;
 }
 
+// Predictions by a file that was measured beside so much other work miss by tens of percent.
+constexpr double kDisturbed = 1.25;
+
 std::string calibration_words(const Json& table) {
   const auto number = [](const Json& value) { return value.get<double>(); };
   const Json& measured = table["measured"];
@@ -297,6 +300,11 @@ std::string calibration_words(const Json& table) {
                                  measured["steps"].dump(),
                                  measured.contains("probes") ? "runs of kernels" : "steps",
                                  number(measured["seconds"]), 100 * number(measured["spread"]));
+  const double disturbed = measured.value("disturbed", 1.0);
+  if (disturbed >= kDisturbed)
+    text += fmt::format(
+        "  other programs slowed kernels to {:.2g} times their time: measure again without them\n",
+        disturbed);
   const auto line = [&](const char* name, double rate, const char* unit) {
     if (rate > 0) text += fmt::format("  {:<22} {}\n", name, models::count_words(rate, unit));
   };

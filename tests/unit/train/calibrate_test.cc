@@ -1,9 +1,13 @@
 // Rates that are measured: told exactly from times that are exact, and of kernels as they were
 // counted.
 // SPDX-License-Identifier: Apache-2.0
+#include "train/calibrate/calibrate.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/json.h"
+#include "models/gpu_table.h"
 #include "models/predict.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/pointwise/gelu.h"
@@ -187,4 +191,14 @@ TEST_CASE("what a GPU does not have is like what comes nearest, and noise makes 
   CHECK(told.gap >= 0);
   CHECK(told.bandwidth == Approx(truth.bandwidth).epsilon(0.1));
   CHECK_THROWS_WITH(tell_rates(told, {}), "the rate of a GPU's memory was not measured");
+}
+
+TEST_CASE("a measurement that other programs slowed says so") {
+  Json table = to_json(models::Gpu{});
+  table["measured"] = {
+      {"ranks", 1}, {"steps", 9}, {"seconds", 9.0}, {"spread", .05}, {"disturbed", 1.1}};
+  CHECK_THAT(calibration_words(table), !Catch::Contains("other programs"));
+  table["measured"]["disturbed"] = 1.91;
+  CHECK_THAT(calibration_words(table),
+             Catch::Contains("other programs slowed kernels to 1.9 times their time"));
 }
