@@ -194,7 +194,7 @@ void ClipReport::write(const std::string& incomplete) {
   page.paragraph(fmt::format("{} of {}.", counted(clips_, "clip"), counted(videos_, "source")));
   if (!lines_.empty()) {
     page.heading("Shots");
-    page.svg(time_line_legend(), "What the colours of the time lines mean.");
+    page.svg(time_line_legend(), "The colours of the time lines.");
   }
   for (std::size_t i = 0; i < lines_.size(); ++i)
     page.svg(lines_[i], line_captions_[i]);

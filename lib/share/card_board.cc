@@ -98,7 +98,7 @@ std::vector<Card> with_sessions(std::vector<Card> cards, const CardNeed& need) {
 
 /// Those that have the memory; of each that has not the log tells. Throws where none has.
 std::vector<Card> fitting(std::vector<Card> cards, const CardNeed& need) {
-  if (cards.empty()) fail_usage("there is no device for {}; name some with --device", need.stage);
+  if (cards.empty()) fail_usage("no device is given for {}; name some with --device", need.stage);
   cards = with_sessions(std::move(cards), need);
   std::int64_t least = least_memory(cards.front(), need), most = 0;
   const auto unfit = [&](const Card& card) {

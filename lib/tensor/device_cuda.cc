@@ -77,7 +77,7 @@ int gpu_count() {
 void use_gpu(int index) {
   if (!why_no_gpu().empty()) fail("cannot use a GPU: {}", why_no_gpu());
   const int count = gpu_count();
-  if (index < 0 || index >= count) fail("this machine has no GPU {}; it has {}", index, count);
+  if (index < 0 || index >= count) fail("there is no GPU {}; this machine has {}", index, count);
   chosen_gpu = index;
   use_this_gpu();
 }

@@ -73,7 +73,7 @@ constexpr KeyWords kWords[] = {
     {"model.temporal_compression_ratio", "", "Frames that become one latent frame."},
     {"model.compute", "",
      "Type of matrix products and activations. Weights stay f32. With bf16 each weight is kept as "
-     "two halves, of which the first is the bf16 weight."},
+     "two halves; the first half is the bf16 weight."},
     {"model.recompute", "",
      "Backward recomputes parts of forward, to save memory. *elementwise* recomputes norms and "
      "activations, in little time. *block* recomputes all but a block's input, for a third more "
@@ -135,7 +135,7 @@ constexpr KeyWords kWords[] = {
      "Maximum windows of a clip, each a sample. 0: all that follow one another."},
     {"data.overlap", "frames", "Frames that a window shares with the next window."},
     {"data.crop", "",
-     "Of a clip larger or longer than a window, take a random part in each epoch, or the centre."},
+     "Take a random part of larger or longer clips in each epoch, or always their centre."},
     {"data.flip", "of samples",
      "How often a clip is mirrored. Use 0 if captions mention left and right."},
     {"data.captions", "",
@@ -176,7 +176,7 @@ constexpr KeyWords kWords[] = {
     {"ema.decay", "", "Decay of mode *decay*."},
     {"ema.length", "", "Relative standard deviation of mode *power*."},
     {"ema.every", "updates", "Updates between changes of the average."},
-    {"ema.place", "", "Whether the GPU or the host keeps the average."},
+    {"ema.place", "", "Keep the average on the GPU or on the host."},
     {"validation.every", "steps", "Steps between validations. 0: no validation."},
     {"validation.samples", "samples",
      "Samples of a validation, taken evenly from the _val_ split, or from the training data if "

@@ -10,15 +10,15 @@
 namespace vfm::ops {
 namespace {
 
-using share::Slots = std::vector<kernels::OptimizerSlot>;
+using Slots = std::vector<kernels::OptimizerSlot>;
 
 // The lists of a call, in the GPU's memory.
 struct Lists {
-  share::Slots slots;
+  Slots slots;
   Tensor slots_there, chunks_there;
   std::int64_t chunks = 0;
 
-  explicit Lists(const share::Slots& all) : slots(all) {
+  explicit Lists(const Slots& all) : slots(all) {
     std::vector<std::int64_t> counts;
     for (const kernels::OptimizerSlot& slot : slots)
       counts.push_back(slot.count);
@@ -33,7 +33,7 @@ struct Lists {
 
 }  // namespace
 
-kernels::OptimizerSlots lists_of(const share::Slots& slots) {
+kernels::OptimizerSlots lists_of(const Slots& slots) {
   constexpr std::size_t kKept = 4;
   static auto* const known = new std::list<Lists>;  // the last one used is first
   const auto found = std::find_if(known->begin(), known->end(),

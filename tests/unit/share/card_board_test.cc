@@ -571,7 +571,7 @@ TEST_CASE("a card that fails is left out by name; where none is left, that is an
 
 TEST_CASE("cards that cannot be used are refused before any work") {
   const CardNeed need = need_of("stage", 20);
-  CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no device for stage"));
+  CHECK_THROWS_WITH(CardBoard("", {}, need, {}), Catch::Contains("no device is given for stage"));
   CHECK_THROWS_WITH(CardBoard("", cards_of(2, 10), need, {}),
                     Catch::Contains("stage needs 20 B of a device's memory") &&
                         Catch::Contains("have 10 B at most; name a device that has more"));
