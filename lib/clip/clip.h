@@ -9,8 +9,8 @@
 // A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, where <h> is 16 hex digits of its
 // contents' hash. The json is written last. A video is finished, and then skipped, if the json has
 // the same settings and all shards exist (shard/receipt.h). Complete shards of an unfinished video
-// are kept. Pictures share shards in input order, with one DIR/<h>.json. So do small videos, if
-// there are many (clip/store/joined.h). DIR/.vfm-clip.ledger keeps the hashes of sources
+// are kept. Pictures share shards in input order, with one DIR/<h>.json. Small videos also share
+// shards, if there are many (clip/store/joined.h). DIR/.vfm-clip.ledger keeps the hashes of sources
 // (io/hash_ledger.h), so a run that has nothing to do reads no source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,13 +23,13 @@
 namespace vfm::clip {
 
 /// Throws Error{usage} if an encoder of the recipe is missing, or does not take the preset, quality
-/// or depth. Before any work run() checks this, and more about GPU encoders.
+/// or depth. run() makes the same check, and more for GPU encoders, before any work.
 void check_encoders(ClipRecipe recipe);
 
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
 /// shard is on disk and its video is finished. Records of other kinds than video pass unchanged.
 /// Writes failures to DIR/errors.jsonl, and returns their number. Throws Error{usage} for an
-/// impossible recipe; Error if no clip was made; Stopped.
+/// impossible recipe, Error if no clip was made, and Stopped.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

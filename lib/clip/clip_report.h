@@ -16,15 +16,16 @@
 
 namespace vfm::clip {
 
-/// Reads only finished outputs, so a resumed run gives the whole page. Thread-safety: one thread at
-/// a time.
+/// Writes the page of --report. Reads only finished outputs, so a resumed run gives the whole page.
+/// Thread-safety: one thread at a time.
 class ClipReport {
  public:
   /// If `path` is empty, all functions do nothing.
   ClipReport(std::string path, std::string directory);
   /// Adds a finished source. `json`: the text of DIR/NAME.json.
   void add(const std::string& json);
-  /// `incomplete`: why the page lacks something; empty: it is complete.
+  /// Writes the page. `incomplete`: the reason why the page lacks something, or empty if the page
+  /// is complete.
   void write(const std::string& incomplete);
 
  private:

@@ -27,13 +27,13 @@ struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
-  /// With stitch: sound across the change moves the threshold (clip/cut/sound_across.h).
+  /// With `stitch`, sound across the change moves the threshold (clip/cut/sound_across.h).
   bool stitch_sound = false;
   /// Identifies the model of ClipOptions::stitch_vectors and the rule of comparison, by "name",
-  /// "hash" and more, without a path. Null: shots are stitched by their look.
+  /// "hash" and more, without a path. If null, shots are stitched by their look.
   HeldJson stitch_model;
-  /// Identifies ClipOptions::change_model, by "name" and "hash"; null except for
-  /// Detector::transnetv2.
+  /// Identifies ClipOptions::change_model, by "name" and "hash". It is null for detectors other
+  /// than Detector::transnetv2.
   HeldJson detector_model;
   double min_seconds = 0.5;  ///< shorter clips are left out, unless the video is a single shot
   double max_seconds = 60;   ///< longer shots are split; 0: never
@@ -52,19 +52,20 @@ struct ClipRecipe {
   std::string hdr_encoder;
   bool given = false;  ///< clips are the spans in ClipOptions::spans
   bool smart = false;  ///< encode only frames that cannot be copied (clip/cut/smart_cut.h)
-  /// With smart: the only encoder for uncopied frames; empty: one for each codec. Set by run().
+  /// With `smart`, the only encoder for uncopied frames. If empty, each codec has an encoder. run()
+  /// sets it.
   std::string smart_encoder;
 
   Json json() const;
 };
 
-/// Returns a vector for each picture, in order. Pictures are upright, in square pixels and SDR.
-/// Called from any thread.
+/// Returns a vector for each picture, in the order of the pictures. Pictures are upright, in square
+/// pixels and SDR. The function is called from any thread.
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
-/// Which small videos of an input share shards (clip/store/joined.h): those after the first
-/// kOwnShards videos, all, or none.
+/// Tells which small videos of an input share shards (clip/store/joined.h). many: small videos
+/// after the first kOwnShards videos; all: all small videos; none: no video.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 
@@ -83,21 +84,23 @@ struct ClipOptions {
   bool readable_names = false;                ///< keys as in clip/store/names.h
   ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
   std::vector<double> thresholds;             ///< for list_shots(), json: a list for each
-  /// For list_shots(), json: if set, gets tables for people, and no record is written.
+  /// If set, list_shots() with ShotFormat::json passes tables for people to this function, and
+  /// writes no record.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< rewrite existing outputs
   bool reread = false;  ///< read also sources whose hash is in the ledger
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it exceeds this
   bool prune = false;  ///< remove outputs of sources that are not in the input
-  /// Most bytes of frames waiting for encoders, for each slot (clip/cut/crew.h).
+  /// The most bytes of frames that wait for encoders, for each slot (clip/cut/crew.h).
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   bool verify = false;  ///< compare each clip's times, first and last frame with the source
   std::string report;   ///< HTML file; empty: none
   std::string explain;  ///< list_shots(): HTML file; empty: none
-  /// find_unique(): a video is left out if another shows at least this share; above 0, up to 1.
+  /// find_unique() leaves a video out if another video shows at least this share of it. The share
+  /// is above 0 and at most 1.
   double unique_share = 0.9;
   double most_seconds = 0;  ///< seconds used of each video, from its middle; 0: all
-  /// Null: software decodes, with the same result.
+  /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

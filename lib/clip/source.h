@@ -29,49 +29,53 @@ struct ClipSource {
   const std::vector<GivenSpan>* spans = nullptr;  ///< null without given spans
 };
 
-/// One piece of work.
+/// A piece of work for vfm-clip.
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  /// One source; several for images and joined (small videos); none if the input was not read.
+  /// Contains one source, several sources for images and joined (small videos), or no source if the
+  /// input was not read.
   std::vector<ClipSource> sources;
   std::string input, message;  ///< of duplicate and bad: the input, and the message to report
   Cause cause = Cause::other;  ///< of bad
   bool unread = false;         ///< of duplicate: its contents are unknown
 };
 
-/// The prefix of the names of an item's outputs: 16 digits of a hash of the contents; for joined
-/// videos after "joined-".
+/// Returns the prefix of the names of an item's outputs: 16 digits of a hash of the contents. For
+/// joined videos "joined-" precedes the digits.
 std::string store_name(const ClipItem& item);
 inline constexpr std::string_view kJoinedName = "joined-";
 
-/// The extension of a picture's member: "jpg", "png", ...; "" if the path does not name a picture.
+/// Returns the extension of a picture's member ("jpg", "png", ...), or "" if the path does not name
+/// a picture.
 std::string image_extension(const std::string& path);
 
-/// True if the first bytes of a picture file (WebP or PNG) mark it as an animation.
+/// Returns true if the first bytes of a picture file (WebP or PNG) mark it as an animation.
 bool is_animation(std::string_view head);
 
-/// The number of threads for one decoder: above 1 if there are fewer inputs than slots.
+/// Returns the number of threads for one decoder. The number is above 1 if there are fewer inputs
+/// than slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
-/// Reads inputs and forms items. Sources are hashed in input order, so that of files with the same
-/// contents the first one counts, at any -j. Neighbouring pictures of one format are gathered up to
-/// `batch_bytes`. Thread-safety: one thread at a time.
+/// Reads inputs and forms items. Sources are hashed in input order. If several files have the same
+/// contents, the first file is used, at any -j. Neighbouring pictures of one format are gathered up
+/// to `batch_bytes`. Thread-safety: one thread at a time.
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) are gathered, too; larger videos
-/// between them stay single. The end of a batch depends only on its videos. From a quarter of
-/// `batch_bytes` on, a batch ends after a video whose hash is below a threshold that grows with the
-/// batch. It ends in any case at `batch_bytes`, usually at half of that. So if a video is added or
-/// removed, only batches near this video change (content-defined chunking: Muthitacharoen, Chen,
-/// Mazieres, "A Low-Bandwidth Network File System", 2001, section 3.1). Each video counts as its
-/// size plus its path's length plus 1/4096 of `batch_bytes`.
+/// between them stay single. Only the videos of a batch decide where the batch ends. From a quarter
+/// of `batch_bytes` on, a batch ends after a video whose hash is below a threshold that grows with
+/// the batch. Every batch ends at `batch_bytes` at the latest, usually at half of `batch_bytes`. If
+/// a video is added or removed, only batches near this video change (content-defined chunking:
+/// Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File System", 2001, section 3.1). The
+/// size of a batch is the sum over its videos of file size, length of the path, and 1/4096 of
+/// `batch_bytes`.
 class ClipItems {
  public:
   /// `folder`: for temporary files, if there are many inputs. If `folder` is empty, nothing is read
-  /// or hashed, nothing is a duplicate, and pictures count as videos.
+  /// or hashed, nothing is a duplicate, and pictures are treated as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
-  /// Sets the spans of each video. A video without spans gives an item of kind bad, and is not
-  /// read. Call it before next().
+  /// Sets the spans of each video. A video without spans is not read, and its item is of kind bad.
+  /// Call use() before next().
   void use(GivenSpans* spans) { spans_ = spans; }
   /// Takes hashes of known files from the ledger. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }

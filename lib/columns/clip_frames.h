@@ -20,27 +20,28 @@ namespace vfm::columns {
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
-  /// `frames`: the number of the clip's frames, at least 1 (a still picture: 1). Returns the number
-  /// of the last frame wanted. If fewer frames decode than the container promised, begin() is
+  /// Returns the number of the last frame wanted. `frames`: the number of the clip's frames, which
+  /// is 1 for a still picture. If fewer frames decode than the container promised, begin() is
   /// called again with their count, and frames taken so far are void.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
-  /// Gets each frame from 0 to the last one wanted. take() must not keep the frames
+  /// Receives each frame from 0 to the last frame wanted. take() must not keep the frames
   /// (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Called if fewer frames decode than the second begin() was given: frames taken so far are void.
+  /// Called if fewer frames decode than the second call of begin() promised. Frames taken so far
+  /// are void.
   virtual void give_up() = 0;
 };
 
-/// Options that scale a whole frame to the shape shown: upright, square pixels.
+/// Returns options that scale a whole frame to the shape shown: upright, square pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
-/// The begin of part k of n equal parts of `frames`, k at most n: k * frames / n, rounded down,
-/// without overflow.
+/// Returns the begin of part k of n equal parts of `frames`: k * frames / n, rounded down, without
+/// overflow. k must be at most n.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
-/// The numbers of the frames in the middle of `count` equal parts of `frames` (both at least 1):
-/// ascending, without duplicates.
+/// Returns the numbers of the frames in the middle of `count` equal parts of `frames`, ascending,
+/// without duplicates. Both arguments must be at least 1.
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
 
 /// Takes the frames of plan_clip_frames().
@@ -61,13 +62,13 @@ class MiddleFrames : public FrameTaker {
 };
 
 /// Takes frames of a sample's member. Returns the facts that the sample's json `known` lacks:
-/// "width" and "height" as shown; for a video also "seconds", "fps" and "frames", measured over all
-/// frames. Without `hardware` software decodes, with the same result. Throws Error, which names
-/// `where` ("KEY.mp4 of 'x.tar'"), if nothing decodes.
+/// "width" and "height" as shown, and for a video also "seconds", "fps" and "frames", measured over
+/// all frames. Without `hardware`, software decodes, with the same result. Throws Error, which
+/// names `where` ("KEY.mp4 of 'x.tar'"), if nothing decodes.
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker);
 
-/// Takes frames of a file or URL in the same way.
+/// Takes frames of a file or URL as take_frames() does.
 void take_file_frames(const std::string& path, const media::HardwareDecoder* hardware,
                       FrameTaker& taker);
 

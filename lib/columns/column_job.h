@@ -27,9 +27,10 @@ namespace vfm::columns {
 /// The results of `fill` besides the samples.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
-  /// Files read, except the shard's tars: path -> XXH3-128; null: no such file.
+  /// Maps the path of each file read, except the shard's tars, to its XXH3-128, or to null if the
+  /// file does not exist.
   HeldJson inputs = HeldJson::object();
-  /// Fields to add to the shard's record; kept in X.NAME.json.
+  /// Fields to add to the shard's record. X.NAME.json keeps them.
   HeldJson of_record = HeldJson::object();
 };
 
@@ -43,8 +44,8 @@ struct ColumnJob {
   /// made again when they appear.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
-  /// All that decides the column's bytes, apart from the shard and the files read: options,
-  /// versions, the record's fields used.
+  /// Returns all that decides the column's bytes, apart from the shard and the files read: options,
+  /// versions, and the used fields of the record.
   std::function<Json(const io::Record&)> settings;
   /// Reads all samples and adds one for each. Faults of the reader are noted after its return.
   /// Throws Error if the shard gets no column.
@@ -57,22 +58,23 @@ struct ColumnJob {
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard with its column, in order, before its record is written. May be empty.
   std::function<void(const io::Record&)> done;
-  /// Called when all shards are done, with the reason why the input is incomplete; "": it is
-  /// complete. May be empty.
+  /// Called when all shards are done, with the reason why the input is incomplete, or "" if the
+  /// input is complete. May be empty.
   std::function<void(const std::string&)> ended;
 };
 
-/// True if a server gave no answer about a sample.
+/// Returns true if a server gave no answer about a sample.
 bool unanswered(const io::Fault& fault);
 
 /// Runs `job` over the shards of `inputs` (forms: shard/shard_input.h). Records of other kinds pass
 /// unchanged. Records go to standard output in input order, errors to COLUMN-errors.jsonl in the
 /// columns' directory. Returns the number of errors. Throws Error if the input is incomplete or has
-/// no shard; Stopped.
+/// no shard, and Stopped.
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 
-/// The tars of a record's columns except `columns`; if no column is left, the record's own tar.
+/// Returns the tars of a record's columns except `columns`. If no column is left, returns the
+/// record's own tar.
 std::vector<std::string> tars_without(const io::Record& record,
                                       const std::vector<std::string>& columns);
 

@@ -25,7 +25,8 @@ struct ModelPlace {
   Device device = Device::cpu;  ///< without workers
   workers::StageModels* workers = nullptr;
 
-  /// Call it when all models are open. Throws Error{usage} if the GPUs lack memory for them.
+  /// Starts the workers. Call start() when all models are open. Throws Error{usage} if the GPUs
+  /// lack memory for them.
   void start() const {
     if (workers) workers->start();
   }

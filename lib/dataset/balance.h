@@ -1,12 +1,13 @@
 // vfm-shard --balance: leaves out samples of over-represented values.
 //
-// A rule names a field of the samples' JSON, or vectors (NAME.npy), whose clusters then count as
-// values. Samples without the field are a value, too. If n_v of N samples have value v, the fair
+// A rule names a field of the samples' JSON, or vectors (NAME.npy), whose clusters are then the
+// values. Samples without the field form a value, too. If n_v of N samples have value v, the fair
 // share of v is the part of N in proportion to n_v^(1 - strength); at strength 1 it is equal for
-// all values. Of each value at most the fair share, rounded up, stays: the samples with the lowest
-// random numbers. A sample's random number depends only on seed and key, and is the same for all
-// rules. A sample stays if all rules keep it. So the order of rules and input does not matter, and
-// one sample more or less changes the result for few others. A balanced dataset loses no sample.
+// all values. At most as many samples of a value stay as the fair share, rounded up: the samples
+// with the lowest random numbers. A sample's random number depends only on seed and key, and is the
+// same for all rules. A sample stays if all rules keep it. Therefore the order of rules and input
+// does not matter, and one sample more or less changes the result for few others. A balanced
+// dataset loses no sample.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //
@@ -55,7 +56,7 @@ struct Balanced {
 };
 
 /// Drops excess samples from `items`, and adds them to `list`. Throws Error{usage} if a rule's
-/// vectors are of several encoders; Stopped.
+/// vectors are of several encoders, and Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
                               const VectorNames& encoders, share::Slots& slots, LeftOutList& list);
 

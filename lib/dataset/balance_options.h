@@ -19,10 +19,11 @@ struct BalanceRule {
 
 struct BalanceOptions {
   std::vector<BalanceRule> rules;  ///< none: nothing is left out
-  /// Number of clusters of vectors; 0: the square root of the number of vectors, at most 1,024.
+  /// The number of clusters of vectors. 0 means the square root of the number of vectors, at most
+  /// 1,024.
   std::size_t clusters = 0;
 
-  /// All that decides the result, apart from the samples: {"camera": 1}.
+  /// Returns all that decides the result, apart from the samples, such as {"camera": 1}.
   Json json() const;
 };
 

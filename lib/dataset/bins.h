@@ -10,16 +10,16 @@
 
 namespace vfm::dataset {
 
-/// Extensions as part of a folder's name, with '-' for dots; a hash if the name would be long or
-/// ambiguous.
+/// Returns the extensions as part of a folder's name, with '-' for dots, or a hash if the name
+/// would be long or ambiguous.
 std::string name_part(const std::vector<std::string>& extensions);
 
-/// The bin by size and duration only (Shape::bin).
+/// Returns the bin by size and duration only (Shape::bin).
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
-/// The bin of each shape; empty for shapes not `used`. All samples of a shard have the same
-/// members. So if used shapes differ in members, shapes that lack some get separate bins:
-/// "..._without_txt".
+/// Returns the bin of each shape, or an empty name for a shape that is not `used`. All samples of a
+/// shard have the same members. If used shapes differ in members, shapes that lack members
+/// therefore get separate bins: "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 
 }  // namespace vfm::dataset

@@ -7,9 +7,10 @@
 
 namespace vfm::dataset {
 
-/// A JPEG file, at most 192 x 144 pixels, of the middle frame, or of the 48th frame in long clips.
-/// The same clip gives the same bytes. Empty in a build without FFmpeg. `name`: with the
-/// container's extension. Throws Error, which names `name`, if nothing decodes.
+/// Returns a JPEG file, at most 192 x 144 pixels, of the middle frame, or of the 48th frame in long
+/// clips. The same clip gives the same bytes. Returns an empty text in a build without FFmpeg.
+/// `name` must end with the container's extension. Throws Error, which names `name`, if nothing
+/// decodes.
 std::string clip_picture(std::string_view bytes, const std::string& name);
 
 }  // namespace vfm::dataset

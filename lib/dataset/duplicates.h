@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// "repeated": the same key and media as an earlier sample.
+/// The kind of a duplicate. A "repeated" sample has the same key and media as an earlier sample.
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 
@@ -41,7 +41,7 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
-  /// Frees memory; call it when no more duplicates are added and for_each() is not due soon.
+  /// Frees memory. Call park() when no more duplicates are added and for_each() is not called soon.
   void park() { sorter_.park(); }
   /// Calls `use` with all duplicates, by key, with repeated ones of a key last, until `use` returns
   /// false.
@@ -70,7 +70,7 @@ struct ComparedSet {
   bool images = false;  ///< false: videos and all others
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
-  /// Options and counts of a search in clusters; none: all pairs were compared.
+  /// Options and counts of a search in clusters. They are not set if all pairs were compared.
   struct Clusters {
     double margin = 0;
     std::uint64_t most = 0, numbers = 0;
@@ -78,16 +78,16 @@ struct ComparedSet {
   };
   std::optional<Clusters> clusters;
 
-  /// "exact", or "clusters=894 margin=0.5 most=64 numbers=128".
+  /// Returns "exact", or for example "clusters=894 margin=0.5 most=64 numbers=128".
   std::string method() const;
   Json clusters_json() const;
 };
 
 /// Exact duplicates have the same media bytes. Near duplicates, among the other samples, are videos
 /// (or images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold.
-/// The better of two samples has more pixels; if equal, more bytes; if equal, the smaller key. With
-/// options.keep_duplicates nothing is dropped, but `pairs` is filled, so that the same bytes are
-/// never in two parts of a split. Throws Stopped.
+/// The better of two samples has more pixels. If the pixels are equal, it has more bytes. If the
+/// bytes are equal, too, it has the smaller key. With options.keep_duplicates nothing is dropped,
+/// but `pairs` is filled, so that the same bytes are never in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          share::Slots& slots, DuplicateList& list,
                                          DuplicatePairs& pairs);

@@ -9,10 +9,11 @@
 
 namespace vfm::dataset {
 
-/// For example "vfm-embed --aesthetic FILE"; "" if no command of vfm makes it.
+/// Returns the command that makes `name`, such as "vfm-embed --aesthetic FILE", or "" if no command
+/// of vfm makes `name`.
 std::string maker_of(std::string_view name);
-/// The names of fields and vectors that vfm makes, except families with a part chosen by the user,
-/// like "concept_*".
+/// Returns the names of fields and vectors that vfm makes, except families with a part chosen by
+/// the user, like "concept_*".
 std::vector<std::string> made_names();
 
 }  // namespace vfm::dataset

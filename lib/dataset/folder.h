@@ -21,7 +21,8 @@ struct EarlierDataset {
   bool there = false;                                       ///< plan.json exists
   std::string hash;                                         ///< of the plan
   std::vector<std::pair<std::string, std::string>> shards;  ///< path in the folder, plan
-  /// In temporary files, which exist when the folder exists.
+  /// The sources of the earlier dataset, in temporary files. The files exist when the folder
+  /// exists.
   KnownSources sources;  ///< empty with options.force: all sources are split again
 };
 

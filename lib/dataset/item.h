@@ -45,7 +45,7 @@ struct Item {
   std::string notes;             ///< data for --balance (dataset/balance.h)
 
   double pixels() const { return width * height; }
-  /// True if the JSON gives no source, so the key is used.
+  /// Returns true if the key is used as the source, because the JSON gives no source.
   bool named_by_key() const { return source == key; }
 };
 
@@ -67,7 +67,8 @@ class Shapes {
 /// Appends the facts as bytes, except key, shape, shard, source, path and embedding, which are
 /// stored separately. `content` comes first, so that it can be left out.
 void put_facts(std::string& out, const Item& item);
-/// Reads what put_facts() wrote. `content`: false if it was left out. Throws Error.
+/// Reads what put_facts() wrote. `content` must be false if put_facts()'s `content` was left out.
+/// Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
 
 }  // namespace vfm::dataset

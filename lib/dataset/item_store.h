@@ -1,8 +1,8 @@
 // Stores the facts of all samples in temporary files in the dataset's folder.
 //
-// Memory holds a few bits a sample, and the shapes. Items are numbered in input order. Items that
-// are gone (the same key came before) or dropped keep their numbers.
-// Thread-safety: one thread at a time; get() from any thread after the last take().
+// Memory holds a few bits a sample, and the shapes. Items are numbered in input order. Items keep
+// their numbers when they are dropped, or gone (an earlier item has the same key). Thread-safety:
+// one thread at a time; get() from any thread after the last take().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ namespace vfm::dataset {
 class ItemBatch {
  public:
   explicit ItemBatch(const std::string& folder) : items_(folder) {}
-  /// Throws Error for names that are too long.
+  /// Adds an item. Throws Error if a name is too long.
   void add(const Item& item);
 
  private:
@@ -33,7 +33,8 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// The place of a stored embedding: halves if its array is of halves, else floats.
+/// The place of a stored embedding. It is stored as halves if its array is of halves, else as
+/// floats.
 struct EmbeddingPlace {
   std::uint32_t item = 0;
   bool halves = false;
@@ -41,9 +42,9 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Bytes of memory a sample. near_bytes(): to compare all pairs of embeddings of length `dim`.
-/// near_bytes_in_clusters(): the least to compare in clusters, kPlaceInClusters (the embedding's
-/// place, and its place in two orders) and the sketch.
+/// Both functions return bytes of memory for a sample. near_bytes() compares all pairs of
+/// embeddings of length `dim`. near_bytes_in_clusters() is the least memory for comparing in
+/// clusters: kPlaceInClusters (the embedding's place, and its place in two orders) and the sketch.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -51,38 +52,38 @@ std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: all pairs if
-  /// `all_pairs`, else in clusters. `notes`: whether to keep Item::notes.
+  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: in all pairs if
+  /// `all_pairs` is true, else in clusters. Keeps Item::notes if `notes` is true.
   ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
             bool notes = false);
 
-  /// Throws Error{usage} if there are too many embeddings.
+  /// Adds the items of a batch. Throws Error{usage} if the store has too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Call it after the last take(). Of items with the same key the first stays; the later ones are
-  /// gone. Calls `again`, in any order, with each later item's number, the item, and the first
-  /// item. Throws Stopped.
+  /// Call settle_keys() after the last take(). Of items with the same key the first item stays, and
+  /// the later items are gone. Calls `again`, in any order, with each later item's number, the
+  /// item, and the first item. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
-  /// The number of items taken.
+  /// Returns the number of items taken.
   std::uint32_t size() const { return count_; }
-  /// The number of items not gone.
+  /// Returns the number of items that are not gone.
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
   /// Drops an item that is a duplicate or is left out.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
-  /// An item, without source, path and embedding.
+  /// Returns an item, without source, path and embedding.
   Item get(std::uint32_t number) const;
   /// Calls `use` with each kept item, in order. Throws Stopped.
   void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
-  /// The same as for_each_kept(), with facts as put_facts() wrote them.
+  /// Acts as for_each_kept(), but passes the facts as put_facts() wrote them.
   using UsePacked =
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
-  /// The same as for_each_kept(), with notes, if notes are kept.
+  /// Acts as for_each_kept(), but passes the notes, if notes are kept.
   void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
                                                std::string_view notes)>& use) const;
 
@@ -100,13 +101,13 @@ class ItemStore {
     std::string content;  ///< if only the key names the source
     bool by_key = false;
   };
-  /// Calls `use` with all runs, also of gone items, sorted by source, path and first item. May be
-  /// called repeatedly. Throws Stopped.
+  /// Calls `use` with all runs, also with runs of gone items, sorted by source, path and first
+  /// item. for_each_source_run() may be called repeatedly. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
   /// Frees the data for for_each_noted().
   void forget_notes();
-  /// forget_sources() frees the data for for_each_source_run() and get(); forget_items() for all
-  /// functions except shapes().
+  /// forget_sources() frees the data for for_each_source_run() and get(). forget_items() frees the
+  /// data for all functions except shapes().
   void forget_sources();
   void forget_items();
 

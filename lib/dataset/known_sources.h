@@ -20,26 +20,27 @@ namespace vfm::dataset {
 struct KnownSource {
   std::string name, path, content, split;
 
-  /// Its line in the file.
+  /// Returns the source's line in sources.jsonl.
   std::string line() const;
 };
 
 /// All known sources, in temporary files, sorted by name and by path.
 class KnownSources {
  public:
-  /// `folder`: for temporary files.
+  /// Temporary files are in `folder`.
   explicit KnownSources(const std::string& folder) : names_(folder), paths_(folder) {}
-  /// Reads the file. Throws Error if it cannot be read or a line is malformed.
+  /// Reads the file at `path`. Throws Error if the file cannot be read or a line is malformed.
   static KnownSources read(const std::string& path, const std::string& folder);
 
   void put(const KnownSource& source);
   bool empty() const { return names_.records() == 0; }
 
-  /// Iterates over sources by name; of equal names the last one put.
+  /// Iterates over sources by name. Of sources with equal names, only the source put last is
+  /// visited.
   class Names {
    public:
     explicit Names(KnownSources& known);
-    /// The current source, until pop(); null at the end.
+    /// Returns the current source, valid until pop(), or null at the end.
     const KnownSource* front() const { return front_ ? &*front_ : nullptr; }
     void pop();
 
@@ -53,8 +54,8 @@ class KnownSources {
   class Paths {
    public:
     explicit Paths(KnownSources& known);
-    /// The split of `path`, which must not sort before earlier ones; empty if it has several; none
-    /// if the path is unknown.
+    /// Returns the split of `path`, an empty text if the path has several splits, or nothing if the
+    /// path is unknown. `path` must not sort before paths of earlier calls.
     std::optional<std::string> find(const std::string& path);
 
    private:

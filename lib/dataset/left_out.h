@@ -25,13 +25,14 @@ struct LeftOut {
   std::string value;  ///< JSON text of the field, or number of the cluster; or the line
   std::uint64_t samples = 0, most = 0;  ///< samples with this value; most that may stay
 
-  /// Its line in left_out.jsonl.
+  /// Returns the sample's line in left_out.jsonl.
   Json json() const;
   std::string pack() const;
   static LeftOut unpack(std::string_view packed);
 };
 
-/// Parses JSON text: null if empty; a string if it is not valid JSON (it was shortened).
+/// Parses JSON text. Returns null if `value` is empty, and a string if it is not valid JSON because
+/// it was shortened.
 Json value_json(const std::string& value);
 
 /// All samples left out, in a temporary file.
@@ -44,7 +45,7 @@ class LeftOutList {
   std::uint64_t count(LeftOutReason reason) const {
     return counts_[static_cast<std::size_t>(reason)];
   }
-  /// Frees memory; call it when no more samples are added and for_each() is not due soon.
+  /// Frees memory. Call park() when no more samples are added and for_each() is not called soon.
   void park() { sorter_.park(); }
   /// Calls `use` with all samples, by key, until `use` returns false.
   void for_each(const std::function<bool(const LeftOut& sample)>& use);

@@ -1,5 +1,5 @@
-// Finds the nearest of all samples to each of a few, by the exact cosine of their vectors, in one
-// pass over the samples' notes. Thread-safety: one thread at a time.
+// Finds for each of a few samples the nearest samples of the dataset, by the exact cosine of their
+// vectors, in one pass over the samples' notes. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::dataset {
 
-/// A vector in the notes: halves, of length 1; empty if there is none.
+/// A vector of length 1 in the notes, as halves. `halves` is empty if the sample has no vector.
 struct NotedVector {
   std::uint64_t encoder = 0;
   std::string_view halves;
@@ -28,9 +28,9 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// `queries`: numbers of kept samples. For each query returns the `most` other samples of the same
-/// encoder with the largest cosine, largest first, ties by key; none if the query has no vector.
-/// `vectors` receives the number of kept samples with a vector. Throws Stopped.
+/// Returns for each query the `most` other samples of the same encoder with the largest cosine,
+/// largest first, ties by key. Returns no sample for a query without a vector. `queries`: numbers
+/// of kept samples. `vectors` receives the number of kept samples with a vector. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

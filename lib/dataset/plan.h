@@ -35,7 +35,7 @@ struct PlannedShard {
 /// The quantities in the histograms of --report.
 enum class Quantity { seconds, shorter_side, aspect, megabytes };
 inline constexpr std::size_t kQuantities = 4;
-/// The quantities of one sample; none if unknown.
+/// Returns the quantities of a sample. Unknown quantities are not set.
 std::array<std::optional<double>, kQuantities> quantities(const Item& item);
 
 struct ShardPlan {
@@ -58,9 +58,9 @@ struct ShardPlan {
 class PlannedItems {
  public:
   PlannedItems(const Scan& scan, ShardPlan& plan) : scan_(scan), stream_(plan.order.sorted()) {}
-  /// The next item, without source, path, content and embedding. False at the end.
+  /// Reads the next item, without source, path, content and embedding. Returns false at the end.
   bool next(Item& item);
-  /// The next `count` items as bytes, for take().
+  /// Returns the next `count` items as bytes, for take().
   std::string pack(std::uint64_t count);
   /// Removes the first item from the bytes of pack(), and returns it.
   static Item take(std::string_view& packed, const Shapes& shapes);
@@ -70,14 +70,14 @@ class PlannedItems {
   io::Sorter::Stream stream_;
 };
 
-/// Makes the plan. `known` sources keep their split. Afterwards the sources and items of `scan` are
-/// freed. Throws Stopped.
+/// Makes the plan. `known` sources keep their split. Frees the sources and items of `scan`. Throws
+/// Stopped.
 ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known,
                       share::Slots& slots);
 
-/// All that decides a dataset, apart from its samples.
+/// Returns all that decides a dataset, apart from its samples.
 Json options_json(const ShardOptions& options);
-/// {"plan", "options", "shards": [...]}: the contents of DIR/plan.json.
+/// Returns the contents of DIR/plan.json: {"plan", "options", "shards": [...]}.
 Json plan_json(const ShardPlan& plan, const ShardOptions& options);
 
 /// Adds the fields that a sample's JSON gets in its shard, "split" and "bin" in this order.

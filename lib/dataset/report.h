@@ -7,8 +7,8 @@
 
 namespace vfm::dataset {
 
-/// Writes options.report. `summary`: dataset.json; null if no dataset is written. Throws Error;
-/// Stopped.
+/// Writes the page options.report. `summary` is dataset.json, or null if no dataset is written.
+/// Throws Error and Stopped.
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
                         const Json& summary, share::Slots& slots);
 

@@ -28,19 +28,21 @@ struct SampleVector {
   std::string by;             ///< encoder_identity() as text; empty: unknown
 };
 
-/// `member`: "video.npy". Throws Error if the member exists and is not an array of numbers.
+/// Returns the vector in a sample's `member`, such as "video.npy". Throws Error if the member
+/// exists and is not an array of numbers.
 SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 
-/// The values scaled to length 1, as halves; empty if that is impossible (all zeros or not finite).
+/// Returns the values scaled to length 1, as halves. Returns an empty text if the values are all
+/// zeros or not finite.
 std::string unit_halves(const std::vector<float>& values);
 
-/// Encoders' identities by SampleVector::encoder. If there are very many, only some are kept, the
-/// same ones for any order of the input.
+/// Encoders' identities by SampleVector::encoder. If there are very many identities, only a part is
+/// kept, the same part for any order of the input.
 class VectorNames {
  public:
   void add(const SampleVector& vector);
   void merge(const VectorNames& other);
-  /// The identity as JSON; null if unknown.
+  /// Returns the identity as JSON, or null if it is unknown.
   Json of(std::uint64_t encoder) const;
 
  private:

@@ -32,7 +32,7 @@ struct InputShard {
 };
 
 struct Scan {
-  /// Temporary files are in the dataset's folder.
+  /// Makes an empty scan, whose temporary files are in the dataset's folder.
   explicit Scan(const ShardOptions& options)
       : items(options.output, options.near_bytes,
               options.duplicate_method == DuplicateMethod::exact,
@@ -56,7 +56,7 @@ struct Scan {
   io::InputStreams streams;                        ///< tells if the input was complete
 };
 
-/// The folder where compressed tars are unpacked, so that samples can be read out of order.
+/// Returns the folder where compressed tars are unpacked, so that samples can be read out of order.
 std::string unpack_folder(const std::string& output);
 
 /// Reads all shards in `options.inputs`. `errors` gets records of other kinds, samples that cannot

@@ -13,12 +13,12 @@
 
 namespace vfm::dataset {
 
-/// How a tar is read: by the index beside it, if that index seems to fit; or by an index made from
-/// its headers.
+/// The index by which a tar is read. beside_it: the index beside the tar, if that index seems to
+/// fit; made: an index made from the tar's headers.
 enum class TarIndex { beside_it, made };
 
-/// One column of a shard, queried for keys in the order of the first column. While both columns
-/// have the same order, a query costs one read. Otherwise a table of all its keys is made.
+/// A column of a shard, queried for keys in the order of the first column. While both columns have
+/// the same order, a query costs one read. Otherwise a table of all keys of the column is made.
 class ScanColumn {
  public:
   /// Unpacks a compressed tar to `scratch` first. Throws Error if no sample can be read.
@@ -26,15 +26,15 @@ class ScanColumn {
              TarIndex index);
 
   const shard::IndexedReader& reader() const { return tar_.reader; }
-  /// Parts of the tar that cannot be read.
+  /// Returns the parts of the tar that cannot be read.
   const std::vector<io::Fault>& faults() const { return tar_.faults; }
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
-  /// The sample at `row`. Throws what IndexedReader::view() throws.
+  /// Returns the sample at `row`. Throws what IndexedReader::view() throws.
   const shard::SampleView& at(std::int64_t row);
-  /// The sample with this shard::column_key(), or null.
+  /// Returns the sample with this shard::column_key(), or null if the column lacks it.
   const shard::SampleView* find(const std::string& key);
-  /// True if the index is wrong: a sample could not be read, but the tar is whole and has its
-  /// samples elsewhere. Then samples read so far may lack members.
+  /// Returns true if the index is wrong: a sample could not be read, but the tar is whole and has
+  /// its samples elsewhere. If the index is wrong, samples read so far may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:

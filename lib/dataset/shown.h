@@ -1,12 +1,12 @@
 // Chooses the samples that the page of --report shows, and collects statistics of the numbers in
 // the JSON of all samples that stay. The page shows the lowest and highest samples by each score,
-// and some samples at random. For each of these samples it also shows the nearest other samples by
-// a vector.
+// and samples chosen at random. For each of these samples it also shows the nearest other samples
+// by a vector.
 //
 // Samples' notes are in a temporary file (dataset/item_store.h); memory holds only counts and the
-// samples shown. The page depends on the samples that stay, not on their order: ties are in order
-// of keys' hashes. Neighbours are searched among all vectors. Thread-safety: one thread at a time;
-// put_number_notes() from any thread.
+// samples shown. The page depends on the samples that stay, not on their order, because ties are
+// sorted by the keys' hashes. Neighbours are searched among all vectors. Thread-safety: one thread
+// at a time; put_number_notes() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -79,7 +79,8 @@ struct Shown {
   std::uint64_t vectors = 0;       ///< samples with a vector
 };
 
-/// Chooses from the kept `items`. `names`: of all samples with notes. Throws Stopped.
+/// Chooses samples from the kept `items`. `names`: fields of all samples with notes. Throws
+/// Stopped.
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
                  share::Slots& slots);
 

@@ -47,15 +47,16 @@ class Sources {
 
   /// Assigns all sources. Warns of empty parts, and of sources with duplicates in another part.
   void assign();
-  /// True if the input has a known source: its name or its path is the same (a repaired video has a
-  /// new hash). If a source has no name but a key such as "000042", the contents must be the same,
-  /// too.
+  /// Returns true if the input has a known source, with the same name or the same path (a repaired
+  /// video has a new hash). If a source has no name but a key such as "000042", the contents must
+  /// be the same, too.
   bool any_known() const { return any_known_; }
-  /// Writes sources.jsonl, sorted by source. With more than one part, sources missing in this run
-  /// are kept, unless `without` lists them.
+  /// Writes sources.jsonl, sorted by source. If the split has more than one part, sources missing
+  /// in this run are kept, unless `without` lists them.
   void write(io::TextWriter& file);
 
-  /// The part of an item's source, an index into options.split. Fast in ascending order of items.
+  /// Returns the part of an item's source, an index into options.split. Calls in ascending order of
+  /// items are fast.
   std::size_t part_of_item(std::uint32_t item);
 
  private:
@@ -70,14 +71,14 @@ class Sources {
   void join(const DuplicatePairs& pairs);
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
-  /// `fresh`: number of sources to assign; `together`: some of them counted as one; `known`: number
-  /// that already have a part.
+  /// `fresh`: the number of sources to assign. `together`: whether sources with common content were
+  /// counted once. `known`: the number of sources that already have a part.
   static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
                          bool together);
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);
-  /// The source whose part counts: `s` if it has a part, else the root of its group.
+  /// Returns the source whose part is used: `s` if it has a part, else the root of its group.
   std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
 
   ItemStore& items_;

@@ -23,8 +23,8 @@ class WithoutList {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
   static constexpr std::size_t kMostLines = 4'000'000;  // each takes a hundred bytes and its length
 
-  /// An empty path: nothing is left out. Throws Error{usage} if the file cannot be read, is empty,
-  /// or exceeds kMostBytes or kMostLines.
+  /// Reads the file at `path`. If `path` is empty, nothing is left out. Throws Error{usage} if the
+  /// file cannot be read, is empty, or exceeds kMostBytes or kMostLines.
   explicit WithoutList(const std::string& path);
   // The deque's strings, to which the views refer, are not moved.
   WithoutList(WithoutList&&) = default;
@@ -34,12 +34,12 @@ class WithoutList {
     std::size_t line = 0;  ///< index into lines()
     bool source = false;   ///< false: the line is a key
   };
-  /// The line that matches the sample with this JSON.
+  /// Returns the line that matches the sample with this JSON, or nothing.
   std::optional<Named> find(const Json& meta) const;
-  /// True if a line is this source or path.
+  /// Returns true if a line is this source or path.
   bool has(const std::string& text) const { return find(text).has_value(); }
   bool empty() const { return lines_.empty(); }
-  /// The distinct lines, in the order of the file.
+  /// Returns the distinct lines, in the order of the file.
   const std::deque<std::string>& lines() const { return lines_; }
 
  private:

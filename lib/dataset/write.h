@@ -18,8 +18,8 @@ class ShardWriter {
   ShardWriter(const Scan& scan, const ShardOptions& options);
 
   /// Writes the shard and then its record X.json, unless both exist. Returns the manifest record.
-  /// `items`: PlannedItems::pack() of its samples. Throws Error, also if an input has changed since
-  /// the scan; Stopped.
+  /// `items`: PlannedItems::pack() of the shard's samples. Throws Error, also if an input has
+  /// changed since the scan. Throws Stopped.
   Json write(const PlannedShard& shard, std::string_view items) const;
 
  private:

@@ -2,8 +2,8 @@
 // is copied to the system's memory and back. The bytes are the same as from media::Scaler.
 //
 // Before pictures of a new size and colour format are scaled on the GPU, a test pattern is scaled
-// both ways. If a byte differs (FFmpeg may round differently), the CPU scales such pictures, which
-// is logged once.
+// both ways. If a byte differs (FFmpeg may round differently), the CPU scales pictures of this size
+// and format. The change to the CPU is logged once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,12 +23,12 @@ namespace vfm::pack {
 /// thread.
 class CardScales {
  public:
-  /// `device`: where pictures are made. `draws`: frames may be on `device`, too; else they are only
-  /// in the system's memory.
+  /// `device`: the device where pictures are made. If `draws` is true, frames may be on `device`,
+  /// too; else they are only in the system's memory.
   explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
   bool draws() const { return draws_; }
-  /// The tables for `part`. Null: the CPU must scale. Throws GpuError.
+  /// Returns the tables for `part`, or null if the CPU must scale. Throws GpuError.
   std::shared_ptr<const ops::PictureTables> find(const media::ScaledPart& part);
 
  private:
@@ -41,7 +41,7 @@ class CardScales {
   bool said_ = false;
 };
 
-/// The pictures of one clip at a time. Thread-safety: one thread at a time.
+/// Collects the pictures of one clip at a time. Thread-safety: one thread at a time.
 class CardCanvas final : public data::ClipCanvas {
  public:
   /// `scales` must outlive this.
@@ -51,7 +51,7 @@ class CardCanvas final : public data::ClipCanvas {
   bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
             int n) override;
   void put(const media::RgbImage& image, bool mirror, int n) override;
-  /// The clip, u8 [T, H, W, 3] on the device.
+  /// Returns the clip, u8 [T, H, W, 3] on the device.
   const Tensor& pictures() const { return pictures_; }
 
  private:

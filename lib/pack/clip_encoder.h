@@ -35,31 +35,32 @@ struct EncodedClip {
 class LatentEncoder {
  public:
   virtual ~LatentEncoder() = default;
-  /// `key` seeds random crops. Throws Error, which names `name` in quotes, if the clip cannot be
-  /// decoded.
+  /// Returns the latents of a clip's windows. `key` seeds random crops. Throws Error, which names
+  /// `name` in quotes, if the clip cannot be decoded.
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
                              const std::string& key) const = 0;
 };
 
-/// These convert to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and back. Throw
-/// Error.
+/// Both functions convert counts to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and
+/// back. They throw Error.
 Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
-/// An encoder that decodes in this process. With `scales` pictures are bytes on the device of
-/// `scales`, for a tokenizer on that device or in workers. All arguments must outlive the encoder.
+/// Returns an encoder that decodes in this process. With `scales`, pictures are bytes on the device
+/// of `scales`, for a tokenizer on that device or in workers. All arguments must outlive the
+/// encoder.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
                                                  CardScales* scales);
 
-/// A worker's service with a tokenizer, which also decodes clips on its GPU if "hwaccel" in
-/// Parcel::words of `open` says so (media::choose_hardware).
+/// Opens a worker's service with a tokenizer. The service also decodes clips on its GPU if
+/// "hwaccel" in Parcel::words of `open` says so (media::choose_hardware).
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 
-/// True if workers with service `number`, of kind kClips, decode with video engines.
+/// Returns true if workers with service `number`, of kind kClips, decode with video engines.
 bool workers_decode(workers::StageModels& models, std::size_t number);
-/// An encoder that decodes in such workers.
+/// Returns an encoder that decodes in workers with service `number`, of kind kClips.
 std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,
                                                  const data::PixelOptions& options);
 

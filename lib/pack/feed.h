@@ -33,7 +33,8 @@ struct ClipShard {
   HeldJson record;                ///< of the manifest
 };
 
-/// One step of work. Either one of `begin`, `sample` and `end` is set, or only `errors`.
+/// A step of work. Either exactly one member of `begin`, `sample` and `end` is set, or only
+/// `errors`.
 struct PackWork {
   std::vector<io::Fault> errors;           ///< since the previous step
   std::shared_ptr<const ClipShard> shard;  ///< null: only errors
@@ -46,13 +47,14 @@ struct PackWork {
   bool any_refused = false;       ///< with `end`: a sample was skipped, maybe because of its size
 };
 
-/// Hashes of a shard's tars. If the size fits, the tar's hash is taken from the record, and checked
-/// before the shard is read (check_shard_bytes).
+/// Returns the hashes of a shard's tars. If a tar's size fits, the tar's hash is taken from the
+/// record, and checked before the shard is read (check_shard_bytes).
 Json sources_of(const ClipShard& shard);
 
 class PackFeed {
  public:
-  /// Returns the splits of a shard that an earlier run finished; empty: its samples must be read.
+  /// Returns the splits of a shard that an earlier run finished. Returns no split if the shard's
+  /// samples must be read.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
   /// `finished` is called for each shard. Finished shards also have steps `begin` and `end`.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
@@ -63,10 +65,11 @@ class PackFeed {
 
  private:
   std::optional<PackWork> next_shard();
-  /// Throws Error, which does not name the path, for unusable records.
+  /// Returns the shard of a record. Throws Error, which does not name the path, for unusable
+  /// records.
   ClipShard parse(io::Record& record);
   void take_name(const ClipShard& shard, const std::string& split);
-  /// Reads the next sample into `work`, with its split. False at the end.
+  /// Reads the next sample into `work`, with its split. Returns false at the end.
   bool next_sample(PackWork& work);
 
   shard::ReadLimits limits_;
@@ -80,8 +83,9 @@ class PackFeed {
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 
-/// The split of a sample: from its json (by vfm-shard), else its shard's record, else "train".
-/// Throws Error if json and record differ, or if the split cannot be a folder's name.
+/// Returns the split of a sample: from the sample's json (by vfm-shard), else from its shard's
+/// record, else "train". Throws Error if json and record differ, or if the split cannot be a
+/// folder's name.
 std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::pack

@@ -30,32 +30,32 @@ class PackFolder {
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
 
   const std::string& directory() const { return directory_; }
-  /// DIR/SPLIT/NAME.tar.
+  /// Returns DIR/SPLIT/NAME.tar.
   std::string tar_path(const std::string& split, const std::string& name) const;
-  /// The notes of a finished shard made from exactly `made_from`, by split; empty if it is not
-  /// finished.
+  /// Returns the notes of a finished shard made from exactly `made_from`, by split. Returns no
+  /// notes if the shard is not finished.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
-  /// Call it before the latents of `input` are written to `tar`. Removes latents.json and the old
-  /// `tar`. Throws Error{usage} if `tar` has latents of an input other than `input`.
+  /// Call begin_shard() before the latents of `input` are written to `tar`. Removes latents.json
+  /// and the old `tar`. Throws Error{usage} if `tar` has latents of an input other than `input`.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Call it if a shard of an earlier run is also one of this run: then both runs pack the same
-  /// dataset.
+  /// Call goes_on() if a shard of an earlier run is also in this run, because both runs then pack
+  /// the same dataset.
   void goes_on() { goes_on_ = true; }
-  /// True if a shard of this run has this name.
+  /// Returns true if a shard of this run has this name.
   bool has(const std::string& split, const std::string& name) const;
   /// Writes the notes of the shard at `tar`, which must be on disk.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
-  /// Adds a shard of this run; call it after write_notes().
+  /// Adds a shard of this run. Call add() after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
   /// Removes shards of the same dataset that are not in this run. Writes index.jsonl and index.bin
   /// of each split, .nv-meta/, README.md and, last, latents.json. Throws Error if there are no
   /// samples, or notes of a shard have changed since add().
   void finish(const models::VideoTokenizer& tokenizer);
-  /// The number of samples of this run without text.
+  /// Returns the number of samples of this run without text.
   std::int64_t without_text() const;
-  /// Counts of frames of this run's clips.
+  /// Returns the counts of frames of this run's clips.
   data::FrameCount frames() const;
 
  private:

@@ -36,8 +36,8 @@ struct ShardNotes {
   std::vector<io::Fault> errors;
 };
 
-/// These convert notes to the file's text, and back from its JSON. `path`: for messages. Throw
-/// Error, or exceptions of the JSON library, for invalid notes.
+/// Both functions convert notes, to the file's text, and back from its JSON. `path` is used in
+/// messages. Both throw Error, or exceptions of the JSON library, for invalid notes.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
@@ -50,7 +50,7 @@ struct PartFacts {
   data::FrameCount frames;
   std::array<char, 32> xxh3{};  ///< of the tar
 };
-/// Throws Error if the tar's record lacks a field.
+/// Returns the facts of `notes`. Throws Error if the tar's record lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
 /// Data of a finished part that are needed after its notes are written.

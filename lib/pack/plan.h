@@ -26,7 +26,7 @@ struct PlanOptions {
 /// "plan". Throws Error{usage} if the folder has no latents or a sample does not fit into a pack.
 void write_plan(const PlanOptions& options, io::ManifestWriter& manifest);
 
-/// The first packs and the totals as lines of text. Throws what write_plan() throws.
+/// Returns the first packs and the totals as lines of text. Throws what write_plan() throws.
 std::string plan_table(const PlanOptions& options);
 
 }  // namespace vfm::pack

@@ -18,7 +18,7 @@ class ClipTars {
  public:
   /// Notes that DIR/SPLIT/name is made from `shard`.
   void add(const std::string& split, const ClipShard& shard);
-  /// "SPLIT/name" -> its source tars, for each of `wanted`.
+  /// Returns the source tars of each shard "SPLIT/name" of `wanted`.
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:

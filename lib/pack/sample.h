@@ -34,8 +34,8 @@ struct ClipLatents {
   data::FrameCount frames;
 };
 
-/// `encoder`: of `tokenizer`. Throws Error, which names the member, if the clip cannot be decoded
-/// or its text.npy is malformed.
+/// Returns the latents of a clip. `encoder` must use `tokenizer`. Throws Error, which names the
+/// member, if the clip cannot be decoded or its text.npy is malformed.
 ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const LatentEncoder& encoder);
 

@@ -26,8 +26,8 @@ class ShardParts {
   /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
   /// Writes the parts and their notes to disk, and starts a new shard. A shard without samples has
-  /// one part: notes alone. `errors`: the shard's. `max_member`: the limit, if an error may be due
-  /// to it.
+  /// one part, which consists of notes alone. `errors`: the errors of the shard. `max_member`: the
+  /// limit of a member's size, if an error may be due to the limit.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);
