@@ -28,11 +28,11 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
-/// True for HDR transfer functions: 16 (PQ), 18 (HLG).
+/// Returns true for the HDR transfer functions 16 (PQ) and 18 (HLG).
 inline bool is_hdr(int transfer) {
   return transfer == 16 || transfer == 18;
 }
-/// True for SDR with BT.2020's primaries.
+/// Returns true for SDR with BT.2020's primaries.
 inline bool is_wide_sdr(int transfer, int primaries) {
   return primaries == 9 && (transfer == 1 || transfer == 6 || transfer == 14 || transfer == 15);
 }
@@ -51,7 +51,8 @@ struct HdrMetadata {
   friend bool operator==(const HdrMetadata&, const HdrMetadata&) = default;
 };
 
-/// FFmpeg's names of H.273's numbers, such as "bt709"; "unknown" for 2 and numbers without a name.
+/// Returns FFmpeg's name of a number of H.273, such as "bt709". Returns "unknown" for 2 and for
+/// numbers without a name.
 std::string transfer_name(int transfer);
 std::string primaries_name(int primaries);
 
@@ -73,7 +74,7 @@ struct Frame {
   HdrMetadata hdr;                   ///< yuv420p10: from the frame, else the container
   std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if unknown
   std::int64_t pts = 0;              ///< presentation time in the stream's time base
-  std::int64_t duration = 0;         ///< to the next frame, in the time base; 0 if unknown
+  std::int64_t duration = 0;         ///< time to the next frame, in the time base; 0 if unknown
   std::int64_t index = 0;            ///< 0, 1, 2... in presentation order
   bool key = false;
   bool interlaced = false;  ///< the source says that the frame has two fields
@@ -84,18 +85,18 @@ struct Frame {
   std::shared_ptr<const CardPicture> card;
 };
 
-/// Number of planes: 3, or 1 for gray and rgb24.
+/// Returns the number of planes: 1 for gray and rgb24, otherwise 3.
 int plane_count(PixelLayout layout);
-/// Whether chroma has half of luma's columns, or half of luma's rows.
+/// Return whether chroma has half as many columns, or rows, as luma.
 bool half_columns(PixelLayout layout);
 bool half_rows(PixelLayout layout);
-/// Bytes in a row of plane `p`, without padding, and the number of the plane's rows.
+/// Return the bytes in a row of plane `p`, without padding, and the plane's number of rows.
 int plane_row_bytes(const Frame& frame, int p);
 int plane_rows(const Frame& frame, int p);
 
-/// A new frame, all zero; strides are multiples of 64.
+/// Returns a new frame whose samples are zero. Its strides are multiples of 64.
 Frame make_frame(PixelLayout layout, int width, int height);
-/// Plane `p`, for writing, of a new frame that is not shared yet.
+/// Returns plane `p`, for writing, of a new frame that is not shared yet.
 inline std::uint8_t* writable(Frame& frame, int p) {
   return const_cast<std::uint8_t*>(frame.plane[p]);
 }
@@ -103,7 +104,7 @@ inline std::uint8_t* writable(Frame& frame, int p) {
 /// Copies all members from `from` to `to`, except layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
-/// A copy with its own memory, so that it occupies none of a decoder's few buffers.
+/// Returns a copy with its own memory. The copy occupies none of a decoder's few buffers.
 Frame copy_frame(const Frame& frame);
 
 /// Flips the frame left to right if `mirror`, then turns it clockwise by 0, 90, 180 or 270 degrees,
@@ -112,9 +113,9 @@ Frame copy_frame(const Frame& frame);
 /// another angle.
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
-/// The matrix to decode YUV with. It is color.matrix if specified. Else it is BT.601 for full range
-/// (JPEG), BT.709 from 1280 wide or 577 high on, and BT.601 for smaller pictures. Returns 1, 5, 6,
-/// 9, 10 or 14 (ICtCp).
+/// Returns the matrix to decode YUV with: 1, 5, 6, 9, 10 or 14 (ICtCp). It is color.matrix if
+/// specified. Otherwise, the matrix is BT.601 for full range (JPEG). For limited range, it is
+/// BT.709 if the picture is at least 1280 wide or 577 high, and BT.601 for smaller pictures.
 int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

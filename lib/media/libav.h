@@ -49,30 +49,31 @@ using SwrPtr = std::unique_ptr<SwrContext, LibavDelete>;
 /// Sends FFmpeg's log to base/log.h at debug level. Each function that opens something calls
 /// init_libav().
 void init_libav();
-/// FFmpeg's text for a negative return value, then, in parentheses, the last error that FFmpeg
-/// logged on this thread since clear_libav_message().
+/// Returns FFmpeg's text for a negative return value and, in parentheses, the last error that
+/// FFmpeg logged on this thread since clear_libav_message().
 std::string libav_error_text(int error);
-/// True if `error` means out of memory; FFmpeg also returns this error for sizes that it does not
-/// allow.
+/// Returns true if `error` means out of memory. FFmpeg also returns this error for sizes that it
+/// does not allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// Streams found on this thread since the last call whose data lies in another, unopened file.
+/// Returns the streams, found on this thread since the last call, whose data lies in another,
+/// unopened file.
 std::vector<int> take_outside_streams();
-/// The protocol that was refused on this thread since the last call; "" if none.
+/// Returns the protocol that was refused on this thread since the last call, or "".
 std::string take_refused_protocol();
 struct PixelSize {
   std::int64_t width = 0, height = 0;
 };
-/// The size of the last picture above max_pixels that a codec without a CodecWatch (codec_watch.h)
-/// refused on this thread since the last call; 0 x 0 for none.
+/// Returns the size of the last picture above max_pixels that a codec without a CodecWatch
+/// (codec_watch.h) refused on this thread since the last call, or 0 x 0.
 PixelSize take_oversize();
-/// As take_oversize(), for a picture of a size that FFmpeg never decodes.
+/// Does the same as take_oversize() for a picture of a size that FFmpeg never decodes.
 PixelSize take_impossible();
 
-/// The value of AVCodecContext::max_pixels, above which codecs refuse pictures. It exceeds
-/// --max-pixels, since codecs round sizes up. So code that takes pictures also calls check_pixels()
-/// (base/input_limits.h).
+/// Returns the value of AVCodecContext::max_pixels, above which codecs refuse pictures. This value
+/// exceeds --max-pixels, since codecs round sizes up. Code that takes pictures must therefore also
+/// call check_pixels() (base/input_limits.h).
 std::int64_t codec_max_pixels();
 
 /// Throws std::bad_alloc for null, which FFmpeg's allocators return without memory.
@@ -92,21 +93,21 @@ inline Rational from_av(AVRational r) {
 /// Throws Error if a number does not fit into FFmpeg's 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// True if planes in FFmpeg's `format` have, without conversion, one of Frame's 8-bit layouts.
+/// Returns true if planes in FFmpeg's `format` already have one of Frame's 8-bit layouts.
 bool lies_as_frame(int format, PixelLayout& layout);
 /// Flags of every swscale context in lib/media: results have the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
 
-/// swscale's coefficient table (sws_getCoefficients) for an H.273 matrix.
+/// Returns swscale's coefficient table (sws_getCoefficients) for an H.273 matrix.
 const int* sws_matrix(int matrix);
 
-/// Turns decoded AVFrames into Frames. Pictures in a PixelLayout are not copied. Others are
+/// Turns decoded AVFrames into Frames. Pictures in a PixelLayout are not copied. Other pictures are
 /// converted: HDR and wide colours become SDR (tone_map.h), and transparent pixels are laid over
 /// black. pts is FFmpeg's best-effort timestamp and may be AV_NOPTS_VALUE; duration is the
 /// packet's.
 class FrameImporter {
  public:
-  /// Whether HDR frames stay HDR, in the layout yuv420p10.
+  /// Sets whether HDR frames stay HDR, in the layout yuv420p10.
   void keep_hdr(bool keep) { keep_hdr_ = keep; }
   /// Sets the container's metadata, for frames that have none.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }

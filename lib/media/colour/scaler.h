@@ -29,8 +29,8 @@ struct ScaleOptions {
 };
 
 /// Scales by area averages to shrink, and by bicubic interpolation to enlarge. Results are
-/// bit-exact across threads and runs. Fastest if all frames have one size and layout. YUV becomes
-/// full-range RGB by the frame's matrix (resolve_matrix()) and range.
+/// bit-exact across threads and runs. Scaling is fastest if all frames have the same size and
+/// layout. YUV becomes full-range RGB by the frame's matrix (resolve_matrix()) and range.
 /// Thread-safety: one thread at a time; different scalers are independent.
 class Scaler {
  public:
@@ -46,7 +46,7 @@ class Scaler {
   std::unique_ptr<State> state_;
 };
 
-/// A copy as a frame (rgb24, full range).
+/// Returns a copy of the image as a frame (rgb24, full range).
 Frame to_frame(const RgbImage& image);
 
 }  // namespace vfm::media

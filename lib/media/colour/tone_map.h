@@ -2,10 +2,10 @@
 //
 // Samples are converted to light by the source's standard (SMPTE ST 2084, or ARIB STD-B67 on a
 // screen of 1000 cd/m2). The largest of R, G and B is compressed by the EETF of ITU-R BT.2390
-// section 5.4.1 from the source's peak to 203 cd/m2 (the white of BT.2408). The other two are
-// scaled in proportion, so hues stay. Then BT.2020's primaries become BT.709's, values outside are
-// clipped, and the inverse of gamma 2.4 is applied. SDR already has that gamma, and is not
-// compressed. Results are computed once, for a grid of 65 x 65 x 65 points of (Y, U, V).
+// section 5.4.1 from the source's peak to 203 cd/m2 (the white of BT.2408). The two smaller values
+// are scaled in proportion, so hues stay. Then BT.2020's primaries become BT.709's, values out of
+// range are clipped, and the inverse of gamma 2.4 is applied. SDR already has that gamma, and is
+// not compressed. Results are computed once, for a grid of 65 x 65 x 65 points of (Y, U, V).
 // Interpolation between the points uses whole numbers, so all machines give the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,8 +29,8 @@ class ToneMap {
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   explicit ToneMap(const Kind& kind);
-  /// The parameters for a picture. The peak comes from metadata (MaxCLL, else the mastering
-  /// screen's), or is 1000.
+  /// Returns the parameters for a picture. The peak comes from metadata (MaxCLL, or the mastering
+  /// screen if MaxCLL is unknown). Without metadata the peak is 1000.
   static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }
@@ -49,7 +49,7 @@ class ToneMap {
 /// Maps the frames of a video; keeps the last ToneMap. Thread-safety: one thread at a time.
 class ToneMapper {
  public:
-  /// The frame in SDR; `frame` itself unless it is yuv420p10.
+  /// Returns the frame in SDR, or `frame` itself if it is not yuv420p10.
   Frame map(const Frame& frame);
 
  private:

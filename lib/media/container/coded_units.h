@@ -20,50 +20,54 @@ namespace vfm::media {
 using Unit = std::string_view;
 using Units = std::vector<Unit>;
 
-/// True for H.264 and HEVC.
+/// Returns true for H.264 and HEVC.
 bool has_nal_units(AVCodecID codec);
-/// Size in bytes of the length field before each NAL unit of a packet; 0: start codes separate the
-/// units.
+/// Returns the size in bytes of the length field before each NAL unit of a packet, or 0 if start
+/// codes separate the units.
 int unit_length_size(const AVCodecParameters& parameters);
-/// The NAL units of a packet, without empty units. Throws Error if a length exceeds the packet.
+/// Returns the NAL units of a packet, without empty units. Throws Error if a length exceeds the
+/// packet.
 Units split_units(std::string_view packet, int length_size);
-/// The parameter sets in a stream's extradata (avcC, hvcC or start codes). Throws Error if they are
-/// truncated.
+/// Returns the parameter sets in a stream's extradata (avcC, hvcC or start codes). Throws Error if
+/// they are truncated.
 Units parameter_sets(const AVCodecParameters& parameters);
 
 int unit_type(AVCodecID codec, Unit unit);
-/// True for VPS, SPS and PPS.
+/// Returns true for VPS, SPS and PPS.
 bool is_parameter_set(AVCodecID codec, int type);
-/// True for units without picture data or parameters: delimiters, filler data, ends of sequence.
+/// Returns true for units without picture data or parameters: delimiters, filler data, ends of
+/// sequence.
 bool is_framing(AVCodecID codec, int type);
-/// HEVC: true for a leading picture, shown before the key frame that it follows in decoding order.
+/// Returns true for HEVC's leading pictures, which are shown before the key frame that they follow
+/// in decoding order.
 bool is_leading(int type);
-/// HEVC: true for a key frame (CRA) whose leading pictures may need pictures before the key frame.
+/// Returns true for HEVC's key frames (CRA) whose leading pictures may need pictures before the key
+/// frame.
 bool is_open_start(int type);
-/// The units, with start codes.
+/// Returns the units, with start codes.
 std::string join_units(const Units& units);
 
-/// True if decoding can begin with this packet, and pictures shown from it on are correct. Such
-/// packets are IDR pictures of H.264, random access points of HEVC (pictures shown before them are
-/// wrong), and key frames of VP9 or AV1 that are shown at once. `length_size`: unit_length_size().
+/// Returns true if decoding can begin with this packet, and pictures shown from it on are correct:
+/// IDR pictures of H.264, random access points of HEVC (pictures shown before them are wrong), and
+/// key frames of VP9 or AV1 that are shown at once. `length_size`: unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The number of our encoder's parameter sets. It differs from the source's, so that one header can
-/// have both. Sets with equal numbers would replace each other.
+/// The number of our encoder's parameter sets. It differs from the source's number, so that one
+/// header can have both sets. Sets with equal numbers would replace each other.
 constexpr int kSpliceId = 15;
-/// Whether a parameter set has the number kSpliceId.
+/// Returns whether a parameter set has the number kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// HEVC: the unit, with number 0 of its parameter sets replaced by kSpliceId. Units of other types
-/// are unchanged. Throws Error for sets with a number other than 0, or with temporal layers.
+/// Returns the HEVC unit, with number 0 of its parameter sets replaced by kSpliceId. Units of other
+/// types are unchanged. Throws Error for sets with a number other than 0, or with temporal layers.
 std::string with_splice_id(Unit unit);
 
-/// HEVC: turns a CRA picture, which may be in the middle of a sequence, into a BLA picture, which
+/// Turns HEVC's CRA picture, which may be in the middle of a sequence, into a BLA picture, which
 /// begins a sequence and has no leading pictures. The decoded picture stays the same.
 std::string as_broken_link(Unit unit);
 
-/// AV1: whether a packet has a sequence header.
+/// Returns whether a packet of AV1 has a sequence header.
 bool has_sequence_header(std::string_view packet);
-/// AV1: the sequence header of av1C; empty if there is none.
+/// Returns the sequence header of AV1's av1C, or an empty view if there is none.
 std::string_view sequence_header(const AVCodecParameters& parameters);
 
 }  // namespace vfm::media

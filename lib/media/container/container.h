@@ -14,14 +14,14 @@
 
 namespace vfm::media {
 
-/// The protocols, comma separated, that an input with this scheme may use, for protocol_whitelist
-/// of AVFormatContext and avio_open2. If none is allowed, the result is a name that FFmpeg does not
-/// know.
+/// Returns the protocols, comma separated, that an input with this scheme may use, for
+/// protocol_whitelist of AVFormatContext and avio_open2. If no protocol is allowed, returns a name
+/// that FFmpeg does not know.
 std::string allowed_protocols(const std::string& scheme);
-/// The allowed demuxers, comma separated, for AVFormatContext's format_whitelist.
+/// Returns the allowed demuxers, comma separated, for AVFormatContext's format_whitelist.
 std::string allowed_formats();
 
-/// The first bytes of `io`, whose position stays at the beginning.
+/// Returns the first bytes of `io`, whose position stays at the beginning.
 std::string read_head(AVIOContext* io);
 /// Finds the demuxer for `io` by its bytes, which begin with `head`, and the extension of the name
 /// `hint`. The position of `io` stays at the beginning. Throws Error if the format is not allowed;
@@ -30,7 +30,7 @@ std::string read_head(AVIOContext* io);
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
                         const std::string& hint, const AVInputFormat** found);
 
-/// True if a file that begins with `head` is HEIC, AVIF or a related format.
+/// Returns true if a file that begins with `head` is HEIC, AVIF or a related format.
 bool is_heif(std::string_view head);
 
 }  // namespace vfm::media

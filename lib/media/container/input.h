@@ -55,24 +55,24 @@ class Input {
 
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
-  /// The next packet of any stream that is not discarded; false at the end. An unreadable packet is
-  /// skipped and added to `corrupt`. Throws Error if reading fails (damaged data is no failure),
-  /// and Stopped.
+  /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
+  /// unreadable packet and adds it to `corrupt`. Throws Error if reading fails (damaged data is no
+  /// failure), and Stopped.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` that is not after `time`, in the stream's
-  /// time base. False if there is no such packet. Throws Error if the server gave no answer.
+  /// time base. Returns false if no such packet exists. Throws Error if the server gave no answer.
   bool seek(int stream, std::int64_t time);
-  /// The number of bytes present in the file, or the size that the server states. 0 if unknown, or
-  /// if the input may open further files (--protocols).
+  /// Returns the number of bytes present in the file, or the size that the server states. Returns 0
+  /// if the size is unknown, or if the input may open further files (--protocols).
   std::uint64_t bytes() const;
-  /// Index of the stream that a player would choose, never cover art or thumbnails; -1 if there is
-  /// none.
+  /// Returns the index of the stream that a player would choose, never cover art or thumbnails.
+  /// Returns -1 if there is no such stream.
   int best_stream(AVMediaType type) const;
   /// Throws Error if this stream's data lies in another file (a QuickTime data reference).
   void check_inside(int stream) const;
-  /// The size of a picture that FFmpeg refused while it looked for streams; 0 x 0: none.
+  /// Returns the size of a picture that FFmpeg refused while it looked for streams, or 0 x 0.
   PixelSize impossible() const { return impossible_; }
-  /// The streams for messages: "0 video h264 320x180, 1 audio aac".
+  /// Returns the streams for messages: "0 video h264 320x180, 1 audio aac".
   std::string describe_streams() const;
 
  private:

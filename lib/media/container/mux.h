@@ -26,15 +26,16 @@ struct MuxStream {
 struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 
-/// The bytes of an mp4 with the moov box first, or of a mov if mp4 has no name for the codec.
-/// `audio` may be null. Equal streams give equal bytes. Edit lists hide negative times. Throws
-/// Error.
+/// Returns the bytes of an mp4 with the moov box first, or of a mov if mp4 has no name for the
+/// codec. `audio` may be null. Equal streams give equal bytes. Edit lists hide negative times.
+/// Throws Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
-/// Whether mp4 has a name for the codec.
+/// Returns whether mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
-/// Whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a name in
-/// mp4 (FLAC, TrueHD), and some variants of other codecs, but only when it sees header or packets.
+/// Returns whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a
+/// name in mp4 (FLAC, TrueHD), and some variants of other codecs, but only when it sees header or
+/// packets.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

@@ -1,8 +1,8 @@
 // Inside lib/media only: runs work with a time limit, since FFmpeg may never end on a hostile file.
 //
-// A thread cannot be killed without harm to the process. So stuck work is left behind: its thread
-// keeps its memory, and a processor if busy, until the work returns or the program ends. The number
-// of threads left behind is limited (base/left_behind.h). Decoding in separate processes
+// A thread cannot be killed without harm to the process. Stuck work is therefore left behind: its
+// thread keeps its memory, and a processor if busy, until the work returns or the program ends. The
+// number of threads left behind is limited (base/left_behind.h). Decoding in separate processes
 // (isolated.h) leaves none behind.
 //
 // Only time without progress counts, so a long film may take long. Work reports progress by beat().
@@ -23,16 +23,17 @@
 
 namespace vfm::media {
 
-/// Reports progress (a packet or new byte was read, a picture decoded) in work of run_bounded() or
-/// of a child. Elsewhere it does nothing.
+/// Reports progress (a packet or new byte was read, or a picture was decoded) in work of
+/// run_bounded() or of a child. In other code beat() does nothing.
 void beat() noexcept;
 /// From now on beat() on this thread increments `beats`, if not null.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
-/// True if the caller no longer waits for this thread's work, so that its result does not matter.
+/// Returns true if the caller no longer waits for this thread's work, so that its result does not
+/// matter.
 bool is_left_behind() noexcept;
 
-/// In work of a Bounded: the processor seconds that the Bounded's work has used since construction
-/// or restart(), without the codec's own threads. Elsewhere 0.
+/// In work of a Bounded, returns the processor seconds that the Bounded's work has used since
+/// construction or restart(), without the codec's own threads. Returns 0 in other code.
 double spent_seconds() noexcept;
 /// Adds the processor seconds that this thread uses during the object's life to `total`.
 class Spending {
@@ -53,10 +54,10 @@ class Spending {
 /// Measures for how long a count has not changed, without time in which this process is stopped.
 class StillClock {
  public:
-  /// Seconds since `beats` changed. Call it at least every kStep seconds; time between two calls
-  /// counts as at most two steps.
+  /// Returns the seconds since `beats` changed. Call still() at least every kStep seconds: of the
+  /// time between two calls, at most two steps are counted.
   double still(std::uint64_t beats);
-  /// Seconds since the first call of still(), counted in the same way.
+  /// Returns the seconds since the first call of still(), counted in the same way.
   double all() const { return all_; }
   static constexpr double kStep = 0.1;
 
@@ -98,7 +99,7 @@ class Bounded {
   }
   /// Restarts spent_seconds() at 0.
   void restart() { spent_ = std::make_shared<double>(0); }
-  /// The State, for reading between calls; null if it was left behind.
+  /// Returns the State, for reading between calls, or null if it was left behind.
   const State* get() const { return state_.get(); }
   /// Destroys the State, in bounded work.
   void end() {

@@ -18,15 +18,15 @@ namespace vfm::media {
 class CardPicture {
  public:
   virtual ~CardPicture() = default;
-  /// The picture in system memory, with the facts of `frame`. Throws Error if the GPU does not
-  /// return the picture.
+  /// Returns the picture in system memory, with the other members of `frame`. Throws Error if the
+  /// GPU does not return the picture.
   virtual Frame fetch(const Frame& frame) const = 0;
 
   const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< at (0, 0)
   std::ptrdiff_t luma_stride = 0, chroma_stride = 0;      ///< bytes from row to row
 };
 
-/// `frame` itself if it has planes, else a copy in system memory.
+/// Returns `frame` itself if it has planes, otherwise a copy in system memory.
 Frame in_system_memory(const Frame& frame);
 
 }  // namespace vfm::media

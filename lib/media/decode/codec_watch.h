@@ -16,7 +16,7 @@ struct CodecWatch {
   // Facts that a codec only logs. The codec's threads write them.
   std::atomic<std::int64_t> errors{0};
   std::atomic<std::uint64_t> oversize{0};    ///< width << 32 | height of a picture above max_pixels
-  std::atomic<std::uint64_t> impossible{0};  ///< as oversize, for a size that FFmpeg never decodes
+  std::atomic<std::uint64_t> impossible{0};  ///< same for a size that FFmpeg never decodes
   // For place_pictures() (picture_memory.h); set before the codec is opened.
   PictureMemory* memory = nullptr;  ///< null: FFmpeg's memory
   bool clean = false;  ///< clears pictures' memory to black (grey for RGB formats) before decoding

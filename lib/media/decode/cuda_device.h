@@ -8,19 +8,21 @@
 
 namespace vfm::media {
 
-/// A GPU, or why it cannot be used. FFmpeg uses the GPU's primary context, as CUDA's runtime does.
-/// So each can use the other's memory, and decoders and encoders need no context of their own.
+/// A GPU, or the reason why it cannot be used. FFmpeg uses the GPU's primary context, as CUDA's
+/// runtime does. FFmpeg and CUDA's runtime can therefore use each other's memory, and decoders and
+/// encoders need no context of their own.
 struct CudaDevice {
   AVBufferRef* device = nullptr;  ///< for AVCodecContext::hw_device_ctx
   std::string why;                ///< why `device` is null
   int engines = 1;                ///< number of NVDEC engines; 1 if unknown
 };
 
-/// The missing part of the driver that NVDEC needs; empty if none is missing. Touches no GPU.
+/// Returns the part of the driver that NVDEC needs and that is missing, or "" if nothing is
+/// missing. Uses no GPU.
 std::string why_no_nvdec_library();
 
-/// The GPU with this number, as the driver counts within CUDA_VISIBLE_DEVICES. It is opened once
-/// and never closed; the driver frees all at exit. Thread-safe.
+/// Returns the GPU with this number, as the driver counts within CUDA_VISIBLE_DEVICES. The GPU is
+/// opened once and never closed; the driver frees all at exit. Thread-safe.
 const CudaDevice& cuda_device(int number);
 
 }  // namespace vfm::media

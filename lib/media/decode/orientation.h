@@ -7,12 +7,12 @@
 
 namespace vfm::media {
 
-/// EXIF's tag 0x0112, 1 to 8, of a PNG (chunk eXIf), WebP (chunk EXIF) or TIFF file; 0 for other
-/// files, or without the tag.
+/// Returns EXIF's tag 0x0112, 1 to 8, of a PNG (chunk eXIf), WebP (chunk EXIF) or TIFF file.
+/// Returns 0 for other files, and for files without the tag.
 int exif_orientation(std::string_view file);
 
-/// Converts a tag to a flip left to right (`mirror`), then a clockwise turn. For 0 returns false
-/// and changes nothing.
+/// Converts a tag to a flip left to right (`mirror`), followed by a clockwise turn (`rotation`). If
+/// `orientation` is 0, returns false and changes nothing.
 bool split_orientation(int orientation, int& rotation, bool& mirror);
 
 }  // namespace vfm::media

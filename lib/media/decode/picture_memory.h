@@ -23,11 +23,12 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// A piece, freed with its last reference; null if there is no room.
+  /// Returns a piece of the memory, which is freed with its last reference, or null if there is no
+  /// room.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
   /// Gives a picture planes that a Frame can use without a copy, sized and aligned like FFmpeg's
-  /// planes. False, without changes, if the pixel format is not one of Frame's, or there is no
-  /// room.
+  /// planes. Returns false, without changes, if the pixel format is not one of Frame's, or if there
+  /// is no room.
   bool give(AVCodecContext& codec, AVFrame& picture);
 
   static constexpr std::size_t kAlign = 64;

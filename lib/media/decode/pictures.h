@@ -19,7 +19,7 @@ class PictureCount {
   void packet(const AVPacket& packet, bool failed);
   void failure() { ++failed_; }  ///< a picture was lost with an error
   void picture(const AVFrame& frame);
-  /// Number of pictures that were in packets, did not come out, and were not reported.
+  /// Returns the number of pictures that were in packets, did not come out, and were not reported.
   std::int64_t lost() const;
 
  private:

@@ -1,8 +1,7 @@
-// Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options. So the
+// Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options: the
 // thread count is fixed, no clock or build string is used, and encoders that can do so use the same
 // code path on every processor. Thread-safety: one thread at a time; different encoders are
-// independent.
-// SPDX-License-Identifier: Apache-2.0
+// independent. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ namespace vfm::media {
 ///   2^(1+(q-18)/6) in 1..31; ffv1 lossless (in a mov: mp4 has no name for it), ignored.
 struct EncodeOptions {
   std::string encoder;  ///< FFmpeg's name; empty: default_encoder()
-  int quality = 18;     ///< 0..51, see above
+  int quality = 18;     ///< 0..51, on x264's CRF scale
   int bit_depth = 8;    ///< 8, or 10 for yuv420p10 frames (HDR) with ten_bit_encoders()
   std::string preset;   ///< encoder's own; empty: veryfast (x264, x265), p5 (nvenc), 8 (svtav1)
   int gop = 0;          ///< frames between key frames at most; 0: two seconds; GOPs are closed
@@ -42,21 +41,21 @@ struct EncodeOptions {
   std::optional<SpliceKind> splice;
 };
 
-/// nearest_rate() of `fps`. Throws Error for an impossible rate.
+/// Returns nearest_rate() of `fps`. Throws Error for an impossible rate.
 Rational frame_rate(double fps);
 
-/// The known encoders that this FFmpeg has, in the order of default_encoder().
+/// Returns the known encoders that this FFmpeg has, in the order of default_encoder().
 std::vector<std::string> available_encoders();
 
-/// The first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4 that opens
-/// here. Software H.264 comes first, since a GPU's bytes depend on its model and driver. Throws
-/// Error{usage} if none opens.
+/// Returns the first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4
+/// that opens here. Software H.264 comes first, since a GPU's bytes depend on its model and driver.
+/// Throws Error{usage} if none opens.
 std::string default_encoder();
 
-/// The available_encoders() that take 10 bits, in the order of default_ten_bit_encoder().
+/// Returns the available_encoders() that take 10 bits, in the order of default_ten_bit_encoder().
 std::vector<std::string> ten_bit_encoders();
-/// The first of libx265, libx264, libsvtav1, libvpx-vp9 that opens here with 10 bits. HEVC is
-/// first, since most players expect it for HDR10. Throws Error{usage} if none opens.
+/// Returns the first of libx265, libx264, libsvtav1, libvpx-vp9 that opens here with 10 bits. HEVC
+/// is first, since most players expect it for HDR10. Throws Error{usage} if none opens.
 std::string default_ten_bit_encoder();
 
 // An Encoder writes 8-bit 4:2:0 (ffv1: the layout of the first frame) in the first frame's matrix
@@ -65,8 +64,8 @@ std::string default_ten_bit_encoder();
 // HEVC cannot have an odd width or height in 4:2:0, so the last column or row is repeated once;
 // coded_width() includes the repeated column. There are no B-frames: decoding order is display
 // order, and the mp4 needs no edit list for video.
-/// What VideoEncoder::coded_width() and coded_height() will return. Throws Error for an unknown
-/// encoder.
+/// Returns the values that VideoEncoder::coded_width() and coded_height() will return. Throws Error
+/// for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
 class VideoEncoder {

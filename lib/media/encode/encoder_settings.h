@@ -19,8 +19,8 @@ struct EncoderKind {
   bool unclosable;  ///< hangs if closed before the end of its first clip, so it is not tried out
 };
 
-/// The entry for a name. Throws Error{usage}, which lists the available encoders, if the encoder is
-/// unknown or missing in this FFmpeg.
+/// Returns the entry for a name. Throws Error{usage}, which lists the available encoders, if the
+/// encoder is unknown or missing in this FFmpeg.
 const EncoderKind& encoder_kind(const std::string& name);
 
 /// Opens an encoder for pictures of this size and format. `gpu`: the GPU's number, if
@@ -30,8 +30,8 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int
                       AVPixelFormat format, const Frame& like, int gpu = -1,
                       AVBufferRef* device = nullptr);
 
-/// FFmpeg's reason for not opening an encoder with this preset ("": the default); empty if it
-/// opens.
+/// Returns FFmpeg's reason for not opening an encoder with this preset ("": the default), or "" if
+/// the encoder opens.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 

@@ -27,7 +27,7 @@ struct HelperReply {
   int status = 0;  ///< as from waitpid(); for `try_out`: 0 if the system can confine
 };
 
-/// True if begin_isolation() has started the helper, so that children decode.
+/// Returns true if begin_isolation() has started the helper, so that children decode.
 bool is_isolating() noexcept;
 
 /// A process that the helper forked. It ends with the helper at the latest.
@@ -51,7 +51,7 @@ class IsolatedChild {
   IsolatedChild(const IsolatedChild&) = delete;
   IsolatedChild& operator=(const IsolatedChild&) = delete;
 
-  /// The child's reply to opening its source.
+  /// Returns the child's reply to opening its source.
   const Told& opened() const { return opened_; }
   /// Sends a request and waits for the answer. Throws
   ///  * the child's Error;
@@ -63,10 +63,10 @@ class IsolatedChild {
   ///  * Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
-  /// True if the child has ended.
+  /// Returns true if the child has ended.
   bool gone() const { return forked_.pid == 0; }
-  /// The shared memory, and its parts. The child can change it at any time; the parent only reads
-  /// it.
+  /// Return the shared memory, and its parts. The child can change this memory at any time; the
+  /// parent only reads it.
   const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }
   const PicturesHead& head() const {
     return *reinterpret_cast<const PicturesHead*>(shared_->data());
@@ -74,7 +74,7 @@ class IsolatedChild {
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
-  /// The size of the source.
+  /// Returns the size of the source.
   std::uint64_t bytes() const { return bytes_; }
 
  private:

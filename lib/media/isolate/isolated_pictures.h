@@ -40,14 +40,14 @@ constexpr std::uint32_t kMostAhead = 8;
 /// for one picture of any size, or for other data; PictureMemory follows.
 struct PicturesHead {
   std::atomic<std::uint64_t> beats{0};
-  std::atomic<std::uint64_t> given{0};  ///< pictures since the child began; the last are in `ring`
+  std::atomic<std::uint64_t> given{0};  ///< number of pictures so far; `ring` has the last ones
   std::array<Given, kMostAhead> ring;
 };
 constexpr std::size_t kSharedHead = 4096;
 static_assert(sizeof(PicturesHead) <= kSharedHead);
-/// Most bytes of a picture, a multiple of 64.
+/// Returns the most bytes of a picture, a multiple of 64.
 std::size_t picture_bytes(std::uint64_t max_pixels);
-/// Bytes of the whole shared memory. Untouched parts take no memory.
+/// Returns the bytes of the whole shared memory. Parts that were never used take no memory.
 std::size_t shared_bytes(std::uint64_t max_pixels);
 
 /// A frame with these facts, whose planes lie in the `room` bytes at `data`. Throws Error if the
@@ -57,8 +57,8 @@ struct Placed {
   std::size_t bytes = 0;
 };
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// The frame of `given` in a room. Throws Error if the frame is impossible, or if a plane, with the
-/// readable bytes after it, does not lie in the room.
+/// Returns the frame of `given` in a room. Throws Error if the frame is impossible, or if a plane,
+/// with the readable bytes after it, does not lie in the room.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size; with `cells` only the rows of
