@@ -2,10 +2,8 @@
 //
 // The edges of an axis split (0, infinity) into half-open intervals without gaps: below the first
 // edge, between two edges, and from the last edge on. Unknown values have intervals of their own
-// ("unsized", "untimed"). So every sample has exactly one bin. Images have a bin for each file
-// format.
-// Pure; thread-safety: any thread.
-// SPDX-License-Identifier: Apache-2.0
+// ("unsized", "untimed"). Every sample therefore has exactly one bin. Images have a bin for each
+// file format. Pure; thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
@@ -31,11 +29,11 @@ struct BinFacts {
   std::string extension;  ///< of the media member: "mp4", "jpg"; empty: no media
 };
 
-/// The name of the bin and of its folder. "480p_16x9_5s" means [480, 720) pixels, an aspect
+/// Returns the name of the bin and of its folder. "480p_16x9_5s" means [480, 720) pixels, an aspect
 /// interval that contains 16:9, and [5, 10) seconds; "under256p_1x1_under2s" lies below the first
 /// edges. Names for images end in the format ("720p_4x3_jpg"), and so do names for videos other
-/// than mp4 ("720p_4x3_5s_webm"). Names for samples without media end in "nomedia".
-/// Names are lower-case ASCII without dots: "2_5s" begins at 2.5.
+/// than mp4 ("720p_4x3_5s_webm"). Names for samples without media end in "nomedia". Names are
+/// lower-case ASCII without dots: "2_5s" begins at 2.5.
 std::string bin_name(const BinEdges& edges, const BinFacts& facts);
 
 }  // namespace vfm::curate

@@ -31,7 +31,7 @@ struct GlimpsePlan {
 };
 GlimpsePlan plan_glimpse(std::int64_t frames, double fps);
 
-/// BT.601 luma of a picture, row-major, 0 black to 1 white.
+/// Returns the BT.601 luma of a picture, row-major, from 0 (black) to 1 (white).
 std::vector<float> luma_of(const media::RgbImage& image);
 /// Halves a picture of `size` x `size` (even) by averages of 2 x 2.
 std::vector<float> halve(const std::vector<float>& square, int size);

@@ -2,11 +2,10 @@
 // measures.
 //
 // The picture is stretched to a square, so that every loop over it has a fixed length. A cell is
-// the mean of two runs of up to eight neighbouring pixels, not of all its pixels. So the time,
-// about 15 microseconds, is the same for 360p and 4K.
-// Pixels are taken as stored, before rotation and pixel aspect.
-// Pure functions. Thread-safety: none needed.
-// SPDX-License-Identifier: Apache-2.0
+// the mean of two runs of up to eight neighbouring pixels, not of all its pixels. The time, about
+// 15 microseconds, is therefore the same for 360p and 4K. Pixels are taken as stored, before
+// rotation and pixel aspect. Pure functions. Thread-safety: none needed. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 #include <array>
@@ -29,10 +28,10 @@ struct SmallPicture {
   alignas(32) std::array<std::uint8_t, kChromaCells> u, v;
 };
 
-/// Takes any layout and any size from 1 x 1. Overwrites `out`.
+/// Reduces a frame of any layout and any size from 1 x 1. Overwrites `out`.
 void sample_picture(const media::Frame& frame, SmallPicture& out);
 
-/// Luma on the chroma grid: means of 2 x 2 cells.
+/// Reduces luma to the chroma grid, by means of 2 x 2 cells.
 void halve_luma(const SmallPicture& picture, std::array<std::uint8_t, kChromaCells>& out);
 
 /// Mean and standard deviation over the luma cells, and the fraction of cells darker than `dark`.
@@ -41,19 +40,19 @@ struct LumaStatistics {
 };
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
-/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers. It
-/// is the whole picture if all is black.
+/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers. The
+/// area is the whole picture if all cells are black.
 struct ActiveArea {
   int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // half open
 
   friend bool operator==(const ActiveArea&, const ActiveArea&) = default;
 };
 ActiveArea active_area(const SmallPicture& picture);
-/// The smallest area that contains both.
+/// Returns the smallest area that contains `a` and `b`.
 ActiveArea join(const ActiveArea& a, const ActiveArea& b);
 
-/// Root mean square distance of the cells of `area` from their mean colour (the variances of luma
-/// and both chroma planes are added); 0 for one colour.
+/// Returns the root mean square distance of the cells of `area` from their mean colour (the
+/// variances of luma and both chroma planes are added). Returns 0 for one colour.
 float colour_deviation(const SmallPicture& picture, const ActiveArea& area = {});
 
 }  // namespace vfm::curate

@@ -27,7 +27,7 @@ std::vector<SplitPart> parse_split(std::string_view text);
 struct SplitSource {
   std::uint64_t key = 0;  ///< unique to the source
   std::uint64_t samples = 0;
-  /// Index of its present part; no value if the source is new.
+  /// The index of the source's present part; no value if the source is new.
   std::optional<std::size_t> part = std::nullopt;
 };
 
@@ -42,10 +42,10 @@ using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
 /// Writes the index of each source's part to part_of[number]; other elements stay. Sources with a
-/// part keep that part. Each new source, in order of draws, goes to the part that then lacks most
-/// samples. Then, while a part is empty and another has at least two new sources, the part with
-/// most samples gives its smallest new source to the empty part. So with at least as many new
-/// sources as parts, no part is empty.
+/// part keep that part. Each new source, in order of draws, is added to the part that then lacks
+/// most samples. Then, while a part is empty and another part has at least two new sources, the
+/// part with most samples gives its smallest new source to the empty part. No part is empty if
+/// there are at least as many new sources as parts.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);
 

@@ -5,7 +5,7 @@
 // approximate place. At each moment two correlations over the cells are computed. One compares the
 // changes (curate/copies/change_codes.h), if anything changes. The other compares the pictures
 // without the tenth of the cells that differs most, such as a logo. Pictures alone prove nothing,
-// since a fixed camera always shows the same picture. A strong change counts more than a weak
+// since a fixed camera always shows the same picture. A strong change has more weight than a weak
 // change. A weak change all over the picture is noise. Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace vfm::curate {
 
-/// Where to look. Moment k of the second video is moment k + offset of the first, and the second
-/// video's edges lie at `crop` of the first. The search refines the offset by up to half a second,
-/// and edges by 0.15.
+/// The place where the search begins. Moment k of the second video is moment k + offset of the
+/// first, and the second video's edges lie at `crop` of the first. The search refines the offset by
+/// up to half a second, and edges by 0.15.
 struct AlignmentStart {
   double offset = 0;
   CropWindow crop;
@@ -60,7 +60,8 @@ struct VideoMatch {
   double evidence = 0;             ///< see MatchRules
 };
 
-/// The stretches around `start`, in order; none if the videos differ there.
+/// Returns the stretches around `start`, in order, or an empty list if the videos differ around
+/// `start`.
 std::vector<VideoMatch> align_videos(std::span<const SignaturePicture> first,
                                      std::span<const SignaturePicture> second,
                                      const AlignmentStart& start, const MatchRules& rules);

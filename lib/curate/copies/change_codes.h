@@ -33,19 +33,19 @@ inline constexpr std::size_t kFirstMoment = 2;
 inline std::size_t moments_end(std::size_t pictures) {
   return pictures > 3 ? pictures - 1 : kFirstMoment;
 }
-/// The change at moment k.
+/// Computes the change at moment k.
 void change_at(std::span<const SignaturePicture> pictures, std::size_t k, ChangePicture& change);
-/// The root mean square of the cells.
+/// Returns the root mean square of the cells.
 float change_strength(const ChangePicture& change);
-/// The strength of noise all over the picture: the deviation of normal noise with the same median
-/// of absolute values. Near 0 for motion in a few cells.
+/// Returns the strength of noise all over the picture: the deviation of normal noise with the same
+/// median of absolute values. The result is near 0 for motion in a few cells.
 float change_noise(const ChangePicture& change);
-/// How much neighbouring cells differ: about 0 if the picture changes as one slope, 1 if they are
-/// unrelated.
+/// Returns how much neighbouring cells differ: about 0 if the picture changes as one slope, 1 if
+/// neighbouring cells are unrelated.
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;
-/// A weaker change counts as noise, and has no code.
+/// The strength of a change below which it is taken for noise, and has no code.
 inline constexpr float kLeastChange = 0.3F;
 
 /// The edges of a picture within a larger picture, as fractions of the larger picture's sides.
@@ -53,16 +53,16 @@ struct CropWindow {
   double left = 0, right = 1, top = 0, bottom = 1;
 };
 
-/// The code for the index. No value if hardly anything changes.
+/// Returns the code for the index, or no value if hardly anything changes.
 std::optional<std::uint32_t> index_code(const ChangePicture& change);
 
 inline constexpr std::size_t kCropWays = 81;
-/// The place of the looked-up video within the other video, if crop number `way` is right.
+/// Returns the crop with number `way`: the edges of the looked-up video within the indexed video.
 CropWindow crop_of_way(std::size_t way);
 inline constexpr std::size_t kTriedSigns = 16;
 /// For each crop, codes that the indexed video may have, the likeliest first.
 using LookupCodes = std::array<std::array<std::uint32_t, kTriedSigns>, kCropWays>;
-/// Writes `codes`; false if hardly anything changes.
+/// Writes `codes`. Returns false if hardly anything changes.
 bool lookup_codes(const ChangePicture& change, LookupCodes& codes);
 
 }  // namespace vfm::curate

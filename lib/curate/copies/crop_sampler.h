@@ -19,20 +19,22 @@ struct Correlation {
 
 class CropSampler {
  public:
-  /// The edges of the second picture lie at `crop` of the first. No value if the pictures share
-  /// less than 0.4 of the second's area, or one is more than 1.7 times the size of the other.
+  /// Returns the sampler for a second picture whose edges lie at `crop` of the first. Returns no
+  /// value if the pictures share less than 0.4 of the second's area, or if one is more than 1.7
+  /// times the size of the other.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
-  /// The correlation of the pictures, 0 to 1, without the tenth of the cells that differs most from
-  /// a linear relation. `noise` is added to variances and covariance, so two flat pictures give 1.
+  /// Returns the correlation of the pictures, 0 to 1, without the tenth of the cells that differs
+  /// most from a linear relation. `noise` is added to variances and covariance, so two flat
+  /// pictures give 1.
   double correlate_pictures(const SignaturePicture& first, const SignaturePicture& second,
                             double noise) const;
 
  private:
   /// The place of a row or column of the second picture in the first, between two cells.
   struct Tap {
-    int cell = 0;    ///< the first of the two
+    int cell = 0;    ///< the first of the two cells
     float part = 0;  ///< weight of the next cell
   };
   struct Side {

@@ -1,11 +1,10 @@
 // The signature of a video, by which duplicates are found: four small pictures a second.
 //
 // Each picture is the luma of a quarter of a second, stretched to a square and averaged over time
-// in 32 x 32 cells. So the signature hardly depends on frame size, compression and frame rate. A
-// cell is the exact mean of its area, even if it ends within a pixel: small and large copies have
-// the same numbers. Numbers are kept to 1/256 of a grey level.
-// Pure. Thread-safety: one thread at a time.
-// SPDX-License-Identifier: Apache-2.0
+// in 32 x 32 cells. The signature therefore hardly depends on frame size, compression and frame
+// rate. A cell is the exact mean of its area, even if it ends within a pixel: small and large
+// copies have the same numbers. Numbers are kept to 1/256 of a grey level. Pure. Thread-safety: one
+// thread at a time. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
@@ -30,7 +29,7 @@ inline constexpr int kLevelParts = 256;
 /// Makes the pictures from a stream of frames. Memory: one picture.
 class SignatureMaker {
  public:
-  /// Called with each picture when it is complete, in order.
+  /// A function that is called with each picture when the picture is complete, in order.
   using Take = std::function<void(const SignaturePicture& picture)>;
   /// How to display frames: mirrored if `mirror`, then turned clockwise by `rotation` degrees.
   SignatureMaker(int rotation, bool mirror, Take take)
@@ -41,7 +40,7 @@ class SignatureMaker {
   /// Call after the last frame. The last picture is dropped if less than half of its time is
   /// filled.
   void finish();
-  /// The number of complete pictures so far.
+  /// Returns the number of complete pictures so far.
   std::size_t count() const { return count_; }
 
  private:
@@ -56,7 +55,7 @@ class SignatureMaker {
   std::size_t count_ = 0;
 };
 
-/// The exact mean of each cell, row-major, in full range: 0 to 255.
+/// Computes the exact mean of each cell, row-major, in full range: 0 to 255.
 void cell_means(const LumaPlane& plane, std::array<float, kSignatureCells>& means);
 
 }  // namespace vfm::curate

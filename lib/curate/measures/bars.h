@@ -17,8 +17,9 @@ class BarFinder {
  public:
   /// Adds a frame as stored. Ignores black frames, and frames of another size than the first.
   void add(const media::Frame& frame);
-  /// The picture without bars, on even rows and columns so that chroma stays in place. No value if
-  /// there are no bars, all frames are black, or less than a third of a side would remain.
+  /// Returns the picture without bars, on even rows and columns so that chroma stays in place.
+  /// Returns no value if there are no bars, if all frames are black, or if less than a third of a
+  /// side would remain.
   std::optional<media::Rectangle> picture() const;
   int width() const { return width_; }  ///< of the frames; 0 before the first
   int height() const { return height_; }

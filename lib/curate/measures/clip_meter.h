@@ -53,7 +53,8 @@ struct FrameMeasures {
 FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& motion,
                             double aspect);
 
-/// Mean |p(x-1) - 2 p(x) + p(x+1)| / 255 over sixteen rows of luma (of green for packed RGB).
+/// Returns the mean |p(x-1) - 2 p(x) + p(x+1)| / 255 over sixteen rows of luma (of green for packed
+/// RGB).
 float row_sharpness(const media::Frame& frame);
 
 /// Adds up the measures of one clip.
@@ -61,9 +62,9 @@ class ClipMeter {
  public:
   /// Adds the next frame of the clip. The motion into the first frame is left out.
   void add(const FrameMeasures& measures, const SmallPicture& picture, const media::Frame& frame);
-  /// Whether add() will read the samples of the next frame.
+  /// Returns whether add() will read the samples of the next frame.
   bool looks() const { return frames_ % kSparse == 0; }
-  /// `seconds`: the clip's length. All measures are zero without frames.
+  /// Returns the measures of the clip, `seconds` long. Without frames, all measures are zero.
   ClipMeasures result(double seconds) const;
 
  private:

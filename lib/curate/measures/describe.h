@@ -22,17 +22,17 @@ struct Measured {
     std::string name;  ///< a basic colour term: "red", "grey"
     double share = 0;  ///< of all pixels
   };
-  std::vector<Colour> colours;  ///< by falling share, then by name
+  std::vector<Colour> colours;  ///< largest share first; equal shares by name
 };
 Measured measure(const Glimpse& glimpse);
 
-/// "A dark 2.1-second video, mostly grey with some red, with little motion; the camera is still."
-/// Length, kind and number of shots come from `facts` (KEY.json: media, seconds, width, height,
-/// shots), the rest from the glimpse. Unknown or unclear parts are left out; the shortest result is
-/// "A video.".
+/// Returns a sentence such as "A dark 2.1-second video, mostly grey with some red, with little
+/// motion; the camera is still." Length, kind and number of shots come from `facts` (KEY.json:
+/// media, seconds, width, height, shots), all other parts from the glimpse. Unknown or unclear
+/// parts are left out; the shortest result is "A video.".
 std::string describe(const Json& facts, const Glimpse& glimpse);
 
-/// The basic colour term (Berlin and Kay) of a pixel, by hue, saturation and value.
+/// Returns the basic colour term (Berlin and Kay) of a pixel, by hue, saturation and value.
 const char* colour_name(int red, int green, int blue);
 
 }  // namespace vfm::curate

@@ -25,14 +25,15 @@ struct LumaPlane {
   const std::uint8_t* first = nullptr;
   std::ptrdiff_t stride = 0;
   int width = 0, height = 0;
-  bool full_range = true;  ///< else black is 16 and white is 235
+  bool full_range = true;  ///< false: black is 16 and white is 235
 
   const std::uint8_t* row(int y) const { return first + y * stride; }
   /// Converts a difference of full-range grey levels to this plane's range.
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// A frame's luma, 8 bits only. For packed RGB, the green channel, copied to `room`.
+/// Returns a frame's luma, 8 bits only. For packed RGB, returns the green channel, copied to
+/// `room`.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
 /// Means of `factor` x `factor` pixels, in full range; the shorter side has about 360 means. Pixels

@@ -30,7 +30,7 @@ struct MotionField {
 /// Predicts vectors from the previous pair, so pass pairs in order.
 class MotionEstimator {
  public:
-  /// Motion from `before` to `after`.
+  /// Returns the motion from `before` to `after`.
   const MotionField& estimate(const SmallPicture& before, const SmallPicture& after);
 
  private:

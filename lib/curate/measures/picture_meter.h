@@ -35,7 +35,7 @@ class PictureMeter {
  public:
   /// `frame`: 8 bits. `small`: made from `frame`.
   void add(const media::Frame& frame, const SmallPicture& small);
-  /// No value without pictures, or if a side is below 32 pixels.
+  /// Returns no value without pictures, or if a side is below 32 pixels.
   std::optional<PictureMeasures> result() const;
 
  private:

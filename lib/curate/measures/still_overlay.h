@@ -21,9 +21,10 @@ class StillOverlay {
  public:
   /// Adds a picture; ignores pictures of another size than the first.
   void add(const ReducedLuma& picture);
-  /// True if a result is possible: at least eight pictures, and most of their edges move.
+  /// Returns true if a result is possible: there are at least eight pictures, and most of their
+  /// edges move.
   bool can_tell() const;
-  /// The overlay within `area` that has most edges. Overlay and `area` are in pixels of the
+  /// Returns the overlay within `area` that has most edges. Overlay and `area` are in pixels of the
   /// unreduced pictures. Ignores overlays larger than a tenth of the area, and the middle fifth of
   /// both sides, where a zoom moves nothing.
   std::optional<PixelArea> find(const PixelArea& area) const;

@@ -25,22 +25,23 @@ class GradualDetector {
   /// `motion`: the motion since the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
-  /// Changes found since the last call, in no particular order.
+  /// Returns the changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
-  /// The first frame of the present run of one colour, if a fade led into it.
+  /// Returns the first frame of the present run of one colour, if a fade led into the run.
   std::optional<std::int64_t> open_fade() const;
-  /// True if frames i and k show one scene: they differ less than half as much as i and `away`, or
-  /// share colours that `away` lacks. Only the last 127 frames are in memory; the result is false
-  /// for other frames.
+  /// Returns true if frames i and k show one scene: they differ less than half as much as i and
+  /// `away`, or share colours that `away` lacks. Only the last 127 frames are in memory; returns
+  /// false for other frames.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// True if three quarters of frame i equal the frame before, as when a title or an object's edge
-  /// enters or leaves a plain ground.
+  /// Returns true if three quarters of frame i equal the frame before, as when a title or an
+  /// object's edge enters or leaves a plain ground.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
-  /// True if both frames show the same plain colour, not black.
+  /// Returns true if both frames show the same plain colour, not black.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// True if edges (same_view.h) or colours show the same scene before and after a change.
+  /// Returns true if edges (same_view.h) or colours show the same scene before and after a change.
   bool one_view(const GradualChange& change) const;
-  /// True if edges show that frames i and k show one view; false if a frame is not in memory.
+  /// Returns true if edges show that frames i and k show one view. Returns false if a frame is not
+  /// in memory.
   bool one_view(std::int64_t i, std::int64_t k) const;
 
  private:

@@ -3,8 +3,8 @@
 // Dissolve: every picture P in a window [a, b] is a mixture wa*A + wb*B of the window's first and
 // last picture, plus a constant. wa falls and wb rises about evenly. (Pictures are compared without
 // their mean, so a dip to any colour changes only wa + wb.) Two facts distinguish a dissolve from
-// camera motion. The mixture explains P. And contrast dips in the middle, as in a mixture of
-// unrelated pictures (aa + bb - 2ab), and no motion inside the shots causes this dip.
+// camera motion. The mixture explains P. In addition, contrast dips in the middle, as in a mixture
+// of unrelated pictures (aa + bb - 2ab), and no motion inside the shots causes this dip.
 //
 // Fade: a run of frames of one colour. Before or after it, contrast changes over several frames
 // while structure stays. For a black run, a change of light is enough. A run of more than 32 frames
@@ -38,13 +38,13 @@ struct GradualChange {
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< lasts two or three frames: a cut with blended frames
   /// If a run of one colour continues an earlier run, like a white wall after an explosion: one
-  /// past the last frame of the earlier run. Else -1.
+  /// past the last frame of the earlier run. Otherwise -1.
   std::int64_t resumes = -1;
   float score = 0;  ///< 0 to 1: how well the change fits its kind
 };
 
-/// Delay in frames, after which a change is known. A frame that old is not part of changes found
-/// later.
+/// The delay in frames after which a change is known. A frame of this age is not part of changes
+/// found later.
 inline constexpr int kGradualLag = 88;
 /// A scene hidden by an explosion or a title returns within this many frames.
 inline constexpr int kBlast = 32;

@@ -32,12 +32,12 @@ struct MovedFit {
   float share = 0;   ///< progress, 0 to 1
   float misfit = 1;  ///< remaining difference, relative to unrelated lines
 };
-/// For each Move, the best share and way.
+/// Returns, for each Move, the best share and way.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// The difference of the lines that meet in a push, relative to the difference of unrelated lines,
-/// or, if larger, to three times the difference of neighbouring lines. It is small within one view,
-/// even if up to `near` lines are skipped or repeated.
+/// Returns the difference of the lines that meet in a push, relative to the difference of unrelated
+/// lines, or, if larger, to three times the difference of neighbouring lines. The result is small
+/// within one view, even if up to `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

@@ -24,7 +24,7 @@ struct PartsBetween {
 PartsBetween parts_between(const CoarsePicture& before, const CoarsePicture& now,
                            const CoarsePicture& after);
 
-/// The weighted mean by which shares fall from `earlier` to `later`.
+/// Returns the weighted mean by which shares fall from `earlier` to `later`.
 float parts_going_back(const PartsBetween& earlier, const PartsBetween& later);
 
 }  // namespace vfm::curate

@@ -46,7 +46,7 @@ struct ShotChange {
   std::int64_t begin = 0;  ///< first frame of the new shot
   std::int64_t frame = 0;  ///< where viewers see the new shot begin: cut: `begin`; fade: its first
                            ///< visible frame; else the first frame with more of the new shot
-  float score = 0;         ///< cut: the detector's score; else 0..1
+  float score = 0;         ///< cut: the detector's score; otherwise 0..1
 };
 
 /// Scores of two neighbouring frames.
@@ -76,17 +76,18 @@ class ShotDetector {
   void push(const FrameFeatures& features);
   void finish();
 
-  /// Changes that are certain and not yet taken, in order. `end` is 0 if the video fades in from
-  /// one colour before its first shot.
+  /// Returns the changes that are certain and not yet taken, in order. `end` is 0 if the video
+  /// fades in from one colour before its first shot.
   std::vector<ShotChange> take();
-  /// With ShotOptions::explain, the judgement of each frame once, in order, a few frames late.
+  /// With ShotOptions::explain, returns the judgement of each frame once, in order, a few frames
+  /// late.
   std::vector<Judgement> take_judgements();
-  /// Changes that take() has not yet returned lie after this frame number.
+  /// Returns a frame number after which all changes lie that take() has not yet returned.
   std::int64_t settled() const;
-  /// During a long fade, the first of the frames that belong to no shot.
+  /// During a long fade, returns the first of the frames that belong to no shot.
   std::optional<std::int64_t> open_fade() const;
 
-  /// The motion between the last two frames pushed.
+  /// Returns the motion between the last two frames pushed.
   const MotionField& motion() const { return motion_; }
 
  private:

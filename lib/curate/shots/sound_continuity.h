@@ -37,7 +37,7 @@ struct SoundContinuity {
 };
 
 /// `before` ends where the picture changes, `after` begins there. Samples are finite, at
-/// kContinuityRate, interleaved left and right. Only the part next to the change counts.
+/// kContinuityRate, interleaved left and right. Only the part next to the change is used.
 std::optional<SoundContinuity> sound_continuity(std::span<const float> before,
                                                 std::span<const float> after);
 

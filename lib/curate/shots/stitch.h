@@ -24,25 +24,25 @@ struct SceneLook {
 };
 SceneLook scene_look(const SmallPicture& picture);
 
-/// The lower of the cosines of layout and edges, less 0.2 for each 16 grey levels of difference in
-/// mean colour. 1: the same look; may be negative.
+/// Returns the lower of the cosines of layout and edges, less 0.2 for each 16 grey levels of
+/// difference in mean colour. 1 means the same look; the result may be negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// Above this look_similarity() two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
 
-/// Shots with a longer gap between them are not joined.
+/// The longest gap between two shots that can be joined.
 inline constexpr std::int64_t kLongestBridge = 12;  // frames
 
-/// The least likeness to join two shots if the continuity of their sound is known
+/// Returns the least likeness to join two shots if the continuity of their sound is known
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
 /// threshold), 0 raises it by kSoundRaises * (1 - threshold), and 0.5 keeps it. Between these
 /// values, the result is interpolated.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
-/// The cosine of a network's vectors of two pictures, which need not have length 1. NaN for zero
-/// vectors, numbers that are not finite, or different sizes.
+/// Returns the cosine of a network's vectors of two pictures, which need not have length 1. Returns
+/// NaN for zero vectors, numbers that are not finite, or different sizes.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
 /// The least cosine of a network's vectors that joins two shots. Panda-70M joins if unit vectors of

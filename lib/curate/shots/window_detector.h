@@ -30,7 +30,7 @@ class WindowDetector {
   /// Delay of an answer, in frames.
   static constexpr std::int64_t kLag = kWindow - kBefore;
   /// Most frames of a change that wait for its end; frames of a longer change are released, and
-  /// belong to no shot. So no frame waits for more than kShotLag other frames.
+  /// belong to no shot. No frame therefore waits for more than kShotLag other frames.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// `explain`: keep judgements for take_judgements().
@@ -40,15 +40,18 @@ class WindowDetector {
   void push(std::span<const std::uint8_t> frame);
   void finish();
 
-  /// As ShotDetector::take(). A change over several frames is a `transition`, with `frame` just
-  /// after its middle. `end` is 0 if the video begins with a change; `begin` is the number of
-  /// frames if it ends with one. There is no change if all frames are above the threshold.
+  /// Returns the changes as ShotDetector::take() does. A change over several frames is a
+  /// `transition`, with `frame` just after its middle. If the video begins with a change, its `end`
+  /// is 0; if the video ends with a change, its `begin` is the number of frames. There is no change
+  /// if all frames are above the threshold.
   std::vector<ShotChange> take();
-  /// The judgement of each frame after the first, in order: `cut` if the network says that the
-  /// previous frame ends a shot or is in a change, else `below`; score: the probability.
+  /// Returns the judgement of each frame after the first, in order: `cut` if the network says that
+  /// the previous frame ends a shot or is in a change, otherwise `below`. The score is the
+  /// probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
-  /// The first frame of a present change longer than kHeld; frames from there on belong to no shot.
+  /// Returns the first frame of a present change longer than kHeld. Frames from that frame on
+  /// belong to no shot.
   std::optional<std::int64_t> open_change() const;
 
  private:

@@ -26,8 +26,9 @@ struct WipeFrame {
   /// For an edge after k of 16 cells, how far cells that it has passed look like `after` and other
   /// cells like `before`, weighted by their difference. 1: all; 0: half; below 0: the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
-  /// As `agreement`, but all cells in which `before` and `after` differ have equal weight: in
-  /// `agreement` a few cells outweigh the rest if a camera moves from dark to light.
+  /// The same as `agreement`, but with equal weight for all cells in which `before` and `after`
+  /// differ: in `agreement` a few cells outweigh the other cells if a camera moves from dark to
+  /// light.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
   /// How clearly cells look like one of the two: 1 means exactly, 0 equally like both.
   float clearness = 0;
@@ -43,12 +44,13 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// The `agreement` and the `votes` of an edge in a given direction after `share` of the picture.
+/// Return the `agreement` and the `votes` of an edge in a given direction after `share` of the
+/// picture.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
-/// True if both pictures move with the edge, as when a camera turns from a dark to a light wall:
-/// the shifted pictures explain `now` about as well as the unshifted, or better.
+/// Returns true if both pictures move with the edge, as when a camera turns from a dark to a light
+/// wall: the shifted pictures explain `now` about as well as the unshifted, or better.
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share);
 

@@ -4,8 +4,8 @@
 // cosine, with the same bits, decides each candidate pair. Memory holds a sketch of each vector
 // (curate/vectors/sketch.h). Stored vectors are read once in order, and again for pairs whose
 // sketches pass, as those of every pair above the threshold do. A pair is missed only if the second
-// vector lies in a cell that is not searched (curate/vectors/sketch_cells.h): never with margin 1
-// and no limit to the number of cells.
+// vector lies in a cell that is not searched (curate/vectors/sketch_cells.h). No pair is missed
+// with margin 1 and no limit to the number of cells.
 //
 // The cost in products of two numbers, for n vectors of d numbers, sketches of w numbers, and k = 2
 // sqrt(n) cells, of which each vector searches v:
@@ -30,7 +30,7 @@
 
 namespace vfm::curate {
 
-/// The default CellSearch::margin: 0.5, more for vectors of few numbers.
+/// Returns the default CellSearch::margin: 0.5, and more for vectors of few numbers.
 double cell_margin(std::size_t dim);
 inline constexpr std::size_t kMostCells = 64;
 
@@ -39,8 +39,8 @@ struct CellSearch {
   double threshold = 1;  ///< as in find_near_duplicates()
   /// The places of the vectors, the better sample first: a permutation of 0 to n - 1, n < 2^32.
   std::vector<std::uint32_t> places;
-  /// Reads the `dim` numbers of the vector at a place. Called from any thread; should be quick for
-  /// consecutive places.
+  /// Reads the `dim` numbers of the vector at a place. It is called from any thread, and should be
+  /// quick for consecutive places.
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< of sketches: cell_sketch_width()
   double margin = 1;              ///< SketchCells::Reach::margin
@@ -60,7 +60,8 @@ inline constexpr std::size_t kLeastSketch = 32;
 inline constexpr std::uint64_t cell_bytes(std::size_t width) {
   return 2 * width + 20;
 }
-/// The widest sketch, 128, 64 or 32, with which `n` vectors fit into `memory`; 0 if none does.
+/// Returns the widest sketch, 128, 64 or 32, with which `n` vectors fit into `memory`. Returns 0 if
+/// no sketch is narrow enough.
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory);
 
 /// Calls `found` with each duplicate, by rising item; item and keeper are as in

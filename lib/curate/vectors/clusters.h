@@ -28,7 +28,7 @@ class Clusters {
     std::uint32_t cluster = 0;
     float cosine = 0;
   };
-  /// The nearest cluster of each row, the first of equally near clusters.
+  /// Returns the nearest cluster of each row: the first of equally near clusters.
   std::vector<Nearest> nearest(const std::vector<float>& rows, share::Slots& slots) const;
   std::size_t count() const { return count_; }
 

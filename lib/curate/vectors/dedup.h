@@ -1,11 +1,10 @@
 // Finds near duplicates: samples whose embeddings have nearly the same direction.
 //
-// Exact: all pairs of the dataset are compared, by their true cosines. For speed, dimensions are
-// sorted by variance, and a pair is dropped as soon as its first dimensions and the lengths of the
-// rest prove (Cauchy and Schwarz) that its cosine is below the threshold. All vectors are in
-// memory, and time grows with the square of their number; curate/vectors/cell_search.h handles more
-// vectors.
-// SPDX-License-Identifier: Apache-2.0
+// The result is exact: all pairs of the dataset are compared, by their true cosines. For speed,
+// dimensions are sorted by variance, and a pair is dropped as soon as its first dimensions and the
+// lengths of the remaining dimensions prove (Cauchy and Schwarz) that its cosine is below the
+// threshold. All vectors are in memory, and time grows with the square of their number;
+// curate/vectors/cell_search.h handles more vectors. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -30,13 +29,13 @@ struct NearDuplicate {
 /// numbers. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
-/// `dim` rounded up to a multiple of the numbers compared at once.
+/// Returns `dim` rounded up to a multiple of the numbers compared at once.
 std::size_t near_width(std::size_t dim);
 
 /// Scales a row to length 1. If it has no direction, sets it to zeros and returns false.
 bool to_unit_row(std::span<float> row);
-/// The cosine of two rows of to_unit_row(), summed in order and rounded to 9 digits: it is exactly
-/// 1 for equal rows.
+/// Returns the cosine of two rows of to_unit_row(), summed in order and rounded to 9 digits. The
+/// result is exactly 1 for equal rows.
 double near_cosine(std::span<const float> a, std::span<const float> b);
 
 }  // namespace vfm::curate

@@ -1,6 +1,7 @@
 // `builtin:look`: the look of a clip as one vector, without a trained model.
 //
-// It has five groups of measures, each scaled to about unit length, then weighted and joined:
+// The vector has five groups of measures, each scaled to about unit length, then weighted and
+// joined:
 //   ground  the mean colour                                                     (4 values)
 //   layout  which colours are where: low DCT coefficients of the mean picture   (24; as the MPEG-7
 //           colour layout descriptor, ISO/IEC 15938-3)
@@ -23,13 +24,14 @@ namespace vfm::curate {
 
 inline constexpr int kLookDim = 4 + 24 + 54 + 128 + 24;
 
-/// The look of a glimpse; all zeros, which resemble nothing, if it has no pictures.
+/// Returns the look of a glimpse. If the glimpse has no pictures, returns zeros, which resemble no
+/// other vector.
 std::vector<float> look(const Glimpse& glimpse);
 
-/// {"name":"builtin:look","dim":234,"version":1}
+/// Returns {"name":"builtin:look","dim":234,"version":1}.
 Json look_config();
 
-/// Sum of products; the cosine of vectors of length 1.
+/// Returns the sum of products, which is the cosine of vectors of length 1.
 double dot(const std::vector<float>& a, const std::vector<float>& b);
 
 }  // namespace vfm::curate

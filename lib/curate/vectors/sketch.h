@@ -4,9 +4,9 @@
 // For a unit vector a, let h be its coordinates in an orthonormal basis of few directions, and r
 // the length of the rest. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side is the
 // product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart than a
-// and b. So if two sketches are too far apart, so are the vectors. The basis has the directions of
-// a sample's largest second moments, found by subspace iteration (Halko, Martinsson and Tropp,
-// "Finding structure with randomness", 2011, section 4.5).
+// and b. If two sketches are too far apart, the vectors are too far apart, too. The basis has the
+// directions of a sample's largest second moments, found by subspace iteration (Halko, Martinsson
+// and Tropp, "Finding structure with randomness", 2011, section 4.5).
 //
 // A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. The product of two sketches is
 // exact in 32 bits, so it is the same on every processor. Rounding errors together are below
@@ -58,7 +58,8 @@ void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t w
 using TileProducts = std::int32_t[4][kTileSide];
 void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
                    TileProducts& out);
-/// The product of two rows, summed in any order; accurate to 1e-5 for vectors of length 1.
+/// Returns the product of two rows, summed in any order. The result is accurate to 1e-5 for vectors
+/// of length 1.
 float float_product(const float* a, const float* b, std::size_t dim);
 std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width);
 

@@ -2,20 +2,19 @@
 // belongs to the centre with which its product is largest.
 //
 // Centres are sketches, found by a few rounds of spherical k-means from evenly spaced rows of a
-// sample. So dense regions have many centres, and cells have similar sizes. Only whole numbers are
-// used, so results are the same on every processor.
+// sample. Dense regions therefore have many centres, and cells have similar sizes. Only whole
+// numbers are used, so results are the same on every processor.
 //
 // Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
 // centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left
 // side is at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e -
 // c|, is at most D. Cells further away need no search. D is reached only if b lies straight across
-// the border; in high dimensions most neighbours lie along the border. So a `margin` below 1
-// searches only cells within margin * D; with `margin` 1 no neighbour is missed.
+// the border; in high dimensions most neighbours lie along the border. With a `margin` below 1,
+// only cells within margin * D are searched; with `margin` 1 no neighbour is missed.
 //
-// Equal rows of the sample may give equal centres. The first of these has the cell; cells of the
-// other centres are empty and never searched.
-// Thread-safety: any thread, except find().
-// SPDX-License-Identifier: Apache-2.0
+// Equal rows of the sample may give equal centres. Only the first of equal centres gets sketches;
+// the cells of the other equal centres are empty and never searched. Thread-safety: any thread,
+// except find(). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -35,7 +34,7 @@ class SketchCells {
                           std::size_t wanted, share::Slots& slots);
 
   std::size_t count() const { return count_; }
-  /// Writes the cell of each of `n` sketches, the first of equally near cells.
+  /// Writes the nearest cell of each of `n` sketches: the first of equally near cells.
   void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
 
   struct Reach {
@@ -44,10 +43,10 @@ class SketchCells {
     std::size_t most = 0;  ///< highest number of cells searched
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< the sketch's own cell, then by distance of border
-    bool all = true;                   ///< false: some left out because of `most`
+    std::vector<std::uint32_t> cells;  ///< the sketch's own cell, then cells by distance of border
+    bool all = true;                   ///< false: cells were left out because of `most`
   };
-  /// The cells to search for neighbours of each of four sketches.
+  /// Finds the cells to search for neighbours of each of four sketches.
   void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
 
  private:

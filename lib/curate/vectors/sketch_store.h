@@ -48,13 +48,13 @@ class SketchStore {
   /// search.read throws.
   SketchStore(const CellSearch& search, share::Slots& slots);
 
-  /// Reads a vector, scaled to length 1; false if it has no direction.
+  /// Reads a vector, scaled to length 1. Returns false if the vector has no direction.
   bool read(std::size_t rank, std::vector<float>& row) const;
   const SketchCells& cells() const { return *cells_; }
   const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
   std::size_t slot(std::size_t rank) const { return slot_of_rank_[rank]; }
   std::size_t rank(std::size_t slot) const { return rank_of_slot_[slot]; }
-  /// The first slot of a cell, and one past its last.
+  /// Return the first slot of a cell, and one past its last slot.
   std::size_t begin(std::size_t cell) const { return begins_[cell]; }
   std::size_t end(std::size_t cell) const { return begins_[cell + 1]; }
   bool in_a_cell(std::size_t slot) const { return slot < begins_.back(); }

@@ -14,8 +14,8 @@ inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 struct CellSpan {
   int begin, end;
 };
-/// Rows or columns of cell `i` of `cells` over `size` pixels; never empty, even if cells outnumber
-/// pixels.
+/// Returns the rows or columns of cell `i` of `cells` over `size` pixels. The result is never
+/// empty, even if cells outnumber pixels.
 inline CellSpan cell_range(int i, int cells, int size) {
   const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
   const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
@@ -25,8 +25,8 @@ inline CellSpan cell_range(int i, int cells, int size) {
 struct CellRows {
   int upper, lower;
 };
-/// Two rows of a cell, a quarter of its height from the upper and the lower edge (one row twice if
-/// the cell is thin).
+/// Returns two rows of a cell, a quarter of its height from the upper and the lower edge (the same
+/// row twice if the cell is thin).
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

@@ -15,17 +15,17 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-/// The part of `frame` inside `r`, which must lie within the frame. The result shares the planes of
-/// `frame`. Chroma stays aligned with luma if x and y are even. The matrix of the whole picture is
-/// set, since players guess an unset matrix from the size.
+/// Returns the part of `frame` inside `r`, which must lie within the frame. The result shares the
+/// planes of `frame`. Chroma stays aligned with luma if x and y are even. The matrix of the whole
+/// picture is set, since players guess an unset matrix from the size.
 Frame crop_frame(const Frame& frame, const Rectangle& r);
 
-/// The place of `r`, in a `width` x `height` picture, after rotate_frame(degrees, mirror).
+/// Returns the place of `r`, in a `width` x `height` picture, after rotate_frame(degrees, mirror).
 Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degrees, bool mirror);
 
-/// Stretches frames of any size to one size: by averages to shrink, else by bicubic interpolation.
-/// Results are bit-exact across threads and runs. Time, range and colour stay; the matrix is set as
-/// in crop_frame(). Thread-safety: one thread at a time.
+/// Stretches frames of any size to one size: by averages to shrink, by bicubic interpolation to
+/// enlarge. Results are bit-exact across threads and runs. Time, range and colour stay; the matrix
+/// is set as in crop_frame(). Thread-safety: one thread at a time.
 class Resizer {
  public:
   Resizer(int width, int height);

@@ -18,7 +18,7 @@ namespace vfm::media {
 struct ScaledPart {
   Rectangle part;             ///< of the stored picture
   int width = 0, height = 0;  ///< of the result, before rotation
-  bool averages = false;      ///< averages by area, to shrink; else bicubic
+  bool averages = false;      ///< averages by area, to shrink; otherwise bicubic
   int matrix = 0;             ///< resolve_matrix()
   bool full_range = false;
   friend bool operator==(const ScaledPart&, const ScaledPart&) = default;
@@ -28,8 +28,8 @@ struct ScaledPart {
 /// to_rgb() does.
 ScaledPart scaled_part(const Frame& frame, const ScaleOptions& options);
 
-/// The weights for a yuv420 frame; they do not depend on the part's place. Throws Error if swscale
-/// cannot do this scaling.
+/// Returns the weights for a yuv420 frame, which do not depend on the part's place. Throws Error if
+/// swscale cannot do this scaling.
 PictureScale picture_scale(const ScaledPart& part);
 
 }  // namespace vfm::media

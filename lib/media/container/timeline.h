@@ -2,12 +2,11 @@
 // transport streams, or wrap around, as the 33-bit clock of transport streams does every 26.5
 // hours.
 //
-// One stream leads. If its decoding time falls back, later times are shifted so that time
-// continues. The shift is the clock's full range if that suffices. It applies to the same part of
-// the file in all streams, so they stay in sync. Each reader that passes all packets of the leading
-// stream, from the beginning of the file, to a Timeline gets the same shifts.
-// Thread-safety: one thread at a time.
-// SPDX-License-Identifier: Apache-2.0
+// One stream is the leading stream. If its decoding time falls back, later times are shifted so
+// that time continues. The shift is the clock's full range if that suffices. The shift applies to
+// the same part of the file in all streams, so the streams stay in sync. Each reader that passes
+// all packets of the leading stream, from the beginning of the file, to a Timeline gets the same
+// shifts. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
@@ -26,11 +25,11 @@ class Timeline {
 
   /// Shifts a packet of the leading stream.
   void lead(AVPacket& packet);
-  /// Shifts a packet of one other stream, with time base `base`. False if the packet belongs to a
-  /// part that the leading stream has not reached: retry after the next packet of the leading
-  /// stream. Without `wait` the packet gets the shift of the present part.
+  /// Shifts a packet of one other stream, with time base `base`. Returns false if the packet
+  /// belongs to a part that the leading stream has not reached: retry after the next packet of the
+  /// leading stream. Without `wait` the packet gets the shift of the present part.
   bool follow(AVPacket& packet, AVRational base, bool wait = true);
-  /// Whether time has restarted or wrapped at least once.
+  /// Returns whether time has restarted or wrapped at least once.
   bool restarted() const { return parts_.size() > 1 || turned_ != 0; }
 
  private:
@@ -55,8 +54,8 @@ class Timeline {
   std::int64_t other_last_ = 0;
 };
 
-/// Whether the container has one continuous time and seeks exactly. Other containers are read from
-/// the first packet on, with a Timeline.
+/// Returns whether the container has one continuous time and seeks exactly. Other containers are
+/// read from the first packet on, with a Timeline.
 bool has_one_time(const AVFormatContext& format);
 
 }  // namespace vfm::media

@@ -1,9 +1,8 @@
 // Writes Y4M (YUV4MPEG2), uncompressed video that every tool reads from a pipe: `| ffplay -`, `|
 // x264 -`.
 // Format: the mjpegtools page yuv4mpeg(5). Samples have the limited range. Y4M cannot state the
-// matrix, so the matrix is the default of players: BT.709 from 1280 wide or 577 high on, else
-// BT.601.
-// SPDX-License-Identifier: Apache-2.0
+// matrix, so the matrix is the default of players: BT.709 from 1280 wide or 577 high on, otherwise
+// BT.601. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

@@ -35,8 +35,8 @@ struct StreamInfo {
   std::int64_t frames = 0;  ///< by the container; 0 if unknown
   bool image = false;       ///< a still picture file: one frame
   bool interlaced = false;  ///< by the container; frames have their own flag
-  /// As coded: H.273's numbers and bits of a sample. Transfer 16 and 18 are HDR; frames of HDR
-  /// streams are SDR, except with DecodeOptions::keep_hdr.
+  /// The coded video's H.273 numbers and bits of a sample. Transfer 16 and 18 are HDR; frames of
+  /// HDR streams are SDR, except with DecodeOptions::keep_hdr.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
@@ -51,8 +51,8 @@ enum class FrameUse {
   /// Frames are read briefly, by code such as Scaler, which works with any bytes, even if they
   /// change. Ignored with keep_hdr.
   glance,
-  /// As `glance`, but only the rows of cell_rows.h are read, as by curate::sample_picture(). Other
-  /// rows can have any content.
+  /// Frames are read as for `glance`, but only the rows of cell_rows.h, as by
+  /// curate::sample_picture(). Other rows can have any content.
   cells,
 };
 
@@ -63,11 +63,12 @@ struct DecodeOptions {
   bool deinterlace = true;  ///< makes one progressive picture of an interlaced frame
   bool keep_hdr = false;    ///< HDR frames are yuv420p10, in their own colours
   FrameUse use = FrameUse::any;
-  /// From choose_hardware() (hardware.h); used only for streams that hardware decodes exactly.
-  /// Frames, times and corrupt() are as in software, except as hardware.h says. Null: software.
+  /// The result of choose_hardware() (hardware.h); null for software. Hardware is used only for
+  /// streams that it decodes exactly. Frames, times and corrupt() are as in software, except as
+  /// hardware.h says.
   const HardwareDecoder* hardware = nullptr;
-  /// If `hardware` has sessions: whether to wait for a session. Set false if the thread that waits
-  /// for frames can itself have one.
+  /// Whether to wait for a session, if `hardware` has sessions. Set it to false if the thread that
+  /// waits for frames can itself have a session.
   bool waits_for_session = true;
   /// Leaves frames on the GPU, with Frame::card, if possible.
   bool on_card = false;
@@ -81,7 +82,8 @@ struct DecodeOptions {
 ///
 /// Time: pts is the container's, with edit lists applied. For a frame without a pts, or with a pts
 /// that does not rise, pts is the end of the frame before. duration is the gap to the next frame.
-/// For the last frame it is the container's, else the gap before it, else 1/frame_rate.
+/// For the last frame, duration is the container's, or the gap before the frame if the container
+/// has none, or 1/frame_rate if there is no gap.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
 /// Any call may throw Stopped (base/stop.h). A call without progress for input_limits().timeout
@@ -99,19 +101,20 @@ class Decoder {
   Decoder& operator=(Decoder&&) noexcept;
 
   const StreamInfo& info() const;
-  /// The next frame in presentation order; false at the end. Corrupt packets are skipped and
-  /// counted. Throws Error if no frame of the file decodes, or the file cannot be read (a lost
-  /// connection).
+  /// Reads the next frame in presentation order. Returns false at the end. Corrupt packets are
+  /// skipped and counted. Throws Error if no frame of the file decodes, or the file cannot be read
+  /// (a lost connection).
   bool next(Frame& frame);
   /// Makes next() return the first frame with pts >= `pts`, exactly as decoding from the start
-  /// gives it, with index 0. Decoding begins at an earlier key frame if that is safe, else at the
-  /// beginning.
+  /// gives it, with index 0. Decoding begins at an earlier key frame if that is safe, otherwise at
+  /// the beginning.
   void seek(std::int64_t pts);
-  /// True if, as far as is known, seek() decodes from a key frame, and not from the beginning.
+  /// Returns true if, as far as is known, seek() decodes from a key frame, and not from the
+  /// beginning.
   bool seeks() const;
-  /// Number so far of packets that could not be decoded, frames decoded with damage, and packets
-  /// missing from a truncated file. At the end, pictures that the codec dropped silently count,
-  /// too, such as pictures before the first key frame of a recording.
+  /// Returns the number so far of packets that could not be decoded, frames decoded with damage,
+  /// and packets missing from a truncated file. At the end, the number includes pictures that the
+  /// codec dropped silently, such as pictures before the first key frame of a recording.
   std::int64_t corrupt() const;
 
  private:

@@ -23,7 +23,7 @@ AudioMode parse_audio_mode(std::string_view name);
 /// The coded sound of a span; time zero is the span's beginning. Cheap to copy.
 class AudioTrack {
  public:
-  /// True if there are no packets: the source has no sound, or none in the span.
+  /// Returns true if there are no packets: the source has no sound, or no sound in the span.
   bool empty() const { return !data_; }
   const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" if empty
   bool encoded() const { return encoded_; }            ///< a new encoding, not the source's packets
@@ -45,13 +45,13 @@ class AudioTrack {
 /// its arguments alone. In containers that do not seek exactly, spans in order of time are quicker.
 /// Thread-safety: one thread at a time.
 ///
-/// `copy` gives all packets that overlap the span, and those of the 80 ms before it, which decoders
-/// need to start cleanly. The mp4's edit list hides sound before the span, so the timing is exact.
-/// The last packet may extend beyond the span.
+/// `copy` gives all packets that overlap the span, and the packets of the 80 ms before the span,
+/// which decoders need to start cleanly. The mp4's edit list hides sound before the span, so the
+/// timing is exact. The last packet may extend beyond the span.
 ///
 /// `aac` gives exactly the samples of the span: round(seconds * rate). Missing sound (a late start,
 /// a gap of more than 40 ms, an early end) becomes silence. Rates that AAC lacks become 48 kHz;
-/// more than eight channels become two. 64 kbit/s a channel.
+/// more than eight channels become two. AAC has 64 kbit/s a channel.
 class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:

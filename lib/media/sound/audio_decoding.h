@@ -16,20 +16,20 @@ namespace vfm::media {
 /// the first packets (AAC 1 packet, Opus 80 ms).
 inline constexpr AVRational kPreRoll{80, 1000};
 
-/// The channels of a decoded frame as a layout with positions, which the caller frees. Throws Error
-/// for rates outside 16 Hz to 1 MHz, and unless there are 1 to 64 channels.
+/// Returns the channels of a decoded frame as a layout with positions, which the caller frees.
+/// Throws Error for rates outside 16 Hz to 1 MHz, and unless there are 1 to 64 channels.
 AVChannelLayout positioned(const AVFrame& frame);
 
-/// A converter from sound like `frame` to `layout` (which the caller keeps), `format` and `rate`.
-/// Throws Error as positioned() does, for a rate below a hundredth of `rate`, and if swresample
-/// cannot convert.
+/// Returns a converter from sound like `frame` to `layout` (which the caller keeps), `format` and
+/// `rate`. Throws Error as positioned() does, for a rate below a hundredth of `rate`, and if
+/// swresample cannot convert.
 SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
                       int rate);
 
 /// Calls `take` with the frames of the span in order, and of kPreRoll before it, until `take`
-/// returns false. `at`: seconds after the beginning of the span, may be negative; no value: right
-/// after the frame before. Undecodable packets are added to `corrupt`. Throws Error if there is no
-/// decoder, and Stopped.
+/// returns false. `at` is the seconds after the beginning of the span, and may be negative. No
+/// value means right after the frame before. Undecodable packets are added to `corrupt`. Throws
+/// Error if there is no decoder, and Stopped.
 void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,
                   const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take);
 

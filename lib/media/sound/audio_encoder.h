@@ -22,12 +22,12 @@ class AudioCanvas {
   /// `at`: as from decode_audio() (audio_decoding.h). A frame of another rate, format or channel
   /// layout is converted.
   void put(const AVFrame& frame, std::optional<double> at);
-  /// True if the end of the span has been reached.
+  /// Returns true if the end of the span has been reached.
   bool full() const { return position_ && *position_ >= length_; }
-  /// True if at least one sample lies in the span.
+  /// Returns true if at least one sample lies in the span.
   bool heard() const { return heard_; }
 
-  /// The encoded sound. Call once, at the end.
+  /// Returns the encoded sound. Call it once, at the end.
   std::shared_ptr<AudioTrack::Data> encode();
 
  private:

@@ -1,10 +1,9 @@
 // Inside lib/media only: reads the packets of a source's sound, from any time on.
 //
-// If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers time
-// after a seek is a guess, or restarts. So such a file is read once from its beginning, and packets
-// of the current span are kept. A Timeline aligns packet times with the video's. To go back, the
-// file is read again.
-// Thread-safety: one thread at a time.
+// If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers, time
+// after a seek is a guess, or restarts. A file of these containers is therefore read once from its
+// beginning, and packets of the current span are kept. A Timeline aligns packet times with the
+// video's. To go back, the file is read again. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,22 +26,23 @@ class AudioPackets {
   AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }
-  /// The audio stream that a player would choose; null if there is none.
+  /// Returns the audio stream that a player would choose, or null if there is none.
   const AVStream* stream() const { return stream_; }
-  /// The unit of packet times: the stream's time base, or samples if the file's times are wrong.
+  /// Returns the unit of packet times: the stream's time base, or samples if the file's times are
+  /// wrong.
   AVRational base() const;
-  /// The end of a packet's sound; AV_NOPTS_VALUE if unknown.
+  /// Returns the end of a packet's sound, or AV_NOPTS_VALUE if unknown.
   std::int64_t end_of(const AVPacket& packet) const;
-  /// Number of audio streams.
+  /// Returns the number of audio streams.
   int streams() const { return streams_; }
-  /// True if there is sound of an unknown codec; then stream() is null. Reads up to the first
-  /// packet of this sound, which some announced sound never has.
+  /// Returns true if there is sound of an unknown codec; then stream() is null. Reads up to the
+  /// first packet of this sound, which some announced sound never has.
   bool is_unknown();
 
   /// Makes next() begin with the packet heard at `time`, in base(), or an earlier packet. Adds
   /// unreadable packets to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
-  /// The next packet; false at the end.
+  /// Reads the next packet. Returns false at the end.
   bool next(AVPacket* packet, std::int64_t& corrupt);
 
  private:
@@ -74,7 +74,7 @@ class AudioPackets {
   std::int64_t damage_ = 0;  // found on opening, to be reported
 };
 
-/// When the packet's sound begins; AV_NOPTS_VALUE if unknown.
+/// Returns the time at which the packet's sound begins, or AV_NOPTS_VALUE if unknown.
 std::int64_t time_of(const AVPacket& packet);
 
 }  // namespace vfm::media

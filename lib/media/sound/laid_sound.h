@@ -25,7 +25,7 @@ class LaidSound {
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
 
-  /// The samples of a frame in the span, valid until the next call.
+  /// The samples of a frame in the span. They are valid until the next call.
   struct Part {
     std::int64_t begin = 0;  ///< place in the span, if there are samples
     const float* samples = nullptr;
@@ -33,7 +33,7 @@ class LaidSound {
   };
   /// `at`: from decode_audio() (audio_decoding.h). Throws Error as open_converter() does.
   Part lay(const AVFrame& frame, std::optional<double> at);
-  /// True if the end of the span has been reached.
+  /// Returns true if the end of the span has been reached.
   bool ended() const { return position_ >= length_; }
   const AVChannelLayout& layout() const { return layout_; }
   std::int64_t length() const { return length_; }

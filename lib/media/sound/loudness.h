@@ -10,7 +10,7 @@
 
 namespace vfm::media {
 
-/// "libebur128 1.2.6"; empty if this build lacks libebur128, and measures no loudness.
+/// Returns "libebur128 1.2.6", or "" if this build lacks libebur128 and measures no loudness.
 std::string loudness_version();
 
 /// How a channel counts for loudness.
@@ -25,8 +25,8 @@ class LoudnessMeter {
 
   /// Adds samples of -1 to 1, interleaved: `times` for each channel.
   void add(const float* samples, std::size_t times);
-  /// Integrated and gated loudness in LUFS. No value below the gate of -70 LUFS, for less than 0.4
-  /// seconds, or without libebur128.
+  /// Returns the integrated and gated loudness in LUFS. Returns no value below the gate of -70
+  /// LUFS, for less than 0.4 seconds of sound, or without libebur128.
   std::optional<double> integrated() const;
 
  private:

@@ -29,8 +29,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// No value if the source has no sound that decodes. Throws Stopped, and Errors whose cause
-  /// may_pass() (base/error.h).
+  /// Returns no value if the source has no sound that decodes. Throws Stopped, and Errors whose
+  /// cause may_pass() (base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

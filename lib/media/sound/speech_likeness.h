@@ -19,9 +19,10 @@ class SpeechLikeness {
   /// `rate`: samples a second; below 8000 there is never a result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
-  /// 0 to 1: the share of 2 to 8 Hz in the envelope's modulations from 0.5 to 25 Hz, times the
-  /// depth of 2 to 8 Hz if below 1. The depth is the root of twice the power, divided by the mean
-  /// envelope. 0 for silence; no value for less than a second.
+  /// Returns 0 to 1: the share of 2 to 8 Hz in the envelope's modulations from 0.5 to 25 Hz, times
+  /// the depth of 2 to 8 Hz if the depth is below 1. The depth is the root of twice the power,
+  /// divided by the mean envelope. Returns 0 for silence, and no value for less than a second of
+  /// sound.
   std::optional<double> result();
 
  private:
