@@ -3,7 +3,9 @@
 // The edges of an axis split (0, infinity) into half-open intervals without gaps: below the first
 // edge, between two edges, and from the last edge on. Unknown values have intervals of their own
 // ("unsized", "untimed"). Every sample therefore has exactly one bin. Images have a bin for each
-// file format. Pure; thread-safety: any thread. SPDX-License-Identifier: Apache-2.0
+// file format.
+// Pure; thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>

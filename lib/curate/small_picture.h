@@ -4,8 +4,9 @@
 // The picture is stretched to a square, so that every loop over it has a fixed length. A cell is
 // the mean of two runs of up to eight neighbouring pixels, not of all its pixels. The time, about
 // 15 microseconds, is therefore the same for 360p and 4K. Pixels are taken as stored, before
-// rotation and pixel aspect. Pure functions. Thread-safety: none needed. SPDX-License-Identifier:
-// Apache-2.0
+// rotation and pixel aspect.
+// Pure functions. Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

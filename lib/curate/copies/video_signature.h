@@ -3,8 +3,9 @@
 // Each picture is the luma of a quarter of a second, stretched to a square and averaged over time
 // in 32 x 32 cells. The signature therefore hardly depends on frame size, compression and frame
 // rate. A cell is the exact mean of its area, even if it ends within a pixel: small and large
-// copies have the same numbers. Numbers are kept to 1/256 of a grey level. Pure. Thread-safety: one
-// thread at a time. SPDX-License-Identifier: Apache-2.0
+// copies have the same numbers. Numbers are kept to 1/256 of a grey level.
+// Pure. Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>

@@ -4,7 +4,8 @@
 // detection. Least squares over the blocks that follow the field are repeated until these blocks
 // stay the same: the "dominant motion" of Odobez and Bouthemy (1995), with vectors for gradients.
 // If an object covers most of the picture, its motion is taken for the camera's. Pure.
-// Thread-safety: none needed. SPDX-License-Identifier: Apache-2.0
+// Thread-safety: none needed.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "curate/measures/motion.h"

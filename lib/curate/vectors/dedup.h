@@ -4,7 +4,8 @@
 // dimensions are sorted by variance, and a pair is dropped as soon as its first dimensions and the
 // lengths of the remaining dimensions prove (Cauchy and Schwarz) that its cosine is below the
 // threshold. All vectors are in memory, and time grows with the square of their number;
-// curate/vectors/cell_search.h handles more vectors. SPDX-License-Identifier: Apache-2.0
+// curate/vectors/cell_search.h handles more vectors.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

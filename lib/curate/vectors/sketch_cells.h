@@ -13,8 +13,9 @@
 // only cells within margin * D are searched; with `margin` 1 no neighbour is missed.
 //
 // Equal rows of the sample may give equal centres. Only the first of equal centres gets sketches;
-// the cells of the other equal centres are empty and never searched. Thread-safety: any thread,
-// except find(). SPDX-License-Identifier: Apache-2.0
+// the cells of the other equal centres are empty and never searched.
+// Thread-safety: any thread, except find().
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

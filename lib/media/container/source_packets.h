@@ -3,7 +3,8 @@
 //
 // Memory holds the packets from the last requested key frame to the last requested end. A call
 // without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. This
-// class ignores --isolate: this process reads everything. Thread-safety: one thread at a time.
+// class ignores --isolate: this process reads everything.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

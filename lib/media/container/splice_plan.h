@@ -7,7 +7,8 @@
 // end but decoded earlier. If that frame were copied, readers that ignore edit lists would show it.
 // Copying therefore ends before the first packet shown after the clip's end. The clip's remaining
 // frames are the tail: two or three frames for a source with B-frames, no frames without B-frames
-// or if the clip ends at a closed key frame. SPDX-License-Identifier: Apache-2.0
+// or if the clip ends at a closed key frame.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,9 @@
 // that time continues. The shift is the clock's full range if that suffices. The shift applies to
 // the same part of the file in all streams, so the streams stay in sync. Each reader that passes
 // all packets of the leading stream, from the beginning of the file, to a Timeline gets the same
-// shifts. Thread-safety: one thread at a time. SPDX-License-Identifier: Apache-2.0
+// shifts.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,8 @@
 // x264 -`.
 // Format: the mjpegtools page yuv4mpeg(5). Samples have the limited range. Y4M cannot state the
 // matrix, so the matrix is the default of players: BT.709 from 1280 wide or 577 high on, otherwise
-// BT.601. SPDX-License-Identifier: Apache-2.0
+// BT.601.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <functional>

@@ -3,8 +3,8 @@
 // The lines of the first field stay. Lines of the second field are interpolated from the lines
 // above and below (a cubic filter). Where the picture does not move, interpolated pixels are
 // clamped to the pixels at the same position in the fields just before and after. Parts at rest
-// therefore keep all lines, and motion has no comb, as with yadif. SPDX-License-Identifier:
-// Apache-2.0
+// therefore keep all lines, and motion has no comb, as with yadif.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "media/frame.h"

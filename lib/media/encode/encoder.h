@@ -1,7 +1,8 @@
 // Encodes frames as one mp4 in memory. The bytes depend only on the frames and the options: the
 // thread count is fixed, no clock or build string is used, and encoders that can do so use the same
 // code path on every processor. Thread-safety: one thread at a time; different encoders are
-// independent. SPDX-License-Identifier: Apache-2.0
+// independent.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

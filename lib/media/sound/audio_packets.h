@@ -3,7 +3,8 @@
 // If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers, time
 // after a seek is a guess, or restarts. A file of these containers is therefore read once from its
 // beginning, and packets of the current span are kept. A Timeline aligns packet times with the
-// video's. To go back, the file is read again. Thread-safety: one thread at a time.
+// video's. To go back, the file is read again.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
