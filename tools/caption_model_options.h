@@ -56,8 +56,8 @@ class CaptionModelOptions {
   const std::string& prompt() const { return prompt_; }
   vfm::workers::StageModels* workers() const { return workers_.get(); }
 
-  /// Puts the options into `model`; call it after decoder(). `any`: there is a model, which needs a
-  /// device.
+  /// Puts the options into `model`. Call it after decoder(). `any` says whether there is a model,
+  /// which needs a device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
     if (any) {
       workers_ = workers_of(device_, jobs_, "vfm-caption");

@@ -1,4 +1,4 @@
-// --dry-run of vfm-clip and `vfm-clip shots`.
+// Implements --dry-run of vfm-clip and `vfm-clip shots`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -30,7 +30,7 @@ class ClipReadingTool : public vfm::cli::Tool {
     input_limits_.apply();
     device_.cards();
   }
-  /// Call it first in run(). Returns the hardware decoder; null: software.
+  /// Call it first in run(). Returns the hardware decoder, or null for decoding in software.
   const vfm::media::HardwareDecoder* begin_work() {
     vfm::media::begin_isolation();
     return engines_.decoder(hwaccel_);

@@ -64,7 +64,8 @@ class ClipShotOptions {
 
   vfm::cli::OptionRow& threshold() const { return *threshold_; }
 
-  /// Opens the model of --detector-model, which `options` then use; they must not outlive this.
+  /// Opens the model of --detector-model, which `options` then use. `options` must not outlive this
+  /// object.
   void open(vfm::clip::ClipOptions& options) {
     if (!by_model()) return;
     changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);

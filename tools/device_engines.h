@@ -29,8 +29,8 @@ class DeviceEngines {
     if (encode_) media::set_encode_sessions(nullptr);
   }
 
-  /// For a tool run without option `model`: throws Error{usage} if --device is given but nothing
-  /// would use it.
+  /// Throws Error{usage}, for a tool that runs without option `model`, if --device is given but
+  /// nothing would use it.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
     if (device_.device == "auto") return;
@@ -67,7 +67,7 @@ class DeviceEngines {
   }
 
   /// If encoders of this name (empty: the default encoder) run on a GPU, lets them take sessions
-  /// from now on. Returns whether they do.
+  /// from now on. Returns whether such encoders run on a GPU.
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
@@ -87,8 +87,8 @@ class DeviceEngines {
     std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
     return cards;
   }
-  /// The GPU that FFmpeg takes. Empty if there is no GPU, or if FFmpeg's GPU cannot be identified,
-  /// as with GPU instances (MIG).
+  /// Returns the GPU that FFmpeg takes. Returns nothing if there is no GPU, or if FFmpeg's GPU
+  /// cannot be identified, as with GPU instances (MIG).
   static std::vector<share::Card> first_gpu() {
     try {
       return workers::find_cards({"0"});

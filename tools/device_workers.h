@@ -1,4 +1,4 @@
-// For tools whose --device may start workers: processes that run models, one on each GPU. See
+// Serves tools whose --device may start workers: processes that run models, one on each GPU. See
 // device_engines.h for decoding and encoding on GPUs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,8 +26,9 @@ struct WorkerOptions : DeviceOptions {
         .explained_in("vfm-devices(7)");
   }
   bool workers() const { return asks_workers(device); }
-  /// The GPUs of workers, listed at the first call; empty without workers. Throws Error{usage} for
-  /// GPUs that do not exist. Tool::check() should call it last, because listing takes a second.
+  /// Returns the GPUs of workers, which are listed at the first call, or an empty list without
+  /// workers. Throws Error{usage} for GPUs that do not exist. Tool::check() should call it last,
+  /// because listing takes a second.
   const std::vector<share::Card>& cards() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
@@ -50,7 +51,7 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Allows as many more items under way as can wait for workers, so that all GPUs are busy at any
+/// Allows more items under way, as many as can wait for workers, so that all GPUs are busy at any
 /// -j.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
@@ -58,7 +59,7 @@ inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageMod
   slots.set_flow(workers->flow());
 }
 
-/// The workers that --device asks for, or null. Throws what WorkerOptions::cards() throws.
+/// Returns the workers that --device asks for, or null. Throws what WorkerOptions::cards() throws.
 inline std::unique_ptr<vfm::workers::StageModels> workers_of(vfm::cli::WorkerOptions& options,
                                                              const vfm::cli::JobOptions& jobs,
                                                              const std::string& program) {

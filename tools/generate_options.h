@@ -11,17 +11,17 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// Options of the tokenizer and its computing, for all three programs.
+/// Options of the tokenizer and of its computing, for vfm-generate, decode and cost.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
-  vfm::cli::WorkerOptions device;  ///< decode and cost have no workers
+  vfm::cli::WorkerOptions device;  ///< the devices; only vfm-generate starts workers
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);
-  /// The value of --compute; nullopt: auto.
+  /// Returns the value of --compute, or nullopt for auto.
   std::optional<vfm::DType> compute() const;
-  /// The device of this rank. Throws Error{usage}.
+  /// Returns the device of this rank. Throws Error{usage}.
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
@@ -49,9 +49,9 @@ class GenerateOptions {
   void add_sampling(vfm::cli::Options& options);
   /// Call it after --device was added.
   void add_precision(vfm::cli::Options& options);
-  /// Puts the options into the job. Opens no file. Throws Error{usage}.
+  /// Puts the options into the job, without opening a file. Throws Error{usage}.
   void read(vfm::generate::GenerateJob& job) const;
-  /// True if --condition-frames is given without --condition.
+  /// Returns whether --condition-frames is given without --condition.
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:

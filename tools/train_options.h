@@ -12,8 +12,8 @@
 #include "train/recipe_file.h"
 #include "train/run.h"
 
-/// RECIPE, settings, --data, --init, --continue and options that belong to them. The values are
-/// stored in `run`.
+/// RECIPE, settings, --data, --init, --continue and options that belong to them. The options'
+/// values are stored in `run`.
 class TrainingOptions {
  public:
   /// `full`: the manual explains each option; otherwise it refers to vfm-train(1).
@@ -62,7 +62,7 @@ class RankOptions {
   void add(vfm::cli::Options& options);
   /// Adds --no-cuda-graph, for verbs that compute steps.
   void add_graphs(vfm::cli::Options& options);
-  /// Chooses the device (run.gpu's, if set), and sets how this process computes.
+  /// Chooses the device (the device of run.gpu, if set), and sets how this process computes.
   void apply(vfm::train::RunOptions& run, const vfm::cli::Context& context) const;
 
  private:

@@ -2,10 +2,10 @@
 // on this machine and on a node of 32 cores.
 //
 // The sample has sixteen records of the input, or two for each job if that is more, drawn from a
-// fixed seed. They are processed as usual, into a temporary folder that is removed. Of each video,
-// ten seconds from its middle are processed; shards are processed for ten seconds, or up to a
-// gigabyte if a tool reads them twice. The time is scaled to all records, by lengths of videos and
-// counts of samples. Seconds of video are scaled likewise.
+// fixed seed. They are processed as usual, into a temporary folder that is removed. A video's
+// middle ten seconds are processed; shards are processed for ten seconds, or up to a gigabyte if a
+// tool reads them twice. The time is scaled to all records, by lengths of videos and counts of
+// samples. Seconds of video are scaled in the same way.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -57,14 +57,16 @@ struct Estimate {
   /// temporary folder. Its Progress, which counts parts of videos or samples of shards, may end the
   /// work by an exception. Returns the number of unusable records.
   std::function<long(Progress&, io::ManifestWriter&)> work;
-  /// Whether the work has several phases, which need the whole sample. If so, it is not stopped.
+  /// Whether the work has several phases, which need the whole sample. Such work is not stopped.
   bool phases = false;
-  /// Seconds of video in a record, and samples in a shard (null for videos). They throw Error if
-  /// the record's file cannot be read.
+  /// Seconds of video in a record, and samples in a shard (null for videos). Both functions throw
+  /// Error if the record's file cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
-  /// Counts of the processed samples, by name, including "read" and "stay"; null: none.
+  /// Returns counts of the processed samples, by name, including "read" and "stay". Null: there are
+  /// no counts.
   std::function<Json()> counts = nullptr;
-  /// The costs of the model used, for "model"; also adds them as lines to `words`. Null: no model.
+  /// Returns the costs of the model used, for "model", and adds them as lines to `words`. Null: no
+  /// model is used.
   std::function<Json(std::string& words)> model = nullptr;
 };
 

@@ -26,32 +26,33 @@ class Option;
 
 namespace vfm::cli {
 
-/// Returns what is wrong with a value, "" if nothing is.
+/// Returns what is wrong with a value, or "" if the value is right.
 using ValueCheck = std::function<std::string(const std::string& value)>;
 
-/// One row. Each setter returns the row.
+/// One row of the table. Each setter returns the row.
 class OptionRow {
  public:
-  /// A number from `least` to `most`.
+  /// Requires a number from `least` to `most`.
   OptionRow& in(double least, double most);
   OptionRow& one_of(std::initializer_list<const char*> values);
   OptionRow& check(const ValueCheck& fault_of);
-  /// The default that help and the manual show, in place of the variable's value; "": none.
+  /// Sets the default that help and the manual show in place of the variable's value; with "" they
+  /// show no default.
   OptionRow& shown(std::string text);
-  /// --help lists the row. Otherwise only --help-all and the manual list it.
+  /// Makes --help list the row. Without this call only --help-all and the manual list it.
   OptionRow& everyday();
-  /// A paragraph in scdoc's markup, for the manual.
+  /// Sets the paragraph of the manual, in scdoc's markup.
   OptionRow& manual(std::string paragraph);
   /// Names, in place of a paragraph, the page that explains the option for all programs, such as
   /// "vfm(7)".
   OptionRow& explained_in(std::string page);
   OptionRow& required();
-  /// The value is a list in one argument, with this delimiter. If the option is given again, the
+  /// Makes the value a list in one argument, with this delimiter. If the option is given again, the
   /// lists are joined.
   OptionRow& separated_by(char delimiter);
-  /// The option may be given several times, with one value each time.
+  /// Allows the option several times, with one value each time.
   OptionRow& repeated();
-  /// The option is refused without `other`, or together with `other`.
+  /// Refuse the option without `other`, or together with `other`.
   OptionRow& needs(const OptionRow& other);
   OptionRow& excludes(const OptionRow& other);
 
@@ -69,7 +70,7 @@ class OptionRow {
 /// on.
 std::string help_lines(const std::string& title, const std::string& words);
 
-/// The group of rows before the first group().
+/// The group of the rows that are added before the first group().
 inline constexpr const char* kFirstGroup = "Options";
 
 class Options {
@@ -77,15 +78,15 @@ class Options {
   /// `app` parses the command line, and must outlive this.
   explicit Options(CLI::App& app) : app_(app) {}
 
-  /// The group of the rows that follow.
+  /// Sets the group of the rows that are added next.
   void group(std::string name) { group_ = std::move(name); }
 
   /// Adds a row. `names` is like "-o,--output"; a name without a dash is a positional argument.
   /// `value` is the word for the value ("N", "DIR", "auto|cpu"), which check_named_files()
   /// (named_files.h) uses.
   OptionRow& flag(const char* names, bool& variable, std::string help);
-  /// A flag with an optional value: --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse` gets
-  /// "" if there is no value, and throws Error if the value is wrong.
+  /// Adds a flag with an optional value: --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse`
+  /// gets "" if there is no value, and throws Error if the value is wrong.
   OptionRow& flag(const char* names, std::function<void(const std::string&)> parse,
                   std::string value, std::string help);
   /// Counts how often the flag is given.
@@ -103,24 +104,24 @@ class Options {
                  std::string help);
   OptionRow& add(const char* names, std::vector<std::string>& variable, std::string value,
                  std::string help);
-  /// `parse` gets the value, and throws Error if it is wrong.
+  /// Adds an option whose value `parse` gets. `parse` throws Error if the value is wrong.
   OptionRow& parsed(const char* names, std::function<void(const std::string&)> parse,
                     std::string value, std::string help);
 
-  /// Throws CLI::OptionNotFound.
+  /// Returns the row of this name. Throws CLI::OptionNotFound.
   OptionRow& row(std::string_view name);
-  /// Whether there is a row of this name.
+  /// Returns whether the table has a row of this name.
   bool has(std::string_view name) const;
 
-  /// Flags that end parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
+  /// Add flags that end parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
   OptionRow& help_flag(const char* names, std::string help);
   OptionRow& help_all_flag(const char* names, std::string help);
 
   const CLI::App& app() const { return app_; }
 
-  /// Rows of --help (`all`: of --help-all), by group, at most 80 columns wide.
+  /// Returns the rows of --help (with `all`, of --help-all), by group, at most 80 columns wide.
   std::string help(bool all);
-  /// The OPTIONS part of a manual page, in scdoc's markup, without its heading.
+  /// Returns the OPTIONS part of a manual page, in scdoc's markup, without its heading.
   std::string manual();
 
  private:

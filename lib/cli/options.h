@@ -19,25 +19,25 @@ struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
-  /// As add(), for inputs that are shards.
+  /// Adds the same arguments as add(), for inputs that are shards.
   void add_shards(Options& options);
-  /// The inputs, or "-" if there are none. With -0 each "-" becomes io::kNames. Throws Error{usage}
-  /// with a hint if standard input is a terminal, or if -0 is given without "-".
+  /// Returns the inputs, or "-" if there are none. With -0 each "-" becomes io::kNames. Throws
+  /// Error{usage} with a hint if standard input is a terminal, or if -0 is given without "-".
   std::vector<std::string> resolved() const;
 };
 
-/// A check that refuses NaN, which passes every CLI::Range.
+/// Checks that a number is not NaN, which passes every CLI::Range.
 std::string not_nan(const std::string& text);
 
-/// Checks of finite numbers.
+/// Check that a number is finite, and above zero or not negative.
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// A check that refuses a blank value, mostly an unset shell variable.
+/// Checks that a value is not blank. A blank value mostly comes from an unset shell variable.
 std::string not_blank(const std::string& text);
-/// A check that refuses an empty name of a file or folder.
+/// Checks that the name of a file or folder is not empty.
 std::string not_empty(const std::string& name);
-/// A check of a folder to write to, which may be missing, but must not be a file.
+/// Checks that a folder to write to is not a file. The folder may be missing.
 std::string not_file(const std::string& name);
 
 /// -o/--output DIR and --force (rewrite existing outputs).
@@ -128,20 +128,20 @@ struct ReportOptions {
   void add(Options& options, const std::string& help, const char* name = "--report");
 };
 
-/// A text that may be long, such as a prompt: TEXT or @FILE (io/text_or_file.h). It is read while
-/// options are parsed; an error gives exit status 2.
+/// A text that may be long, such as a prompt: TEXT or @FILE (io/text_or_file.h). The file is read
+/// while options are parsed; an error gives exit status 2.
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
                            std::string help);
 OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
                            std::string help);
 
-/// Checks that a page can be written to `file`, and would replace nothing but a page.
+/// Checks that a page can be written to `file`, and that an existing `file` is a page.
 std::string page_fault(const std::string& file);
 
-/// An option whose value is written with a unit: "64MiB", "2s". Parsed by base/units.h.
+/// Adds an option whose value has a unit, such as "64MiB" or "2s" (base/units.h).
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
                             std::string help);
-/// --tokenizer-memory SIZE: at least 1 byte; 0 if it is not given.
+/// Adds --tokenizer-memory SIZE. `bytes` is at least 1, or 0 if the option is not given.
 OptionRow& add_tokenizer_memory(Options& options, std::uint64_t& bytes);
 OptionRow& add_seconds_option(Options& options, const char* names, double& seconds,
                               std::string help);

@@ -1,8 +1,8 @@
 // Looks regularly at the programs that share slots (share/pipe_look.h). It keeps the looks for the
 // lines that --progress draws, and for the page of VFM_SHARE_REPORT.
 //
-// It has its own thread. Memory is bounded: the longer the run, the longer the intervals between
-// kept looks.
+// A PipeView has its own thread. Its memory is bounded: the longer the run, the longer the
+// intervals between kept looks.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -30,7 +30,8 @@ class ManifestWriter;
 
 namespace vfm::cli {
 
-/// The rank of this process among those that mpirun or srun started: 0 of 1 without a launcher.
+/// The rank of this process among the processes that mpirun or srun started. Without a launcher it
+/// is rank 0 of 1.
 struct Launch {
   int rank = 0, ranks = 1;
   int local_rank = 0, local_ranks = 1;  ///< on this machine
@@ -40,7 +41,7 @@ struct Launch {
 struct JobOptions;
 class Options;
 
-/// What the runner gives to a running tool.
+/// The objects that the runner gives to a running tool.
 struct Context {
   Progress& progress;                  ///< drawn on stderr if it is a terminal or --progress asks
   Meter& meter;                        ///< the same object
@@ -53,8 +54,8 @@ struct Context {
   /// record.
   io::ManifestWriter& manifest;
 
-  /// Slots by -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)); joins the file of VFM_SHARE.
-  /// Call it once, before any work. `threads` above 0 replaces -j. Throws Error{usage}.
+  /// Makes the slots by -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). Joins the file of
+  /// VFM_SHARE. Call it once, before any work. `threads` above 0 replaces -j. Throws Error{usage}.
   share::Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
@@ -64,37 +65,40 @@ class Tool {
   virtual std::string name() const = 0;         ///< "vfm-clip"
   virtual std::string description() const = 0;  ///< one sentence
   virtual std::string examples() const = 0;     ///< one to three command lines for --help
-  /// More lines for --version: versions of the libraries that this tool uses.
+  /// Returns more lines for --version: the versions of the libraries that this tool uses.
   virtual std::string version_details() const { return {}; }
   /// Declares options and positional arguments, in groups. The runner adds the common options (-h,
   /// -v, -q, --progress, --version).
   virtual void add_options(Options& options) = 0;
-  /// Text that replaces the line "@NAME@" of the manual page (the runner replaces "@OPTIONS@").
+  /// Returns the text that replaces the line "@NAME@" of the manual page. The runner itself
+  /// replaces "@OPTIONS@".
   virtual std::string manual_part(const std::string& /*name*/) const { return {}; }
   /// Checks options beyond CLI11's validators. Opens nothing. Throws Error{usage}.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
-  /// False: this run prints no records, but a plan, a video or nothing. Called after check().
+  /// Returns whether this run prints records. Returns false if it prints a plan, a video or
+  /// nothing. Called after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
   /// Called after parsing, before there are threads. A tool that decodes in separate processes
   /// (media/isolate/isolated.h) forks its helper here. Returns the number for serve_isolated() in
-  /// the helper, else -1.
+  /// the helper, and -1 in the tool's own process.
   virtual int fork_helper() { return -1; }
-  /// The work of the helper of fork_helper(), and of the program started as `PROGRAM
+  /// Does the work of the helper of fork_helper(), and of the program started as `PROGRAM
   /// --serve-isolated NUMBER`. Returns the exit status.
   virtual int serve_isolated(int) { return 2; }
-  /// The work of the program when it has started itself as `PROGRAM --serve-card NUMBER`, to run a
-  /// model on a GPU (workers/worker.h). Returns the exit status.
+  /// Does the work of the program when it has started itself as `PROGRAM --serve-card NUMBER`, to
+  /// run a model on a GPU (workers/worker.h). Returns the exit status.
   virtual int serve_card(int) { return 2; }
-  /// True: SIGUSR1 asks to save and end (wind_up_requested(), base/stop.h), and an output whose
-  /// reader has gone is an error. False: such an output ends the tool by SIGPIPE, as pipelines
-  /// expect.
+  /// If it returns true, SIGUSR1 asks to save and end (wind_up_requested(), base/stop.h), and an
+  /// output whose reader has gone is an error. If it returns false, an output whose reader has gone
+  /// ends the tool by SIGPIPE, as pipelines expect.
   virtual bool long_running() const { return false; }
-  /// True: the ranks of a launch run one command together, and only the first rank reports errors
-  /// in the arguments.
+  /// Returns true if the ranks of a launch run one command together. Then only the first rank
+  /// reports errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// False: the arguments are texts, so a file whose name is a verb does not matter.
+  /// Returns whether the arguments are names of files. If they are texts, the runner does not
+  /// refuse a verb because a file has the same name.
   virtual bool arguments_are_files() const { return true; }
 };
 
@@ -104,16 +108,17 @@ struct Verb {
   std::unique_ptr<Tool> (*make)();
 };
 
-/// Verb::make for a class.
+/// Makes a Tool of class Type, for Verb::make.
 template <class Type>
 std::unique_ptr<Tool> make() {
   return std::make_unique<Type>();
 }
 
-/// Parses, runs, reports. Never throws. The first argument may be a verb. A verb is refused, with
-/// advice, if a file of its name exists, too (arguments_are_files()), or if the verb is a later
-/// argument. `PROGRAM help VERB` is `PROGRAM VERB --help`, and `PROGRAM help` is `PROGRAM --help`.
-/// Processes that the program starts (serve_card()) use the everyday Tool.
+/// Parses the arguments, runs the tool and reports errors. Never throws. The first argument may be
+/// a verb. A verb is refused, with advice, if a file of its name exists, too
+/// (arguments_are_files()), or if the verb is a later argument. `PROGRAM help VERB` is `PROGRAM
+/// VERB --help`, and `PROGRAM help` is `PROGRAM --help`. Processes that the program starts
+/// (serve_card()) use the everyday Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes text to standard output at once, for tools whose result is text (plans, dry runs). Throws
@@ -121,7 +126,7 @@ int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 void print(std::string_view text);
 /// Writes lines for people to standard error, unless -q is given.
 void say(std::string_view text);
-/// Whether standard output (input) is a terminal.
+/// Return whether standard output, or standard input, is a terminal.
 bool stdout_is_terminal();
 bool stdin_is_terminal();
 

@@ -20,24 +20,25 @@ struct Enough {};
 /// Thread-safety: any thread, as Progress.
 class SampleProgress : public Progress {
  public:
-  /// After `most_seconds` from the first start(), add() throws Enough. 0: never.
+  /// After `most_seconds` from the first start(), add() throws Enough. With 0 it never throws.
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
-  /// Work may have several phases, each with a start(). All take time, but add() counts only in the
-  /// first phase.
+  /// Work may have several phases, each with a start(). The time of all phases is measured, but
+  /// add() counts only in the first phase.
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;
-  /// Says that the work has ended. Its time after the last add() counts, too.
+  /// Says that the work has ended. The time from the last add() until now is included.
   void end();
 
-  /// Predicted seconds for `count` items, from the measured time for each; at least the time so
-  /// far. 0: no item was done.
+  /// Returns the predicted seconds for `count` items, from the measured time for each item, and at
+  /// least the time so far. Returns 0 if no item was done.
   double seconds_for(double count) const;
-  /// Predicted seconds for `count` videos, from the videos that reported their progress by part(),
-  /// with times scaled to their whole lengths. Without such videos, the same as seconds_for().
+  /// Returns the predicted seconds for `count` videos, from the videos that reported their progress
+  /// by part(), with times scaled to their whole lengths. Without such videos, returns
+  /// seconds_for().
   double seconds_for_videos(double count) const;
-  /// The number of videos that reported their progress.
+  /// Returns the number of videos that reported their progress.
   std::size_t timed() const;
 
  private:

@@ -17,8 +17,8 @@ void hear_of_children();
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP
 /// asks to stop (base/stop.h), and a second signal of the same kind kills the process. Ignored
 /// signals, as by nohup, stay ignored. With `long_running`, SIGUSR1 asks to wind up. Without it,
-/// SIGUSR1 ends the process, and an output whose reader has gone counts as a stop by SIGPIPE.
-/// Children get the original signal mask. Throws std::system_error if no thread can be made.
+/// SIGUSR1 ends the process, and an output whose reader has gone stops the program as SIGPIPE
+/// would. Children get the original signal mask. Throws std::system_error if no thread can be made.
 void take_signals(bool long_running);
 
 /// From now on a mapped file that cannot be read (SIGBUS) ends the process with status 1 and a

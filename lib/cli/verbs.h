@@ -23,26 +23,28 @@ struct CommonOptions {
   void add(Options& options);
 };
 
-/// Null if the word is no verb.
+/// Returns the verb of this name, or null if the word is no verb.
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
 /// Throws Error{usage} if the working directory has a file of the verb's name.
 void refuse_file_of_verb(const std::string& verb);
-/// The arguments for which `PROGRAM help [VERB]` stands. Throws Error{usage} for other words after
-/// "help".
+/// Returns the arguments that `PROGRAM help [VERB]` means. Throws Error{usage} for other words
+/// after "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);
-/// Throws Error{usage} for a verb after other arguments of the everyday work. After "--" it is an
-/// ordinary argument.
+/// Throws Error{usage} for a verb after other arguments of the everyday work. After "--" a verb is
+/// an ordinary argument.
 void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
                  std::span<const Verb> verbs);
 
-/// The text of --help, or of --help-all if `all`. `command`: "vfm-embed search".
+/// Returns the text of --help, or of --help-all if `all`. `command` is, for example, "vfm-embed
+/// search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
                       Options& options, bool all);
-/// The source of a manual page in `file`, with the options in place of the line "@OPTIONS@", and
-/// Tool::manual_part() in place of other such lines. Throws Error{usage} if it cannot be read.
+/// Returns the source of the manual page in `file`, with the options in place of the line
+/// "@OPTIONS@", and Tool::manual_part() in place of other such lines. Throws Error{usage} if the
+/// file cannot be read.
 std::string manual_page(const std::string& file, const Tool& tool, Options& options);
-/// As bash_completion() (completion.h), for `verbs`.
+/// Returns what bash_completion() (completion.h) returns, for `verbs`.
 std::string completion_of(std::span<const Verb> verbs);
 
 }  // namespace vfm::cli

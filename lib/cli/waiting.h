@@ -3,11 +3,11 @@
 // Between two parallel regions a thread of libgomp spins for milliseconds before it sleeps. If
 // every thread has a processor, spinning is fastest. If threads share a processor, a spinning
 // thread takes time from a working thread. So a thread here asks the kernel how long this process's
-// threads were ready to run without a processor. As long as they have to wait, they spin only some
-// microseconds.
+// threads were ready to run without a processor. As long as threads have to wait for a processor,
+// idle threads spin only some microseconds.
 //
-// It needs a program into which libgomp is linked (lib/cli/meson.build). Otherwise, or if the user
-// has set OMP_WAIT_POLICY or GOMP_SPINCOUNT, waits are unchanged.
+// The waits are unchanged if libgomp is not linked into the program (lib/cli/meson.build), or if
+// the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -19,12 +19,13 @@ namespace vfm::io {
 
 class AtomicFile {
  public:
-  /// Creates the temporary file (the directory must exist). Throws Error; "... is being written by
-  /// another program" when a living writer holds the target.
+  /// Creates the temporary file (the directory must exist). Throws Error, with the text "... is
+  /// being written by another program" if a living writer holds the target.
   explicit AtomicFile(std::string path);
-  /// As the constructor, but waits while a living writer holds the target. Throws Stopped.
+  /// Does what the constructor does, but waits while a living writer holds the target. Throws
+  /// Stopped.
   static AtomicFile await(std::string path);
-  /// abandon(), unless committed.
+  /// Calls abandon(), unless the file was committed.
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -37,11 +38,11 @@ class AtomicFile {
   void write(std::string_view text) { write(text.data(), text.size()); }
   std::uint64_t bytes_written() const { return written_; }
   /// Syncs and renames the file, however it was filled (also through fd() or by another library).
-  /// Throws Error; then the target is unchanged.
+  /// If it throws Error, the target is unchanged.
   void commit();
-  /// True if the target differs or does not exist. Throws Error; Stopped.
+  /// Returns whether the target differs or does not exist. Throws Error; Stopped.
   bool differs() const;
-  /// commit() if differs(), else abandon().
+  /// Calls commit() if differs() is true, and otherwise abandon().
   void commit_changes();
   void abandon() noexcept;
 
@@ -65,7 +66,7 @@ class QuietWaits {
 
 /// Writes a whole AtomicFile. Waits for another program that writes the same file.
 void write_file(const std::string& path, std::string_view contents);
-/// As write_file, but leaves an existing file with the same bytes untouched.
+/// Does what write_file() does, but leaves an existing file with the same bytes untouched.
 void update_file(const std::string& path, std::string_view contents);
 /// Calls fsync() on a directory, after a rename or unlink in it.
 void sync_directory(const std::string& path);

@@ -75,21 +75,22 @@ inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
 /// Reads a file or a pipe to its end. Throws Error.
 std::string read_stream(const std::string& path);
 bool file_exists(const std::string& path);
-/// XXH3-128 of the contents of a regular file, 32 hex digits. Throws Error; Stopped.
+/// Returns the XXH3-128 of the contents of a regular file as 32 hex digits. Throws Error; Stopped.
 std::string hash_file(const std::string& path);
-/// The same for an open file, from its current position on.
+/// Returns the same hash of an open file, from its current position on.
 std::string hash_file(File& file);
 /// Makes the directory and its parents. Throws Error.
 void make_directories(const std::string& path);
 
-/// Parts of a path, in this order: "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." without a slash);
-/// "a/b.tar" -> "b" (up to the first dot); "a/B.MP4" -> "mp4" (after the last dot, lower case).
+/// Return parts of a path, in this order: "a/b.tar" -> "b.tar"; "a/b.tar" -> "a" ("." without a
+/// slash); "a/b.tar" -> "b" (up to the first dot); "a/B.MP4" -> "mp4" (after the last dot, lower
+/// case).
 std::string base_name(std::string_view path);
 std::string dir_name(std::string_view path);
 std::string stem(std::string_view path);
 std::string extension(std::string_view path);
 std::string join_path(std::string_view directory, std::string_view name);
-/// True for "http://...", "s3://...".
+/// Returns whether `path` is a URL, such as "http://..." or "s3://...".
 bool is_url(std::string_view path);
 
 }  // namespace vfm::io

@@ -13,7 +13,7 @@
 
 namespace vfm::io {
 
-/// How long lock_folder() waits for another program.
+/// The longest time that lock_folder() waits for another program.
 inline constexpr std::chrono::seconds lock_patience{2};
 
 /// Makes the folder if needed, and locks it until the result is destroyed. Throws Error, which

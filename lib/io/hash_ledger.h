@@ -24,7 +24,7 @@
 
 namespace vfm::io {
 
-/// The facts by which a file counts as unchanged.
+/// If these facts are the same, a file is regarded as unchanged.
 struct FileState {
   std::uint64_t bytes = 0, inode = 0, device = 0;
   std::int64_t mtime_ns = 0, ctime_ns = 0;
@@ -39,23 +39,23 @@ class HashLedger {
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
-  /// Uses the ledger at `path`; makes nothing yet. `check`: reads all files, and warns of each
-  /// whose contents differ from its valid row. If `path` is damaged or no ledger, it is replaced,
-  /// with a warning. If it cannot be used for any other reason, it is ignored, with a warning.
+  /// Uses the ledger at `path`; makes nothing yet. With `check`, reads all files, and warns of each
+  /// file whose contents differ from its valid row. If `path` is damaged or no ledger, replaces it,
+  /// with a warning. If it cannot be used for any other reason, ignores it, with a warning.
   HashLedger(std::string path, bool check);
   /// Calls finish().
   ~HashLedger();
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// hash_file() of a file just opened, or its hash from a valid row. Rows have absolute paths,
-  /// with links unresolved. Throws Error if the file cannot be read; Stopped.
+  /// Returns the hash_file() of a file just opened, or the file's hash from a valid row. Rows have
+  /// absolute paths, with links unresolved. Throws Error if the file cannot be read; Stopped.
   std::string hash(File& file);
   /// Writes the latest rows. This also happens automatically now and then.
   void finish();
 
   const std::string& path() const { return path_; }
-  /// The checksum of a row. For tests.
+  /// Returns the checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
   std::uint64_t files_read() const { return files_read_; }      ///< hashed by reading

@@ -1,8 +1,8 @@
 // GET and POST over http and https, by libcurl (http.cc). Builds without libcurl have no_http.cc.
 //
-// Requests may contain a secret, so they go only to the named address: no redirect is followed, no
-// proxy of the environment is used, certificates are verified. A stop (base/stop.h) ends a request
-// under way.
+// Requests may contain a secret, so they are sent only to the named address: no redirect is
+// followed, no proxy of the environment is used, certificates are verified. A stop (base/stop.h)
+// ends a request under way.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,13 +28,13 @@ struct HttpAnswer {
   std::optional<double> retry_after;  ///< seconds from now, as the server asks
 };
 
-/// True if http_exchange() works in this build.
+/// Returns whether http_exchange() works in this build.
 bool have_http();
-/// "libcurl 7.88.1 (OpenSSL 3.0.15)\n"; "" without it.
+/// Returns "libcurl 7.88.1 (OpenSSL 3.0.15)\n", or "" in a build without libcurl.
 std::string http_version();
 
 /// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
-/// fragment, since logs and records show it.
+/// fragment, since logs and records show the URL.
 void check_http_url(const std::string& url);
 
 /// Sends the request and waits for the answer. Errors of the server or the network are in

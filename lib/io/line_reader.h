@@ -23,14 +23,15 @@ class LineReader {
   /// `name` is for messages: "'a.jsonl'". `end` ends a line.
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
-  /// Standard input, through a duplicate descriptor. Throws Error if there is none.
+  /// Returns a reader of standard input, through a duplicate descriptor. Throws Error if there is
+  /// no standard input.
   static LineReader standard_input(char end = '\n');
 
-  /// The next line without its newline, or nothing at the end. A last line without newline counts.
-  /// Throws LongLine, after which the next call returns the following line; Error if the file
-  /// cannot be read; Stopped after a signal.
+  /// Returns the next line without its newline, or nothing at the end. A last line without newline
+  /// is returned, too. Throws LongLine, after which the next call returns the following line; Error
+  /// if the file cannot be read; Stopped after a signal.
   std::optional<std::string> next();
-  /// Where the last line was: "line 3 of standard input".
+  /// Returns where the last line was: "line 3 of standard input".
   std::string where() const;
   const std::string& name() const { return name_; }
 

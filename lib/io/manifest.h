@@ -17,7 +17,8 @@
 namespace vfm::io {
 
 /// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}. K is "shard" for the
-/// extensions .tar, .tar.gz and the like and .files (vfm-clip --into files), else "video".
+/// extensions .tar, .tar.gz and other compressed tars, and .files (vfm-clip --into files);
+/// otherwise K is "video".
 struct Record {
   std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
   HeldJson json;      ///< the whole object, unknown keys included, in their order
@@ -26,8 +27,8 @@ struct Record {
   std::string path() const { return need_string(json, "path", where); }
 };
 
-/// The tars of a shard's columns, in the order of its "columns" map, each path once. Without
-/// "columns" it is the shard's own path.
+/// Returns the tars of a shard's columns, in the order of its "columns" map, each path once.
+/// Without "columns" returns the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
 /// Parses one line: a JSON object or a bare path. Throws Error for other JSON, no "kind", wrong
@@ -38,14 +39,14 @@ Record parse_record(std::string_view line, std::string_view where);
 /// Reads records from command line arguments (io/input_lines.h): each is a path or URL of a video
 /// or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or kNames. For
 /// a bad line, a line over 16 MiB, or a name that is not UTF-8 (base/utf8.h), `on_bad` is called,
-/// and reading goes on. Records of a tool that was started in a folder other than this program's
+/// and reading continues. Records of a tool that was started in a folder other than this program's
 /// (io/streams.h) name files relative to that folder, so their "path", "columns", "source" and
 /// "sources" are made absolute. Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
-  /// The next record, or nothing at the end. Throws Error when standard input cannot be read,
-  /// Stopped after a signal.
+  /// Returns the next record, or nothing at the end. Throws Error when standard input cannot be
+  /// read, Stopped after a signal.
   std::optional<Record> next();
   const InputStreams& streams() const { return lines_.streams(); }
 
@@ -62,15 +63,15 @@ class ManifestReader {
 /// delayed until input is read (io/held_begin.h). Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
-  /// Standard output by default. Does not own the descriptor.
+  /// Writes to `fd`, by default standard output. Does not own the descriptor.
   explicit ManifestWriter(int fd = 1) : fd_(fd) {}
-  /// This and the functions below throw Error if the line cannot be written (closed pipe, full
-  /// disk).
+  /// write(), begin(), tell() and end() throw Error if the line cannot be written (closed pipe,
+  /// full disk).
   void write(const Json& record);
   void begin(std::string_view tool, const std::string& id);
   /// Adds a number or an object to the end record, as a summary.
   void tell(const char* name, Json fact);
-  /// `status`: the tool's exit status, 0 or 1.
+  /// Writes the end record. `status` is the tool's exit status, 0 or 1.
   void end(int status);
 
  private:

@@ -17,7 +17,7 @@ namespace vfm::io {
 class PickleMachine {
  public:
   enum class Kind {
-    plain,  // None, a float, true: of no use here
+    plain,  // a value that is not needed here, such as None, a float or true
     integer,
     text,
     list,     // or tuple
@@ -41,13 +41,14 @@ class PickleMachine {
   /// Runs all instructions; returns the value that remains on the stack.
   Id run();
   const Value& value(Id id) const { return values_[id]; }
-  /// The tensor of a value of Kind::tensor; its name is still empty.
+  /// Returns the tensor of a value of Kind::tensor; the tensor's name is still empty.
   const PickledTensor& tensor(const Value& value) const;
-  /// Bytes of memory that a PickledTensor takes.
+  /// Returns the bytes of memory that a PickledTensor takes.
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
-  /// The most memory for the PickledTensors of a pickle of `bytes` bytes.
+  /// Returns the most bytes of memory that the PickledTensors of a pickle of `bytes` bytes may
+  /// take.
   static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:
@@ -73,7 +74,8 @@ class PickleMachine {
   void add_to(Kind kind, const std::vector<Id>& items);
   void recall(std::uint64_t slot);
 
-  // Each executes one instruction; false: the instruction is of another group.
+  // Each function executes one instruction, or returns false if the instruction is of another
+  // group.
   bool step_simple(unsigned char instruction);
   bool step_container(unsigned char instruction);
   bool step_object(unsigned char instruction);

@@ -51,13 +51,13 @@ class SafetensorsSet : public TensorSet {
   /// Opens `file`, a .safetensors file or an index (.json), of any name.
   explicit SafetensorsSet(const std::string& file);
 
-  /// The file that the first constructor opens, also if it does not exist.
+  /// Returns the file that the first constructor opens, also if the file does not exist.
   static std::string file_of(const std::string& folder, const std::string& name);
 
-  /// The metadata of all headers.
+  /// Returns the metadata of all headers.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// True if such a set exists in `folder`.
+  /// Returns whether the set `name` exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
   void release(const TensorView& tensor) const override;
@@ -81,8 +81,9 @@ struct SafetensorsPlan {
   std::string index_name, index;  ///< name and content; "" for a single file
 };
 
-/// Tensors are ordered by descending item size, then by name, as the reference writer does. A file
-/// has at most `max_file_bytes` of tensors; a larger tensor has its own file.
+/// Distributes tensors over files. They are ordered by descending item size, then by name, as in
+/// the reference writer. A file has at most `max_file_bytes` of tensors; a larger tensor has its
+/// own file.
 SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
                                  std::uint64_t max_file_bytes);
 
@@ -93,10 +94,10 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
                     const std::map<std::string, std::string>& metadata = {});
-  /// The next bytes of the tensors' data, in their order.
+  /// Writes the next bytes of the tensors' data, in their order.
   void write(std::span<const std::byte> bytes);
-  /// Completes the file; returns its hash, as hash_file() would, without reading it again. Throws
-  /// Error if bytes of the tensors are missing.
+  /// Completes the file, and returns the hash that hash_file() would return, without reading the
+  /// file again. Throws Error if bytes of the tensors are missing.
   std::string finish();
 
  private:
@@ -111,9 +112,9 @@ inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 
-/// Writes one whole file; returns its hash. Without `fetch` the bytes are the tensors' `data`. Else
-/// `fetch` is called for each tensor in order, in pieces of kMostOfPiece, so that the set need not
-/// be in memory.
+/// Writes one whole file; returns its hash. Without `fetch` the bytes are the tensors' `data`. If
+/// `fetch` is given, it is called for each tensor in order, in pieces of kMostOfPiece, so that the
+/// set need not be in memory.
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch = {},
                                    const std::map<std::string, std::string>& metadata = {});

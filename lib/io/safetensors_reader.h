@@ -28,7 +28,7 @@ class SafetensorsReader final : public TensorSet {
   SafetensorsReader(const std::string& folder, const std::string& name);
   explicit SafetensorsReader(const std::string& file);
 
-  /// How many bytes of data were read so far.
+  /// Returns how many bytes of data were read so far.
   std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:

@@ -28,10 +28,11 @@ struct TensorView {
   std::uint64_t bytes() const;  ///< from dtype and shape
 };
 
-/// Most dimensions; more mean a damaged or hostile file.
+/// The most dimensions of a tensor. A file with more dimensions is damaged or hostile.
 inline constexpr std::size_t kMaxDims = 32;
 
-/// Bytes of one element of a safetensors dtype; 0 if unknown (also for the sub-byte types).
+/// Returns the bytes of one element of a safetensors dtype, or 0 for unknown types and types below
+/// a byte.
 std::size_t safetensors_item_size(std::string_view dtype);
 
 /// A set of tensors with different names. The views are valid as long as the set, also after a
@@ -42,14 +43,14 @@ class TensorSet {
 
   const std::string& path() const { return path_; }  ///< for messages
   const std::vector<TensorView>& tensors() const { return tensors_; }
-  /// The tensor of this name, or null.
+  /// Returns the tensor of this name, or null.
   const TensorView* find(std::string_view name) const;
   std::uint64_t bytes() const;  ///< of all tensors
 
   /// Fills `out` with as many elements of the range as fit, from its element `begin` on, in C
-  /// order. `out` must have the size of a number of elements that the range has. Throws Error if
-  /// there is no such tensor, its shape is not `range.shape`, range or elements are outside, or the
-  /// file cannot be read.
+  /// order. The size of `out` must be a whole number of elements, which the range has from `begin`
+  /// on. Throws Error if there is no such tensor, its shape is not `range.shape`, range or elements
+  /// are outside, or the file cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 

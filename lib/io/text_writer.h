@@ -17,11 +17,12 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// True if the file at `path` differs or does not exist. Nothing may be added afterwards.
+  /// Returns whether the file at `path` differs or does not exist. After this call nothing may be
+  /// added.
   bool differs();
   /// Makes the file appear, durably. Without commit() or update(), no file appears.
   void commit();
-  /// commit() if differs().
+  /// Calls commit() if differs() is true.
   void update();
 
  private:

@@ -19,8 +19,9 @@ struct WeightIndex {
   std::set<std::string> files;                 ///< in the folder of the index
 };
 
-/// Reads the index `path` ("….json"). Any other `path` counts as the only file of weights. Throws
-/// Error for an invalid index, and for one that names a file in another folder.
+/// Reads the index `path` ("….json"). For any other `path`, returns an index with `path` as the
+/// only file of weights. Throws Error for an invalid index, and for one that names a file in
+/// another folder.
 WeightIndex read_weight_index(const std::string& path);
 
 /// Throws Error, which names the index, unless the set has every tensor that the index lists.

@@ -15,12 +15,12 @@ namespace vfm::io {
 
 using ZipMembers = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
-/// Member name -> its bytes, a part of `bytes`. Compressed and encrypted members are left out
-/// (PyTorch compresses only the source of scripted modules). Throws Error, which names `what`, on
-/// any inconsistency and for a repeated member. Pure; fuzzed.
+/// Returns a map from each member's name to its bytes, a part of `bytes`. Compressed and encrypted
+/// members are left out (PyTorch compresses only the source of scripted modules). Throws Error,
+/// which names `what`, on any inconsistency and for a repeated member. Pure; fuzzed.
 ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// Whether the bytes begin as a zip archive does.
+/// Returns whether the bytes begin as a zip archive does.
 bool looks_like_zip(std::span<const std::byte> bytes);
 
 }  // namespace vfm::io

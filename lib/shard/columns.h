@@ -1,9 +1,9 @@
 // Columns of a shard: tars beside it that add members to its samples.
 //
 // X.caption.tar, X.embed.tar and X.score.tar have the members that vfm-caption, vfm-embed and
-// vfm-caption score add to the samples of X.tar, in the order of its keys. So video is never
-// copied. A shard record's "columns" names the tars. A key of a foreign shard that a Writer refuses
-// ("train/0001") is replaced in columns by its hash; the JSON of the sample has the key as
+// vfm-caption score add to the samples of X.tar, in the order of its keys. So adding members never
+// copies video. A shard record's "columns" names the tars. A key of a foreign shard that a Writer
+// refuses ("train/0001") is replaced in columns by its hash; the JSON of the sample has the key as
 // "original_key". Thread-safety: functions from any thread; a JoinedReader from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,16 +25,16 @@ namespace vfm::shard {
 std::string column_tar_path(const std::string& shard, const std::string& column,
                             const std::string& directory = {});
 
-/// Whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" next to "a/X.tar".
-/// So `vfm-embed a/*.tar` can skip columns.
+/// Returns whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" next to
+/// "a/X.tar". With this check `vfm-embed a/*.tar` skips columns.
 bool is_column_tar(const std::string& path);
 
-/// The files of the columns of vfm-caption and vfm-embed beside a shard, existing or not. Each
-/// column's receipt comes first, as in shard_files() (shard/receipt.h).
+/// Returns the files of the columns of vfm-caption and vfm-embed beside a shard, existing or not.
+/// Each column's receipt comes first, as in shard_files() (shard/receipt.h).
 std::vector<std::string> column_files(const std::string& shard);
 
-/// If a shard record has no "columns", adds them: the tar itself as "clip", and the known columns
-/// that exist beside it.
+/// If a shard record has no "columns", adds the member: the tar itself as "clip", and the known
+/// columns that exist beside the tar.
 void complete_shard(io::Record& record);
 
 /// Compares a record's tars with their known hashes and sizes. For "path" these are the record's
@@ -43,8 +43,8 @@ void complete_shard(io::Record& record);
 /// names a changed tar.
 void check_shard_bytes(const io::Record& record);
 
-/// The key of a sample in a column and in all that vfm writes: `key`, or its hash if it is not a
-/// valid_key().
+/// Returns the key of a sample in a column and in all that vfm writes: `key`, or the hash of `key`
+/// if it is not a valid_key().
 std::string column_key(const std::string& key);
 
 /// Logs, once in a run, that the member `extension` of `tar` is a video or picture whose name has
@@ -60,15 +60,16 @@ class JoinedReader {
   explicit JoinedReader(const std::vector<std::string>& tars, const ReadLimits& limits = {});
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
-  /// The next sample; its key is a column_key(). "json" members are merged, unless the first is not
-  /// an object; values of later tars replace earlier values. If the key is a hash, the JSON has the
-  /// foreign key as "original_key". False at the end, and at damage; earlier samples are whole.
-  /// Throws Error if the tars do not have the same keys in the same order.
+  /// Sets `sample` to the next sample; its key is a column_key(). "json" members are merged, unless
+  /// the first is not an object; values of later tars replace earlier values. If the key is a hash,
+  /// the JSON has the foreign key as "original_key". Returns false at the end, and at damage;
+  /// earlier samples are whole. Throws Error if the tars do not have the same keys in the same
+  /// order.
   bool next(Sample& sample);
-  /// What was skipped so far, by tar: samples that are too large or damaged, or repeat a key, and
-  /// everything after damage.
+  /// Returns what was skipped so far, by tar: samples that are too large or damaged, or repeat a
+  /// key, and everything after damage.
   const std::vector<io::Fault>& faults() const;
-  /// Whether a sample was skipped. If so, another limit may include it.
+  /// Returns whether a sample was skipped, which other limits may include.
   bool any_refused() const;
 
  private:

@@ -62,8 +62,8 @@ using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t samp
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 
-/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. They lack the
-/// optional MD5 sums, which nothing checks by default.
+/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. The files lack the
+/// optional MD5 sums, which no loader checks by default.
 void write_wids(const std::string& directory, const std::string& name,
                 const std::vector<DatasetShard>& shards);
 

@@ -16,18 +16,18 @@
 
 namespace vfm::shard {
 
-/// Whether a path has a list's extension.
+/// Returns whether a path has a list's extension.
 bool is_file_list(std::string_view path);
 
-/// The bytes of a tar of these files (vfm-shard(5)), read from the files piece by piece. A file may
-/// have any size.
+/// Makes the bytes of a tar of the list's files (vfm-shard(5)), read from the files piece by piece.
+/// A file may have any size.
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
   /// Throws Error if the list cannot be read or is invalid.
   explicit FileListTar(const std::string& path);
-  /// The next bytes, up to `size`; 0 at the end. Throws Error if a file's size (before it is read)
-  /// or hash (before its last bytes are returned) differs from the list.
+  /// Reads the next bytes, up to `size`. Returns 0 at the end. Throws Error if a file's size
+  /// (before it is read) or hash (before its last bytes are returned) differs from the list.
   std::size_t read(char* out, std::size_t size);
 
  private:

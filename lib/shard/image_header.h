@@ -17,7 +17,7 @@ struct ImageHeader {
   std::string mode;           ///< "RGB", "L", "RGBA", "P", "LA", "CMYK", "1", "I;16": Pillow's
 };
 
-/// Nothing if the file has another format or a damaged header.
+/// Returns nothing if the file has another format or a damaged header.
 std::optional<ImageHeader> read_image_header(std::string_view bytes);
 
 }  // namespace vfm::shard

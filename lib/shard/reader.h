@@ -3,9 +3,9 @@
 // StreamReader reads any tar that libarchive reads (PAX, GNU names, zstd, gzip; NeMo's "KEY..ext"
 // names), in one pass. IndexedReader has random access to an uncompressed tar with X.tar.idx beside
 // it. Members that belong to no sample (directories, links, "__meta__" names, names without a dot)
-// are ignored, as in every WebDataset reader. Samples before damage are returned. One sample is in
-// memory at a time; samples beyond ReadLimits are refused before they are in memory. Thread-safety:
-// StreamReader one thread; IndexedReader::read and view from any thread.
+// are ignored, as in every WebDataset reader. Samples before damage in a tar are returned. One
+// sample is in memory at a time; samples beyond ReadLimits are refused before they are in memory.
+// Thread-safety: StreamReader one thread; IndexedReader::read and view from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,16 +48,16 @@ class StreamReader {
   StreamReader(std::string_view archive, const std::string& name, const ReadLimits& limits = {});
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
-  /// The next sample: consecutive members with one key. A member's name is split at the first dot
-  /// of its base name, and the extension is lower-cased. A second member of one extension begins
-  /// the next sample. False at the end. Throws Error, which names the path, if the archive is
-  /// damaged, truncated, or unpacks to too much; earlier samples are whole. Samples that are too
-  /// large, or have too many or sparse members, are skipped; refused() lists them.
+  /// Sets `sample` to the next consecutive members with one key. A member's name is split at the
+  /// first dot of its base name, and the extension is lower-cased. A second member of one extension
+  /// begins the next sample. Returns false at the end. Throws Error, naming the path, if the
+  /// archive is damaged, truncated, or unpacks to too much; earlier samples are whole. Samples that
+  /// are too large, or have too many or sparse members, are skipped; refused() lists them.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
-  /// Whether its samples can only be read in order: a compressed tar, or a list of files.
+  /// Returns whether samples can only be read in order: a compressed tar, or a list.
   bool compressed() const;
-  /// Offsets, in the unpacked tar, of the data of the last sample's members.
+  /// Returns the offsets, in the unpacked tar, of the data of the last sample's members.
   const std::vector<std::uint64_t>& begins() const;
 
  private:
@@ -96,29 +96,29 @@ class IndexedReader {
   explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
   /// Uses the caller's index.
   IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
-  /// For view_at() only.
+  /// Returns a reader for view_at() only.
   static IndexedReader without_index(const std::string& path, const ReadLimits& limits = {});
   ~IndexedReader();
   IndexedReader(IndexedReader&&) noexcept;
 
   const std::string& path() const;
   std::int64_t samples() const;
-  /// Sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes are not
-  /// exactly one sample (a damaged tar, a damaged or foreign index), or exceed ReadLimits.
+  /// Returns sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes are
+  /// not exactly one sample (a damaged tar, a damaged or foreign index), or exceed ReadLimits.
   Sample read(std::int64_t i) const;
-  /// As read(), without copies: a view into `buffer`, valid until the buffer's next use.
+  /// Reads without copies. Returns a view into `buffer`, valid until the buffer's next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// As view(), for a sample at a known `offset` with `size` bytes.
+  /// Does what view() does, for a sample at a known `offset` with `size` bytes.
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
   /// Read a sample in pieces, which several threads may do. read_piece() returns bytes [begin, end)
-  /// of the size(i) bytes of sample `i`. put_together() makes the sample from all pieces, joined.
-  /// Throw the Errors of read().
+  /// of the size(i) bytes of sample `i`. put_together() makes the sample of all pieces. Both throw
+  /// read()'s Errors.
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
-  /// The key of sample `i`, from its first header only; empty if this header has no key.
+  /// Returns the key of sample `i` from its first header, or "" if this header has no key.
   std::string key(std::int64_t i) const;
-  /// The offset of sample `i` in the tar, and its size in bytes, with headers and padding.
+  /// Return the sample's offset in the tar, and its bytes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
   const TarOffsets& index() const;
@@ -140,11 +140,11 @@ struct Unpacked {
   std::vector<Refused> refused;  ///< samples that are too large
 };
 /// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
-/// Error if there is none.
+/// Error if no sample is whole.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
-/// Calls `use` with every sample of the tar at `path`. Reads by the index beside the tar if it
-/// fits, else by scanning. Throws the readers' Errors, and what `use` throws.
+/// Calls `use` with every sample of the tar at `path`. Reads by the index beside the tar if the
+/// index fits; otherwise scans the tar. Throws the readers' Errors, and what `use` throws.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);
 
 }  // namespace vfm::shard

@@ -28,19 +28,20 @@ class Receipt {
   /// Throws Error if the output differs from its receipt.
   using Check = std::function<void(const Json& receipt)>;
 
-  /// The receipt at `path`. Its JSON member `member` names the inputs and settings of the output.
-  /// The receipt is valid if this member equals `made_from`.
+  /// Describes the receipt at `path`. Its JSON member `member` names the inputs and settings of the
+  /// output. The receipt is valid if this member equals `made_from`.
   Receipt(std::string path, std::string member, Json made_from);
 
   const std::string& path() const { return path_; }
-  /// The receipt if it is valid and passes `check`; else null, also if it is damaged or foreign.
+  /// Returns the receipt if it is valid and passes `check`. Otherwise returns null, also for a
+  /// damaged or foreign receipt.
   Json find(const Check& check) const;
   /// Calls find(). Without a valid receipt, or with `redo`, locks the output until write() or the
   /// end of this object. If another program makes the output, waits for it, and returns its
   /// receipt, unless `redo`. Makes the folder. Throws Error; Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// As find_or_hold() with `redo`, but returns the receipt that exists after the wait: another
-  /// program may have written it.
+  /// Does what find_or_hold() does with `redo`, but returns the receipt that exists after the wait.
+  /// Another program may have written this receipt.
   Json hold_and_find(const Check& check);
   /// Writes the receipt, durably, and unlocks. The output must already be durable. Throws Error.
   void write(std::string_view json);
@@ -54,8 +55,8 @@ class Receipt {
 /// "a/X.tar" -> "a/X.json".
 std::string receipt_path(const std::string& tar);
 
-/// All files of a shard that has a receipt. The receipt comes first, so that it is removed first:
-/// without the receipt the other files count as unfinished.
+/// Returns all files of a shard that has a receipt. The receipt comes first, so that it is removed
+/// first. Without a receipt the shard's files are regarded as unfinished.
 std::vector<std::string> shard_files(const std::string& tar);
 
 /// For Receipt::Check: throws Error unless `tar` has the size in its `record`, {"bytes":…,
@@ -66,8 +67,8 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
 /// earlier limit is "max_member" of the receipt, null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// A receipt's "error_limits": this run's limits (base/input_limits.h) if an error might not occur
-/// in another run (may_pass(), base/error.h), else null.
+/// Returns a receipt's "error_limits": this run's limits (base/input_limits.h) if an error might
+/// not occur in another run (may_pass(), base/error.h), otherwise null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
 /// For Receipt::Check: throws Error if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);

@@ -24,12 +24,12 @@ struct Sample {
   std::string key;
   std::vector<Member> members;
 
-  /// The member's data, or null.
+  /// Returns the member's data, or null if there is no such member.
   const std::string* find(std::string_view extension) const;
   std::int64_t bytes() const;  ///< of all members' data
 };
 
-/// As Member, without owning bytes: valid as long as its source.
+/// A Member that does not own its bytes. It is valid as long as its source.
 struct MemberView {
   std::string_view extension;
   std::string_view data;
@@ -39,24 +39,25 @@ struct SampleView {
   std::string_view key;
   std::vector<MemberView> members;
 
-  /// The member's data; if not found, a view whose data() is null.
+  /// Returns the member's data, or a view whose data() is null if there is no such member.
   std::string_view find(std::string_view extension) const;
 };
 
 /// "KEY of 'X.tar'": names a sample in errors.
 std::string sample_name(std::string_view key, std::string_view tar);
-/// XXH3-64 of "EXTENSION SIZE\n" and the bytes of each member, in order; 16 hex digits.
+/// Returns the XXH3-64 of "EXTENSION SIZE\n" and the bytes of each member, in order; 16 hex digits.
 std::string hash_sample(const Sample& sample);
 
-/// True for a key that the Writer accepts: ASCII letters, digits, '_' and '-', at least one, not
-/// beginning with "__" (readers take such names for metadata).
+/// Returns whether the Writer accepts the key: ASCII letters, digits, '_' and '-', at least one,
+/// not beginning with "__" (readers take such names for metadata).
 bool valid_key(std::string_view key);
-/// True for lower-case ASCII letters, digits, '_', '-', and dots between them: "mp4", "text.npy".
+/// Returns whether the extension has only lower-case ASCII letters, digits, '_', '-', and dots
+/// between them: "mp4", "text.npy".
 bool valid_extension(std::string_view extension);
 /// Splits a member's name as every WebDataset reader does, at the first dot after the last slash;
 /// directories belong to the key. The extension is lower-cased and loses further leading dots
-/// ("KEY..mp4", as NeMo writes, gives "mp4"). False for names that belong to no sample: no dot,
-/// nothing before or after it, or a first component like "__this__".
+/// ("KEY..mp4", as NeMo writes, gives "mp4"). Returns false for names that belong to no sample: no
+/// dot, nothing before or after it, or a first component like "__this__".
 bool split_member_name(std::string_view name, std::string& key, std::string& extension);
 
 }  // namespace vfm::shard

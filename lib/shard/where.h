@@ -24,12 +24,12 @@ class Where {
   ~Where();
   Where(Where&&) noexcept;
 
-  /// Fields that the expression names, in the order in which SQLite finds them.
+  /// Returns the fields that the expression names, in the order in which SQLite finds them.
   const std::vector<std::string>& fields() const;
-  /// The comparisons with constants; keep() counts the types of their fields.
+  /// Returns the comparisons with constants; keep() counts the types of their fields.
   const std::vector<Comparison>& comparisons() const;
-  /// Whether the expression is true (not false, not NULL) for the sample. Throws Error if the
-  /// evaluation fails or takes too long; Stopped.
+  /// Returns whether the expression is true (not false, not NULL) for the sample. Throws Error if
+  /// the evaluation fails or takes too long; Stopped.
   bool keep(const Json& meta);
 
  private:
@@ -40,12 +40,12 @@ class Where {
 /// "SQLite 3.40.1".
 std::string sql_version();
 
-/// At most three of `names` that `word` may mean, most similar first.
+/// Returns at most three of `names` that `word` may mean, most similar first.
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 
-/// The elements of `names` that differ by one or two letters from a long `word`, most similar
-/// first.
+/// Returns the elements of `names` that differ by one or two letters from a long `word`, most
+/// similar first.
 std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace vfm::shard

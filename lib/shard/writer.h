@@ -62,7 +62,7 @@ class Writer {
 
 /// Throws Error if the Writer's rules for key, extensions, names and sizes forbid the sample.
 void check_sample(const SampleView& sample);
-/// Bytes that a sample takes in a tar, with headers and padding.
+/// Returns the bytes that a sample takes in a tar, with headers and padding.
 std::uint64_t sample_bytes(const SampleView& sample);
 /// "a/b.tar" -> "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at its first dot).
 std::string energon_index_path(const std::string& tar);

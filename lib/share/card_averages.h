@@ -14,7 +14,8 @@
 
 namespace vfm::share {
 
-/// The counts of one stage since it joined. An item under way counts with its time so far.
+/// The counts of one stage since it joined. The counts include the time so far of an item under
+/// way.
 struct CardCounts {
   std::array<double, kMostCards> busy{};   ///< seconds with an item, by card
   std::array<double, kMostCards> items{};  ///< items that ended, by card
@@ -33,7 +34,7 @@ struct CardCounts {
 /// share, so only plain numbers are allowed.
 struct CardAverages {
   static constexpr int kSpans = 3;
-  /// Seconds after which an old value counts 1/e.
+  /// Seconds after which the weight of an old value has fallen to 1/e.
   static constexpr std::array<double, kSpans> kRemembered = {1, 6, 24};
 
   CardCounts seen;                       ///< the counts at the last add()
@@ -47,7 +48,7 @@ struct CardAverages {
 };
 
 /// Calls plan_cards() with the `averages`, one for each of `stages`. If results of a stage pile up,
-/// only the share that passes through all later stages counts as the stage's work.
+/// multiplies the stage's work by the share that passes through all later stages.
 std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
                                       std::span<const CardAverages* const> averages,
                                       std::span<const CardPlace> cards, double lasted);

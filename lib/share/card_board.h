@@ -11,15 +11,15 @@
 //
 // The state is in FILE.gpus, next to the FILE of VFM_SHARE (share/pipe_board.h). Each record of the
 // file belongs to one program, which holds a lock. The kernel frees the lock however the program
-// ends; then its cards and its models' memory are free. Waiting programs look again every 50 ms. A
-// worker process that inherits life() keeps the record alive until the process ends, so the memory
-// of the process counts as used. A program that is stopped (SIGSTOP) keeps the cards on which it
-// has items, and its models' memory. It loses its turn for a free card after 50 ms, and its models
-// count as fixed. Without VFM_SHARE only this program uses the cards.
+// ends. Then the program's cards and the memory of its models are free. Waiting programs look again
+// every 50 ms. A worker process that inherits life() keeps the record alive until the process ends,
+// so the memory of the process stays reserved. A program that is stopped (SIGSTOP) keeps the cards
+// on which it has items, and its models' memory. It loses its turn for a free card after 50 ms, and
+// its models stay where they are. Without VFM_SHARE only this program uses the cards.
 //
-// The file has room for 64 cards and 63 programs at a time; a program counts once more for each
+// The file has room for 64 cards and 63 programs at a time; a program takes one more place for each
 // kind of session that it has. Programs must give the same memory and sessions for a card; if the
-// numbers differ, the least counts.
+// numbers differ, the least number is used.
 // Thread-safety: any thread. Threads of the board call `load` and `unload`: at the same time for
 // different cards, one after another for the same card, and never while an item of this program is
 // on the card.
@@ -57,28 +57,28 @@ struct Card {
   std::int64_t kept = 0;
 };
 
-/// The needs of a stage. A stage is one program of the pipe with one use of cards.
+/// Describes what a stage needs. A stage is one program of the pipe with one use of cards.
 struct CardNeed {
   std::string stage;  ///< "vfm-embed"
   CardKind kind = CardKind::compute;
-  /// Bytes of a loaded model and of its work. For a program with sessions: bytes that it uses on
-  /// each card as long as it runs (its CUDA context).
+  /// For a model: its bytes when loaded, and the bytes of its work. For a program with sessions:
+  /// the bytes that its CUDA context uses on each card while the program runs.
   std::int64_t memory = 0;
   /// For a model: the kinds of session (card_flag) that each of its items also uses; `memory`
-  /// includes these sessions. An item does not wait for such a session. If no session is free,
-  /// other programs have one session fewer as soon as one is given back.
+  /// includes these sessions. An item does not wait for such a session. If no session is free, the
+  /// next session that a program gives back is taken for this item.
   unsigned beside = 0;
-  /// Descriptors of the program's input and output, from which its place in the pipe follows.
+  /// The descriptors of the program's input and output, which determine its place in the pipe.
   int input = 0, output = 1;
-  /// Counts the program's results; null: each result is handed on as soon as it is ready.
+  /// Counts the program's results. Null means that each result is handed on as soon as it is ready.
   std::shared_ptr<const OrderedFlow> flow = nullptr;
 };
 
 class CardBoard {
  public:
   struct Actions {
-    /// Loads the model; returns when the card can compute items. If it throws an Error, the card is
-    /// left out, as after fail(). Empty: there is nothing to load.
+    /// Loads the model; returns when the card can compute items. If `load` throws an Error, the
+    /// card is left out, as after fail(). An empty function means that there is nothing to load.
     std::function<void(const Card&)> load;
     /// Unloads the model; returns when its memory is free.
     std::function<void(const Card&)> unload;
@@ -89,7 +89,7 @@ class CardBoard {
     int sessions = 1;            ///< how many the item has
   };
 
-  /// Joins or makes the file `share`.gpus; if `share` is empty, there is no file. Cards without the
+  /// Joins or makes the file `share`.gpus. If `share` is empty, uses no file. Cards without the
   /// needed memory or sessions are left out, with a warning. Throws Error{usage} if the file cannot
   /// be used, or if no card has the memory and sessions.
   CardBoard(const std::string& share, std::vector<Card> cards, CardNeed need, Actions actions);
@@ -99,19 +99,19 @@ class CardBoard {
   CardBoard& operator=(const CardBoard&) = delete;
 
   /// Waits for a card for one item, in the order of the calls. Once items have waited five seconds
-  /// for memory, one warning names the programs that use it. The thread should have no slot
-  /// meanwhile (share/slots.h, Slots::Away). Models are loaded only for stages that wait here, so
-  /// at least as many threads should wait as there are cards. Returns nothing if `over` becomes
-  /// true first. Throws Stopped; Error{device}, with the reasons, when no card is left.
+  /// for memory, one warning names the programs that use it. While the thread waits, it should have
+  /// no slot (share/slots.h, Slots::Away). Models are loaded only for stages that wait here, so at
+  /// least as many threads should wait as there are cards. Returns nothing if `over` becomes true
+  /// first. Throws Stopped; Error{device}, with the reasons, when no card is left.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
-  /// Takes `count` sessions of the card with the most free sessions. If no card has so many free,
-  /// returns nothing; with `wait`, waits, unless `count` is above most_sessions(). Throws what
-  /// take() throws.
+  /// Takes `count` sessions of the card with the most free sessions. If no card has `count` free
+  /// sessions, returns nothing; but with `wait`, and if `count` is at most most_sessions(), waits
+  /// until a card has them. Throws what take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
-  /// Most sessions that one card can have free while the loaded models stay. Sessions that these
-  /// models use (CardNeed::beside) are left out, also while the models have no item.
+  /// Returns the most sessions that one card can have free while the loaded models stay. Sessions
+  /// that these models use (CardNeed::beside) are left out, also while the models have no item.
   int most_sessions() const;
-  /// The item is done.
+  /// Says that the item is done, and gives its card or sessions back.
   void give(const Lease& lease) noexcept;
   /// Says that the card has failed, and that nothing of this stage is on it any more. From now on
   /// this stage does not get the card; an error in the log names the card and says why. The item
@@ -121,11 +121,11 @@ class CardBoard {
   /// programs may use the memory. Does not wait.
   void finished() noexcept;
 
-  /// How many cards of this stage are not left out.
+  /// Returns how many cards of this stage are not left out.
   int cards_left() const;
-  /// The cards that this stage may use, in the order of the constructor's `cards`.
+  /// Returns the cards that this stage may use, in the order of the constructor's `cards`.
   const std::vector<Card>& cards() const;
-  /// A descriptor that a worker process may inherit (it is closed on exec otherwise).
+  /// Returns a descriptor that a worker process may inherit. By default it is closed on exec.
   int life() const;
 
  private:

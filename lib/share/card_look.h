@@ -20,7 +20,8 @@ struct CardLook {
   double short_of = 0;   ///< share of the time in which an item waited, 0 to 1
 };
 
-/// The use of each kind by the program `pid`. If it joined after `before`, all its work counts.
+/// Returns how the program `pid` used each kind of cards. If it joined after `before`, includes all
+/// its work.
 std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
                                     double seconds, std::int64_t pid);
 
@@ -28,14 +29,16 @@ std::vector<CardLook> cards_between(const CardStates& before, const CardStates& 
 /// characters.
 std::string card_text(const CardLook& look);
 
-/// True if items waited for a card most of the time.
+/// Returns whether items waited for a card most of the time.
 bool waits_for_cards(const CardLook& look);
-/// True if more cards would speed the program up: its items wait while it keeps its cards busy.
+/// Returns whether more cards would speed the program up: its items wait while it keeps its cards
+/// busy.
 bool is_short_of_cards(const CardLook& look);
-/// True if `busy` counts as all of `cards`.
+/// Returns whether `busy` is so close to `cards` that all cards are regarded as busy.
 bool all_cards_busy(double busy, int cards);
 
-/// Headings and rows of two tables of an HTML page: a table of cards, and one of programs.
+/// Return headings and rows of two tables of an HTML page: a table of cards, and a table of
+/// programs.
 std::vector<std::string> card_columns();
 std::vector<std::vector<std::string>> card_rows(const CardStates& states);
 std::vector<std::string> card_stage_columns();

@@ -18,7 +18,7 @@
 
 namespace vfm::share {
 
-/// pipe_clock() in seconds.
+/// Returns pipe_clock() in seconds.
 double card_clock();
 
 class CardMap {
@@ -26,14 +26,14 @@ class CardMap {
   /// Opens the file for `share` (VFM_SHARE). If `share` is empty, uses memory of this program
   /// alone.
   explicit CardMap(const std::string& share);
-  /// The path of the file for `share`.
+  /// Returns the path of the file for `share`.
   static std::string file_of(const std::string& share);
 
   /// Claims a free record for this program, and finds or adds the entries of `cards` in the file.
   /// Then places() returns the numbers of these entries. Throws Error{usage}.
   void join(std::span<const Card> cards, const CardNeed& need);
   void leave();
-  /// As CardBoard::life().
+  /// Returns the descriptor that CardBoard::life() returns.
   int life() const { return shared_.life(); }
 
   class Locked : public SharedFile::Locked {
@@ -45,34 +45,34 @@ class CardMap {
   CardRecord& own() const { return file().records[own_index_]; }
   std::size_t own_index() const { return own_index_; }
   std::size_t cards() const;
-  /// For each card of this program, its number in the file.
+  /// Returns, for each card of this program, the card's number in the file.
   const std::vector<int>& places() const { return places_; }
 
   /// Marks the records of programs that ended.
   void end_dead();
-  /// Whether the record's program has joined, is not known to have ended, and was running within
-  /// the last second (it marks its record every 50 ms).
+  /// Returns whether the record's program has joined, is not known to have ended, and was running
+  /// within the last second. A running program marks its record every 50 ms.
   bool answers(const CardRecord& record) const;
 
-  /// The cards without an item of a model.
+  /// Returns the cards on which no item of a model is computed.
   CardSet free() const;
-  /// Bytes of a card that models may use, and bytes that they use.
+  /// Return the bytes of a card that models may use, and the bytes that models use.
   std::int64_t model_memory(int card) const;
   std::int64_t loaded_memory(int card) const;
-  /// Bytes of the sessions in use, and of the contexts of programs with sessions.
+  /// Returns the bytes of the sessions in use and of the contexts of programs with sessions.
   std::int64_t session_memory(int card) const;
-  /// Free sessions of a kind on a card. Models that were loaded before the program with sessions
-  /// joined may leave memory for only some of the card's sessions.
+  /// Returns the number of free sessions of a kind on a card. Models that were loaded before the
+  /// program with sessions joined may leave memory for only some of the card's sessions.
   int free_sessions(int card, CardKind kind) const;
-  /// Most sessions that can become free while loaded models stay. Each model with CardNeed::beside
-  /// keeps one session, also while it has no item.
+  /// Returns the most sessions that can become free while loaded models stay. Each model with
+  /// CardNeed::beside keeps one session, also while it has no item.
   int most_sessions(int card, CardKind kind) const;
-  /// The programs whose models are on the card: "vfm-embed (process 4711)".
+  /// Returns the programs whose models are on the card: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int card) const;
-  /// The record's counts, with the items under way up to `now`.
+  /// Returns the record's counts, including the time up to `now` of items under way.
   CardCounts counts_now(const CardRecord& record, double now) const;
-  /// The input of card_for_item() (share/card_rule.h): a claim for each record, empty if the
-  /// record's kind is not `kind`.
+  /// Returns the input of card_for_item() (share/card_rule.h): a claim for each record, empty if
+  /// the record's kind is not `kind`.
   std::vector<CardClaim> claims(CardKind kind) const;
   std::vector<CardPlace> card_places() const;
 

@@ -65,7 +65,7 @@ struct CardEntry {
 struct CardFile {
   struct alignas(4096) Head : SharedHead {
     std::int32_t cards;  // how many are known
-    /// How often any program took a card for an item, by CardKind.
+    /// Counts how often any program took a card for an item, by CardKind.
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
     double looked, changed;  // times of the last plan and of the last load
     std::array<CardEntry, kMostCards> card;

@@ -1,13 +1,13 @@
 // The rules for programs that share cards (GPUs; share/card_board.h). One rule decides on which
 // cards each stage of a pipe has its model loaded. The other rule decides which card an item gets.
 //
-// The rule for items: a free card goes to the last stage of the pipe that has its model on the card
-// and an item waiting. Slots follow the same rule (share/slot_rule.h). The rule for models: the
-// time that each stage is busy, at the pipe's present rate, gives the stage's work for one unit
-// that flows through the pipe. From this work follows the rate for any placement of models, and
-// models move to the placement with the highest rate. A move must gain enough to pay for its loads,
-// so models do not move to and fro. The rule respects each card's memory; the board checks the
-// memory again when a load begins.
+// The rule for items: among the stages with their model on the free card and an item waiting, the
+// last stage of the pipe gets the card. Slots follow the same rule (share/slot_rule.h). The rule
+// for models: the time that each stage is busy, at the pipe's present rate, gives the stage's work
+// for one unit that flows through the pipe. From this work follows the rate for any placement of
+// models, and models move to the placement with the highest rate. A move must gain enough to pay
+// for its loads, so models do not move back and forth. The rule respects each card's memory; the
+// board checks the memory again when a load begins.
 //
 // A stage whose reader is slower stays busy whatever the pipe's rate is, and its results pile up.
 // Its work is multiplied by the share of its results that reaches the pipe's end. This share is the
@@ -61,10 +61,10 @@ struct CardPlace {
   int sessions = 0;       ///< free sessions; an item gets the card with most
 };
 
-/// Returns the cards on which the model of each stage is to be loaded; the present cards if nothing
-/// is to move. `spans`: the stages with averages over several spans of time, shortest first. The
-/// shortest span with enough data decides, unless shorter ones contradict it. `lasted`: seconds
-/// since a model was last loaded.
+/// Returns the cards on which the model of each stage is to be loaded. Returns the present cards if
+/// no model is to move. `spans`: the stages with averages over several spans of time, shortest
+/// first. The shortest span with enough data decides, unless shorter ones contradict it. `lasted`:
+/// seconds since a model was last loaded.
 std::vector<CardSet> plan_cards(std::span<const std::vector<CardStage>> spans,
                                 std::span<const CardPlace> cards, double lasted);
 
@@ -75,8 +75,8 @@ struct CardClaim {
   CardSet ready = 0;  ///< cards where its model is loaded and stays
 };
 
-/// The card of `free` (cards without an item) that an item of stage `own` gets; -1: none. Sets
-/// `left` to whether a free card is left to another stage.
+/// Returns the card of `free` (cards without an item) that an item of stage `own` gets, or -1 if it
+/// gets none. Sets `left` to whether a free card is left to another stage.
 int card_for_item(std::span<const CardClaim> claims, std::size_t own, CardSet free,
                   std::span<const CardPlace> cards, bool* left = nullptr);
 

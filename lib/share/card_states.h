@@ -1,7 +1,7 @@
 // The state of the cards (GPUs) that a pipe's programs share (share/card_board.h), for a view of
 // the pipe.
 //
-// Looking changes only the records of programs that have died.
+// A look changes only the records of programs that have died.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -48,8 +48,8 @@ class CardWatch {
  public:
   explicit CardWatch(std::string share);
   ~CardWatch();
-  /// The state of all programs; empty as long as no program of this VFM_SHARE has cards. Also empty
-  /// if the file cannot be read; programs that have cards report that.
+  /// Returns the state of all programs. Returns an empty state if no program of this VFM_SHARE has
+  /// cards, or if the file cannot be read; programs that have cards report such a file.
   CardStates look();
 
  private:

@@ -50,16 +50,18 @@ class MappedMemory {
   std::size_t size_ = 0;
 };
 
-/// Both ends of a new channel. `to` names the other end's owner in the error. Throws Error.
+/// Makes a channel and returns both ends. `to` names the other end's owner in the error. Throws
+/// Error.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Most bytes of a message's text; the rest is cut. So a message fits into a socket's buffer.
+/// Most bytes of a message's text; longer text is cut, so that a message fits into a socket's
+/// buffer.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
-/// Sends one message, with up to two descriptors. False when the other end is gone.
+/// Sends one message, with up to two descriptors. Returns false if the other end is closed.
 bool send_message(int channel, const void* head, std::size_t size, std::string_view text,
                   const std::vector<int>& descriptors = {});
-/// Waits for a message. False when the other end is gone, and for a malformed message.
+/// Waits for a message. Returns false if the other end is closed, or if the message is malformed.
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 

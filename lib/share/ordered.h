@@ -23,18 +23,19 @@ namespace vfm::share {
 /// calling thread *in the order of the items*. Results, files and manifests do not depend on -j.
 ///
 /// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
-/// on any worker; a free slot goes to the first item not begun.
+/// on any worker; the first item not begun gets a free slot.
 ///
 /// `weight`, called on the thread of `work`, returns the bytes of a result and of all that the
 /// result points to. It returns more if the result owns scarcer things, such as open files. Without
 /// `weight`, at most kOrderedFew * threads items exist at a time, as results or under way. With
 /// `weight`, more items are taken while all results together weigh less than kOrderedBytes; each
-/// thread may exceed this by one result. Items of very different length keep all slots busy only
-/// with `weight`, so give it wherever results are small.
+/// thread may exceed this limit by one result. Items of very different length keep all slots busy
+/// only with `weight`, so give it wherever results are small.
 ///
-/// The first exception from any of these functions stops the rest. It is rethrown after every
-/// thread has joined; earlier results have been handed over. After an exception from `next`, `work`
-/// or `weight` no thread takes another item. Throws Error if the system refuses a thread.
+/// The first exception from any of these functions stops all work. It is rethrown after every
+/// thread has joined; results of earlier items have been handed over. After an exception from
+/// `next`, `work` or `weight` no thread takes another item. Throws Error if the system refuses a
+/// thread.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,

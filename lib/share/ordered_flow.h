@@ -1,4 +1,5 @@
-// Counts of a program's results: those ready to be handed on in order, and those handed on.
+// Counts a program's results: the results ready to be handed on in order, and the results handed
+// on.
 //
 // share/ordered.h counts them if Slots::set_flow() was called. If far fewer results are handed on
 // than become ready, the reader is slower than this program, which is no bottleneck

@@ -42,8 +42,8 @@ class OrderedWindow {
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits for room, and takes the next item, or the error of `next`. False if no item is left, or
-  /// after an error.
+  /// Waits for room, and takes the next item, or the error of `next`. Returns false if no item is
+  /// left, or after an error.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {
@@ -71,8 +71,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// The first item that no thread works on, for a thread that took an item and then got a slot.
-  /// This item is not always the one that the thread took, so the item for which all results wait
+  /// Returns the first item that no thread works on, for a thread that took an item and then got a
+  /// slot. It need not be the item that the thread took, so the item for which all results wait
   /// soon gets a slot.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
@@ -89,7 +89,7 @@ class OrderedWindow {
     entry.error = std::move(error);
     entry.weight += weight;
     all_ += weight;
-    if (entry.error) ended_ = true;  // further items would be in vain
+    if (entry.error) ended_ = true;  // nobody would get further results
     entry.ready = true;
     count_ready();
     changed_.notify_all();

@@ -24,11 +24,11 @@ struct OwnProgram {
   /// Environment variables that differ from this process's: name and value.
   std::vector<std::pair<std::string, std::string>> variables = {};
   /// The new process's standard output and error; it then has no input and no other descriptor of
-  /// this process. -1: it inherits standard input, output and error, and all descriptors that
-  /// survive an exec.
+  /// this process. With -1, the new process inherits standard input, output and error, and all
+  /// descriptors that survive an exec.
   int speech = -1;
-  /// With `speech`: one more descriptor, which the new process keeps open as kChannelNumber + 1
-  /// until it ends; -1: none.
+  /// With `speech`, one more descriptor, which the new process keeps open as kChannelNumber + 1
+  /// until it ends, or -1.
   int held = -1;
 };
 /// Returns the new process's number; the caller must wait for the process. Throws Error "cannot

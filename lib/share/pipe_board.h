@@ -3,24 +3,24 @@
 // pipe shows.
 //
 // A record of the file belongs to one program, which holds a lock on one byte of the file as long
-// as it lives. The kernel frees that lock however the program ends; then its record and slots are
-// free. Waiting programs notice this within 50 ms. A slot that a living program gives back wakes
-// the next program at once. share/slot_rule.h decides which program is next.
+// as it lives. The kernel frees that lock however the program ends. Then the program's record and
+// slots are free. Waiting programs notice this within 50 ms. A slot that a living program gives
+// back wakes the next program at once. share/slot_rule.h decides which program is next.
 //
 // A slot is a word of the file with the number of the program that has it. One atomic exchange
 // takes or gives a slot, so no lock can hold up other programs, and a kill leaves nothing half
 // done. The pipes that a program reads and writes tell its place in the pipe. A program that is
 // stopped (SIGSTOP) loses its turn for slots after 50 ms. Once other programs have waited for two
-// seconds, they take its slots and log that. When the stopped program goes on, its threads wait for
-// slots again at their next safe point (base/safe_point.h), at most about a frame later. Until then
-// more threads compute than there are slots. A program holds the file's lock while it joins, for
-// microseconds. If it is stopped during this time, programs that join later wait, and log its name
-// (share/pipe_lock.h).
+// seconds, they take its slots and log that. When the stopped program continues, its threads wait
+// for slots again at their next safe point (base/safe_point.h), at most about a frame later. Until
+// then more threads compute than there are slots. A program holds the file's lock while it joins,
+// for microseconds. If it is stopped during this time, programs that join later wait, and log its
+// name (share/pipe_lock.h).
 //
 // The file has 80 KiB, for up to 63 programs at a time, and remains for later programs. A file with
 // other content is refused. Locks are open file description locks (fcntl(2)) and waits are futexes
-// in the mapped file, so the file must be on a file system of this machine. Nothing but these
-// programs may remove or change the file meanwhile.
+// in the mapped file, so the file must be on a file system of this machine. As long as these
+// programs run, nothing else may remove or change the file.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -70,37 +70,39 @@ class PipeBoard {
   using Use = SlotUse;
   enum class Wait { input, output };
 
-  /// Opens or makes `path`, and joins. `slots`: how many slots the programs share; 0: the number
-  /// that the programs on the board gave, or `otherwise` if there are none; kNone: no slots, the
-  /// board only shows counts. Throws Error{usage} if `path` cannot be used, or if living programs
-  /// gave another number than `slots`; Stopped.
+  /// Opens or makes `path`, and joins. The programs share `slots` slots. If `slots` is 0, they
+  /// share the number that the programs on the board gave, or `otherwise` if no program is on the
+  /// board. With kNone the board has no slots and only shows counts. Throws Error{usage} if `path`
+  /// cannot be used, or if living programs gave another number than `slots`; Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
-  /// Leaves.
+  /// Leaves the board.
   ~PipeBoard();
   PipeBoard(const PipeBoard&) = delete;
   PipeBoard& operator=(const PipeBoard&) = delete;
 
   static constexpr int kNone = -1;
   static constexpr int kMostSlots = 4096;
-  /// How many slots the programs share; kNone: the board only shows counts.
+  /// Returns how many slots the programs share, or kNone if the board only shows counts.
   int slots() const;
   /// Sets the most slots that this program takes. The default is 1.
   void set_most(int most);
 
-  /// Waits for a slot; with Use::help, also until no item of any program waits. False if `over`
-  /// becomes true first. Throws Stopped.
+  /// Waits for a slot; with Use::help, also until no item of any program waits. Returns false if
+  /// `over` becomes true first. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
-  /// Whether threads of this program hold slots that other programs took while it was stopped.
+  /// Returns whether threads of this program hold slots that other programs took while it was
+  /// stopped.
   bool owes() const;
-  /// True while an item of any program waits for a slot.
+  /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
-  /// For a board without slots: a thread begins (+1) or ends (-1) to wait for a slot from
-  /// elsewhere, or to hold one.
+  /// Say, for a board without slots, that a thread begins (+1) or ends (-1) to wait for a slot from
+  /// elsewhere, or to hold such a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes this program's count of make's tokens. Call it right after reading a token and right
-  /// before writing one. So only a kill between the call and the reading or writing loses a token.
+  /// before writing one, so that a token is lost only by a kill between the call and the reading or
+  /// writing.
   void show_tokens(int by) noexcept;
   /// Takes the tokens of killed programs; the caller gives them back to make. Looks for killed
   /// programs at most every 50 ms.
@@ -112,8 +114,8 @@ class PipeBoard {
   void add_done(std::uint64_t done) noexcept;
   void begin_wait(Wait wait) noexcept;
   void end_wait(Wait wait) noexcept;
-  /// All programs, in the order of the pipe; also ended programs, until other programs take their
-  /// records.
+  /// Returns all programs in the order of the pipe, also ended programs until other programs take
+  /// their records.
   std::vector<StageState> stages() const;
 
  private:

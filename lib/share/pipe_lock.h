@@ -27,9 +27,10 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found = nullpt
 /// the lock for another half second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
-/// Whether the process is stopped (SIGSTOP); false also if unknown.
+/// Returns whether the process is stopped (SIGSTOP). Returns false if that is unknown.
 bool is_stopped(std::int64_t pid);
-/// "vfm-clip (process 4711)", with the system's name; "another program" if it is not visible.
+/// Returns "vfm-clip (process 4711)", with the name that the system shows, or "another program" if
+/// the process is not visible.
 std::string name_process(std::int64_t pid);
 
 }  // namespace vfm::share

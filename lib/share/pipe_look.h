@@ -32,7 +32,7 @@ struct PipeLook {
   std::string held_up;            ///< of a whole run; empty: find_bottleneck() finds it
 };
 
-/// The work between two looks. If a program joined after `before`, all its work counts.
+/// Returns the work between two looks. If a program joined after `before`, includes all its work.
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots);
 /// Adds the programs' use of cards.
@@ -45,18 +45,20 @@ struct Bottleneck {
 };
 /// Finds the bottleneck by the first of these rules that applies. A stopped program is the
 /// bottleneck. If items of programs wait for cards most of the time, while all cards or these
-/// programs' own cards are busy, it is the one of these programs with most cards. If all slots, or
-/// all that a program may have, are in use, it is the program with most slots; more slots, or less
-/// work there, would help. Else it is the program that waits least for input and for its reader,
-/// since earlier programs cannot write and later programs lack input. A program that seems to wait
-/// for its reader, while its reader waits for input, is slow in writing itself. If the first
-/// program waits for input, the input is too slow, and there is no bottleneck.
+/// programs' own cards are busy, it is the program with most cards among them. If all slots, or all
+/// that a program may have, are in use, it is the program with most slots; more slots, or less work
+/// in this program, would help. Otherwise the bottleneck is the program that waits least for input
+/// and for its reader, since earlier programs cannot write and later programs lack input. A program
+/// that seems to wait for its reader, while its reader waits for input, is slow in writing itself.
+/// If the first program waits for input, the input is too slow, and there is no bottleneck.
 Bottleneck find_bottleneck(const PipeLook& look);
 
-/// "vfm-clip", or "vfm-clip (2)" if an earlier program has the same name.
+/// Returns each program's name: "vfm-clip", or "vfm-clip (2)" if an earlier program has the same
+/// name.
 std::vector<std::string> distinct_names(const std::vector<StageState>& stages);
 
-/// A line for each program, and one that names the bottleneck, each of at most `width` characters.
+/// Returns a line for each program, and a line that names the bottleneck, each of at most `width`
+/// characters.
 std::vector<std::string> pipe_lines(const PipeLook& look, int width);
 
 }  // namespace vfm::share

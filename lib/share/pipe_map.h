@@ -16,7 +16,8 @@
 
 namespace vfm::share {
 
-/// Whether a record's program may have slots: it has joined, and is not known to have ended.
+/// Returns whether a record's program may have slots: it has joined, and is not known to have
+/// ended.
 inline bool counts(const PipeRecord& record) {
   const std::uint32_t used = record.used;
   return used != 0 && record.gone != used;
@@ -24,7 +25,7 @@ inline bool counts(const PipeRecord& record) {
 
 class PipeMap {
  public:
-  /// As PipeBoard's constructor.
+  /// Joins the file, as PipeBoard's constructor describes.
   PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage);
   /// Leaves, and gives this program's slots back.
   ~PipeMap();
@@ -54,21 +55,22 @@ class PipeMap {
   /// Takes one slot for this program, or gives one back. Under the mutex.
   bool take_slot();
   void give_slot();
-  /// Slots of a program according to the file. If other programs took some while this one was
-  /// stopped, its threads hold more (PipeRecord::held). Any thread.
+  /// Returns the slots of a program according to the file. If other programs took slots of it while
+  /// it was stopped, its threads hold more (PipeRecord::held). Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
   /// Moves make's tokens of killed programs to the file's `lost`. If another program has the file's
-  /// lock, leaves that to the next call. Under the mutex.
+  /// lock, does nothing, and the next call moves the tokens. Under the mutex.
   void collect_tokens();
 
   // Any thread.
-  /// Marks the records of killed programs and frees their slots. True if other programs live.
+  /// Marks the records of killed programs and frees their slots. Returns true if other programs
+  /// live.
   bool end_dead();
-  /// The record whose program gets the next slot; -1: none.
+  /// Returns the record whose program gets the next slot, or -1 if no program wants a slot.
   int next() const;
-  /// The number of free slots.
+  /// Returns the number of free slots.
   int free() const;
   /// Wakes a thread of the program that next() names.
   void call_next();

@@ -11,7 +11,7 @@
 
 namespace vfm::share {
 
-/// A number that identifies the pipe of a descriptor; 0: the descriptor is no pipe.
+/// Returns a number that identifies the pipe of a descriptor, or 0 if the descriptor is no pipe.
 std::uint64_t pipe_name(int fd);
 
 /// One program and its pipes.
@@ -21,9 +21,9 @@ struct PipeEnds {
   std::uint64_t input = 0, output = 0;  ///< pipe names
 };
 
-/// The place of each used program, from 0. Programs of one pipe are in the pipe's order. Several
-/// pipes, or parts of a pipe with a foreign program between them, are in the order in which a shell
-/// starts them.
+/// Returns the place of each used program, from 0. Programs of one pipe are in the pipe's order.
+/// Several pipes, or parts of a pipe with a foreign program between them, are in the order in which
+/// a shell starts them.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
 /// Sets `place` of all used records of a board, from the fields that they share with PipeEnds.

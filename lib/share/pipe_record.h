@@ -22,8 +22,8 @@ namespace vfm::share {
 inline constexpr std::size_t kPipeRecords = 63;
 inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
-/// Total time of several things: of those that ended, and of `count` that go on. At `now`
-/// nanoseconds the total is sum + count * now, since `sum` has the start times subtracted.
+/// Total time of several activities: of the activities that ended, and of `count` that continue. At
+/// `now` nanoseconds the total is sum + count * now, since `sum` has the start times subtracted.
 struct PipeTime {
   std::atomic<std::uint64_t> count, sum;
   void add(int by, std::uint64_t now) {
@@ -38,8 +38,8 @@ using PipeName = std::atomic<char>[32];
 
 /// The record of one program, which writes it. Other programs write only `gone`, `place`, the calls
 /// and `passed_by`, and take the tokens of a killed program. No field needs a lock: a record is
-/// complete before `used` is set. Other programs' writes name the program meant, so they do not
-/// affect the record's next owner.
+/// complete before `used` is set. Other programs' writes name the program meant, so these writes do
+/// not affect the record's next owner.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
@@ -61,7 +61,7 @@ struct alignas(1024) PipeRecord {
 static_assert(sizeof(PipeRecord) == 1024);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Sets as much of the name as fits.
+/// Stores `name`, cut to the size of `to`.
 inline void set_pipe_name(PipeName& to, std::string_view name) {
   const std::size_t size = std::min(name.size(), std::size(to) - 1);
   for (std::size_t i = 0; i < std::size(to); ++i)

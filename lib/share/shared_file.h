@@ -30,14 +30,14 @@ bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes up to `most` threads that wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
-/// The result of an attempt to take a slot or a card; left: the free one is left to another
-/// program.
+/// The result of an attempt to take a slot or a card; `left` means that a slot or card is free, but
+/// is left to another program.
 enum class Taken { yes, no, left };
 /// Calls `take` until it returns Taken::yes: at once, after each call(), and every kSharedTurn.
-/// False if `over` becomes true first. `takes`: a word that each program changes when it takes a
-/// slot or card. `out_of_turn`: a slot or card was left to another program, which did not take it
-/// during a whole wait. `count` adds to the number of waiters; a successful `take` subtracts its
-/// own waiter. Throws Stopped, and what `take` throws.
+/// Returns false if `over` becomes true first. Each program changes the word `takes` when it takes
+/// a slot or card. `take` gets `out_of_turn` = true if it left a slot or card to another program,
+/// and for kSharedTurn no program took one. `count` adds `by` to the number of waiters; a
+/// successful `take` subtracts its own waiter. Throws Stopped, and what `take` throws.
 bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);
@@ -55,7 +55,7 @@ class SharedFile {
   /// the file cannot be used or has other content. The message names `option`.
   SharedFile(const std::string& path, std::size_t size, std::string_view words,
              std::string_view option);
-  /// Frees the locks, too.
+  /// Frees the file's lock and the records' locks.
   ~SharedFile();
   SharedFile(const SharedFile&) = delete;
   SharedFile& operator=(const SharedFile&) = delete;
@@ -64,15 +64,15 @@ class SharedFile {
 
   /// Holds the file's lock for a scope; only one thread of all programs has it at a time. It takes
   /// `mutex` first, since threads of one program share the file's description. A thread that waits
-  /// for another program logs that after two seconds (share/pipe_lock.h). In two cases the scope
-  /// goes on without the lock, and may see unfinished changes: if the kernel refuses the lock for
-  /// lack of memory, and if a stop request (base/stop.h) ends the wait. Then the scope may change
-  /// only this program's own data.
+  /// for another program logs that after two seconds (share/pipe_lock.h). In two cases the thread
+  /// continues without the lock, and may see unfinished changes: if the kernel refuses the lock for
+  /// lack of memory, and if a stop request (base/stop.h) ends the wait. Without the lock the thread
+  /// may change only this program's own data.
   class Locked {
    public:
     explicit Locked(SharedFile& file);
     ~Locked();
-    /// True if a stop request ended the wait.
+    /// Returns whether a stop request ended the wait for the lock.
     bool stops() const { return stops_; }
     /// Throws Stopped if a stop request ended the wait.
     void need() const;
@@ -85,16 +85,17 @@ class SharedFile {
     bool stops_;
   };
   std::mutex mutex;
-  /// Takes the file's lock without waiting; false: another program has it. Call it under the mutex.
+  /// Takes the file's lock without waiting. Returns false if another program has it. The caller
+  /// holds `mutex`.
   bool try_lock();
   void unlock();
 
-  /// True if another program holds the record's lock, or if that is unknown. Any thread.
+  /// Returns true if another program holds the record's lock, or if that is unknown. Any thread.
   bool lives(std::size_t record) const;
-  /// Takes a record's lock; false if another program has it. `apart`: through a separate open file
-  /// description, life(). Processes that inherit life() hold the lock, too.
+  /// Takes a record's lock. Returns false if another program has it. With `apart`, the lock belongs
+  /// to a separate open file description, life(). Processes that inherit life() hold the lock, too.
   bool live(std::size_t record, bool apart = false);
-  /// The descriptor of live(apart); -1: none.
+  /// Returns the descriptor that live() opened with `apart`, or -1 if there is none.
   int life() const { return life_fd_; }
 
  private:

@@ -1,10 +1,10 @@
 // The rule for which program of a pipe gets the next free slot (share/pipe_board.h).
 //
-// A free slot goes first to an item that waits to begin, and only then to help with an item under
-// way. If several items wait, the item of the program furthest down the pipe comes first. Then few
+// An item that waits to begin gets a free slot before a thread that helps with an item under way.
+// If several items wait, the item of the program furthest down the pipe comes first. Then few
 // results lie between two programs, the first results come out early, and no slot is free while an
-// item waits in any program. A program with empty input wants no slot. Nor does a program that
-// cannot write, since only a bounded number of its results may wait (share/ordered.h).
+// item waits in any program. A program with empty input wants no slot. A program that cannot write
+// wants no slot, either, since only a bounded number of its results may wait (share/ordered.h).
 // tests/support/simulated_pipe.h compares this rule with others and with all static splits.
 //
 // Thread-safety: a pure function.
@@ -27,7 +27,7 @@ struct SlotClaim {
   int help = 0;   ///< threads that would help with items under way
 };
 
-/// Index of the program that gets a free slot; -1: none wants it.
+/// Returns the index of the program that gets a free slot, or -1 if no program wants it.
 int next_claim(std::span<const SlotClaim> claims);
 
 }  // namespace vfm::share

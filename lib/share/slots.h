@@ -3,10 +3,10 @@
 // Slots come from -j N, from a GNU make jobserver (a program owns one slot and borrows the others
 // from make, token by token), or from a file that programs share (share/pipe_board.h). A thread
 // holds a slot only while it works on an item. So programs joined by pipes under `make -j16` share
-// the sixteen slots, and a program without input leaves its slots to other programs. A thread that
-// waits for a device, such as a GPU, has no slot meanwhile (Away). It may wait for a slot while it
-// has a GPU, but never for a GPU while it has a slot, so there is no deadlock. Items that wait to
-// begin come before threads that help with items under way. Protocol: GNU make manual, "POSIX
+// the sixteen slots, and a program without input leaves its slots to other programs. A thread has
+// no slot while it waits for a device, such as a GPU (Away). A thread with a GPU may wait for a
+// slot, but a thread with a slot never waits for a GPU, so there is no deadlock. Items that wait to
+// begin get slots before threads that help with items under way. Protocol: GNU make manual, "POSIX
 // Jobserver Interaction". Thread-safety: acquire and release from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,41 +23,41 @@ namespace vfm::share {
 
 class Slots {
  public:
-  /// `threads` slots, at least 1; no jobserver.
+  /// Makes `threads` slots, at least 1, without a jobserver.
   explicit Slots(int threads);
-  /// The slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads`
-  /// at once. If it names none, or its descriptors are no pipe (a recipe line without '+'), there
-  /// are `threads` slots.
+  /// Uses the slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most
+  /// `threads` at once. If it names none, or its descriptors are no pipe (a recipe line without
+  /// '+'), there are `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// The slots of a board, at most `threads` at once. If the board has none, the slots are those of
-  /// the constructor above, and the board shows them.
+  /// Uses the slots of a board, at most `threads` at once. If the board has no slots, makes the
+  /// slots as Slots(threads, makeflags) does, and the board shows them.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
-  /// Slots for the parts of one item of `of`, up to `threads` parts at once; the item's thread is
-  /// Away meanwhile. `of` must outlive this.
+  /// Makes slots for the parts of one item of `of`, up to `threads` parts at once. While the parts
+  /// are computed, the item's thread is Away. `of` must outlive this.
   Slots(Slots& of, int threads);
   ~Slots();
-  /// `makeflags` if it names a fifo, or descriptors of a pipe; else "". Call it before the program
-  /// opens any file. Otherwise a pipe of this program or of a GPU's driver may have the numbers of
-  /// make's descriptors.
+  /// Returns `makeflags` if it names a fifo or descriptors of a pipe; otherwise "". Call it before
+  /// the program opens any file, since a pipe of this program or of a GPU's driver could get the
+  /// numbers of make's descriptors.
   static std::string given_jobserver(const std::string& makeflags);
-  /// Whether `makeflags` names a jobserver that can be used.
+  /// Returns whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
   int threads() const;
   bool has_jobserver() const;
-  /// Items that may be under way at once: threads(), plus the items that add_away() adds for
-  /// threads that are Away. Call add_away() before the first item.
+  /// Returns how many items may be under way at once: threads(), plus the items that add_away()
+  /// adds for threads that are Away. Call add_away() before the first item.
   int items_at_once() const;
   void add_away(int items);
-  /// Sets the counter of this program's results (share/ordered_flow.h); null: none. Call it before
-  /// the first item, and not for slots for parts of items.
+  /// Sets the counter of this program's results (share/ordered_flow.h), or null for no counter.
+  /// Call it before the first item, and not for slots for parts of items.
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
-  /// Waits for a slot; with Use::help, also until no item waits. False, without a slot, if `over`
-  /// becomes true first. Throws Stopped if a stop is requested meanwhile.
+  /// Waits for a slot; with Use::help, also until no item waits. Returns false, without a slot, if
+  /// `over` becomes true first. Throws Stopped after a stop request.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
-  /// True if an item waits for a slot: then helping threads give up their slots.
+  /// Returns whether an item waits for a slot. If so, helping threads should give up their slots.
   bool wanted() const;
   void release() noexcept;
 
@@ -80,15 +80,15 @@ class Slots {
     bool has_;
   };
   /// Changes for a scope whether this thread has the slot of its innermost Hold. Does nothing
-  /// without a Hold. If it cannot get a slot, because of a stop or because make's jobserver has
-  /// gone, the thread goes on without one; the next acquire() reports that.
+  /// without a Hold. If the thread cannot get a slot, because of a stop or because make's jobserver
+  /// has gone, it continues without a slot, and the next acquire() reports that.
   class Change {
    public:
     explicit Change(bool has);
     ~Change();
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    /// The action at safe points (base/safe_point.h). If other programs took slots while this
+    /// Is the action at safe points (base/safe_point.h). If other programs took slots while this
     /// program was stopped (PipeBoard::owes()), gives one slot up and waits for another.
     static void settle() noexcept;
 
@@ -96,17 +96,17 @@ class Slots {
     Hold* const hold_;
     const bool had_;
   };
-  /// A scope in which this thread waits and computes nothing; others may use its slot.
+  /// Gives this thread's slot to other threads for a scope in which it waits and computes nothing.
   struct Away : Change {
     Away() : Change(false) {}
   };
-  /// A scope within Away in which the thread computes after all, or waits for a process that
-  /// computes.
+  /// Takes a slot again for a scope within Away, in which the thread computes, or waits for a
+  /// process that computes.
   struct Back : Change {
     Back() : Change(true) {}
   };
-  /// Says for a scope that this program waits for input, or for its reader. For each kind of Wait,
-  /// one thread at a time.
+  /// Says for a scope that this program waits for input, or for its reader. Only one thread at a
+  /// time may use each kind of Wait.
   class Waiting {
    public:
     Waiting(Slots& slots, PipeBoard::Wait wait);
