@@ -16,8 +16,8 @@
 
 namespace vfm::clip {
 
-/// Writes the page of --report. Reads only finished outputs, so a resumed run gives the whole page.
-/// Thread-safety: one thread at a time.
+/// Reads only finished outputs, so a resumed run gives the whole page. Thread-safety: one thread at
+/// a time.
 class ClipReport {
  public:
   /// If `path` is empty, all functions do nothing.

@@ -65,7 +65,7 @@ using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
 /// Tells which small videos of an input share shards (clip/store/joined.h). many: small videos
-/// after the first kOwnShards videos; all: all small videos; none: no video.
+/// after the first kOwnShards videos.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 

@@ -40,8 +40,8 @@ media::ScaleOptions as_shown(const media::StreamInfo& info);
 /// overflow. k must be at most n.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
-/// Returns the numbers of the frames in the middle of `count` equal parts of `frames`, ascending,
-/// without duplicates. Both arguments must be at least 1.
+/// Returns the numbers of the frames in the middle of `count` equal parts of `frames` (both at
+/// least 1), ascending, without duplicates.
 std::vector<std::int64_t> plan_clip_frames(std::int64_t frames, int count);
 
 /// Takes the frames of plan_clip_frames().

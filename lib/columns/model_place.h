@@ -25,8 +25,7 @@ struct ModelPlace {
   Device device = Device::cpu;  ///< without workers
   workers::StageModels* workers = nullptr;
 
-  /// Starts the workers. Call start() when all models are open. Throws Error{usage} if the GPUs
-  /// lack memory for them.
+  /// Starts the workers. Throws Error{usage} if the GPUs lack memory for them.
   void start() const {
     if (workers) workers->start();
   }

@@ -6,8 +6,7 @@
 // all values. At most as many samples of a value stay as the fair share, rounded up: the samples
 // with the lowest random numbers. A sample's random number depends only on seed and key, and is the
 // same for all rules. A sample stays if all rules keep it. Therefore the order of rules and input
-// does not matter, and one sample more or less changes the result for few others. A balanced
-// dataset loses no sample.
+// does not matter, and one sample more or less changes the result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //

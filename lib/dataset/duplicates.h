@@ -85,9 +85,9 @@ struct ComparedSet {
 
 /// Exact duplicates have the same media bytes. Near duplicates, among the other samples, are videos
 /// (or images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold.
-/// The better of two samples has more pixels. If the pixels are equal, it has more bytes. If the
-/// bytes are equal, too, it has the smaller key. With options.keep_duplicates nothing is dropped,
-/// but `pairs` is filled, so that the same bytes are never in two parts of a split. Throws Stopped.
+/// The better of two samples has more pixels. Equal pixels are decided by more bytes, and equal
+/// bytes by the smaller key. With options.keep_duplicates nothing is dropped, but `pairs` is
+/// filled, so that the same bytes are never in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          share::Slots& slots, DuplicateList& list,
                                          DuplicatePairs& pairs);

@@ -23,7 +23,7 @@ namespace vfm::dataset {
 class ItemBatch {
  public:
   explicit ItemBatch(const std::string& folder) : items_(folder) {}
-  /// Adds an item. Throws Error if a name is too long.
+  /// Throws Error if a name is too long.
   void add(const Item& item);
 
  private:
@@ -42,9 +42,9 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Both functions return bytes of memory for a sample. near_bytes() compares all pairs of
-/// embeddings of length `dim`. near_bytes_in_clusters() is the least memory for comparing in
-/// clusters: kPlaceInClusters (the embedding's place, and its place in two orders) and the sketch.
+/// near_bytes() returns the bytes per sample for comparing all pairs of embeddings of length `dim`.
+/// near_bytes_in_clusters() returns the least bytes per sample for comparing in clusters:
+/// kPlaceInClusters (the embedding's place, and its place in two orders) and the sketch.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);

@@ -28,11 +28,11 @@ struct JoinedSample {
   std::string_view find(std::string_view extension) const;
 };
 
-/// Joins the parts of a sample. `parts` begins with the part of the first column. A key that is not
-/// a valid_key() is replaced by its hash, and kept as "original_key". Members and fields of later
-/// columns, such as a caption column's "txt" and "caption", replace those of the first column.
-/// "split" and "bin" of an earlier vfm-shard are left out. Throws Error if two later columns have
-/// different values for a member or JSON field, or a "json" is not an object.
+/// Joins the parts of a sample, in the order of columns. A key that is not a valid_key() is
+/// replaced by its hash, and kept as "original_key". Members and fields of later columns, such as a
+/// caption column's "txt" and "caption", replace those of the first column. "split" and "bin" of an
+/// earlier vfm-shard are left out. Throws Error if two later columns have different values for a
+/// member or JSON field, or a "json" is not an object.
 JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
 
 /// Gives the sample a new key: a hash of its media and old key. "original_key" keeps the old key.

@@ -32,7 +32,7 @@ struct InputShard {
 };
 
 struct Scan {
-  /// Makes an empty scan, whose temporary files are in the dataset's folder.
+  /// Temporary files are in the dataset's folder.
   explicit Scan(const ShardOptions& options)
       : items(options.output, options.near_bytes,
               options.duplicate_method == DuplicateMethod::exact,

@@ -9,8 +9,8 @@
 
 namespace vfm::dataset {
 
-/// Reads the samples of `shown` again, and adds them to `page`. A sample whose clip cannot be
-/// decoded has no picture. Throws Error and Stopped.
+/// Reads the samples of `shown` again. A sample whose clip cannot be decoded has no picture. Throws
+/// Error and Stopped.
 void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
                share::Slots& slots);
 

@@ -3,7 +3,7 @@
 //
 // Before pictures of a new size and colour format are scaled on the GPU, a test pattern is scaled
 // both ways. If a byte differs (FFmpeg may round differently), the CPU scales pictures of this size
-// and format. The change to the CPU is logged once.
+// and format. Scaling by the CPU is logged once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

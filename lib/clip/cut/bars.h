@@ -14,7 +14,7 @@ struct CroppedPicture {
   media::Rectangle picture;   ///< in frames as stored
   int width = 0, height = 0;  ///< of frames with these bars
 
-  /// Returns the frame without bars; unchanged if it is not `width` x `height`.
+  /// Returns the frame without bars, or unchanged if the frame is not `width` x `height`.
   media::Frame of(const media::Frame& frame) const;
 };
 

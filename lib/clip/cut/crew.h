@@ -4,15 +4,16 @@
 // Each clip has a lane: a queue of steps, one for each frame. Threads of the crew, each with a slot
 // (share/slots.h), run the steps. Steps of a lane run one at a time, in order, so the encoder
 // writes the same bytes as in one thread. Several clips of a video are encoded at once, because the
-// video's thread runs ahead of the encoders while memory for waiting frames lasts. After that the
-// thread goes on until more lanes than slots have some frames; then it encodes, too. Frames that
-// exceed the memory may lose their pixels; the encoding thread decodes such frames again
-// (clip/cut/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's thread
-// encodes each frame at once. A thread of the crew gives up its slot if a video waits for one.
+// video's thread runs ahead of the encoders while memory for waiting frames lasts. When that memory
+// is full, the thread continues until more lanes than slots have frames. Then the thread encodes,
+// too. Frames that exceed the memory may lose their pixels; the encoding thread decodes such frames
+// again (clip/cut/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's
+// thread encodes each frame at once. A thread of the crew gives up its slot if a video waits for
+// one.
 //
 // A free thread takes the lane with most steps. Each open encoder takes the memory of forty frames
-// or more. So at most two encoders are open for each slot, or one if many frames wait. More are
-// open only if a video's thread must encode and has no open encoder.
+// or more. Therefore at most two encoders are open for each slot, or one if many frames wait. More
+// encoders are open only if a video's thread must encode and has no open encoder.
 //
 // A step that throws ends its lane. The video's thread rethrows the exception (VideoLanes::check)
 // in the order of clips, so the reported error does not depend on threads.
@@ -58,13 +59,13 @@ class Lane {
   std::exception_ptr error_;
 };
 
-/// The pool. Thread-safety: any thread.
+/// The pool of encoding threads. Thread-safety: any thread.
 class Crew {
  public:
-  /// Starts one thread fewer than `slots` has. `most_bytes`: limit for waiting steps; 0: no threads
-  /// are started. `slots` must outlive this.
+  /// Starts one thread fewer than `slots` has. `most_bytes`: the limit for waiting steps. If it is
+  /// 0, no threads are started. `slots` must outlive this.
   Crew(share::Slots& slots, std::uint64_t most_bytes);
-  /// Ends the threads. All VideoLanes must be destroyed before.
+  /// Ends the threads. All VideoLanes must be destroyed earlier.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -107,23 +108,23 @@ class VideoLanes {
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
-  /// True if threads of the crew encode for the videos, or will, because there are fewer videos
-  /// than slots.
+  /// Returns true if threads of the crew encode for the videos, or will encode, because there are
+  /// fewer videos than slots.
   bool is_helped() const;
-  /// True if memory has room for a waiting frame of `bytes`, or is_helped() is false. A fifth of
-  /// the limit is reserved for frames without pixels.
+  /// Returns true if memory has room for a waiting frame of `bytes`, or is_helped() is false. A
+  /// fifth of the limit is reserved for frames without pixels.
   bool has_room(std::uint64_t bytes) const;
-  /// Adds to (negative: subtracts from) this video's waiting bytes outside of lanes, which count as
-  /// used memory.
+  /// Adds `bytes`, which may be negative, to this video's waiting bytes outside of lanes. These
+  /// bytes are used memory, too.
   void note_waiting(std::int64_t bytes);
   /// Adds a lane's next step, which holds `bytes`. If too many steps wait, also runs steps in the
   /// calling thread. Drops the step if an earlier step of the lane has thrown.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// Call it after the last step.
+  /// Seals the lane after its last step.
   void seal(Lane& lane);
   /// Drops the steps that have not begun, because the clip is not wanted.
   void cancel(Lane& lane);
-  /// True if all steps of a sealed lane have ended.
+  /// Returns true if all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;
   /// Runs steps until is_over().
   void finish(Lane& lane);

@@ -55,7 +55,7 @@ class ClipCutter {
   /// Passes the remaining clips to the output. Call it also after an Error of cut(). An Error of
   /// settle() is about an earlier place in the video than cut()'s.
   void settle();
-  /// After settle(): frames, corrupt, seconds, cuts, left_out, and errors about single clips.
+  /// After settle(), returns frames, corrupt, seconds, cuts, left_out, and errors about clips.
   Json summary() const;
 
  protected:
@@ -81,15 +81,16 @@ class ClipCutter {
   /// Counts a decoded frame, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// True if the encoding thread can decode frames again without decoding all earlier frames.
+  /// Returns true if the encoding thread can decode frames again without decoding all earlier
+  /// frames.
   bool may_read_again() const;
   /// Adds a frame to the open clip. The frame's pixels may be freed if may_read_again().
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
-  /// True if no shot comes before the open clip.
+  /// Returns true if no shot comes before the open clip.
   bool first_shot() const { return begin_.type == "start" || begin_.opens; }
   void leave_out(const Span& span, const std::string& reason);
-  /// The frame as shown: upright, in square pixels and SDR, without bars.
+  /// Returns the frame as shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);
   /// Records, once, an error that does not affect clips.
   void note_once(const std::string& error);
@@ -115,7 +116,7 @@ class ClipCutter {
   std::vector<std::string> errors_;
 
  private:
-  /// A clip whose frames are all in its lane.
+  /// A clip whose last frame was added to the queue of its encoder (Lane).
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
     std::shared_ptr<Lane> lane;  // null: the clip is known

@@ -36,12 +36,12 @@ struct ClipEvidence {
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
-  /// With --smart-cut, for each frame: picture_hash() if it was copied, "" if it was encoded.
-  /// Empty: all were encoded.
+  /// With --smart-cut, picture_hash() of each copied frame, and "" for each encoded frame. The list
+  /// is empty if all frames were encoded.
   std::vector<std::string> copied;
 };
 
-/// A hash of a frame's pixels.
+/// Returns a hash of a frame's pixels.
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares it with the source. The number and times of frames must be equal. The
@@ -52,15 +52,15 @@ void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
-  /// `verify`: keep some frames, with which finish() verifies the clip. `known`: the clip exists
-  /// already; encode nothing. `smart`: for ClipRecipe::smart.
+  /// If `verify` is true, keeps frames with which finish() verifies the clip. If `known` is true,
+  /// the clip exists already, and nothing is encoded. `smart` is used with ClipRecipe::smart.
   ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
               SmartStart smart);
 
   // For the cutting thread.
   /// Counts a frame, before it is encoded.
   void count(const media::Frame& frame);
-  /// keeps(): true if a frame stays HDR; hdr(): true if the clip's frames stay HDR.
+  /// keeps() returns true if a frame stays HDR. hdr() returns true if the clip's frames stay HDR.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
   }
@@ -78,7 +78,7 @@ class ClipEncoder {
   media::CopiedVideo copied_from(media::SourcePackets* packets) const;
 
   // For the encoding thread.
-  /// Encodes the next frame. `before`: the previous frame of the source; may be null.
+  /// Encodes the next frame. `before`: the previous frame of the source, or null.
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after`: the next frame of the source, for verification. If no part can be
@@ -90,9 +90,9 @@ class ClipEncoder {
   // After finish(), on any thread.
   const std::string& failure() const { return failure_; }  ///< empty: none
   std::string take_mp4() { return std::move(mp4_); }
-  /// Measurements, in the order of KEY.json.
+  /// Returns measurements, in the order of KEY.json.
   Json facts(const std::string& audio_codec) const;
-  /// The measures of pictures that facts() lacks: boxes.
+  /// Returns the measures of pictures that facts() lacks: boxes.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:

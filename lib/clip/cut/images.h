@@ -15,7 +15,8 @@ class ImageError : public Error {
   using Error::Error;
 };
 
-/// The picture's key, which does not depend on its batch. `readable`: see clip/store/names.h.
+/// Returns the picture's key, which does not depend on its batch. For `readable` see
+/// clip/store/names.h.
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
 /// Makes the sample. It has two members: the file as image_extension(path), and json. Throws

@@ -1,8 +1,8 @@
 // Frees pixels of waiting frames that do not fit into memory, and decodes them again when needed.
 //
-// A frame waits for about a hundred later frames (curate::kShotLag) until its shot is known. A
-// hundred frames of 4K take more than a gigabyte. Then the frame waits for its clip's encoder,
-// which may lag by a minute of video. Thread-safety: one thread at a time.
+// A frame waits for about a hundred later frames (curate::kShotLag) until its shot is known. Then
+// the frame waits for its clip's encoder, which may lag by a minute of video. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace vfm::clip {
 
-/// The bytes of a frame's planes.
+/// Returns the bytes of a frame's planes.
 std::int64_t frame_bytes(const media::Frame& frame);
 void free_pixels(media::Frame& frame);
 inline bool is_freed(const media::Frame& frame) {

@@ -14,8 +14,8 @@
 
 namespace vfm::clip {
 
-/// `box`, a rectangle in stored pictures of `width` x `height`, as "WIDTHxHEIGHT+X+Y" in the
-/// upright picture.
+/// Returns `box`, a rectangle in stored pictures of `width` x `height`, as "WIDTHxHEIGHT+X+Y" in
+/// the upright picture.
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 

@@ -21,7 +21,7 @@ struct ClipSize {
 
   bool any() const { return width != 0 || short_side != 0; }
   std::string text() const;  ///< "640x-2", "short:480"
-  /// The size for a picture that is shown as `width` x `height` square pixels.
+  /// Returns the size for a picture that is shown as `width` x `height` square pixels.
   std::pair<int, int> of(int width, int height) const;
 };
 

@@ -27,7 +27,7 @@ class ShotFinder {
   void push(const media::Frame& frame, const curate::FrameFeatures& features);
   void finish();
 
-  /// These do the same as in curate::ShotDetector.
+  /// These functions act as in curate::ShotDetector.
   std::vector<curate::ShotChange> take();
   std::int64_t settled() const;
   std::vector<curate::Judgement> take_judgements();

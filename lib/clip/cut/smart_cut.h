@@ -2,9 +2,9 @@
 // (media/container/splice_plan.h decides which).
 //
 // Frames are added as they are decoded, before the clip's end is known. The clip's head, the frames
-// before its first key frame, is encoded at once. After that the last few frames are kept, since
-// they may become the tail, which is encoded, too. If frames do not fit together, add() or finish()
-// throws Error, and the caller encodes the whole clip.
+// before its first key frame, is encoded at once. After the head the last few frames are kept,
+// since they may become the tail, which is encoded, too. If frames do not fit together, add() or
+// finish() throws Error, and the caller encodes the whole clip.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -30,7 +30,7 @@ namespace vfm::clip {
 struct SmartStart {
   std::string reason;   ///< why nothing is copied; empty: a part may be copied
   std::string encoder;  ///< of head and tail
-  /// pts of the first key frame where copying can begin; none: there is no further key frame.
+  /// pts of the first key frame where copying can begin, if a further key frame exists.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
   std::string path;  ///< of the source, to decode it again
@@ -47,13 +47,13 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 class SmartCut {
  public:
-  /// `options`: how frames are encoded. `start.reason` must be empty.
+  /// `options`: the settings of the encoder. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
   /// Adds the next frame. Throws Error if the frame's format or size differs from the first frame's
   /// or the encoder's.
   void add(const media::Frame& frame);
-  /// True if the frame is before the first frame that may be copied.
+  /// Returns true if the frame is before the first frame that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
   /// Returns the mp4. `later`: times of frames after the head; `copied`: their packets from
   /// SourcePackets; `end`: the end of the last frame. A clip without frames after the head is

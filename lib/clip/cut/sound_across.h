@@ -25,7 +25,7 @@ struct Join {
   std::optional<double> sound;  ///< curate::SoundContinuity::continuity, if requested
   double threshold = 0;         ///< least likeness to join
   bool joins() const { return likeness >= threshold; }
-  /// Fields likeness, sound and threshold. The likeness must not be NaN.
+  /// Returns the fields likeness, sound and threshold. The likeness must not be NaN.
   Json json() const;
 };
 
@@ -35,7 +35,8 @@ struct JoinPlace {
   Join join;
 };
 
-/// Adds two of a clip's facts: the list joins, and sound_at_joins, the least known continuity.
+/// Adds two fields to a clip's json: the list `joins`, and `sound_at_joins`, the least known
+/// continuity of sound.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
 /// The sound of one video. Thread-safety: one thread at a time. Calls in order of time are faster.
@@ -45,13 +46,14 @@ class SoundAcross {
   /// source without sound, or for a URL unless clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// Begin and end of the earlier shot, and begin of the next one, in the video's time base.
+  /// The begin and end of the earlier shot, and the begin of the next shot, in the video's time
+  /// base.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides by the likeness. `threshold`: the one without sound; it does not move if sound is
-  /// unknown (none, several streams, silence, too little, not decodable). Throws Stopped, and Error
-  /// of a cause that may_pass().
+  /// Decides by the likeness. `threshold` is the threshold without sound. It does not move if sound
+  /// is unknown (none, several streams, silence, too little, not decodable). Throws Stopped, and
+  /// Error of a cause that may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -39,14 +39,15 @@ class Peaks {
 /// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
-  /// Of too many decisions, found changes of lowest rank and others of highest rank are kept.
+  /// If decisions are too many, found changes of lowest rank and other decisions of highest rank
+  /// are kept.
   double rank = 0;
   std::string caption;
   std::string jpeg;  ///< the frames before and after, side by side
   bool may_be_cut = false;
 };
 
-/// One video's part of the page.
+/// The part of the page about one video.
 struct ExplainedVideo {
   std::string name, chart, chart_caption, found_title, near_title;
   std::vector<report::Figure> found, near;
@@ -106,7 +107,7 @@ class ExplainPage {
  public:
   static constexpr std::size_t kVideos = 100, kDecisions = 240;
   void add(ExplainedVideo video);
-  /// `incomplete`: why the page lacks something; empty: it is complete.
+  /// `incomplete`: the reason why the page lacks something, or empty if it is complete.
   void write(const std::string& path, const std::string& incomplete) const;
 
  private:

@@ -17,7 +17,7 @@ namespace vfm::clip {
 std::vector<double> parse_thresholds(const std::string& text);
 
 /// `vfm-clip shots`: prints a {"kind":"shots",...} line for each video. With `thresholds` it prints
-/// one for each threshold, with "threshold". Warns of videos that fail, and returns their number.
+/// a line with "threshold" for each threshold. Warns of videos that fail, and returns their number.
 /// Uses recipe, inputs, hardware, shot_format, thresholds, print_table and explain.
 long list_shots(const ClipOptions& options, share::Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);

@@ -13,10 +13,11 @@
 
 namespace vfm::clip {
 
-/// One change of shot: {"frame":F,"pts":P,"time":S,"type":"cut","score":X}.
+/// Returns a change of shot as {"frame":F,"pts":P,"time":S,"type":"cut","score":X}.
 Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
 
-/// A {"kind":"shots",...} record as text for people: the video, then a line for each change.
+/// Returns a {"kind":"shots",...} record as text for people: the video, then a line for each
+/// change.
 std::string shots_table(const Json& record);
 
 /// The frames between two changes. Frames are counted from 0, seconds and ticks from the first

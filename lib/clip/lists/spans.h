@@ -23,7 +23,7 @@
 
 namespace vfm::clip {
 
-/// One end of a span, as written.
+/// The begin or end of a span, as written.
 struct SpanTime {
   enum class Unit {
     container,  ///< seconds on the container's clock, as "begin" and "end" of clips
@@ -64,28 +64,29 @@ struct SpanPiece {
   std::string text() const;  ///< "line 3 of 'spans.csv': the span from 1.500 s to 3.000 s"
 };
 
-/// The pieces for `spans` of a video whose first frame is at `first` seconds, sorted by pass and
-/// time. Overlapping spans are cut in different passes, so that memory holds one clip. Equal spans
-/// give one piece. `errors` gets impossible spans. The result has pointers into `spans`.
+/// Returns the pieces for `spans` of a video whose first frame is at `first` seconds, sorted by
+/// pass and time. Overlapping spans are cut in different passes, so that memory holds one clip.
+/// Equal spans give one piece. `errors` gets impossible spans. The result has pointers into
+/// `spans`.
 std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
                                    Rational frame_rate, std::vector<std::string>& errors);
 
 class GivenSpans {
  public:
-  /// Reads the files. Spans without a source belong to `only_input`. If `only_input` is empty, they
-  /// belong to the video named like the file (VIDEO.csv and VIDEO-Scenes.csv: VIDEO.mp4). `on_bad`
-  /// is called for invalid lines. Throws Error{usage} if a file cannot be read.
+  /// Reads the files. Spans without a source belong to `only_input`. If `only_input` is empty, such
+  /// spans belong to the video named like the file (VIDEO.csv and VIDEO-Scenes.csv: VIDEO.mp4).
+  /// `on_bad` is called for invalid lines. Throws Error{usage} if a file cannot be read.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
-  /// The spans of the input's next video, in the order of the files; null if there are none. Two
-  /// paths to the same file are one source. Throws Error if the files give only a file name,
-  /// without a folder, and an earlier video had this name, too.
+  /// Returns the spans of the input's next video, in the order of the files, or null if it has no
+  /// spans. Two paths to the same file are one source. Throws Error if the files give only a file
+  /// name, without a folder, and an earlier video had this name, too.
   const std::vector<GivenSpan>* take(const std::string& path);
-  /// Sources that were not taken, as written in the files.
+  /// Returns the sources that were not taken, as written in the files.
   std::vector<std::string> left() const;
 
-  /// Adds a span; for the readers of the formats. `source`: empty if the line names none.
+  /// Adds a span, for the readers of the formats. `source` is empty if the line names no source.
   /// `by_name`: `source` is a file's name without folder, or its stem.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 

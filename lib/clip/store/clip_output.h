@@ -38,19 +38,19 @@ class ClipOutput {
   /// All arguments must outlive this.
   ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
-  /// The same as ClipSink::begin().
+  /// Acts as ClipSink::begin().
   void begin(bool keep) { kept_ = store_.begin(keep); }
-  /// True if a killed run finished the clip that begins at `pts`: it need not be encoded.
+  /// Returns true if a killed run finished the clip that begins at `pts`.
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
-  /// True if a killed run finished a clip that was not added yet.
+  /// Returns true if a killed run finished a clip that was not added yet.
   bool has_more() const { return !kept_.empty(); }
   /// Adds the next clip. `info`: the video's. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
-  /// False if the clips of a killed run differ from this video's. Then added clips are ignored, and
-  /// finish() returns null.
+  /// Returns false if the clips of a killed run differ from this video's clips. In this case added
+  /// clips are ignored, and finish() returns null.
   bool fits() const { return fits_; }
-  /// Ends the store with the video's `summary`. Returns null if !fits(): cut the video again
-  /// without the kept clips.
+  /// Ends the store with the video's `summary`. If fits() is false, returns null, and the video
+  /// must be cut again without the kept clips.
   Json finish(const Json& summary);
 
  private:

@@ -3,15 +3,15 @@
 //
 // The input decides which videos form a batch (clip/source.h). Videos are cut on any thread, and
 // their clips are collected in one file (clip/store/parts.h). After the last video the shards are
-// written in the order of the videos. So the shards' bytes do not depend on threads or on killed
-// runs, whose finished clips are used. Clips that are complete elsewhere in the folder are copied
-// (clip/store/earlier_clips.h).
+// written in the order of the videos. Therefore the shards' bytes do not depend on threads or on
+// killed runs, whose finished clips are used. Clips that are complete elsewhere in the folder are
+// copied (clip/store/earlier_clips.h).
 //
 // The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
 // the json of a single video has. "failed" says why a video could not be used. The next run tries
 // such a video again, and writes only if the video succeeds. A video is left out if one of its
-// clips has the same key ("equal_key") as a clip of another video. Such a video would fail again,
-// so it alone causes no new try until it is renamed.
+// clips has the same key ("equal_key") as a clip of another video. Such a video alone causes no new
+// try until it is renamed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,7 +43,8 @@ class ClipPart : public ClipSink {
   void add_kept() override {}  // never called: a video that did not end is cut anew
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// Ends the video. `entry`: its entry in the json; without it the summary of finish() is used.
+  /// Ends the video. `entry`: its entry in the json; without `entry` the summary of finish() is
+  /// used.
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 
@@ -54,8 +55,8 @@ class ClipPart : public ClipSink {
   HeldJson summary_;
 };
 
-/// One batch. Thread-safety: begin() and finish() one thread at a time; make() any thread, for
-/// different videos.
+/// A batch of small videos. Thread-safety: begin() and finish() one thread at a time; make() any
+/// thread, for different videos.
 class Joined {
  public:
   /// `batch`: of kind joined. `settings`: the clips' settings without spans. `earlier` must outlive
@@ -71,8 +72,8 @@ class Joined {
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 
-  /// Copies the clips of a video if possible, and returns true; else calls `cut` to make them. An
-  /// Error from `cut` about the video is recorded.
+  /// Copies the clips of a video if possible, and returns true. Otherwise calls `cut` to make the
+  /// clips. An Error from `cut` about the video is recorded.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
   /// Writes the shards, after the last make(), and returns the json. Throws Error; Stopped.
@@ -100,7 +101,7 @@ class Joined {
   std::map<std::size_t, std::string> equal_keys_;  // of videos that failed by it
 };
 
-/// Iterates over the items of an input; an unfinished batch becomes single videos. Thread-safety:
+/// Iterates over the items of an input. An unfinished batch becomes single videos. Thread-safety:
 /// one thread at a time.
 class JoinedItems {
  public:
@@ -132,7 +133,7 @@ class JoinedItems {
   std::size_t at_ = 0;               // in places_
 };
 
-/// A hash of a video's given spans; empty without spans.
+/// Returns a hash of a video's given spans, or an empty text without spans.
 std::string hash_of_spans(const ClipSource& source);
 
 }  // namespace vfm::clip

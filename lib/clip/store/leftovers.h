@@ -17,12 +17,13 @@ class Leftovers {
   /// `directory`: the output folder, also for temporary files. `readable`: whether this run has
   /// readable names (clip/store/names.h).
   Leftovers(std::string directory, bool readable);
-  /// Call it with each item of the input.
+  /// Receives each item of the input.
   void see(const ClipItem& item);
-  /// With -v reports the number of sources left over, up to 100. With `remove` removes the outputs
-  /// and columns of these sources (ClipStore::remove()). It does neither if the input is not
-  /// completely known: `broken_off` is not empty, an item could not be read, or an input is a shard
-  /// in this folder. With `remove` such an input or a failed removal is an error.
+  /// With -v, reports the number of leftover sources, up to 100. With `remove`, removes the outputs
+  /// and columns of these sources (ClipStore::remove()). Nothing is reported or removed if the
+  /// input is not completely known, because `broken_off` is not empty, an item could not be read,
+  /// or an input is a shard in this folder. With `remove`, an incompletely known input or a failed
+  /// removal is an error.
   ///
   /// The report reads only file names, until a hundred sources are found.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);

@@ -8,12 +8,13 @@
 
 namespace vfm::clip {
 
-/// "holiday-00h01m02s500-00h01m05s000-1a2b3c4d": the source's name without folder and extension,
-/// the clip's begin and end in the source, and the first 8 digits of `key`, the clip's usual key.
-/// So readable keys are unique. Every reader of WebDataset accepts such keys: at most 80 ASCII
-/// letters, digits, '_' and '-'. Other characters become '_'; a long name is cut.
+/// Returns a key such as "holiday-00h01m02s500-00h01m05s000-1a2b3c4d": the source's name without
+/// folder and extension, the clip's begin and end in the source, and the first 8 digits of `key`,
+/// the clip's usual key. Therefore readable keys are unique. Every reader of WebDataset accepts
+/// such keys: at most 80 ASCII letters, digits, '_' and '-'. Other characters become '_'; a long
+/// name is cut.
 std::string readable_key(const std::string& path, const Span& span, const std::string& key);
-/// The readable key of a picture: "holiday-1a2b3c4d".
+/// Returns the readable key of a picture, such as "holiday-1a2b3c4d".
 std::string readable_key(const std::string& path, const std::string& key);
 
 }  // namespace vfm::clip

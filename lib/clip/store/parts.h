@@ -41,9 +41,10 @@ class ClipParts {
   Place add(const shard::Sample& sample);
   /// Records that the video with this hash has ended, and its clips.
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
-  /// Null if the video has not ended. The result is valid as long as this object.
+  /// Returns the video's record, or null if the video has not ended. The result is valid as long as
+  /// this object.
   const Part* find(const std::string& hash) const;
-  /// Throws Error if the clip has changed since it was written.
+  /// Reads a clip. Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;
   void remove();
 

@@ -38,9 +38,9 @@ using KeptClips = std::deque<KeptClip>;  ///< in the order they were written
 class ClipSink {
  public:
   virtual ~ClipSink() = default;
-  /// Begins to write. If `keep`, keeps and returns complete clips of a killed run with these
-  /// settings; else removes existing clips. May be called again if the kept clips differ from this
-  /// run's.
+  /// Begins to write. If `keep` is true, keeps and returns complete clips of a killed run with
+  /// these settings. Otherwise removes existing clips. begin() may be called again if the kept
+  /// clips differ from this run's.
   virtual KeptClips begin(bool keep) = 0;
   /// Counts the next kept clip. Call it for all kept clips before the first add().
   virtual void add_kept() = 0;
@@ -54,11 +54,11 @@ class ClipSink {
 class ClipStore : public ClipSink {
  public:
   /// Returns DIR/NAME.json or .files, if it has these settings, all its files exist, and `redo` is
-  /// false. Else locks the clips until finish() or the store's destruction, and returns null. Waits
-  /// while another program makes the clips. Removes leftovers of a run killed right after
+  /// false. Otherwise locks the clips until finish() or the store's destruction, and returns null.
+  /// Waits while another program makes the clips. Removes leftovers of a run killed right after
   /// finishing.
   Json find_or_hold(bool redo);
-  /// The same as find_or_hold(true), but returns the existing json; null if none.
+  /// Acts as find_or_hold(true), but returns the existing json, or null if no json exists.
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
@@ -68,15 +68,15 @@ class ClipStore : public ClipSink {
 
   /// Removes all files of NAME: shards or files, their columns, the index. If the program is killed
   /// meanwhile, the remaining files are complete, or notes mark them as incomplete, and the next
-  /// call or begin() removes them. Files of a sample that is `in_use` stay: a picture in two
-  /// batches has the same key in both. Throws Error, without changes, if another program uses NAME,
-  /// or a file has changed since it was written.
+  /// call or begin() removes them. Keeps the files of samples for which `in_use` returns true.
+  /// Throws Error, without changes, if another program uses NAME, or a file has changed since it
+  /// was written.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
-  /// The errors that `finished` lists for `source`, or for its pictures.
+  /// Returns the errors that `finished` lists for `source`, or for its pictures.
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
-  /// The manifest records for the outputs that `finished` lists.
+  /// Returns the manifest records for the outputs that `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
   /// Adds to each record its sources, by their present names.
   static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);

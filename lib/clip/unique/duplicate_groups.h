@@ -1,11 +1,11 @@
 // Chooses which of several sources with the same content stay.
 //
 // A source is left out if a source that stays has the same bytes, or shows at least a given share
-// of it. The longer source stays; of equally long sources the one with the larger picture, then
-// with more bytes, then with the first name (byte by byte). Copies lose frames at their ends, so
-// sources count as equally long if they are shorter than the longest of them by at most 1 % or half
-// a second. A source that is left out does not exclude others. Sources that have only a part in
-// common stay. Pure. Thread-safety: any thread.
+// of it. The longer source stays. Of equally long sources the source with the larger picture stays,
+// then with more bytes, then with the first name (byte by byte). Sources are treated as equally
+// long if they are shorter than the longest source by at most 1 % or half a second. A source that
+// is left out does not exclude others. Sources that have only a part in common stay. Pure.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ struct CommonStretch {
   curate::CropWindow crop;  ///< the second's place in the first's picture
 };
 
-/// The same stretch with first and second source exchanged.
+/// Returns the same stretch with first and second source exchanged.
 CommonStretch exchanged(const CommonStretch& stretch);
 /// Sorts by source and time. Of stretches that overlap by half at the same offset, keeps the one
 /// with the highest score.

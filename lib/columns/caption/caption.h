@@ -38,7 +38,7 @@
 
 namespace vfm::columns {
 
-/// How captions are rewritten.
+/// The settings for rewriting captions.
 struct RefineOptions {
   std::string folder;  ///< of a language model; empty: no rewriting
   std::string prompt =
@@ -56,19 +56,19 @@ struct CaptionOptions {
   /// Folders in which files beside sources are read even if only the tar names the source.
   std::vector<std::string> sidecars;
   std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
-  /// If true, an empty caption counts, and a sample may be without a caption. If false, the next
-  /// source is tried after an empty caption. Then a sample without words from any source is an
+  /// If true, an empty caption is accepted, and a sample may be without a caption. If false, the
+  /// next source is tried after an empty caption, and a sample without words from any source is an
   /// error (its caption is empty).
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< how the model of model:DIR is asked
   EndpointOptions endpoint;   ///< of the server, if `from` has one
   RefineOptions refine;       ///< its model runs with the settings of `model`
   std::string report;         ///< HTML file; empty: none
-  /// Null: software decodes, with the same result.
+  /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. Throws Error; Stopped.
+/// Returns the number of errors recorded. Throws Error and Stopped.
 long caption(const CaptionOptions& options, share::Slots& slots, Progress& progress,
              io::ManifestWriter& manifest);
 

@@ -22,16 +22,17 @@ class CaptionCosts {
            std::span<const models::Answer> answers);
   /// Call it when all questions about a clip are asked.
   void add_clip();
-  /// Adds to (negative: subtracts from) the bytes of frames that wait for the model.
+  /// Adds to the bytes of frames that wait for the model. The argument may be negative.
   void hold_frames(std::int64_t bytes);
 
-  /// The number of "clips"; bytes for the largest question: "weights", "own_weights", "together",
-  /// "keys_values", "working", "frames", "program" and their total "memory"; means over clips:
-  /// "prompt_tokens", "text_tokens", "flops": {"vision", "prompt", "text"}. "program" is measured:
-  /// the process's memory without tensors, frames and their allocators' reserve. With "device":
-  /// "cuda" the total is a GPU's, without "frames" and "program". Null if no clip was counted.
+  /// Returns the number of "clips"; bytes for the largest question: "weights", "own_weights",
+  /// "together", "keys_values", "working", "frames", "program" and their total "memory"; means over
+  /// clips: "prompt_tokens", "text_tokens", "flops": {"vision", "prompt", "text"}. "program" is
+  /// measured: the process's memory without tensors, frames and their allocators' reserve. With
+  /// "device": "cuda" the total is a GPU's, without "frames" and "program". The result is null if
+  /// no clip was counted.
   Json to_json() const;
-  /// The same as lines of text.
+  /// Returns the same costs as lines of text.
   std::string words() const;
 
  private:

@@ -20,7 +20,8 @@ class CaptionReport {
 
   /// Adds a shard with its caption column. Throws Error if that column cannot be read.
   void add(const io::Record& record);
-  /// Writes the page. `incomplete`: why the page lacks something; empty: it is complete.
+  /// Writes the page. `incomplete`: the reason why the page lacks something, or empty if it is
+  /// complete.
   void write(const std::string& incomplete) const;
 
  private:

@@ -34,7 +34,7 @@ struct CaptionSources {
   /// move.
   std::vector<std::string> given;
 
-  /// The folder of the listed model, or "".
+  /// Returns the folder of the listed model, or "".
   std::string model_folder() const;
 };
 
@@ -42,8 +42,8 @@ struct CaptionSources {
 /// Error{usage} for an unknown source or a second model.
 CaptionSources parse_caption_sources(const std::vector<std::string>& from, bool server);
 
-/// The field `name` of an object; null if it is absent or null. A member with exactly this name is
-/// preferred. Otherwise each dot leads into an object, or into a list by index from 0:
+/// Returns the field `name` of an object, or null if it is absent or null. A member with exactly
+/// this name is preferred. Otherwise each dot leads into an object, or into a list by index from 0:
 /// "meta.captions.0".
 const Json* find_field(const Json& object, const std::string& name);
 

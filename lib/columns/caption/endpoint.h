@@ -70,11 +70,12 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
-  /// Whether an answer's parsed value contains the secret, even if escapes in the JSON text hid it.
+  /// Returns whether an answer's parsed value contains the secret, even if escapes in the JSON text
+  /// hid it.
   bool has_secret(const AnswerValue& said) const;
-  /// The bodies of a sample's requests: for the caption, then for each further question. An answer
-  /// is stored by its request's hash (request_hash()). `facts` receives what take_frames() returns.
-  /// Throws Error, which names `where`, if nothing decodes.
+  /// Returns the bodies of a sample's requests: for the caption, then for each further question. An
+  /// answer is stored by its request's hash (request_hash()). `facts` receives what take_frames()
+  /// returns. Throws Error, which names `where`, if nothing decodes.
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
@@ -84,7 +85,7 @@ class Endpoint {
   /// future.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
-  /// Number of tries so far, of all requests.
+  /// Returns the number of tries of all requests so far.
   std::uint64_t tries() const { return tries_; }
 
  private:
@@ -113,8 +114,8 @@ class Endpoint {
   std::vector<std::thread> threads_;
 };
 
-/// The name of the server's only model. Throws Error{usage} if the server has several; Error if it
-/// lists none; Stopped.
+/// Returns the name of the server's only model. Throws Error{usage} if the server has several
+/// models, Error if it lists no model, and Stopped.
 std::string served_model(const EndpointOptions& options);
 
 /// Returns `request` with a seed, to draw a different answer.

@@ -8,8 +8,7 @@
 
 namespace vfm::columns {
 
-/// A shorter key counts as a placeholder, such as "none" for a server without keys. Captions may
-/// contain the word.
+/// A shorter key is treated as a placeholder, such as "none" for a server without keys.
 constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
@@ -19,17 +18,17 @@ struct EndpointAnswer {
   std::string why_empty = {};                             ///< why the text is empty, if known
 };
 
-/// The text of choices[0].message, which is a string or a list of parts. A `secret` of kShortestKey
-/// characters or more is replaced in the text. Throws Error if the body has no such text (a second
-/// try may succeed).
+/// Returns the text of choices[0].message, which is a string or a list of parts. A `secret` of
+/// kShortestKey characters or more is replaced in the text. Throws Error if the body has no such
+/// text (a second try may succeed).
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
-/// The message in an error body, as ": words", shortened to one line. It is from {"error":
-/// {"message": "..."}}, else the whole body. `secret` is replaced.
+/// Returns the message in an error body, as ": words", shortened to one line: the text of {"error":
+/// {"message": "..."}}, or else the whole body. `secret` is replaced.
 std::string server_message(const std::string& body, const std::string& secret);
 
-/// The id of the only model in a list of models. Throws Error{usage} if there are several, Error if
-/// there is none; `secret` is replaced in the messages.
+/// Returns the id of the only model in a list of models. Throws Error{usage} if the list has
+/// several models, and Error if it has no model. `secret` is replaced in the messages.
 std::string only_model(const std::string& body, const std::string& secret);
 
 /// Removes <think>…</think>, which a reasoning model writes before its answer. If the prompt ends

@@ -1,11 +1,11 @@
 // Captions a clip with a model that sees its frames (models/vlm/caption_model.h), by one question
 // for each window.
 //
-// A clip is cut into windows of `window` frames. A rest of at least half a window is a window; a
-// shorter rest is added to the last window. Frames are sampled at `fps`, and are freed when their
-// window is answered. The texts of several windows, also answers to further questions
-// (questions.h), are joined by spaces. Answers with a schema become a list, one element a window.
-// Thread-safety: any thread.
+// A clip is cut into windows of `window` frames. Remaining frames of at least half a window form a
+// window. Fewer remaining frames are added to the last window. Frames are sampled at `fps`, and are
+// freed when their window is answered. The texts of several windows, also answers to further
+// questions (questions.h), are joined by spaces. Answers with a schema become a list, one element a
+// window. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -68,7 +68,8 @@ struct ModelCaption {
   std::string text;
   /// For several windows a list of {"start", "end", "caption"} (seconds from the clip's begin),
   /// with fields of further questions. "cut": the caption reached the token limit; "also_cut":
-  /// names of further questions whose answers reached it. Null for one window.
+  /// names of further questions whose answers reached the limit. The value is null for a single
+  /// window.
   HeldJson windows;
   bool cut = false;  ///< the only window's text reached the token limit
   HeldJson also =

@@ -17,20 +17,20 @@
 namespace vfm::columns {
 
 /// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut.
-/// Each file is read once. A faulty file is noted once, and counts as absent. Security: samples of
-/// a foreign shard may name any file of this machine. So a file is read only if `record` names its
-/// video ("source", "sources"), or if it is in one of `folders` after links are followed. A file
-/// that exists but that this rule forbids to read is logged. Samples of a renamed video have the
-/// old name. If the record has the hash of the video's contents ("source_hash", "source_hashes"),
-/// the name in the record is used.
+/// Each file is read once. A faulty file is noted once, and treated as absent. Security: samples of
+/// a foreign shard may name any file of this machine. Therefore a file is read only if `record`
+/// names its video ("source", "sources"), or if it is in one of `folders` after links are followed.
+/// A file that exists but that this rule forbids to read is logged. Samples of a renamed video have
+/// the old name. If the record has the hash of the video's contents ("source_hash",
+/// "source_hashes"), the name in the record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
 
-  /// The present name of the video that a sample's json names; "" if it names none.
+  /// Returns the present name of the video that a sample's json names, or "" if it names no video.
   std::string video_of(const Json& facts) const;
-  /// The text for span [begin, end), in seconds, of `source`, from the file of this `kind` ("txt",
-  /// "json" or "srt"). Returns nothing if there is no such file or text, or for a URL.
+  /// Returns the text for span [begin, end), in seconds, of `source`, from the file of this `kind`
+  /// ("txt", "json" or "srt"). Returns nothing if there is no such file or text, or for a URL.
   /// `source_begin`: the container's start time, which is time 0 of subtitles ("srt").
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);

@@ -4,9 +4,8 @@
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen
 //
-// A log-probability is taken before temperature and penalty, and has six digits. Thus the model
-// that scores need not see the clip again; it only computes probabilities without the clip. Pure.
-// Thread-safety: any thread.
+// A log-probability is taken before temperature and penalty, and has six digits. Thus the scoring
+// model need not see the clip again. Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,11 +27,12 @@ struct WrittenCaption {
   bool still = false;
 };
 
-/// Null if the answer has no tokens.
+/// Returns the tokens as JSON, or null if the answer has no tokens.
 Json written_json(const models::Answer& answer, bool still);
 
-/// The tokens in a sample's KEY.json, if their text is `caption` and `model` wrote them with the
-/// settings `asked` (config() with "fps", "window" and prompts). Else returns nothing.
+/// Returns the tokens in a sample's KEY.json, if their text is `caption` and `model` wrote them
+/// with the settings `asked` (config() with "fps", "window" and prompts). Otherwise returns
+/// nothing.
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 

@@ -42,7 +42,7 @@ struct ClipScoreOptions {
   std::vector<Concept> concepts;
 
   bool any() const { return !aesthetic.empty() || text_image || !concepts.empty(); }
-  /// True if clips are compared with texts.
+  /// Returns true if clips are compared with texts.
   bool texts() const { return text_image || !concepts.empty(); }
 };
 
@@ -55,15 +55,16 @@ class ClipScores {
              const std::string& folder, const ModelPlace& place, DType compute);
 
   bool text_image() const { return text_image_; }
-  /// Computes the aesthetic score of a frame's unit vector; empty without --aesthetic.
+  /// Returns a function for the aesthetic score of a frame's unit vector. The function is empty
+  /// without --aesthetic.
   FrameScore frame_score() const;
-  /// The clip's fields except "text_image" and "scored_by".
+  /// Returns the clip's fields except "text_image" and "scored_by".
   Json of_clip(const ClipVector& clip) const;
-  /// Unit vectors of the captions, in order; a vector that is not finite becomes empty.
+  /// Returns the unit vectors of the captions, in order. A vector that is not finite becomes empty.
   std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
-  /// The value of "text_image".
+  /// Returns the value of "text_image".
   static double fit(const std::vector<float>& clip, const std::vector<float>& caption);
-  /// The value of "scored_by".
+  /// Returns the value of "scored_by".
   const Json& config() const { return config_; }
 
  private:

@@ -36,7 +36,7 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
                           const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
-/// Prepares a file or URL in the same way.
+/// Prepares a file or URL as a clip.
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 

@@ -1,12 +1,10 @@
-// Vectors of a clip's windows, in addition to the clip's own, for clips so long that one vector
-// says little.
+// Computes vectors of a clip's windows, in addition to the clip's own vector.
 //
 // A clip of F frames and S seconds (by its rate) has W = S / `seconds` windows, rounded up, at
-// least 1, at most kMostClipWindows and F. Window k has frames k F / W to before (k + 1) F / W. So
-// windows' lengths differ by one frame at most. Windows are longer than `seconds` only if there are
-// kMostClipWindows. The vector of a window is computed from its frames by the rule for whole clips
-// (columns/embed/clip_vector.h). The clip is decoded once, and frames are encoded as they come:
-// memory does not grow with the length.
+// least 1, at most kMostClipWindows and F. Window k has frames k F / W to before (k + 1) F / W.
+// Windows are longer than `seconds` only if there are kMostClipWindows. The vector of a window is
+// computed from its frames by the rule for whole clips (columns/embed/clip_vector.h). The clip is
+// decoded once, and frames are encoded as they come: memory does not grow with the length.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,7 +24,7 @@ namespace vfm::columns {
 
 inline constexpr std::int64_t kMostClipWindows = 1024;
 
-/// The number of windows, W.
+/// Returns the number of windows, W.
 std::int64_t count_clip_windows(std::int64_t frames, double fps, double seconds);
 
 /// A frame that is encoded for a window.

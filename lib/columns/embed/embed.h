@@ -41,12 +41,12 @@ struct EmbedOptions {
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
   Device device = Device::cpu;  ///< of encoders from folders, without `workers`
   workers::StageModels* workers = nullptr;
-  /// Null: software decodes, with the same result.
+  /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Returns the number of errors recorded. A video that cannot be decoded is an error; its sample
-/// gets a vector of zeros. Throws Error; Stopped.
+/// gets a vector of zeros. Throws Error and Stopped.
 long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
            io::ManifestWriter& manifest);
 

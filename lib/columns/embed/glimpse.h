@@ -22,7 +22,7 @@ struct Seen {
 Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
                 const media::HardwareDecoder* hardware = nullptr);
 
-/// The glimpse of a file or URL.
+/// Returns the glimpse of a file or URL.
 curate::Glimpse glimpse_of_file(const std::string& path,
                                 const media::HardwareDecoder* hardware = nullptr);
 

@@ -49,12 +49,12 @@ struct CaptionScores {
   std::optional<CaptionGain> gain;
   std::vector<double> fits;  ///< one a sentence; empty: unknown
 
-  /// The fields for KEY.json; caption_quality only if `gain` and `fits` are known.
+  /// Returns the fields for KEY.json, with caption_quality only if `gain` and `fits` are known.
   Json fields() const;
 };
 
-/// For each sentence the largest cosine with any frame. Arguments are unit vectors. Empty without
-/// sentences or frames. Throws Error if a number is not finite.
+/// Returns for each sentence the largest cosine with any frame. Arguments are unit vectors. Returns
+/// an empty list without sentences or frames. Throws Error if a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

@@ -34,9 +34,9 @@ class ScoreCosts {
   void add(double with, double without);
 
   /// Counts {"clips", "written"} ("written": clips with kept tokens), and the mean "flops" a clip:
-  /// {"with_video", "alone"}. Null if no clip was added.
+  /// {"with_video", "alone"}. The result is null if no clip was added.
   Json to_json() const;
-  /// The same as a line of text.
+  /// Returns the same counts as a line of text.
   std::string words() const;
 
  private:
@@ -53,12 +53,12 @@ struct ScoreOptions {
   std::string captioner, clip;  ///< folders of models; empty: none
   ModelCaptionOptions model;    ///< how the captioner is asked
   ScoreCosts* costs = nullptr;  ///< collects costs; may be null
-  /// Null: software decodes, with the same result.
+  /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Returns the number of errors recorded. A sample that has no caption, or that a model cannot
-/// score, is an error; its other fields are kept. Throws Error; Stopped.
+/// score, is an error; its other fields are kept. Throws Error and Stopped.
 long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 

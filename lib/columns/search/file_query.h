@@ -41,13 +41,13 @@ class FileQuery {
   std::map<std::string, std::vector<float>> encoded_;  // by configuration
 };
 
-/// True if this "video_encoder" also encodes texts, as CLIP and SigLIP do.
+/// Returns true if this "video_encoder" also encodes texts, as CLIP and SigLIP do.
 bool has_texts(const Json& video_encoder);
 
 /// Throws Error{usage} if options.query is a file and options.query_prompt is set.
 void refuse_prompt_before_file(const SearchOptions& options);
 
-/// True if a query text has words.
+/// Returns true if a query text has words.
 bool has_words(const std::string& utf8);
 
 /// An encoder of query texts that fits embeddings of this "text_encoder". `prompt` is put before
@@ -56,9 +56,9 @@ bool has_words(const std::string& utf8);
 std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
                                                  const std::optional<std::string>& prompt);
 
-/// The unit vector of a text in the space of `video_encoder`. Throws Error, which names sample
-/// `key`, if the encoder's folder is gone, has a different model now, or lacks a text tower or
-/// tokenizer.
+/// Returns the unit vector of a text in the space of `video_encoder`. Throws Error, which names
+/// sample `key`, if the encoder's folder is gone, has a different model now, or lacks a text tower
+/// or tokenizer.
 std::vector<float> encode_text_beside_clips(const std::string& utf8, const Json& video_encoder,
                                             const std::string& key);
 

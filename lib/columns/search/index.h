@@ -25,14 +25,14 @@ struct IndexOptions {
   shard::ReadLimits limits;
 };
 
-/// The number of lists in an index of `vectors` vectors: two thirds of the square root, from 1 to
-/// 4096.
+/// Returns the number of lists in an index of `vectors` vectors: two thirds of the square root,
+/// from 1 to 4096.
 std::size_t index_lists(std::uint64_t vectors);
 
 /// Writes {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest.
 /// Returns the number of warnings: shards and kinds of vectors that are not in the index. Waits for
 /// another program that writes the index. Throws Error if nothing can be indexed, or the file is
-/// not an index, is damaged, or is of a VectorKind other than `kind`; Stopped.
+/// not an index, is damaged, or is of a VectorKind other than `kind`, and Stopped.
 long build_index(const IndexOptions& options, share::Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 

@@ -15,7 +15,7 @@
 
 namespace vfm::columns {
 
-/// True if the query is a file of vectors to search for, one a row.
+/// Returns true if the query is a file of vectors to search for, with a vector in each row.
 bool is_vectors_file(const std::string& query);
 
 /// Writes matches as search() does. If the query is a file of vectors, each match has "query", the

@@ -24,10 +24,10 @@
 
 namespace vfm::columns {
 
-/// "FAISS 1.7.3"; "" in a build without it.
+/// Returns for example "FAISS 1.7.3", or "" in a build without FAISS.
 std::string faiss_version();
-/// In a build without FAISS throws Error{usage}, which says what to install. So do all functions
-/// below except code_bytes().
+/// Throws Error{usage} in a build without FAISS, and says what to install. All functions below
+/// except code_bytes() throw the same error.
 void need_faiss();
 
 /// kCodeWords: words for a piece. code_bytes(): pieces of a vector; each takes a byte of its code.
@@ -70,8 +70,8 @@ class InvertedFile {
     std::function<List(std::size_t list)> list;
     std::function<bool(std::uint32_t row)> take;  ///< a filter; may be empty
   };
-  /// The rows, ascending, whose codes have the largest inner products with the query. Throws
-  /// Stopped, and what `list` and `take` throw.
+  /// Returns the rows, ascending, whose codes have the largest inner products with the query.
+  /// Throws Stopped, and what `list` and `take` throw.
   std::vector<std::uint32_t> search(std::span<const float> query, const Search& options) const;
 
  private:

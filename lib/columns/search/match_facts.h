@@ -15,8 +15,8 @@
 
 namespace vfm::columns {
 
-/// The tars to read for a search. The tar with videos is left out if small columns have all that is
-/// compared. The record must have "columns".
+/// Returns the tars to read for a search. The tar with videos is left out if small columns have all
+/// that is compared. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
 /// Adds caption, source, begin and end from `facts` unless `line` has them.
@@ -38,7 +38,7 @@ void add_window(Json& line, const shard::Sample& sample, const Json& facts,
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 
-/// The line printed: rank, score rounded to four digits, and `facts`.
+/// Returns the line printed: rank, score rounded to four digits, and `facts`.
 Json match_line(std::size_t rank, double score, const Json& facts);
 
 }  // namespace vfm::columns

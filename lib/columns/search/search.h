@@ -29,7 +29,7 @@ struct SearchOptions {
   std::size_t top = 10;
   std::string index;   ///< for search_index() (columns/search/index_search.h), instead of `inputs`
   bool exact = false;  ///< with `index`: compare all its vectors
-  /// Null: software decodes, with the same result.
+  /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

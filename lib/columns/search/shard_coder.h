@@ -14,7 +14,7 @@
 
 namespace vfm::columns {
 
-/// Scales the vector to length 1. False if an index of this model cannot take it.
+/// Scales the vector to length 1. Returns false if an index of this model cannot take it.
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {

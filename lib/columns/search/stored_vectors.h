@@ -39,10 +39,12 @@ class StoredVectors {
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
-  /// Why the tar ends after these rows; empty: it is complete, at least by its index.
+  /// Returns the reason why the tar ends after these rows, or an empty text if the tar is complete,
+  /// at least by its index.
   const std::string& damage() const { return reader_.index().damage; }
-  /// Reads the vector of sample `row`, at least 0 and below rows(). False if the sample has none.
-  /// Throws Error if the member is not one vector of halves, or the json does not give its encoder.
+  /// Reads the vector of sample `row`, at least 0 and below rows(). Returns false if the sample has
+  /// no vector. Throws Error if the member is not one vector of halves, or the json does not give
+  /// its encoder.
   bool read(std::int64_t row, StoredVector& out);
 
  private:
@@ -57,11 +59,11 @@ class StoredVectors {
 /// Reads `out.size()` halves at offset `at`. Throws Error.
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
 
-/// Scales a vector to length 1. False if it is all zeros or not finite.
+/// Scales a vector to length 1. Returns false if it is all zeros or not finite.
 bool to_unit_length(std::vector<float>& vector);
 
-/// Cosine of a unit vector `query` and a stored vector, whose length after rounding to halves is
-/// nearly 1. At most 1; 0 if `stored` is all zeros or not finite.
+/// Returns the cosine of a unit vector `query` and a stored vector, whose length after rounding to
+/// halves is nearly 1. The result is at most 1, and 0 if `stored` is all zeros or not finite.
 double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
 
 }  // namespace vfm::columns

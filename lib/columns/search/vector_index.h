@@ -14,7 +14,7 @@
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
 // Every part is checked before use: facts, centres and words on opening, a list and a shard's rows
-// on first use. So opening a large file reads little.
+// on first use.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,13 +37,13 @@
 
 namespace vfm::columns {
 
-/// The state of a file. The file counts as changed if a member differs.
+/// The state of a file. The file is treated as changed if a member differs.
 struct IndexedFile {
   std::string path;
   std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
   bool operator==(const IndexedFile&) const = default;
 };
-/// The file's present state; `bytes` is -1 if it does not exist.
+/// Returns the file's present state. `bytes` is -1 if it does not exist.
 IndexedFile file_state(const std::string& path);
 
 struct IndexedShard {
@@ -55,7 +55,7 @@ struct IndexedShard {
   std::string hash;                   ///< XXH3-64 of its rows
 
   io::Record record() const;
-  /// Why the index no longer fits the shard; empty: it fits.
+  /// Returns the reason why the index no longer fits the shard, or an empty text if it fits.
   std::string changed() const;
 };
 
@@ -84,9 +84,10 @@ struct ListHead {
 };
 inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
 inline constexpr std::uint64_t kIndexVersion = 1, kMostIndexDim = 1 << 16;
-/// True if the file begins as an index does, damaged or not. Throws Error if it cannot be read.
+/// Returns true if the file begins as an index does, damaged or not. Throws Error if it cannot be
+/// read.
 bool is_index_file(const std::string& path);
-/// XXH3-64, in 16 hex digits, of the parts joined.
+/// Returns XXH3-64, in 16 hex digits, of the joined parts.
 std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
 
 /// Thread-safety: const members from any thread.
@@ -108,7 +109,7 @@ class VectorIndex {
   /// Offsets of the vectors in the tar of shard `shard`, by row; 0: no vector. Throws Error if they
   /// are damaged.
   std::span<const std::uint64_t> positions(std::size_t shard) const;
-  /// The number of the shard with this row. Throws Error if there is none.
+  /// Returns the number of the shard with this row. Throws Error if no shard has the row.
   std::size_t shard_of(std::uint32_t row) const;
 
  private:
