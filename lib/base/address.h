@@ -14,15 +14,16 @@
 
 namespace vfm {
 
-/// "https" of "https://...", in lower case; "" for a path. "concat:a|b" is a path, too.
+/// Returns "https" for "https://...", in lower case, and "" for a path. "concat:a|b" is a path,
+/// too.
 std::string url_scheme(std::string_view name);
 
-/// Says why an address names no file or folder of this machine, and what to do; "" for a path.
-/// "s3:/bucket", which lost a slash, counts as an address.
+/// Returns why an address names no file or folder of this machine, and what to do; returns "" for a
+/// path. "s3:/bucket", which lost a slash, is an address, too.
 std::string no_file_message(std::string_view name);
 
-/// Says why no video or picture is read from an address, and what to do; "" for a path, for http,
-/// https and file, and for the schemes in `protocols` (InputLimits::protocols).
+/// Returns why no video or picture is read from an address, and what to do; returns "" for a path,
+/// for http, https and file, and for the schemes in `protocols` (InputLimits::protocols).
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
 /// Throws Error{refused} for an address. All code that opens or makes files calls this.

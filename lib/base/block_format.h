@@ -41,7 +41,7 @@ constexpr BlockLayout block_layout(BlockFormat format) {
   }
 }
 
-/// The format of this name; nothing for an unknown name.
+/// Returns the format of this name, or nothing for an unknown name.
 constexpr std::optional<BlockFormat> block_format(std::string_view name) {
   for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k})
     if (block_layout(format).name == name) return format;

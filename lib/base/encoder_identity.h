@@ -6,9 +6,9 @@
 
 namespace vfm {
 
-/// The identity of a configuration's encoder: equal for two encoders that make the same embeddings,
-/// wherever their folders are. If `config` has no hash, the path identifies the encoder. `config`
-/// may have unknown keys of other programs. Pure.
+/// Returns the identity of a configuration's encoder: equal for two encoders that make the same
+/// embeddings, wherever their folders are. If `config` has no hash, the path identifies the
+/// encoder. `config` may have unknown keys of other programs. Pure.
 Json encoder_identity(Json config);
 
 }  // namespace vfm

@@ -15,8 +15,9 @@
 namespace vfm {
 
 /// Decides the exit status of a program: `usage` gives 2 (a bad option, recipe or model folder,
-/// found before any work), the other kinds give 1. `device`: the device has failed, not its input.
-/// So code that records bad inputs rethrows such an Error (tensor/device.h, GpuError).
+/// found before any work), the other kinds give 1. `device` says that the device has failed, not
+/// its input. So code that records bad inputs rethrows an Error of kind device (tensor/device.h,
+/// GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl.
@@ -41,15 +42,15 @@ enum class Cause {
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
-/// Whether the same input may succeed another time. If so, an output that the error left incomplete
-/// must not be kept as the input's result.
+/// Returns whether the same input may succeed another time. If so, an output that the error left
+/// incomplete must not be kept as the input's result.
 inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }
 
 /// "open", "limit", ...
 std::string_view to_string(Cause cause);
-/// Cause::other for an unknown name.
+/// Returns the cause of this name, or Cause::other for an unknown name.
 Cause parse_cause(std::string_view name);
 
 class Error : public std::runtime_error {
@@ -70,7 +71,7 @@ class Error : public std::runtime_error {
 /// lets it pass. Only cli/ catches it, and callbacks of C libraries, which must not throw.
 class Stopped {};
 
-/// Each throws an Error with the formatted message, for the templates below.
+/// Throw an Error with the formatted message, for the templates below.
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
 [[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);
@@ -81,7 +82,7 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), ErrorKind::runtime);
 }
 
-/// As fail(), with a known cause.
+/// Throws Error{runtime} with a formatted message and a cause.
 template <class... Args>
 [[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), cause);
@@ -93,8 +94,8 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), ErrorKind::usage);
 }
 
-/// Returns what `act` returns. An Error that it throws becomes Error{usage}: its input was the
-/// caller's choice.
+/// Returns what `act` returns. If `act` throws an Error, throws it as Error{usage}: the input of
+/// `act` was the caller's choice.
 template <class Act>
 auto as_usage(Act act) {
   try {
@@ -104,7 +105,7 @@ auto as_usage(Act act) {
   }
 }
 
-/// The system's text for an errno value ("No such file or directory"). Thread-safe.
+/// Returns the system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 
 /// Throws Error{runtime}: "<message>: <text of err>". The cause is Cause::open.

@@ -1,8 +1,8 @@
 // Formats values as std::format does: format("{} of {:.1f} s", name, 2.5).
 //
-// It uses {fmt} if the build has it (VFM_HAVE_FMT), else base/format_plain.h, so that the compute
-// core needs no library. Both check the pattern at compile time. Files that only the full build has
-// may use {fmt} directly.
+// format() uses {fmt} if the build has {fmt} (VFM_HAVE_FMT), and otherwise base/format_plain.h, so
+// that the compute core needs no library. Both check the pattern at compile time. Files that only
+// the full build has may use {fmt} directly.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -12,8 +12,8 @@ namespace vfm {
 
 /// Call it if an output could not be written, made, or renamed. Throws Error "<message>: <text of
 /// err>". If space or quota has run out, or the file system is read-only, calls end_run() and
-/// throws Stopped. Throws Stopped also if the output's reader has gone and that counts as a stop
-/// (stop_at_closed_pipes()).
+/// throws Stopped. Throws Stopped also if the output's reader has gone, after a call of
+/// stop_at_closed_pipes().
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

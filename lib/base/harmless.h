@@ -7,13 +7,13 @@
 
 namespace vfm {
 
-/// `text` with '?' for each character that ends a line, controls a terminal, or turns the direction
-/// of writing (steering_character(), base/utf8.h). Bytes that are not UTF-8 become '?', too, since
-/// a terminal with another encoding may obey them.
+/// Returns `text` with '?' for each character that ends a line, controls a terminal, or turns the
+/// direction of writing (steering_character(), base/utf8.h). Bytes that are not UTF-8 become '?',
+/// too, since a terminal with another encoding may obey them.
 std::string harmless(std::string_view text);
 
-/// `text` without the middle of each word above 1 KiB, and of the whole above 4 KiB. The result
-/// states how much is left out.
+/// Returns `text` without the middle of each word above 1 KiB, and without the middle of a text
+/// above 4 KiB. The result states how much is left out.
 std::string shortened(std::string_view text);
 
 }  // namespace vfm

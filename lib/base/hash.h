@@ -29,7 +29,7 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-/// hex128 of one piece of text.
+/// Returns the hex128 of one piece of text.
 std::string hash_hex(std::string_view text);
 
 }  // namespace vfm

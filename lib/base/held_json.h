@@ -17,7 +17,7 @@ namespace vfm {
 class HeldJson {
  public:
   HeldJson() noexcept = default;
-  /// Takes a Json only.
+  /// Converts from Json and no other type.
   template <class T>
   requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
       : value_(made_of(std::forward<T>(value))) {}
@@ -36,7 +36,7 @@ class HeldJson {
   operator const Json&() const& { return **this; }
   operator Json&&() && { return static_cast<Json&&>(**this); }
   Json& operator[](const std::string& name) { return at_name(name); }
-  /// The existing member. Throws what Json::at() throws.
+  /// Returns the existing member. Throws what Json::at() throws.
   const Json& operator[](const std::string& name) const { return at_name(name); }
 
   friend bool operator==(const HeldJson& a, const HeldJson& b);

@@ -15,25 +15,25 @@ using Json = nlohmann::ordered_json;
 
 /// Parses one JSON document. `what` names it in the error ("line 3 of 'a.jsonl'"). Refuses more
 /// than 100 levels of nesting and objects of more than a million names, so hostile input exhausts
-/// neither stack nor time. If a name is repeated, its last value counts. Throws Error.
+/// neither stack nor time. If a name is repeated, its last value is used. Throws Error.
 Json parse_json(std::string_view text, std::string_view what);
 
-/// One line, no spaces, UTF-8; invalid UTF-8 becomes U+FFFD, so that this never throws.
+/// Writes JSON as one line without spaces, in UTF-8. Never throws: invalid UTF-8 becomes U+FFFD.
 std::string dump_json(const Json& value);
-/// Indented by two, with a final newline: for files people read.
+/// Writes JSON indented by two, with a final newline, for files that people read.
 std::string dump_json_pretty(const Json& value);
 
-/// The value with the names of all its objects sorted by bytes.
+/// Returns the value with the names of all its objects sorted by bytes.
 Json sorted(Json value);
 
-/// Member `name` of object `value`, or nothing if absent or null. Throws Error if the member has a
-/// wrong type.
+/// Returns member `name` of object `value`, or nothing if the member is absent or null. Throws
+/// Error if the member has a wrong type.
 std::optional<std::string> get_string(const Json& value, const char* name);
 std::optional<double> get_number(const Json& value, const char* name);
 std::optional<std::int64_t> get_integer(const Json& value, const char* name);
 std::optional<bool> get_bool(const Json& value, const char* name);
 
-/// As get_..., but absence throws Error: "<what> has no '<name>'".
+/// Returns what get_... returns, but throws Error "<what> has no '<name>'" if the member is absent.
 std::string need_string(const Json& value, const char* name, std::string_view what);
 double need_number(const Json& value, const char* name, std::string_view what);
 std::int64_t need_integer(const Json& value, const char* name, std::string_view what);

@@ -14,12 +14,14 @@
 
 namespace vfm {
 
-/// An index of an object's members by name. Nothing else may change the object meanwhile.
+/// An index of an object's members by name. While the index exists, nothing else may change the
+/// object.
 class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
   std::size_t size() const;
-  /// The member of this name. True: the member is new, null, and the last one.
+  /// Returns the member of this name, and true if the member is new. A new member is null, and the
+  /// last one.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:

@@ -12,7 +12,7 @@ namespace vfm {
 /// Calls that already hang when the limit is reached may exceed it, by at most one for each slot.
 constexpr int kMostLeftBehind = 16;
 
-/// Thread-safe. Counts one more thread.
+/// Counts one more thread. Thread-safe.
 void count_left_behind();
 /// Counts one thread less: its call has returned after all.
 void count_returned() noexcept;

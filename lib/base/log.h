@@ -2,7 +2,7 @@
 //
 // The library does not print. A message goes to one sink, which cli/ sets at start (stderr, with
 // the program's name); without a sink messages are dropped.
-// Thread-safety: set_log_sink before threads start; the rest from any thread.
+// Thread-safety: set_log_sink before threads start; the other functions from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ enum class LogLevel { error = 0, warning = 1, info = 2, debug = 3 };
 
 using LogSink = void (*)(LogLevel level, std::string_view message);
 
-/// `level` is the least important level that still reaches the sink.
+/// Sets the sink and the least important level that still reaches it.
 void set_log_sink(LogSink sink, LogLevel level);
 LogLevel log_level();
 void log_message(LogLevel level, std::string_view message);

@@ -3,7 +3,7 @@
 // The method is Box-Muller in f32, with polynomials. It uses only additions, products, quotients
 // and roots, which are rounded correctly everywhere; normals_cpu.cc is compiled without fused
 // operations. So every instruction set gives the same bits, and an element does not depend on the
-// others drawn with it. The results are within 4 units in the last place of Box-Muller in exact
+// elements drawn with it. The results are within 4 units in the last place of Box-Muller in exact
 // arithmetic, tails included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace vfm {
 
-/// How many blocks of the cipher are computed at once; each gives four normals.
+/// The number of cipher blocks that are computed at once; each block gives four normals.
 inline constexpr int kNormalBlocks = 32;
 
 /// out[4 b + i]: normal i of block `first` + b, for kNormalBlocks blocks. `key` and `stream` as
@@ -20,7 +20,7 @@ inline constexpr int kNormalBlocks = 32;
 using NormalBlocks = void(std::uint64_t first, const std::uint32_t key[2],
                           const std::uint32_t stream[2], float* out);
 
-/// The function of normals_cpu.cc for each instruction set: x86-64-v2, v3, v4.
+/// The functions of normals_cpu.cc for each instruction set: x86-64-v2, v3, v4.
 namespace base {
 NormalBlocks normal_blocks;
 }
@@ -31,7 +31,7 @@ namespace avx512 {
 NormalBlocks normal_blocks;
 }
 
-/// The version for the widest instruction set of this machine.
+/// Returns the function for the widest instruction set of this machine.
 NormalBlocks* best_normal_blocks() noexcept;
 
 }  // namespace vfm

@@ -6,7 +6,7 @@
 
 namespace vfm {
 
-/// In a scope, limits the parallel regions of the calling thread to one OpenMP thread. So results
+/// Limits the parallel regions of the calling thread to one OpenMP thread, for a scope. So results
 /// do not depend on the number of threads.
 class OneThread {
  public:

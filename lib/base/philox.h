@@ -16,7 +16,8 @@
 
 namespace vfm {
 
-/// One block of four 32-bit words: the bare cipher, 10 rounds, the published constants.
+/// Returns one block of four 32-bit words, by the bare cipher: 10 rounds with the published
+/// constants.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key) noexcept;
 
@@ -52,21 +53,22 @@ class Random {
   Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
          std::uint64_t key = 0) noexcept;
 
-  /// 32 random bits, element `i`.
+  /// Returns element `i` as 32 random bits.
   std::uint32_t bits(std::uint64_t i) const noexcept;
-  /// Uniform in the open interval (0, 1), element `i`; 32 random bits, never 0 and never 1.
+  /// Returns element `i`, uniform in the open interval (0, 1), from 32 random bits; never 0 or 1.
   double uniform(std::uint64_t i) const noexcept;
-  /// Standard normal, element `i` (Box-Muller over words 2k and 2k+1 of the stream; normals.h).
+  /// Returns element `i`, a standard normal (Box-Muller over words 2k and 2k+1 of the stream;
+  /// normals.h).
   float normal(std::uint64_t i) const noexcept;
-  /// out[j] = normal(first + j). Faster than many calls of normal().
+  /// Sets out[j] to normal(first + j), faster than many calls of normal().
   void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;
-  /// out[j] = uniform(first + j) as float.
+  /// Sets out[j] to uniform(first + j) as float.
   void fill_uniform(std::span<float> out, std::uint64_t first = 0) const noexcept;
-  /// A uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
+  /// Returns a uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
-  /// The arguments of philox4x32 for block i of this stream: key, and counter {low half of i, high
-  /// half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same numbers.
+  /// Return the arguments of philox4x32 for block i of this stream: key, and counter {low half of
+  /// i, high half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same numbers.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 
@@ -76,11 +78,11 @@ class Random {
   std::array<std::uint32_t, 2> sample_;  // folded from purpose, step and sample key
 };
 
-/// The 64-bit name of a sample for Random: XXH3 of its key string.
+/// Returns the 64-bit name of a sample for Random: the XXH3 of its key string.
 std::uint64_t random_key(std::string_view sample_key) noexcept;
 
-/// Inverse of the standard normal CDF (Acklam's rational approximation with one Halley step;
-/// relative error below 1e-9). 0 < p < 1.
+/// Returns the inverse of the standard normal CDF (Acklam's rational approximation with one Halley
+/// step; relative error below 1e-9). 0 < p < 1.
 double inverse_normal_cdf(double p);
 
 }  // namespace vfm

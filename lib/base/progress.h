@@ -16,15 +16,15 @@ class Progress {
   virtual ~Progress() = default;
   /// Names the work and its unit ("clips", "steps"); total 0 means unknown.
   virtual void start(std::string_view /*unit*/, std::uint64_t /*total*/) {}
-  /// The total became known, or grew.
+  /// Says that the total became known, or grew.
   virtual void set_total(std::uint64_t /*total*/) {}
   virtual void add(std::uint64_t /*done*/ = 1) {}
-  /// A short remark after the numbers ("loss 0.231").
+  /// Shows a short remark after the numbers ("loss 0.231").
   virtual void note(std::string_view /*text*/) {}
-  /// The position inside one long item ("fox: step 12 of 36"); empty: none.
+  /// Shows the position inside one long item ("fox: step 12 of 36"), or none if `text` is empty.
   virtual void place(std::string_view /*text*/) {}
-  /// The share of an unfinished item that is done, 0 to 1, for the estimate of the time left.
-  /// `item` is any address that identifies the item; `done` below 0: forget the item.
+  /// Tells the share of an unfinished item that is done, 0 to 1, for the estimate of the time left.
+  /// `item` is any address that identifies the item. If `done` is below 0, forgets the item.
   virtual void part(const void* /*item*/, double /*done*/) {}
 };
 
@@ -38,7 +38,8 @@ class ItemProgress {
   ItemProgress(const ItemProgress&) = delete;
   ItemProgress& operator=(const ItemProgress&) = delete;
 
-  /// `seconds` of `all` are done; all 0: unknown. Cheap: most calls do nothing.
+  /// Says that `seconds` of `all` are done; if `all` is 0, the whole is unknown. Most calls do
+  /// nothing, so calls are cheap.
   void at(double seconds, double all);
 
  private:

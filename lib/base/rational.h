@@ -17,8 +17,8 @@ struct Rational {
   friend bool operator==(const Rational&, const Rational&) = default;
 };
 
-/// A frame rate as an exact fraction, for FFmpeg: broadcast rates as n/1001, others rounded to a
-/// thousandth.
+/// Returns a frame rate as an exact fraction, for FFmpeg: broadcast rates as n/1001, other rates
+/// rounded to a thousandth.
 inline Rational nearest_rate(double fps) {
   const double broadcast = fps * 1001 / 1000;
   if (fps == std::round(fps)) return {std::lround(fps), 1};

@@ -4,7 +4,7 @@
 
 namespace vfm {
 
-/// `value` rounded to six digits after the point.
+/// Returns `value` rounded to six digits after the point.
 double six_digits(double value);
 
 }  // namespace vfm

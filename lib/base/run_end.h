@@ -12,7 +12,7 @@ namespace vfm {
 
 /// Ends the run. `message` says what is wrong and what to do next; the first message is kept.
 void end_run(const std::string& message);
-/// Whether the run is to end, and why.
+/// Return whether the run is to end, and why.
 bool run_ends() noexcept;
 std::string run_end_message();
 /// For tests.

@@ -14,7 +14,8 @@ class SharedLibrary {
   /// Opens the first existing one of `names` (paths, or names that the loader searches).
   explicit SharedLibrary(std::initializer_list<const char*> names);
 
-  /// Why no library was opened, or which function it lacks; empty if all is well.
+  /// Returns why no library was opened, or which function the library lacks, or "" if nothing is
+  /// missing.
   const std::string& missing() const { return missing_; }
   /// Points `function` to the function of this name, or to null; in that case missing() names the
   /// function.

@@ -9,22 +9,22 @@ namespace vfm {
 
 /// Asks for a stop by this signal; the first signal wins. Async-signal-safe.
 void request_stop(int signal_number) noexcept;
-/// The signal that asked to stop, or 0.
+/// Returns the signal that asked to stop, or 0.
 int stop_signal() noexcept;
-/// Whether work must end: after a signal, or after end_run() (run_end.h).
+/// Returns whether work must end: after a signal, or after end_run() (run_end.h).
 bool stop_requested() noexcept;
 /// Throws Stopped if stop_requested().
 void check_stop();
 
-/// From now on an output whose reader has gone counts as a stop by SIGPIPE. The signal itself is
-/// ignored, since it would end the program before it gives back slots (share/slots.h).
+/// From now on an output whose reader has gone asks for a stop by SIGPIPE. The signal itself is
+/// ignored, since it would end the program before the program gives back slots (share/slots.h).
 void stop_at_closed_pipes() noexcept;
 /// Says that the reader of an output has gone. Does nothing unless stop_at_closed_pipes() was
 /// called.
 void note_closed_pipe() noexcept;
 
-/// A gentle stop, for SIGUSR1 (Slurm's warning before the time limit): finish the step, save, and
-/// end with success. Only long-running work that saves state checks it. Async-signal-safe.
+/// Asks for a gentle stop, for SIGUSR1 (Slurm's warning before the time limit): finish the step,
+/// save, and end with success. Only long-running work that saves state obeys it. Async-signal-safe.
 void request_wind_up() noexcept;
 bool wind_up_requested() noexcept;
 

@@ -8,9 +8,9 @@
 
 namespace vfm {
 
-/// "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, like dd). Throws Error{usage}.
+/// Parses "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, as in dd). Throws Error{usage}.
 std::uint64_t parse_bytes(std::string_view text);
-/// "2", "2s", "500ms", "1.5m", "1h" in seconds; not negative. Throws Error{usage}.
+/// Parses "2", "2s", "500ms", "1.5m" or "1h" into seconds, not negative. Throws Error{usage}.
 double parse_seconds(std::string_view text);
 
 /// "1.5 GiB", "312 B".

@@ -12,25 +12,28 @@
 
 namespace vfm {
 
-/// The number of bytes of the first character of `text`, which is not empty; 0: it is not valid by
-/// the Unicode standard (table 3-7: no surrogates, nothing overlong).
+/// Returns the number of bytes of the first character of `text`, which is not empty, or 0 if the
+/// character is not valid by the Unicode standard (table 3-7: no surrogates, nothing overlong).
 std::size_t utf8_character(std::string_view text);
 bool is_utf8(std::string_view text);
 
-/// `text` with each invalid byte shown as \xE9; distinct names stay distinct.
+/// Returns `text` with each invalid byte shown as \xE9; distinct names stay distinct.
 std::string with_bytes_shown(std::string_view text);
-/// The message for a name that is not UTF-8, with invalid bytes shown as \xE9, and what to do.
+/// Returns the message for a name that is not UTF-8, with invalid bytes shown as \xE9, and what to
+/// do.
 std::string no_utf8_message(std::string_view name);
 
-/// The number of the first character of `text`, which must be valid: 0x202e for U+202E.
+/// Returns the number of the first character of `text`, which must be valid: 0x202e for U+202E.
 unsigned character_number(std::string_view text);
 
-/// The number of bytes of the first character of `text` if this character turns the direction of
-/// writing: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069; else 0.
+/// Returns the number of bytes of the first character of `text` if this character turns the
+/// direction of writing: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069. Otherwise
+/// returns 0.
 std::size_t turning_character(std::string_view text);
 
-/// The same for a character that ends a line, controls a terminal or turns the direction of
-/// writing: controls (C0, DEL, C1), U+2028, U+2029, and the characters of turning_character().
+/// Returns the number of bytes of the first character if this character ends a line, controls a
+/// terminal or turns the direction of writing; otherwise 0. Such characters are controls (C0, DEL,
+/// C1), U+2028, U+2029, and the characters of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

@@ -1,7 +1,7 @@
 // XXH3 hashes of short text, used as 64-bit names of parameters, samples and words.
 //
-// This is our own code for the published algorithm, so that names are the same also in builds
-// without libxxhash. It is not vectorised; use base/hash.h for files and streams.
+// The code is our own for the published algorithm, so that names are the same also in builds
+// without libxxhash. The code is not vectorised; use base/hash.h for files and streams.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace vfm {
 
-/// XXH3, 64 bits, seed 0, the algorithm's own secret. Thread-safe.
+/// Returns the XXH3 of 64 bits, with seed 0 and the algorithm's own secret. Thread-safe.
 std::uint64_t xxh3_64(const void* data, std::size_t size) noexcept;
 
 }  // namespace vfm

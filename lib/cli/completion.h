@@ -13,8 +13,8 @@ struct VerbWords {
   std::vector<std::string> options;  ///< "--top", "-j"
 };
 
-/// A bash completion script, which completes the verb as the first word, the verb's options, and
-/// file names.
+/// Returns a bash completion script, which completes the verb as the first word, the verb's
+/// options, and file names.
 std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program);
 
 }  // namespace vfm::cli

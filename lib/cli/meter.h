@@ -1,6 +1,6 @@
 // Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". If several
-// programs share slots (VFM_SHARE), the last program that draws shows a line for each, and the
-// other programs show none (share/pipe_look.h).
+// programs share slots (VFM_SHARE), the last program that draws shows a line for each program, and
+// the other programs show no lines (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,9 @@
 
 namespace vfm::cli {
 
-/// line: one line, rewritten in place on a terminal, else a new line each time. log: a full line
-/// each minute. none: draws nothing, and only counts for the board (share/pipe_board.h).
+/// `line` draws one line, which is rewritten in place on a terminal, and a new line each time
+/// elsewhere. `log` draws a full line each minute. `none` draws nothing, and only counts for the
+/// board (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 
 /// Draws nothing in the first second, then at most ten times a second. Thread-safe.
@@ -35,8 +36,8 @@ class Meter : public Progress {
   void part(const void* item, double done) override;
 
   /// From now on also counts on the board, and with MeterStyle::line draws all programs of the
-  /// board. `share`: the board's file. `page`: an HTML page to write about the programs, or "".
-  /// Call it once, before start().
+  /// board. `share` is the board's file. `page` is an HTML page to write about the programs, or "".
+  /// Call watch() once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);
   /// Ends watching, and writes the page. Throws Error.

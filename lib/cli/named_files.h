@@ -15,7 +15,7 @@ namespace vfm::cli {
 ///
 /// The word that help shows for a value, or an argument's name, tells the value's kind. TEXT,
 /// PROMPT, EXPRESSION, NAME and URL name no file; of TEXT|@FILE only the part after @ names a file;
-/// VIDEO may be an address; all others are files.
+/// VIDEO may be an address; all other words name files.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

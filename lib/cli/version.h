@@ -6,7 +6,8 @@
 
 namespace vfm::cli {
 
-/// "vfm-clip 0.1.0" on the first line, for scripts; then features, compiler and libraries.
+/// Returns "vfm-clip 0.1.0" on the first line, for scripts, and then features, compiler and
+/// libraries.
 std::string version_text(const std::string& program, const std::string& details);
 
 }  // namespace vfm::cli

@@ -15,11 +15,11 @@
 
 namespace vfm::io {
 
-/// The fault of one item. The other items are not affected.
+/// The fault of one item, which does not affect other items.
 struct Fault {
   Fault() = default;
   Fault(std::string what, std::string why, Cause sort = Cause::other);
-  /// `otherwise`: the cause if the error's cause is Cause::other.
+  /// `otherwise` is the cause if the error's cause is Cause::other.
   Fault(std::string what, const Error& error, Cause otherwise = Cause::other);
 
   std::string input;  ///< "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'"
@@ -40,11 +40,12 @@ Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
 /// Writes errors.jsonl: one record for each skipped item, with the reason. If there was an error,
-/// finish() writes the file in place of an earlier run's file; else it removes an earlier run's
-/// file. Lines that another program adds meanwhile are kept. Equal lines appear once. Memory does
-/// not grow with the number of errors, which wait in a temporary file. Inputs and messages are cut
-/// at 256 KiB. Each fault is also logged as a warning at once. Thread-safety: any thread; call
-/// add() from the ordered side of for_each_ordered, so that the file does not depend on -j.
+/// finish() writes the file in place of an earlier run's file. Without an error finish() removes an
+/// earlier run's file. Lines that another program adds meanwhile are kept. Equal lines appear once.
+/// Memory does not grow with the number of errors, which wait in a temporary file. Inputs and
+/// messages are cut at 256 KiB. Each fault is also logged as a warning at once. Thread-safety: any
+/// thread; call add() from the ordered side of for_each_ordered, so that the file does not depend
+/// on -j.
 class ErrorLog {
  public:
   /// `tool` is the program's name, stored in each record.

@@ -6,11 +6,11 @@
 //   tensors   each a name, u32 number of dimensions, the fastest first, u64 each, u32 type, and a
 //             u64 offset of its data, a multiple of the alignment
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
-// All little endian.
+// All numbers are little endian.
 //
 // A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; all other types are
-// refused. Its shape has the fastest dimension last. models/folder/gguf_folder.h interprets the
-// tensors. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
+// refused. A tensor's shape has the fastest dimension last. models/folder/gguf_folder.h interprets
+// the tensors. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
 // Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,7 +43,8 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
 /// One GGUF file, mapped.
 class GgufFile final : public TensorSet {
  public:
-  /// Throws Error: no such file, two tensors of one name, or what parse_gguf() refuses.
+  /// Throws Error if the file does not exist, if two tensors have one name, or if parse_gguf()
+  /// refuses the file.
   explicit GgufFile(const std::string& file);
 
   const std::map<std::string, std::string>& texts() const { return texts_; }

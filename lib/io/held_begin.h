@@ -2,7 +2,7 @@
 // checked and input is about to be read. If a tool fails earlier, its standard output stays empty.
 // A program has one begin record.
 //
-// It is written at the first of these moments: before the wait for the first input
+// The begin record is written at the first of these moments: before the wait for the first input
 // (io/input_lines.h), before the first record or the end (io/manifest.h), when the run fails
 // (cli/runner.cc). So a reader can tell a killed tool from a finished one.
 // SPDX-License-Identifier: Apache-2.0

@@ -18,10 +18,10 @@ namespace vfm::io {
 /// has a NUL.
 inline const std::string kNames("-\0", 2);
 
-/// The argument "-" stands for the lines on standard input, kNames for the names there, and a file
-/// for which `holds_lines` is true for its lines. Blank lines are skipped. Begin and end records of
-/// a tool's output are not returned: after the last line, streams() tells whether the input is
-/// complete (io/streams.h). Thread-safety: one thread at a time.
+/// The argument "-" stands for the lines on standard input, and kNames for the names on standard
+/// input. A file for which `holds_lines` is true stands for its lines. Blank lines are skipped.
+/// Begin and end records of a tool's output are not returned: after the last line, streams() tells
+/// whether the input is complete (io/streams.h). Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {
@@ -33,8 +33,8 @@ class InputLines {
   using HoldsLines = std::function<bool(const std::string& argument)>;
 
   explicit InputLines(std::vector<std::string> arguments, HoldsLines holds_lines = {});
-  /// The next line, or nothing at the end. Throws Error if standard input cannot be read, Stopped
-  /// after a signal.
+  /// Returns the next line, or nothing at the end. Throws Error if standard input cannot be read,
+  /// Stopped after a signal.
   std::optional<Line> next();
   const InputStreams& streams() const { return streams_; }
 

@@ -17,7 +17,8 @@ struct FileMapping {
   std::size_t bytes = 0;
 };
 
-/// The file mapped at an address. Safe in signal handlers: it locks and allocates nothing.
+/// Returns the path of the file mapped at an address. Safe in signal handlers: locks and allocates
+/// nothing.
 FileMapping mapping_at(const void* address) noexcept;
 
 }  // namespace vfm::io

@@ -1,6 +1,6 @@
-// Reads and writes NumPy .npy files, the tensor format that every WebDataset reader decodes. Writes
-// version 1.0; reads also 2.0 and 3.0. Arrays must be in C order. Dtypes: <f2 <f4 <f8 |u1 |i1 <i2
-// <u2 <i4 <i8. Source: numpy/lib/format.py documentation, NEP 1.
+// Reads and writes NumPy .npy files, the tensor format that every WebDataset reader decodes. The
+// code writes version 1.0, and reads versions 1.0, 2.0 and 3.0. Arrays must be in C order. Dtypes:
+// <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8. Source: numpy/lib/format.py documentation, NEP 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,19 +27,19 @@ struct NpyHeader {
 /// fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
-/// The bytes of a file: header and data.
+/// Returns the bytes of a file: header and data.
 std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
                      const void* data, std::size_t bytes);
-/// The bytes of a '<f2' file; values are rounded to nearest even.
+/// Returns the bytes of a '<f2' file; values are rounded to nearest even.
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
 /// Throws Error if a value is not finite, or beyond the range of halves; the message says which of
 /// the two, and begins with `what`: "its latent".
 void check_halves(std::span<const float> values, std::string_view what);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 
-/// The data of a file of an integer type.
+/// Returns the data of a file of an integer type.
 std::vector<std::int64_t> npy_integers(std::string_view bytes, std::string_view what);
-/// The data of a '<f2', '<f4' or '<f8' file as float32.
+/// Returns the data of a '<f2', '<f4' or '<f8' file as float32.
 std::vector<float> npy_floats(std::string_view bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -26,7 +26,7 @@ inline std::string_view take_bytes(std::string_view& rest, std::size_t size) {
   return bytes;
 }
 
-/// Seven bits a byte, the lowest first: 1 byte below 128, 10 at most.
+/// Writes seven bits in each byte, the lowest bits first: 1 byte for numbers below 128, at most 10.
 inline void put_number(std::string& out, std::uint64_t value) {
   for (; value >= 128; value >>= 7)
     out += static_cast<char>(value | 128);
@@ -44,7 +44,7 @@ inline std::uint64_t take_number(std::string_view& rest) {
   fail_packed();
 }
 
-/// `bytes` bytes, the highest first, so that bytes sort as the numbers do.
+/// Writes `bytes` bytes, the highest first, so that the bytes sort as the numbers do.
 inline void put_ordered(std::string& out, std::uint64_t value, int bytes) {
   for (int i = bytes; i-- > 0;)
     out += static_cast<char>(value >> (8 * i) & 255);
@@ -56,7 +56,7 @@ inline std::uint64_t take_ordered(std::string_view& rest, int bytes) {
   return value;
 }
 
-/// A real number in 8 bytes, which sort as the numbers do; -0 becomes 0. NaN is not allowed.
+/// Writes a real number in 8 bytes, which sort as the numbers do; -0 becomes 0. NaN is not allowed.
 inline void put_ordered_real(std::string& out, double value) {
   value += 0.0;
   std::uint64_t bits = 0;
@@ -64,7 +64,8 @@ inline void put_ordered_real(std::string& out, double value) {
   put_ordered(out, bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63, 8);
 }
 
-/// A real number, exactly: nonnegative integers below 1e9 take one to five bytes, others nine.
+/// Writes a real number exactly. Nonnegative integers below 1e9 take one to five bytes, other
+/// numbers nine.
 inline void put_real(std::string& out, double value) {
   const bool whole =
       value >= 0 && value < 1e9 && value == std::floor(value) && !std::signbit(value);
@@ -87,8 +88,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Text as bytes that sort as std::string does, whatever bytes follow. They end with two zero
-/// bytes; a zero byte within the text is followed by 0xff.
+/// Writes text as bytes that sort as std::string does, whatever bytes follow. The bytes end with
+/// two zero bytes; a zero byte within the text is followed by 0xff.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;

@@ -1,7 +1,7 @@
 // Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that
 // builds values and may call anything in Python. This reader has only the few instructions that
-// build tensors, dictionaries and lists, allows only listed classes and functions, and refuses all
-// else. The tensors' data are in other members of the archive (io/torch_zip.h).
+// build tensors, dictionaries and lists, allows only listed classes and functions, and refuses
+// everything else. The tensors' data are in other members of the archive (io/torch_zip.h).
 // Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ struct PickledTensor {
   std::vector<std::int64_t> shape, strides;  ///< in elements, not negative
 };
 
-/// All tensors, in the pickle's order. If a dictionary has a member "state_dict", "model",
+/// Returns all tensors, in the pickle's order. If a dictionary has a member "state_dict", "model",
 /// "model_state_dict" or "module" that is a dictionary, only this member is used, and the log says
 /// so. Other data of a training script, such as averages, are left out. Throws Error, which names
 /// `what`, for another protocol, an instruction, class or function that is not allowed, damage, too

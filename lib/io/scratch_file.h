@@ -1,9 +1,9 @@
 // Temporary files for data that a run keeps on disk instead of in memory.
 //
 // The file has no name, so a run that is killed leaves nothing to clean up. If the file system
-// cannot make such a file, the file gets a hidden name that is removed at once. It is read with
-// pread, not mapped, so unwritten pages do not count as this process's memory. Thread-safety: one
-// thread appends at a time; then any thread may call read().
+// cannot make such a file, the file gets a hidden name that is removed at once. The file is read
+// with pread and not mapped, so its unwritten pages are not part of this process's memory.
+// Thread-safety: one thread appends at a time; then any thread may call read().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ namespace vfm::io {
 
 class ScratchFile {
  public:
-  /// The first 256 KiB stay in a buffer; after that a file is made in `folder`, which must exist
-  /// then.
+  /// The first 256 KiB stay in a buffer. For more data a file is made in `folder`, which must exist
+  /// by then.
   explicit ScratchFile(std::string folder);
   ~ScratchFile();
   ScratchFile(ScratchFile&&) noexcept;
@@ -32,7 +32,7 @@ class ScratchFile {
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
-  /// Bytes of all ScratchFiles of this process on disk: now, and the most so far.
+  /// Return the bytes of all ScratchFiles of this process on disk: now, and the most so far.
   static std::uint64_t disk_bytes();
   static std::uint64_t most_disk_bytes();
 
@@ -53,9 +53,9 @@ class ScratchReader {
   ScratchReader(const ScratchFile& file, std::uint64_t begin, std::uint64_t end,
                 std::size_t buffer);
 
-  /// The next `size` bytes, or fewer at the end; valid until the next call.
+  /// Returns the next `size` bytes, or fewer at the end; valid until the next call.
   std::string_view bytes(std::size_t size);
-  /// Reads a text of append_text() or put_text(). False at the end.
+  /// Reads a text of append_text() or put_text(). Returns false at the end.
   bool text(std::string_view& out);
   bool ended() const { return offset_ == end_ && at_ == filled_; }
 

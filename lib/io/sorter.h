@@ -1,7 +1,7 @@
 // Sorts more records than fit into memory: it writes sorted runs to a temporary file and merges
 // them.
 //
-// A record is any bytes. The order is that of memcmp, with a prefix before longer records;
+// A record is any bytes. Records are in the order of memcmp, with a prefix before longer records;
 // io/packed.h packs fields into such bytes. The constructor bounds the memory. Thread-safety: one
 // thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,10 +23,10 @@ class Sorter {
   /// Sorter takes up to 56 MiB, so that it merges 10^8 records in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// `memory`: bytes, or up to seven times as many if all records together take more than
-  /// `memory`^2 / 2^16 bytes. Long records take more while they are read, since the next record of
-  /// each run is in memory. Temporary files are in `folder`; none exists as long as all records fit
-  /// into memory.
+  /// Takes `memory` bytes, or up to seven times as many if all records together take more than
+  /// `memory`^2 / 2^16 bytes. Long records take more memory while they are read, since the next
+  /// record of each run is in memory. Temporary files are in `folder`; none exists as long as all
+  /// records fit into memory.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;
@@ -41,7 +41,8 @@ class Sorter {
   void park();
 
   class Stream;
-  /// All records in order; each call begins at the first. The Sorter must outlive the Stream.
+  /// Returns all records in order. Each call begins at the first record. The Sorter must outlive
+  /// the Stream.
   Stream sorted();
 
  private:
@@ -53,7 +54,8 @@ class Sorter::Stream {
  public:
   ~Stream();
   Stream(Stream&&) noexcept;
-  /// The next record, valid until the next call. False at the end. Throws Stopped.
+  /// Sets `record` to the next record, valid until the next call. Returns false at the end. Throws
+  /// Stopped.
   bool next(std::string_view& record);
 
  private:

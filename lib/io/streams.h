@@ -5,7 +5,8 @@
 //   ...records...
 //   {"kind":"end","id":"5f0c...","records":2,"status":0}
 //
-// "folder" is where the tool was started; its records name files relative to it.
+// "folder" is the folder in which the tool was started. The tool's records name files relative to
+// "folder".
 //
 // A stream is a begin, its records, and an end with the same id. Streams may follow one another
 // (`cat part-*.jsonl`), also with the same id, and a stream may continue in the next input file.
@@ -26,7 +27,7 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// `told`: an object with further fields of the record.
+/// `told` is an object with further fields of the record.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
 /// Checks one reader's lines for begin and end records. At most kMostOpen streams may be open.
@@ -35,20 +36,21 @@ class InputStreams {
  public:
   static constexpr std::size_t kMostOpen = 1000;
 
-  /// Call it for each line that is not blank, in order. True: the line is a begin or end record,
-  /// and not for the tool. `source` is the line's origin: "standard input", "'a.jsonl'". A begin in
-  /// the middle of a line counts, since `cat` appends it to a line that was cut off; the tool gets
-  /// such a line. Throws Error for a malformed begin or end, and for too many open streams.
+  /// Call it for each line that is not blank, in order. Returns true if the line is a begin or end
+  /// record, which the tool does not get. `source` is the line's origin: "standard input",
+  /// "'a.jsonl'". A begin in the middle of a line is recognised, since `cat` appends a begin to a
+  /// line that was cut off. The tool gets a line with a begin in its middle. Throws Error for a
+  /// malformed begin or end, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
 
-  /// The folder to which names in the last line are relative; "": the working directory. Throws
-  /// Error if the folder is ambiguous, because tools started in several folders write into one pipe
-  /// at once.
+  /// Returns the folder to which names in the last line are relative, or "" for the working
+  /// directory. Throws Error if the folder is ambiguous, because tools started in several folders
+  /// write into one pipe at once.
   std::string folder() const;
-  /// After the last line: a clause that names the tool whose output is incomplete and the input
-  /// with this output; empty if all are complete.
+  /// Returns, after the last line, a clause that names the tool whose output is incomplete and the
+  /// input with this output; returns "" if all outputs are complete.
   std::string broken_off() const;
-  /// After the last line: logs with -v what filters removed, and throws Error if an output is
+  /// Logs, after the last line, with -v what filters removed. Throws Error if an output is
   /// incomplete. `outcome` says what that means for this run: "no dataset is written".
   void check_whole(std::string_view outcome) const;
 

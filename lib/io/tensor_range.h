@@ -16,13 +16,15 @@ struct TensorRange {
   std::vector<std::int64_t> offset, length;  ///< by dim
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// A part of one dim, and all of the other dims. Throws Error unless it lies within the tensor.
+  /// Returns a part of one dim, with all of the other dims. Throws Error unless the part lies
+  /// within the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
   std::int64_t elements() const;  ///< in the box
-  /// The number of the box's elements before element `at` of the whole tensor. So the elements
-  /// [begin, end) of the tensor contain [elements_before(begin), elements_before(end)) of the box.
+  /// Returns the number of the box's elements before element `at` of the whole tensor. So the
+  /// elements [begin, end) of the tensor contain [elements_before(begin), elements_before(end)) of
+  /// the box.
   std::int64_t elements_before(std::int64_t at) const;
 };
 

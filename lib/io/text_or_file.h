@@ -7,10 +7,10 @@
 
 namespace vfm::io {
 
-/// The text of a file without its final line ends. Throws Error{usage} if the file cannot be read,
-/// is no regular file, has no text or more than 1 MiB.
+/// Returns the text of a file without its final line ends. Throws Error{usage} if the file cannot
+/// be read, is no regular file, has no text or is larger than 1 MiB.
 std::string option_file(const std::string& path);
-/// The text of an option's `value`; for @FILE, option_file().
+/// Returns the text of an option's `value`, and for @FILE the result of option_file().
 std::string text_or_file(const std::string& value);
 
 }  // namespace vfm::io

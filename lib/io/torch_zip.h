@@ -6,8 +6,8 @@
 //   NAME/data/3        the numbers of storage "3"
 //   NAME/byteorder     "little", or absent
 //
-// No code is ever run. Writing, and files from before 1.6, are not supported (the error says what
-// to do). Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
+// The reader never runs code. It does not support writing, and files from before 1.6 (the error
+// says what to do). Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ struct TorchContents {
 /// size. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// The tensors of a checkpoint, or of the files of an index (io/weight_index.h), mapped.
+/// The mapped tensors of a checkpoint, or of the files of an index (io/weight_index.h).
 class TorchZip : public TensorSet {
  public:
   /// `file` is an index if its name ends with ".json". Throws Error if a file is missing, if

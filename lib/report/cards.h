@@ -31,10 +31,10 @@ struct PictureTile {
   std::vector<Thumbnail> near;
 };
 
-/// For Page::style(): CSS of cards and of the pictures, each from data_url().
+/// Returns CSS for Page::style(): of the cards and of the pictures, each from data_url().
 std::string picture_rules(const std::vector<std::string>& pictures);
-/// For Page::markup(): for each label a strip of thumbnails. Strips are side by side if there is
-/// room.
+/// Returns markup for Page::markup(): a strip of thumbnails for each label. Strips are side by side
+/// if there is room.
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips);
 std::string cards(const std::vector<PictureTile>& cards);
 

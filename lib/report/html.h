@@ -36,9 +36,9 @@ std::string escape_html(std::string_view text);
 /// Isolates foreign `text` in our line, so that its writing direction ends with it (UAX #9: first
 /// strong isolate). Call it before escape_html().
 std::string set_apart(std::string_view text);
-/// "data:image/png;base64,..."
+/// Returns a URL of the bytes: "data:image/png;base64,..."
 std::string data_url(std::string_view mime_type, std::string_view bytes);
-/// Inline SVG, axes with round ticks and unit labels.
+/// Returns inline SVG with axes, round ticks and unit labels.
 std::string line_chart(const std::vector<Series>& series, const std::string& x_label,
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
@@ -55,10 +55,10 @@ class Histogram {
  public:
   Histogram(const AxisRange& range, int bins);
   void add(double value, std::int64_t count = 1);
-  /// The same as histogram() of all values.
+  /// Returns what histogram() of all values would return.
   std::string svg(const std::string& x_label) const;
-  /// A chart half as wide as svg(), for several side by side: bars, the axis label, and the highest
-  /// count.
+  /// Returns a chart half as wide as svg(), for several charts side by side: bars, the axis label,
+  /// and the highest count.
   std::string small_svg(const std::string& label) const;
 
  private:
@@ -76,7 +76,7 @@ struct Bars {
   std::vector<std::string> names;
   std::vector<Part> parts;
 };
-/// Inline SVG: for each name a bar of its parts in order, with their sum.
+/// Returns inline SVG: for each name a bar of its parts in order, with their sum.
 std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
@@ -98,7 +98,7 @@ class Page {
   void markup(const std::string& html) { body_ += html; }
   /// Adds a note that the page is incomplete, and why. Does nothing for an empty `why`.
   void not_complete(const std::string& why);
-  /// The whole document.
+  /// Returns the whole document.
   std::string html() const;
   /// Writes the document atomically.
   void write(const std::string& path) const;

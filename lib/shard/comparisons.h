@@ -22,7 +22,7 @@ struct Comparison {
   std::uint64_t fits = 0, differs = 0;
 };
 
-/// In the order of the expression, which SQLite has accepted.
+/// Returns the comparisons in the order of the expression, which SQLite has accepted.
 std::vector<Comparison> constant_comparisons(std::string_view expression);
 
 }  // namespace vfm::shard

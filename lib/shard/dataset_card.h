@@ -27,10 +27,11 @@ struct CardConfig {
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs);
 
-/// `text` in double quotes, valid in YAML and in JSON.
+/// Returns `text` in double quotes, valid in YAML and in JSON.
 std::string yaml_quoted(const std::string& text);
 
-/// "a/b-000000.tar" -> "a/b-[0-9]...[0-9].tar": a glob of the numbered shards, without columns.
+/// Returns "a/b-[0-9]...[0-9].tar" for "a/b-000000.tar": a glob of the numbered shards, without
+/// columns.
 std::string numbered_glob(const std::string& path);
 
 }  // namespace vfm::shard

@@ -19,11 +19,11 @@ struct FinishedShard {
   io::Record record;
 };
 
-/// The shards of a folder that vfm-shard wrote, in the order of its plan. Throws Error{usage} for
-/// any other folder, and for an unfinished dataset.
+/// Returns the shards of a folder that vfm-shard wrote, in the order of its plan. Throws
+/// Error{usage} for any other folder, and for an unfinished dataset.
 std::vector<FinishedShard> planned_shards(const std::string& directory);
 
-/// The records of planned_shards().
+/// Returns the records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);
 
 /// The records of dataset_records(), one at a time, since many records may take much memory.
@@ -32,7 +32,8 @@ class DatasetRecords {
  public:
   /// Checks all shards. Throws Error{usage} as planned_shards() does.
   explicit DatasetRecords(const std::string& directory);
-  /// The next record; nothing at the end. Throws Error{usage} if its shard is gone.
+  /// Returns the next record, or nothing at the end. Throws Error{usage} if the record's shard is
+  /// gone.
   std::optional<io::Record> next();
 
  private:

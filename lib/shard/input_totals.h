@@ -10,19 +10,19 @@
 
 namespace vfm::shard {
 
-/// The number of records of kind "video" that these arguments of io::ManifestReader name; 0 if
-/// unknown, as on standard input. Bad lines do not count.
+/// Returns the number of records of kind "video" that these arguments of io::ManifestReader name,
+/// or 0 if the number is unknown, as on standard input. Bad lines are not counted.
 std::uint64_t count_videos(const std::vector<std::string>& inputs);
-/// The number of samples of the input's shards, from records or indexes; 0 if the number is unknown
-/// for one shard.
+/// Returns the number of samples of the input's shards, from records or indexes, or 0 if the number
+/// is unknown for one shard.
 std::uint64_t count_samples(const std::vector<std::string>& inputs);
-/// The number of the input's shards; 0 if unknown.
+/// Returns the number of the input's shards, or 0 if the number is unknown.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);
 
-/// Samples of one shard, from its record or index, or counted. Throws Error if the shard cannot be
-/// read.
+/// Returns the number of samples of one shard, from its record or index, or counted. Throws Error
+/// if the shard cannot be read.
 double sample_count(const io::Record& record);
-/// Seconds of video in a shard, estimated from the JSON of its first 64 samples.
+/// Returns the seconds of video in a shard, estimated from the JSON of its first 64 samples.
 double video_seconds(const io::Record& record);
 
 }  // namespace vfm::shard

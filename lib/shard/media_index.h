@@ -1,6 +1,6 @@
 // Reads metadata of videos and pictures from the index of a dataset (.nv-meta/index.sqlite,
-// vfm-shard(5)). It opens the index read only, and does not trust its schema. Thread-safety: one
-// thread at a time.
+// vfm-shard(5)). The reader opens the index read only, and does not trust its schema.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,13 +14,14 @@ namespace vfm::shard {
 
 class MediaIndex {
  public:
-  /// Opens the index of the dataset in `directory`. Throws Error{usage} if there is none.
+  /// Opens the index of the dataset in `directory`. Throws Error{usage} if there is no index.
   explicit MediaIndex(const std::string& directory);
   ~MediaIndex();
   MediaIndex(MediaIndex&&) noexcept;
 
-  /// The metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a video;
-  /// width, height of a picture. Null if the index has none. Throws Error if the index is damaged.
+  /// Returns the metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a
+  /// video; width, height of a picture. Returns null if the index has no metadata of the member.
+  /// Throws Error if the index is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

@@ -17,16 +17,17 @@ namespace vfm::shard {
 
 class NameTable {
  public:
-  /// The name's number, and whether it is new. Throws std::length_error beyond 2^31 names.
+  /// Returns the name's number, and whether the name is new. Throws std::length_error beyond 2^31
+  /// names.
   std::pair<std::uint32_t, bool> add(std::string_view name);
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Valid until the next add().
+  /// Returns a name, valid until the next add().
   std::string_view name(std::uint32_t number) const {
     const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
     return std::string_view(text_).substr(begin, ends_[number] - begin);
   }
   std::size_t size() const { return ends_.size(); }
-  /// All names, joined, and the offset at which each ends.
+  /// Return all names, joined, and the offset at which each name ends.
   const std::string& text() const { return text_; }
   const std::vector<std::uint64_t>& ends() const { return ends_; }
 

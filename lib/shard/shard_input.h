@@ -15,12 +15,12 @@ namespace vfm::shard {
 
 class ShardInput {
  public:
-  /// `arguments` as for io::ManifestReader. A folder stands for the shards of its dataset, which
-  /// come first. Throws Error{usage} for a folder without a finished dataset.
+  /// `arguments` are those of io::ManifestReader. A folder stands for the shards of its dataset,
+  /// which come first. Throws Error{usage} for a folder without a finished dataset.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
-  /// The next record of any kind, or nothing at the end. Skips tars that are columns of other
-  /// shards, since a pattern such as `clips/*.tar` matches these, too.
+  /// Returns the next record of any kind, or nothing at the end. Skips tars that are columns of
+  /// other shards, since a pattern such as `clips/*.tar` matches these, too.
   std::optional<io::Record> next();
   /// Tells whether the manifests were complete.
   const io::InputStreams& streams() const { return lines_.streams(); }

@@ -13,8 +13,8 @@ struct sqlite3;
 namespace vfm::shard {
 
 /// From now on these slower functions of `db` fail if they might take more than a few seconds, or
-/// all of the stack; else their results are SQLite's own. The limits of `db` must be set before.
-/// Throws Error if SQLite cannot be started.
+/// all of the stack. Otherwise their results are SQLite's own. The limits of `db` must be set
+/// before. Throws Error if SQLite cannot be started.
 void bound_costs(sqlite3* db);
 
 }  // namespace vfm::shard

@@ -14,7 +14,7 @@ class StoredOffsets {
  public:
   /// Opens the index of the tar `path`. Throws Error.
   explicit StoredOffsets(const std::string& path);
-  /// The offset of sample `i`. Throws Error if the index has no such sample.
+  /// Returns the offset of sample `i`. Throws Error if the index has no such sample.
   std::uint64_t at(std::int64_t i) const;
 
  private:

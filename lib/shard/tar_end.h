@@ -9,12 +9,12 @@
 
 namespace vfm::shard {
 
-/// A message if `tar` has data after its end, `end`; empty if only zeros follow, with which
+/// Returns a message if `tar` has data after its end, `end`, or "" if only zeros follow, with which
 /// programs pad. The first 16 MiB are checked.
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
 
-/// The end of a tar according to its index. Some programs write no end blocks; then the tar itself
-/// does not show that it was cut off between two members.
+/// The end of a tar according to its index. If a program wrote no end blocks, the tar itself does
+/// not show that it was cut off between two members.
 enum class TarEnding {
   whole,          ///< also if there are end blocks, or no index
   behind_sample,  ///< it was cut off after a sample

@@ -23,7 +23,7 @@ models::AnswerRule rule_of(const Json& json);
 /// Adds an answer to a parcel: words, and three tensors. If the answer is an error of the GPU,
 /// throws it.
 void put_answer(Parcel& to, const models::Answer& answer);
-/// The `i`-th answer added. Throws Error if there is none.
+/// Returns the `i`-th answer added. Throws Error if there is no such answer.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
 /// Converts numbers to bytes, and back. Throws Error for a wrong number of bytes.

@@ -20,18 +20,19 @@
 
 namespace vfm::workers {
 
-/// `models` must outlive the result. Throws what CaptionModel's constructor throws.
+/// Makes a captioning model in workers. `models` must outlive the result. Throws what
+/// CaptionModel's constructor throws.
 std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
                                                           const std::string& folder, DType compute,
                                                           std::optional<int> frame_tokens,
                                                           bool int8);
-/// For TextModel's constructor, which checks the arguments.
+/// Makes the argument of TextModel's constructor, which checks the arguments given here.
 std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& models,
                                                                  const std::string& folder,
                                                                  DType compute, bool int8);
 
-/// The services of a worker. On a GPU they do not choose matrix products by timing, since a text
-/// must not depend on the run.
+/// Open the services of a worker. On a GPU the services do not choose matrix products by timing,
+/// since a text must not depend on the run.
 inline constexpr const char* kCaptions = "captions";
 std::unique_ptr<Service> open_captions(const Parcel& open, Device device);
 inline constexpr const char* kRewriting = "rewriting";

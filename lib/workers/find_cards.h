@@ -15,11 +15,11 @@
 
 namespace vfm::workers {
 
-/// The service that lists GPUs, which every program with workers has.
+/// Opens the service that lists GPUs, which every program with workers has.
 inline constexpr std::string_view kGpuList = "gpus";
 
-/// The cards that `devices` name, in this order. {"all"} are all GPUs; {"0", "2"} are GPUs by
-/// CUDA's numbers, which count in CUDA_VISIBLE_DEVICES; {"cpu", "cpu"} are two workers on the
+/// Returns the cards that `devices` name, in this order. {"all"} are all GPUs; {"0", "2"} are GPUs
+/// by CUDA's numbers, which count in CUDA_VISIBLE_DEVICES; {"cpu", "cpu"} are two workers on the
 /// processor. Card::memory is all memory of the GPU, or of the machine for a worker on the
 /// processor. Throws Error{usage} for any other word, for GPUs and cpu together (results would
 /// differ), for a GPU twice, and for what choose_gpus() refuses.
@@ -31,12 +31,12 @@ struct FoundGpus {
   std::vector<share::Card> cards;   ///< named by globally unique UUIDs
   std::vector<std::string> models;  ///< of `cards`: "NVIDIA H200"
 };
-/// The GPUs of find_cards(). Throws Error{usage} for a missing GPU, with a list of those found, and
-/// for a GPU instance (MIG), since CUDA shows a process only one instance.
+/// Chooses the GPUs of find_cards(). Throws Error{usage} for a missing GPU, with a list of the GPUs
+/// found, and for a GPU instance (MIG), since CUDA shows a process only one instance.
 std::vector<share::Card> choose_gpus(const std::vector<std::string>& devices,
                                      const FoundGpus& found);
 
-/// The kind of device of these cards.
+/// Returns the kind of device of these cards.
 Device device_of(const std::vector<share::Card>& cards);
 
 }  // namespace vfm::workers

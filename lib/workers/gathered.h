@@ -25,7 +25,8 @@ namespace vfm::workers {
 template <class Call>
 class Gathered {
  public:
-  /// At most `leaders` threads wait for workers. Calls are taken together up to a weight of `most`.
+  /// At most `leaders` threads wait for workers. A leader takes calls together up to a weight of
+  /// `most`.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
   /// Waits until `call` is done. `lead` gets a function that takes calls. When `lead` has a worker,

@@ -14,13 +14,13 @@
 
 namespace vfm::workers {
 
-/// This process only prepares pictures. `models` must outlive the result. Throws what
-/// models::make_picture_encoder() throws.
+/// Makes the encoder. This process only prepares pictures. `models` must outlive the result. Throws
+/// what models::make_picture_encoder() throws.
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,
                                                             DType compute);
 
-/// The service of a worker, "pictures".
+/// Opens the service "pictures" in a worker.
 inline constexpr const char* kPictures = "pictures";
 std::unique_ptr<Service> open_pictures(const Parcel& open, Device device);
 

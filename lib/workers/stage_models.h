@@ -37,9 +37,9 @@ class StageModels {
   StageModels(const StageModels&) = delete;
   StageModels& operator=(const StageModels&) = delete;
 
-  /// The kind of device of the workers.
+  /// Returns the kind of device of the workers.
   Device device() const;
-  /// The most requests that are answered at the same time.
+  /// Returns the most requests that are answered at the same time.
   std::size_t together() const;
   /// Counts the program's results for programs that share the cards. Pass it to Slots::set_flow()
   /// (share/slots.h).
@@ -57,9 +57,9 @@ class StageModels {
   /// Calls start(), and waits until a worker has opened the services, so that errors come before
   /// any work. Also throws what WorkerPool::open() throws.
   void open();
-  /// Asks the service `number`; returns and throws as WorkerPool::ask().
+  /// Asks the service `number`; returns and throws what WorkerPool::ask() does.
   Parcel ask(std::size_t number, Parcel request);
-  /// As WorkerPool::ask_late().
+  /// Asks the service `number` as WorkerPool::ask_late() does.
   std::optional<Parcel> ask_late(std::size_t number,
                                  const std::function<std::optional<Parcel>()>& make);
   /// Says that no more requests come, so other programs may use the cards.

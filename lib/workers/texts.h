@@ -12,12 +12,12 @@
 
 namespace vfm::workers {
 
-/// The encoder of the configuration. An encoder without weights computes in this process. `models`
-/// must outlive the result. Throws what models::make_text_encoder() throws.
+/// Returns the encoder of the configuration. An encoder without weights computes in this process.
+/// `models` must outlive the result. Throws what models::make_text_encoder() throws.
 std::unique_ptr<text::TextEncoder> texts_in_workers(StageModels& models,
                                                     const text::EncoderConfig& config);
 
-/// The service of a worker, "texts".
+/// Opens the service "texts" in a worker.
 inline constexpr const char* kTexts = "texts";
 std::unique_ptr<Service> open_texts(const Parcel& open, Device device);
 

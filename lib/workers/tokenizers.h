@@ -22,12 +22,12 @@ struct TokenizerPlan {
   int frames = 1, height = 1, width = 1;
 };
 
-/// The parcel and memory for StageModels::add(). A class derived from TokenizerService may add
-/// words of its own. Throws Error{usage} if the tokenizer's folder cannot be used.
+/// Return the parcel and memory for StageModels::add(). A class derived from TokenizerService may
+/// add words of its own. Throws Error{usage} if the tokenizer's folder cannot be used.
 Parcel tokenizer_parcel(const TokenizerPlan& plan);
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 
-/// The tokenizer of service `number`, a TokenizerService. Starts a worker and asks for its
+/// Returns the tokenizer of service `number`, a TokenizerService. Starts a worker and asks for its
 /// properties, so this service must be the last one added. This process reads no weights. `models`
 /// must outlive the result. Throws what StageModels::open() and ask() throw.
 std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models,

@@ -32,9 +32,9 @@ struct Word {
   std::uint64_t most = 0;              ///< with open: most bytes of either memory
 };
 
-/// Whether a worker may send this message.
+/// Returns whether a worker may send this message.
 bool is_sound(const Word& word);
-/// The Error that a message describes, with the worker's kind and cause if they are valid.
+/// Returns the Error that a message describes, with the worker's kind and cause if they are valid.
 Error told_error(const Word& word, const std::string& text);
 
 /// Shared memory for parcels in one direction. The writer grows it to a parcel's size, up to a
@@ -48,11 +48,11 @@ class Room {
   Room(share::Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }
-  /// Writes a parcel; returns its size in bytes. Throws Error{limit} beyond the limit, {memory} if
-  /// there is not enough memory.
+  /// Writes a parcel; returns its size in bytes. Throws Error{limit} beyond the limit, and
+  /// Error{memory} if there is not enough memory.
   std::uint64_t put(const Parcel& parcel);
-  /// Reads the other side's parcel. `views`: the tensors are views of this memory, valid until the
-  /// next parcel. Throws Error for invalid contents.
+  /// Reads the other side's parcel. With `views`, the tensors are views of this memory, valid until
+  /// the next parcel. Throws Error for invalid contents.
   Parcel take(std::uint64_t bytes, bool views);
 
  private:

@@ -1,7 +1,8 @@
 // A worker is this same program, started again as a process for one card (a GPU, or the processor).
-// It alone has the card's CUDA context and a model there. The program that started it sends
-// requests, and never touches the card. So one program works with several GPUs, though a process
-// drives only one (tensor/device.h), and a failing GPU costs a worker, not the run.
+// In the program only the worker has a CUDA context and a model on the card. The program that
+// started it sends requests, and never touches the card. So one program works with several GPUs,
+// though a process drives only one (tensor/device.h), and a failing GPU costs a worker, not the
+// run.
 //
 // A worker runs one service (workers/service.h), which opens when the worker starts and then
 // answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES); on "cpu" it
@@ -24,7 +25,7 @@
 
 namespace vfm::workers {
 
-/// What a worker is started with.
+/// The values with which a worker is started.
 struct WorkerPlan {
   std::string service;  ///< name of its service
   Parcel open = {};     ///< what opens the service
@@ -34,7 +35,7 @@ struct WorkerPlan {
   int life = -1;  ///< a descriptor that it keeps until it ends (CardBoard::life()); -1: none
 };
 
-/// The worker has ended, or sent an invalid message; its request may go to another worker.
+/// Thrown if the worker has ended, or sent an invalid message; another worker may get its request.
 class WorkerLost : public Error {
  public:
   explicit WorkerLost(const std::string& message) : Error(message, ErrorKind::device) {}
@@ -43,7 +44,7 @@ class WorkerLost : public Error {
 class Worker {
  public:
   /// Starts a worker and waits until its service is open. Throws the Error of opening, WorkerLost
-  /// and Stopped; then the worker has ended.
+  /// and Stopped; in these cases the worker has ended.
   Worker(const share::Card& card, const WorkerPlan& plan);
   /// Ends the worker, even while it computes, and waits until it has ended. Then the card's memory
   /// is free.

@@ -2,11 +2,11 @@
 // it, as long as the program has that card.
 //
 // ask() takes a card for one request, asks its worker, and gives the card back. If a worker dies,
-// or its GPU fails, the card is no longer used, a warning names the card, and the request goes to a
-// second worker. If the second worker dies, too, the request counts as the cause: the request is
-// given up, and the second worker starts again. A worker that dies on the last card also starts
-// again. So one request costs at most one card, and never the last. A service's answer must not
-// depend on the worker or on earlier requests.
+// or its GPU fails, the card is no longer used, a warning names the card, and a second worker gets
+// the request. If the second worker dies, too, the request is regarded as the cause: it is given
+// up, and the second worker starts again. A worker that dies on the last card also starts again. So
+// one request costs at most one card, and never the last. A service's answer must not depend on the
+// worker or on earlier requests.
 //
 // A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a
 // card, and while a GPU computes. A worker on the processor uses the slot of the thread that asks.
@@ -43,8 +43,8 @@ class WorkerPool {
   /// Returns the answer. Throws the service's Error; Error{crash} if two workers died of the
   /// request; Error{device}, with the reasons, if no card is left; Stopped.
   Parcel ask(const Parcel& request);
-  /// As ask(), for a request that `make` returns. It is called once, when a worker is ready.
-  /// Returns nothing if `make` does.
+  /// Does what ask() does, for a request that `make` returns. `make` is called once, when a worker
+  /// is ready. Returns nothing if `make` returns nothing.
   std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
   /// Says that no more requests come, so other programs may use the cards.
   void finished() noexcept;
