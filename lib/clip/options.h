@@ -59,8 +59,8 @@ struct ClipRecipe {
   Json json() const;
 };
 
-/// Returns a vector for each picture, in the order of the pictures. Pictures are upright, in square
-/// pixels and SDR. The function is called from any thread.
+/// Returns a vector for each picture, in order. Pictures are upright, in square pixels and SDR. The
+/// function is called from any thread.
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
@@ -74,16 +74,16 @@ enum class ShotFormat { json, csv, edl, otio, chapters };
 
 struct ClipOptions {
   ClipRecipe recipe;
-  std::vector<std::string> inputs;   ///< for io::ManifestReader
+  std::vector<std::string> inputs;   ///< inputs for io::ManifestReader
   std::vector<std::string> spans;    ///< with recipe.given: files of spans (clip/lists/spans.h)
-  PictureVectors stitch_vectors;     ///< with recipe.stitch_model
-  curate::ChangeModel change_model;  ///< with recipe.detector_model
+  PictureVectors stitch_vectors;     ///< used with recipe.stitch_model
+  curate::ChangeModel change_model;  ///< used with recipe.detector_model
   std::string directory;
   ClipFormat format = ClipFormat::shards;
-  Joining join = Joining::many;               ///< with ClipFormat::shards
-  bool readable_names = false;                ///< keys as in clip/store/names.h
-  ShotFormat shot_format = ShotFormat::json;  ///< of list_shots()
-  std::vector<double> thresholds;             ///< for list_shots(), json: a list for each
+  Joining join = Joining::many;               ///< used with ClipFormat::shards
+  bool readable_names = false;                ///< make keys of clip/store/names.h
+  ShotFormat shot_format = ShotFormat::json;  ///< format for list_shots()
+  std::vector<double> thresholds;             ///< list_shots(), json: makes a list for each
   /// If set, list_shots() with ShotFormat::json passes tables for people to this function, and
   /// writes no record.
   std::function<void(const std::string& lines)> print_table;

@@ -24,7 +24,7 @@ namespace vfm::clip {
 struct ClipSource {
   std::string path;
   std::string hash;  ///< XXH3-128 of its contents, or of the text of a URL
-  HeldJson record;   ///< of the input
+  HeldJson record;   ///< the input's record
   std::uint64_t bytes = 0;
   const std::vector<GivenSpan>* spans = nullptr;  ///< null without given spans
 };
@@ -36,9 +36,9 @@ struct ClipItem {
   /// Contains one source, several sources for images and joined (small videos), or no source if the
   /// input was not read.
   std::vector<ClipSource> sources;
-  std::string input, message;  ///< of duplicate and bad: the input, and the message to report
-  Cause cause = Cause::other;  ///< of bad
-  bool unread = false;         ///< of duplicate: its contents are unknown
+  std::string input, message;  ///< duplicate, bad: the input, and the message to report
+  Cause cause = Cause::other;  ///< bad: the cause
+  bool unread = false;         ///< duplicate: its contents are unknown
 };
 
 /// Returns the prefix of the names of an item's outputs: 16 digits of a hash of the contents. For
@@ -53,8 +53,8 @@ std::string image_extension(const std::string& path);
 /// Returns true if the first bytes of a picture file (WebP or PNG) mark it as an animation.
 bool is_animation(std::string_view head);
 
-/// Returns the number of threads for one decoder. The number is above 1 if there are fewer inputs
-/// than slots.
+/// Returns the number of threads for one decoder, which is above 1 if there are fewer inputs than
+/// slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
 /// Reads inputs and forms items. Sources are hashed in input order. If several files have the same

@@ -37,7 +37,7 @@ struct ColumnNotes {
 struct ColumnJob {
   std::string tool;              ///< "vfm-caption"
   std::string column;            ///< "caption"
-  std::string directory;         ///< of the columns; empty: beside their shards
+  std::string directory;         ///< the columns' folder; empty: each shard's folder
   bool force = false;            ///< rewrite existing columns
   Progress* progress = nullptr;  ///< counts samples of kept columns; may be null
   /// Columns from which this column is not made. Their tars are not read, so this column is not

@@ -22,7 +22,7 @@
 namespace vfm::columns {
 
 struct ModelPlace {
-  Device device = Device::cpu;  ///< without workers
+  Device device = Device::cpu;  ///< used without workers
   workers::StageModels* workers = nullptr;
 
   /// Starts the workers. Throws Error{usage} if the GPUs lack memory for them.

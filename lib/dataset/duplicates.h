@@ -29,7 +29,7 @@ struct Duplicate {
   DuplicateKind kind = DuplicateKind::exact;
   double cosine = 1;
   std::string reason;     ///< why the keeper is better
-  std::uint32_t set = 0;  ///< for near: number of the ComparedSet
+  std::uint32_t set = 0;  ///< number of the ComparedSet, if near
 };
 
 /// All duplicates, in a temporary file. Thread-safety: one thread at a time.

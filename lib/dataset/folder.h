@@ -19,7 +19,7 @@ struct EarlierDataset {
   explicit EarlierDataset(const std::string& folder) : sources(folder) {}
 
   bool there = false;                                       ///< plan.json exists
-  std::string hash;                                         ///< of the plan
+  std::string hash;                                         ///< the plan's hash
   std::vector<std::pair<std::string, std::string>> shards;  ///< path in the folder, plan
   /// The sources of the earlier dataset, in temporary files. The files exist when the folder
   /// exists.

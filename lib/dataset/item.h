@@ -33,14 +33,14 @@ struct Item {
   std::uint32_t shard = 0;  ///< number of the InputShard
   std::vector<ColumnPlace> columns;
   double width = 0, height = 0, seconds = 0, fps = 0, frames = 0;  ///< 0: not known
-  std::uint64_t media_bytes = 0;                                   ///< of the media member alone
-  std::uint64_t tar_bytes = 0;   ///< of all members except json, with headers and padding
-  std::uint64_t json_bytes = 0;  ///< of the merged JSON, without fields that vfm-shard adds
+  std::uint64_t media_bytes = 0;                                   ///< bytes of the media member
+  std::uint64_t tar_bytes = 0;   ///< bytes of members except json, with headers and padding
+  std::uint64_t json_bytes = 0;  ///< bytes of merged JSON, without fields that vfm-shard adds
   std::string content;           ///< XXH3-128 of the media member
   std::string identity;          ///< XXH3-128 of everything
   std::string source;            ///< source_hash, or source, or the key
   std::string path;              ///< source, if there is also a source_hash
-  std::uint64_t encoder = 0;     ///< of the embedding; only embeddings with equal numbers compare
+  std::uint64_t encoder = 0;     ///< the embedding's encoder; only equal numbers are compared
   std::vector<float> embedding;  ///< may be empty
   std::string notes;             ///< data for --balance (dataset/balance.h)
 
@@ -67,8 +67,7 @@ class Shapes {
 /// Appends the facts as bytes, except key, shape, shard, source, path and embedding, which are
 /// stored separately. `content` comes first, so that it can be left out.
 void put_facts(std::string& out, const Item& item);
-/// Reads what put_facts() wrote. `content` must be false if put_facts()'s `content` was left out.
-/// Throws Error.
+/// Reads what put_facts() wrote. `content` must be false if the content was left out. Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
 
 }  // namespace vfm::dataset

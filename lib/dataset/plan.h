@@ -27,9 +27,9 @@ struct PlannedShard {
   std::string split, bin;
   std::string path;  ///< relative to the dataset's folder
   std::uint64_t samples = 0;
-  double seconds = 0;  ///< of all samples
+  double seconds = 0;  ///< sum over all samples
   std::string plan;    ///< hash of the planned contents
-  Shape shape;         ///< of the first sample; all samples have the same members
+  Shape shape;         ///< the first sample's shape; all samples have its members
 };
 
 /// The quantities in the histograms of --report.
@@ -43,10 +43,10 @@ struct ShardPlan {
 
   DuplicateList duplicates;
   std::vector<ComparedSet> compared;  ///< searched for near duplicates
-  std::vector<Balanced> balanced;     ///< by rule
-  std::optional<Shown> shown;         ///< with options.report
+  std::vector<Balanced> balanced;     ///< results by rule
+  std::optional<Shown> shown;         ///< set with options.report
   std::vector<PlannedShard> shards;   ///< sorted by split (in the given order), bin, number
-  std::string hash;                   ///< of all shards' plans
+  std::string hash;                   ///< hash of all plans
   std::array<report::AxisRange, kQuantities> ranges;
   bool any_known = false;                 ///< Sources::any_known()
   std::optional<io::TextWriter> sources;  ///< sources.jsonl, written but not committed

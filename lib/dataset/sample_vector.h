@@ -23,7 +23,7 @@ namespace vfm::dataset {
 inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {
-  std::vector<float> values;  ///< empty: the sample has none
+  std::vector<float> values;  ///< empty: the sample has no vector
   std::uint64_t encoder = 0;  ///< only vectors with equal numbers are compared
   std::string by;             ///< encoder_identity() as text; empty: unknown
 };

@@ -26,9 +26,9 @@ namespace vfm::dataset {
 
 /// An input shard: its columns' tars, the first column first.
 struct InputShard {
-  std::string name;               ///< for messages
+  std::string name;               ///< name in messages
   std::vector<std::string> tars;  ///< uncompressed; compressed tars were unpacked
-  std::uint64_t line = 0;         ///< of the input
+  std::uint64_t line = 0;         ///< line in the input
 };
 
 struct Scan {
@@ -41,19 +41,19 @@ struct Scan {
         without(options.without) {}
 
   std::vector<InputShard> shards;
-  ItemStore items;                          ///< in input order
+  ItemStore items;                          ///< items in input order
   std::vector<std::uint32_t> repeated;      ///< items with key and media of an earlier item
-  std::set<std::string> fields;             ///< in the JSON of all samples, also of filtered ones
+  std::set<std::string> fields;             ///< fields in the JSON of samples, also filtered ones
   std::set<std::string> inside;             ///< "OBJECT.MEMBER" of fields that are objects
   std::set<std::string> vectors;            ///< members NAME.npy of all samples
   std::vector<shard::Comparison> compared;  ///< the comparisons in options.where
   NumberNames numbers;                      ///< with options.report: of samples not filtered
-  VectorNames encoders;                     ///< of vectors that options name
+  VectorNames encoders;                     ///< encoders of vectors that options name
   std::uint64_t read = 0, filtered = 0;
-  LeftOutList left_out;                            ///< by options.without
-  WithoutList without;                             ///< of options.without
+  LeftOutList left_out;                            ///< left out by options.without
+  WithoutList without;                             ///< lines of options.without
   std::map<std::size_t, std::uint64_t> taken_out;  ///< line of `without` -> samples it took out
-  io::InputStreams streams;                        ///< tells if the input was complete
+  io::InputStreams streams;                        ///< to check that the input was complete
 };
 
 /// Returns the folder where compressed tars are unpacked, so that samples can be read out of order.

@@ -75,7 +75,7 @@ struct Shown {
   std::vector<ShownItem> items;
   std::vector<std::size_t> drawn;  ///< indices of `items` chosen at random
   std::uint64_t samples = 0;       ///< number of samples that stay
-  std::string member;              ///< with the compared vectors
+  std::string member;              ///< name of the compared vectors
   std::uint64_t vectors = 0;       ///< samples with a vector
 };
 

@@ -23,8 +23,8 @@ namespace vfm::pack {
 
 struct EncodedWindow {
   data::ClipPixels clip;            ///< the window's place in the source; without pixels
-  std::vector<float> latent;        ///< of a continuous tokenizer
-  std::vector<std::int32_t> codes;  ///< of a discrete tokenizer
+  std::vector<float> latent;        ///< a continuous tokenizer's latent
+  std::vector<std::int32_t> codes;  ///< a discrete tokenizer's codes
 };
 
 struct EncodedClip {

@@ -25,23 +25,23 @@ namespace vfm::pack {
 /// A shard of clips, and the name of its latents: DIR/SPLIT/name.tar, for each split of its
 /// samples.
 struct ClipShard {
-  std::string path;               ///< as in the manifest
-  std::string split;              ///< the record's, for samples without a split
+  std::string path;               ///< path in the manifest
+  std::string split;              ///< record's split, for samples without a split
   bool split_given = false;       ///< false: `split` is the default, "train"
-  std::string name;               ///< of outputs
-  std::vector<std::string> tars;  ///< of its columns
-  HeldJson record;                ///< of the manifest
+  std::string name;               ///< outputs' name
+  std::vector<std::string> tars;  ///< its columns' tars
+  HeldJson record;                ///< the manifest's record
 };
 
 /// A step of work. Either exactly one member of `begin`, `sample` and `end` is set, or only
 /// `errors`.
 struct PackWork {
-  std::vector<io::Fault> errors;           ///< since the previous step
+  std::vector<io::Fault> errors;           ///< errors since the previous step
   std::shared_ptr<const ClipShard> shard;  ///< null: only errors
   bool begin = false;                      ///< the shard begins
   std::optional<shard::Sample> sample;
-  std::string split;              ///< of the sample
-  std::string refusal;            ///< why the sample is refused; empty: it is accepted
+  std::string split;              ///< the sample's split
+  std::string refusal;            ///< reason to refuse the sample; empty: it is accepted
   bool end = false;               ///< the shard ends
   std::vector<io::Fault> faults;  ///< with `end`: skipped parts of the shard
   bool any_refused = false;       ///< with `end`: a sample was skipped, maybe because of its size

@@ -26,13 +26,13 @@ struct ShardNotes {
   /// The splits of all the shard's parts, in order. The first part has the errors.
   std::vector<std::string> splits;
   std::optional<std::uint64_t> max_member;  ///< the limit if samples were refused
-  HeldJson record;                          ///< of the tar; null if no sample could be packed
+  HeldJson record;                          ///< the tar's record; null: no sample could be packed
   std::int64_t clips = 0;                   ///< number of clips, of which samples are windows
-  data::FrameCount frames;                  ///< of these clips
-  std::vector<data::Entry> entries;         ///< in order of the tar
+  data::FrameCount frames;                  ///< these clips' frames
+  std::vector<data::Entry> entries;         ///< entries in the tar's order
   ChannelSums sums;
   HeldJson text_encoder;          ///< null if no sample has text
-  std::int64_t without_text = 0;  ///< samples
+  std::int64_t without_text = 0;  ///< samples without text
   std::vector<io::Fault> errors;
 };
 
@@ -44,11 +44,11 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 /// The part of the notes that is in memory until the end of a run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
-  std::int64_t tokens = 0;  ///< of patches of 1 x 2 x 2
-  std::uint64_t bytes = 0;  ///< of the tar
+  std::int64_t tokens = 0;  ///< tokens for patches of 1 x 2 x 2
+  std::uint64_t bytes = 0;  ///< the tar's size
   std::int64_t clips = 0;
   data::FrameCount frames;
-  std::array<char, 32> xxh3{};  ///< of the tar
+  std::array<char, 32> xxh3{};  ///< the tar's hash
 };
 /// Returns the facts of `notes`. Throws Error if the tar's record lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
@@ -59,7 +59,7 @@ struct FinishedPart {
   PartFacts facts;
   HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
-  std::string keys;  ///< of its samples, concatenated
+  std::string keys;  ///< its samples' keys, concatenated
   std::vector<std::size_t> key_ends;
 };
 /// See base/held_bytes.h.

@@ -40,7 +40,7 @@ struct PackOptions {
   /// The tokenizer's device. On a GPU a tokenizer from a folder rounds differently than on the CPU.
   /// A builtin tokenizer does not.
   Device device = Device::cpu;
-  std::uint64_t tokenizer_memory = 0;  ///< for models::make_tokenizer()
+  std::uint64_t tokenizer_memory = 0;  ///< argument of models::make_tokenizer()
   /// If not null, the tokenizer runs in these workers, on `device`, and video engines of their GPUs
   /// decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own hardware. Workers
   /// need service kClips (pack/clip_encoder.h).

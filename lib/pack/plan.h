@@ -13,7 +13,7 @@
 namespace vfm::pack {
 
 struct PlanOptions {
-  std::string directory;  ///< of latents
+  std::string directory;  ///< latents' folder
   std::string split = "train";
   data::PackingOptions packs;
   data::Patch patch;

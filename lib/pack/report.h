@@ -26,8 +26,8 @@ class ClipTars {
 };
 
 struct PackReportOptions {
-  std::string directory;  ///< of the latents
-  std::string path;       ///< of the page
+  std::string directory;  ///< the latents' folder
+  std::string path;       ///< the page's path
   data::PixelOptions clip;
 };
 

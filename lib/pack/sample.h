@@ -20,8 +20,8 @@ using models::ChannelSums;
 
 struct LatentOutput {
   shard::Sample sample;   ///< latent.npy or codes.npy, text.npy, json
-  data::Entry entry;      ///< without shard and row
-  ChannelSums sums;       ///< of the latent as stored, rounded to fp16; unset for codes
+  data::Entry entry;      ///< lacks shard and row
+  ChannelSums sums;       ///< sums of the stored latent (fp16); unset for codes
   HeldJson text_encoder;  ///< null if the sample has no text embedding
 };
 

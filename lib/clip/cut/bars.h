@@ -11,8 +11,8 @@
 namespace vfm::clip {
 
 struct CroppedPicture {
-  media::Rectangle picture;   ///< in frames as stored
-  int width = 0, height = 0;  ///< of frames with these bars
+  media::Rectangle picture;   ///< the picture's place in stored frames
+  int width = 0, height = 0;  ///< size of frames with these bars
 
   /// Returns the frame without bars, or unchanged if the frame is not `width` x `height`.
   media::Frame of(const media::Frame& frame) const;

@@ -28,12 +28,12 @@ namespace vfm::clip {
 
 /// The facts known when a clip begins.
 struct SmartStart {
-  std::string reason;   ///< why nothing is copied; empty: a part may be copied
-  std::string encoder;  ///< of head and tail
+  std::string reason;   ///< reason to copy nothing; empty: a part may be copied
+  std::string encoder;  ///< encoder for head and tail
   /// pts of the first key frame where copying can begin, if a further key frame exists.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
-  std::string path;  ///< of the source, to decode it again
+  std::string path;  ///< the source's path, for decoding it again
   media::DecodeOptions decode;
 };
 

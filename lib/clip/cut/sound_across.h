@@ -21,7 +21,7 @@ namespace vfm::clip {
 
 /// The decision about two adjacent shots.
 struct Join {
-  double likeness = 0;          ///< of the pictures; NaN: unknown, never enough
+  double likeness = 0;          ///< likeness of pictures; NaN: unknown, never enough
   std::optional<double> sound;  ///< curate::SoundContinuity::continuity, if requested
   double threshold = 0;         ///< least likeness to join
   bool joins() const { return likeness >= threshold; }

@@ -88,7 +88,7 @@ class Explanation {
   std::vector<media::RgbImage> ring_;
   double stitch_threshold_;
   SoundAcross sound_;
-  // Of the same frames as ring_; empty: no stitching by sound.
+  // Frames as in ring_; empty: no stitching by sound.
   std::vector<curate::SmallPicture> looks_;
   std::int64_t shot_begin_ = 0;  // pts of the last shot
   RecentTimes times_;

@@ -34,7 +34,7 @@ struct ShotsOfVideo {
   std::string path;
   Rational frame_rate;  ///< nominal; 0/1: unknown
   std::vector<Shot> shots;
-  Rational time_base{1, 1};  ///< of ticks
+  Rational time_base{1, 1};  ///< seconds per tick
   std::int64_t lead = 0;     ///< ticks from the container's start to the first frame
 };
 

@@ -24,8 +24,6 @@ class Leftovers {
   /// input is not completely known, because `broken_off` is not empty, an item could not be read,
   /// or an input is a shard in this folder. With `remove`, an incompletely known input or a failed
   /// removal is an error.
-  ///
-  /// The report reads only file names, until a hundred sources are found.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:

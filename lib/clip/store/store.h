@@ -1,7 +1,6 @@
 // Stores one source's clips, and the json that says they are complete.
 //
-// A killed run can be resumed: complete clips are kept. ClipStore is the base of all formats;
-// make_clip_store() makes a store.
+// A killed run can be resumed: complete clips are kept. ClipStore is the base of all formats.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

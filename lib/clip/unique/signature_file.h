@@ -23,7 +23,7 @@ namespace vfm::clip {
 /// Facts about a source.
 struct SignatureFacts {
   double seconds = 0;         ///< from the first frame to the end of the last one
-  int width = 0, height = 0;  ///< as shown
+  int width = 0, height = 0;  ///< size as shown
   std::int64_t damaged = 0;   ///< packets or frames that could not be decoded
 };
 

@@ -40,7 +40,7 @@ namespace vfm::columns {
 
 /// The settings for rewriting captions.
 struct RefineOptions {
-  std::string folder;  ///< of a language model; empty: no rewriting
+  std::string folder;  ///< a language model's folder; empty: no rewriting
   std::string prompt =
       "You rewrite captions of videos and pictures. Rewrite the caption that you are given as a "
       "fluent, detailed paragraph. Keep all that it says and the order of events, and add nothing "
@@ -49,7 +49,7 @@ struct RefineOptions {
 
 struct CaptionOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< of the columns; empty: beside their shards
+  std::string directory;  ///< the columns' folder; empty: each shard's folder
   bool force = false;
   shard::ReadLimits limits;
   CaptionSources from;
@@ -60,8 +60,8 @@ struct CaptionOptions {
   /// next source is tried after an empty caption, and a sample without words from any source is an
   /// error (its caption is empty).
   bool keep_empty = false;
-  ModelCaptionOptions model;  ///< how the model of model:DIR is asked
-  EndpointOptions endpoint;   ///< of the server, if `from` has one
+  ModelCaptionOptions model;  ///< settings for the model of model:DIR
+  EndpointOptions endpoint;   ///< the server, if `from` has one
   RefineOptions refine;       ///< its model runs with the settings of `model`
   std::string report;         ///< HTML file; empty: none
   /// If null, software decodes, with the same result.

@@ -14,7 +14,7 @@ enum class CaptionKind {
   member,   ///< the sample's own txt member
   field,    ///< `value` names it, in KEY.json or in the shard's record
   sidecar,  ///< the file with the extension `value` beside the source video
-  model,    ///< in the folder `value`
+  model,    ///< the model in folder `value`
   measure,  ///< a sentence of measurements
   server,   ///< --endpoint
 };

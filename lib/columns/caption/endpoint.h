@@ -48,7 +48,7 @@ struct EndpointOptions {
   int retries = 5;        ///< most tries of a request after the first
   double wait = 1;        ///< seconds before the second try, doubled for each further try
   double seconds = 120;   ///< time limit of one try
-  int most_tokens = 512;  ///< of an answer
+  int most_tokens = 512;  ///< limit for an answer
   double temperature = 0;
   Questions also;                                   ///< further questions
   bool send_schema = false;                         ///< sends schemas as "response_format"
@@ -109,7 +109,7 @@ class Endpoint {
   std::deque<Job> jobs_;
   bool ending_ = false;
   std::set<std::string> failed_in_a_row_;  ///< names of clips
-  std::string down_;                       ///< why; empty: up
+  std::string down_;                       ///< reason; empty: the server is up
   Clock::time_point not_before_{};         ///< from Retry-After
   std::vector<std::thread> threads_;
 };

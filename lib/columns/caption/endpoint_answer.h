@@ -15,7 +15,7 @@ struct EndpointAnswer {
   std::string text;  ///< one line, without the model's thinking
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< from the server; 0: unknown
   bool cut = false;                                       ///< "finish_reason" is "length"
-  std::string why_empty = {};                             ///< why the text is empty, if known
+  std::string why_empty = {};                             ///< reason for an empty text, if known
 };
 
 /// Returns the text of choices[0].message, which is a string or a list of parts. A `secret` of

@@ -44,7 +44,7 @@ struct ModelCaptionOptions {
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
   Questions also;                 ///< further questions
-  bool keep_tokens = false;       ///< for scores (written_caption.h)
+  bool keep_tokens = false;       ///< keep tokens for scores (written_caption.h)
   CaptionCosts* costs = nullptr;  ///< collects costs; may be null
 
   ModelPlace place() const { return {device, workers}; }
@@ -74,12 +74,12 @@ struct ModelCaption {
   bool cut = false;  ///< the only window's text reached the token limit
   HeldJson also =
       HeldJson::object();  ///< fields of further questions; for one window "caption_also_cut"
-  std::vector<io::Fault> faults;  ///< of further questions; Fault::input is unset
+  std::vector<io::Fault> faults;  ///< faults of further questions, without Fault::input
   std::int64_t cuts = 0;          ///< texts of all questions that reached the token limit
   HeldJson
       /// written_json(), if tokens are kept and the clip has at most `window` frames; else null
       written;
-  HeldJson facts = HeldJson::object();  ///< from take_frames()
+  HeldJson facts = HeldJson::object();  ///< result of take_frames()
 };
 
 /// Captions a member of sample `key`. Throws Error, which names `where`, if the clip cannot be

@@ -46,7 +46,7 @@ std::vector<FurtherQuestion> parse_questions(const std::vector<std::string>& pro
 /// An answer as a value for KEY.json.
 struct AnswerValue {
   HeldJson value;
-  std::string fault = {};  ///< why there is no value; empty: there is one
+  std::string fault = {};  ///< reason for no value; empty: a value exists
 };
 AnswerValue value_of_answer(const FurtherQuestion& question, const std::string& line,
                             bool keep_empty);

@@ -20,9 +20,9 @@ namespace vfm::columns {
 /// Each file is read once. A faulty file is noted once, and treated as absent. Security: samples of
 /// a foreign shard may name any file of this machine. Therefore a file is read only if `record`
 /// names its video ("source", "sources"), or if it is in one of `folders` after links are followed.
-/// A file that exists but that this rule forbids to read is logged. Samples of a renamed video have
-/// the old name. If the record has the hash of the video's contents ("source_hash",
-/// "source_hashes"), the name in the record is used.
+/// A forbidden file that exists is logged. Samples of a renamed video have the old name. If the
+/// record has the hash of the video's contents ("source_hash", "source_hashes"), the name in the
+/// record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);

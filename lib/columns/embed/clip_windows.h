@@ -37,8 +37,8 @@ struct WindowFrame {
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count);
 
 struct WindowedClip {
-  HeldJson facts;              ///< from take_frames()
-  std::vector<double> begins;  ///< of each window, in seconds from the clip's first frame
+  HeldJson facts;              ///< result of take_frames()
+  std::vector<double> begins;  ///< each window's begin, in seconds from the clip's first frame
 };
 
 /// Adds a clip with its windows to `vectors`. Throws what take_frames() throws, and then adds

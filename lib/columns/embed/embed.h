@@ -27,7 +27,7 @@ namespace vfm::columns {
 
 struct EmbedOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< of the columns; empty: beside their shards
+  std::string directory;  ///< the columns' folder; empty: each shard's folder
   bool force = false;
   shard::ReadLimits limits;
   bool video = true;                   ///< encode clips: builtin:look, or picture_encoder
@@ -35,11 +35,11 @@ struct EmbedOptions {
   DType picture_compute = DType::f32;  ///< f32 or bf16
   int frames = kClipFrames;            ///< frames of a clip that picture_encoder sees
   double window_seconds = 0;           ///< with picture_encoder: length of windows; 0: none
-  ClipScoreOptions scores;             ///< with picture_encoder
+  ClipScoreOptions scores;             ///< used with picture_encoder
   bool text = true;                    ///< encode captions, if there are any
   bool need_text = false;              ///< make a shard without captions an error
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
-  Device device = Device::cpu;  ///< of encoders from folders, without `workers`
+  Device device = Device::cpu;  ///< device for encoders from folders, without `workers`
   workers::StageModels* workers = nullptr;
   /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;

@@ -47,7 +47,7 @@ CaptionGain caption_gain(std::span<const double> with, std::span<const double> w
 struct CaptionScores {
   text::TextChecks text;
   std::optional<CaptionGain> gain;
-  std::vector<double> fits;  ///< one a sentence; empty: unknown
+  std::vector<double> fits;  ///< a number per sentence; empty: unknown
 
   /// Returns the fields for KEY.json, with caption_quality only if `gain` and `fits` are known.
   Json fields() const;

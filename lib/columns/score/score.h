@@ -47,11 +47,11 @@ class ScoreCosts {
 
 struct ScoreOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< of the columns; empty: beside their shards
+  std::string directory;  ///< the columns' folder; empty: each shard's folder
   bool force = false;
   shard::ReadLimits limits;
   std::string captioner, clip;  ///< folders of models; empty: none
-  ModelCaptionOptions model;    ///< how the captioner is asked
+  ModelCaptionOptions model;    ///< settings for the captioner
   ScoreCosts* costs = nullptr;  ///< collects costs; may be null
   /// If null, software decodes, with the same result.
   const media::HardwareDecoder* hardware = nullptr;

@@ -23,8 +23,8 @@ struct ScoreEyes {
 };
 
 struct ScoreFrames {
-  models::SeenFrames seen;                 ///< for the captioner
-  std::vector<std::vector<float>> frames;  ///< from PictureEncoder::prepare()
+  models::SeenFrames seen;                 ///< the captioner's frames
+  std::vector<std::vector<float>> frames;  ///< results of PictureEncoder::prepare()
 };
 
 /// Takes the frames of a sample's member. Throws Error, which names `where`, if the clip does not

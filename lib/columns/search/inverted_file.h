@@ -1,6 +1,6 @@
 // Searches unit vectors by an inverted file with product quantization (Jegou, Douze and Schmid,
-// "Product quantization for nearest neighbor search", 2011). FAISS does the computation
-// (inverted_file.cc). A build without FAISS has no inverted file (no_inverted_file.cc).
+// "Product quantization for nearest neighbor search", 2011). FAISS does the computation. A build
+// without FAISS has no inverted file.
 //
 // A vector belongs to the list of the centre with the largest inner product. Its difference from
 // the centre is cut into pieces of up to eight numbers. A piece's code is one byte: the number of

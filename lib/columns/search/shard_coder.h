@@ -18,7 +18,7 @@ namespace vfm::columns {
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {
-  std::string rows;  ///< by put_coded_row(); empty: no vector of it can be indexed
+  std::string rows;  ///< from put_coded_row(); empty: no vector can be indexed
   IndexedShard shard;
   std::vector<io::Fault> errors;
 };

@@ -47,8 +47,8 @@ struct IndexedFile {
 IndexedFile file_state(const std::string& path);
 
 struct IndexedShard {
-  std::string path;  ///< of its record
-  HeldJson columns;  ///< of its record
+  std::string path;  ///< the record's path
+  HeldJson columns;  ///< the record's columns
   std::string tar;   ///< the tar with the vectors
   std::vector<IndexedFile> files;
   std::uint64_t first = 0, rows = 0;  ///< its rows in the index
@@ -62,7 +62,7 @@ struct IndexedShard {
 /// The encoder and sizes with which an index was made.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
-  HeldJson encoder;  ///< from samples of the first shard
+  HeldJson encoder;  ///< encoder in the first shard's samples
   std::uint64_t dim = 0, lists = 0;
   std::uint64_t trained = 0;  ///< number of vectors in the index when it was made
 };
