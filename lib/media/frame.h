@@ -71,7 +71,7 @@ struct Frame {
   int stride[3] = {};                 ///< bytes from row to row, may exceed the width
   bool full_range = false;            ///< luma 0..255 rather than 16..235
   Color color;
-  HdrMetadata hdr;                   ///< yuv420p10: from the frame, else the container
+  HdrMetadata hdr;                   ///< yuv420p10: the frame's, or the container's if it has none
   std::uint8_t chroma_location = 0;  ///< yuv420p10: AVChromaLocation; 0 if unknown
   std::int64_t pts = 0;              ///< presentation time in the stream's time base
   std::int64_t duration = 0;         ///< time to the next frame, in the time base; 0 if unknown
@@ -114,8 +114,8 @@ Frame copy_frame(const Frame& frame);
 Frame rotate_frame(const Frame& frame, int degrees, bool mirror = false);
 
 /// Returns the matrix to decode YUV with: 1, 5, 6, 9, 10 or 14 (ICtCp). It is color.matrix if
-/// specified. Otherwise, the matrix is BT.601 for full range (JPEG). For limited range, it is
-/// BT.709 if the picture is at least 1280 wide or 577 high, and BT.601 for smaller pictures.
+/// specified. Otherwise, it is BT.709 for limited range from 1280 wide or 577 high on, and BT.601
+/// for full range (JPEG) or smaller pictures.
 int resolve_matrix(const Frame& frame);
 
 }  // namespace vfm::media

@@ -4,9 +4,9 @@
 // The second video is laid over the first with an offset in time and a crop, both searched near the
 // approximate place. At each moment two correlations over the cells are computed. One compares the
 // changes (curate/copies/change_codes.h), if anything changes. The other compares the pictures
-// without the tenth of the cells that differs most, such as a logo. Pictures alone prove nothing,
-// since a fixed camera always shows the same picture. A strong change has more weight than a weak
-// change. A weak change all over the picture is noise. Pure. Thread-safety: none needed.
+// without the tenth of the cells that differs most, such as a logo. A strong change has more weight
+// than a weak change. A weak change all over the picture is noise. Pure. Thread-safety: none
+// needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,11 +32,11 @@ struct AlignmentStart {
 /// The conditions of a match. Times are in pictures, kSignatureRate a second.
 struct MatchRules {
   std::size_t least_pictures = 18;  ///< least length: 5 s, less losses at the ends
-  /// Least correlation of changes around each moment, 0 to 1.
+  /// The least correlation of changes around each moment, 0 to 1.
   double least_change = 0.4;
-  /// Least mean correlation of pictures, 0 to 1.
+  /// The least mean correlation of pictures, 0 to 1.
   double least_picture = 0.6;
-  /// Least sum of evidence. Each moment adds 0 to 1: how certain it is that something changes.
+  /// The least sum of evidence. Each moment adds 0 to 1, the certainty that something changes.
   double least_evidence = 4;
   /// Below this change_detail(), whole slopes rise and fall, and such changes easily agree by
   /// chance.

@@ -45,7 +45,7 @@ float change_noise(const ChangePicture& change);
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;
-/// The strength of a change below which it is taken for noise, and has no code.
+/// A change weaker than this strength is taken for noise, and has no code.
 inline constexpr float kLeastChange = 0.3F;
 
 /// The edges of a picture within a larger picture, as fractions of the larger picture's sides.

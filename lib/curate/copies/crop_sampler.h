@@ -20,8 +20,8 @@ struct Correlation {
 class CropSampler {
  public:
   /// Returns the sampler for a second picture whose edges lie at `crop` of the first. Returns no
-  /// value if the pictures share less than 0.4 of the second's area, or if one is more than 1.7
-  /// times the size of the other.
+  /// value if the pictures share less than 0.4 of the second's area, or differ in size by more than
+  /// 1.7 times.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;

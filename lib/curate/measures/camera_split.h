@@ -17,7 +17,7 @@ struct MotionSplit {
   float object = 0;  ///< mean length of the vectors less the field, 0 if within the error
 };
 
-/// `picture`: the later frame; its blocks without detail follow the camera. `aspect`: width /
+/// `picture` is the later frame; its blocks without detail follow the camera. `aspect` is width /
 /// height as shown.
 MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture, double aspect);
 

@@ -18,7 +18,7 @@
 namespace vfm::curate {
 
 struct ClipMeasures {
-  /// Mean distance that a point of the picture moves from one frame to the next, in frame
+  /// The mean distance that a point of the picture moves from one frame to the next, in frame
   /// diagonals, over the whole area and clip. 0: nothing moves; 0.002: about 3 pixels a frame at
   /// 720p.
   double motion = 0;
@@ -49,7 +49,7 @@ struct FrameMeasures {
   float difference = 0;          // from the frame before, grey levels
   bool black = false, frozen = false;
 };
-/// `motion`: from the frame before to this one. `aspect`: width / height as shown.
+/// Measures a frame. `motion` is from the frame before. `aspect` is width / height as shown.
 FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& motion,
                             double aspect);
 

@@ -33,7 +33,7 @@ struct PictureMeasures {
 
 class PictureMeter {
  public:
-  /// `frame`: 8 bits. `small`: made from `frame`.
+  /// Adds a picture. `frame` has 8 bits, and `small` is made from it.
   void add(const media::Frame& frame, const SmallPicture& small);
   /// Returns no value without pictures, or if a side is below 32 pixels.
   std::optional<PictureMeasures> result() const;

@@ -14,7 +14,7 @@ struct PictureQuality {
   /// Var(I) removes light and contrast. White noise gives 1, a picture without detail nearly 0, a
   /// flat picture 0.
   double focus = 0;
-  /// Shares of pixels at most 2 of 255 levels above black, and at most 2 levels below white.
+  /// Shares of pixels at most 2 of 255 levels above black, and of pixels at most 2 below white.
   double underexposed = 0, overexposed = 0;
   /// The mean difference of neighbours across edges of 8 x 8 blocks, divided by the mean inside
   /// blocks; 0.25 grey levels are added to both (Wang, Bovik and Evans 2000; Muijs and Kirenko
@@ -22,8 +22,7 @@ struct PictureQuality {
   double blockiness = 1;
   /// Share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a
   /// row, between a darker and a lighter such run, each 1 to 3 levels away. Columns are tried, too;
-  /// the result is the larger share. CAMBI (Tandon et al. 2021) does the same with a model of the
-  /// eye.
+  /// the result is the larger share. CAMBI (Tandon et al. 2021) adds a model of the eye.
   double banding = 0;
   /// Share of pixels more than 12 of 255 levels brighter (or darker) than the rows above and below,
   /// while every second row is alike, as in interlaced fields with motion. Stripes of one row are

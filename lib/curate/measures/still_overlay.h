@@ -4,8 +4,8 @@
 // A luma gradient that is the same in all pictures belongs to a still edge; a gradient that changes
 // direction belongs to moving edges. An overlay is a small group of still edges in a clip whose
 // edges mostly move. If the camera rests, there is no result. Gradients are averaged over time as
-// in Dekel et al., "On the effectiveness of visible watermarks", 2017, and in television's logo
-// detectors. Thread-safety: one thread at a time.
+// in Dekel et al., "On the effectiveness of visible watermarks", 2017. Thread-safety: one thread at
+// a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,8 +5,7 @@
 // strokes of a line have one lightness. Three things are measured: stroke edges close together in a
 // row (Wu, Manmatha and Riseman, "TextFinder", 1999); their vertical extent by projection (Lienhart
 // and Effelsberg 2000); and, along rows only, pairs of edges with opposite sign (Epshtein, Ofek and
-// Wexler, "Detecting text in natural scenes with stroke width transform", 2010). Leaves and gravel
-// are rejected for strokes in all rows and lightnesses, bricks for few strokes. Windows in a row,
+// Wexler, "Detecting text in natural scenes with stroke width transform", 2010). Windows in a row,
 // keyboards and fences may be taken for text. Pure. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -22,7 +22,7 @@ class GradualDetector {
   /// `strictness`: how well changes other than fades must fit. 1 is normal; higher values find
   /// fewer changes.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
-  /// `motion`: the motion since the frame before.
+  /// Adds a frame. `motion` is the motion since the frame before.
   void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
   /// Returns the changes found since the last call, in no particular order.

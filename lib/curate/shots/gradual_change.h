@@ -3,19 +3,18 @@
 // Dissolve: every picture P in a window [a, b] is a mixture wa*A + wb*B of the window's first and
 // last picture, plus a constant. wa falls and wb rises about evenly. (Pictures are compared without
 // their mean, so a dip to any colour changes only wa + wb.) Two facts distinguish a dissolve from
-// camera motion. The mixture explains P. In addition, contrast dips in the middle, as in a mixture
-// of unrelated pictures (aa + bb - 2ab), and no motion inside the shots causes this dip.
+// camera motion: the mixture explains P, and contrast dips in the middle, as in a mixture of
+// unrelated pictures (aa + bb - 2ab). No motion inside the shots causes this dip.
 //
-// Fade: a run of frames of one colour. Before or after it, contrast changes over several frames
-// while structure stays. For a black run, a change of light is enough. A run of more than 32 frames
-// of a colour other than black is a shot.
+// Fade: before or after a run of frames of one colour, contrast changes over several frames while
+// structure stays. For a black run, a change of light is enough. A run of more than 32 frames of a
+// colour other than black is a shot.
 //
 // Further tests: one step of a change must not be much larger than its other steps, as the first
 // step of a flash or explosion is. If a middle frame has the colours and contrast of both ends, a
-// camera turns within one scene. If too much moves for a dissolve's test, mean and variance decide,
-// since they are known for a mixture of unrelated pictures. A pan or zoom over a plain ground, such
-// as sky, is recognised if one shift and zoom of the whole picture explains each sixth of the
-// window from the sixth before.
+// camera turns within one scene. If too much moves for a dissolve's test, mean and variance decide.
+// A pan or zoom over a plain ground, such as sky, is recognised if one shift and zoom of the whole
+// picture explains each sixth of the window from the sixth before.
 //
 // Wipe: wipe.h recognises it by the frames between two still pictures.
 // Transition: each part of the picture changes once from the old to the new shot, at its own time
@@ -43,7 +42,7 @@ struct GradualChange {
   float score = 0;  ///< 0 to 1: how well the change fits its kind
 };
 
-/// The delay in frames after which a change is known. A frame of this age is not part of changes
+/// The delay in frames after which a change is known. Frames of this age are not part of changes
 /// found later.
 inline constexpr int kGradualLag = 88;
 /// A scene hidden by an explosion or a title returns within this many frames.

@@ -24,7 +24,7 @@ struct SharedEdges {
   bool most() const { return share > 0.5f; }
 };
 
-/// `area`: the part inside the black bars of both pictures.
+/// `area` is the part inside the black bars of both pictures.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// The shift of the first picture that best explains the second, by plain differences. It is meant

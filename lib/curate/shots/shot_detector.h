@@ -38,7 +38,7 @@ struct ShotOptions {
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// One change of shot. Frames [end, begin) belong to neither shot: frames of a dissolve, wipe or
+/// A change of shot. Frames [end, begin) belong to neither shot: frames of a dissolve, wipe or
 /// transition, or frames of one colour between two fades. A cut has no such frames.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
@@ -82,7 +82,7 @@ class ShotDetector {
   /// With ShotOptions::explain, returns the judgement of each frame once, in order, a few frames
   /// late.
   std::vector<Judgement> take_judgements();
-  /// Returns a frame number after which all changes lie that take() has not yet returned.
+  /// Returns a frame number. Changes that take() has not yet returned lie after this frame.
   std::int64_t settled() const;
   /// During a long fade, returns the first of the frames that belong to no shot.
   std::optional<std::int64_t> open_fade() const;

@@ -4,7 +4,7 @@
 // The background is heard in pauses between words and notes, so the quiet windows of each frequency
 // band are compared (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
 // Processing 9(5), 2001). The distance between the two sides is compared with the distance between
-// the halves of each side, since speech and music change all the time, unlike the hum of a room.
+// the halves of each side, since speech and music always change.
 //
 // A side is up to a second, without the 60 ms next to the change: sound may be faded there, or cut
 // a frame or two away from the picture. Hann windows of 32 ms begin every 16 ms. The 20 bands are

@@ -29,7 +29,7 @@ class WindowDetector {
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
   /// Delay of an answer, in frames.
   static constexpr std::int64_t kLag = kWindow - kBefore;
-  /// Most frames of a change that wait for its end; frames of a longer change are released, and
+  /// The most frames of a change that wait for its end; frames of a longer change are released, and
   /// belong to no shot. No frame therefore waits for more than kShotLag other frames.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
@@ -50,7 +50,7 @@ class WindowDetector {
   /// probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
-  /// Returns the first frame of a present change longer than kHeld. Frames from that frame on
+  /// Returns the first frame of a present change longer than kHeld. This frame and later frames
   /// belong to no shot.
   std::optional<std::int64_t> open_change() const;
 

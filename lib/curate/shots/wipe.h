@@ -27,7 +27,7 @@ struct WipeFrame {
   /// cells like `before`, weighted by their difference. 1: all; 0: half; below 0: the reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
   /// The same as `agreement`, but with equal weight for all cells in which `before` and `after`
-  /// differ: in `agreement` a few cells outweigh the other cells if a camera moves from dark to
+  /// differ. In `agreement` a few cells outweigh all other cells if a camera moves from dark to
   /// light.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
   /// How clearly cells look like one of the two: 1 means exactly, 0 equally like both.

@@ -61,7 +61,7 @@ inline constexpr std::uint64_t cell_bytes(std::size_t width) {
   return 2 * width + 20;
 }
 /// Returns the widest sketch, 128, 64 or 32, with which `n` vectors fit into `memory`. Returns 0 if
-/// no sketch is narrow enough.
+/// none fits.
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory);
 
 /// Calls `found` with each duplicate, by rising item; item and keeper are as in

@@ -18,8 +18,8 @@ namespace vfm::curate {
 
 class Clusters {
  public:
-  /// `rows`: n vectors of `dim` numbers, of length 1, in random order. `wanted`: number of
-  /// clusters, at least 1; the result has fewer clusters if fewer rows are distinct. Throws
+  /// Finds `wanted` clusters of `rows`: n vectors of `dim` numbers, of length 1, in random order.
+  /// `wanted` is at least 1; the result has fewer clusters if fewer rows are distinct. Throws
   /// Stopped.
   static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
                        std::uint64_t seed, share::Slots& slots);

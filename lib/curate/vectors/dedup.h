@@ -22,12 +22,12 @@ struct NearDuplicate {
   double cosine = 0;
 };
 
-/// `embeddings`: n rows of `dim` numbers, the better sample first. An item is a duplicate if a
-/// *kept* item before it has a cosine of at least `threshold` (0 < threshold <= 1) to it; the first
-/// such item is its keeper. Rows of zeros, and rows with a number that is not finite, are never
-/// duplicates. The result is sorted by item, and does not depend on the number of slots. Memory: n
-/// rows of near_width(dim) numbers (in place if `embeddings` has reserved them), and n rows of 64
-/// numbers. Throws Stopped.
+/// Finds the duplicates among `embeddings`: n rows of `dim` numbers, the better sample first. An
+/// item is a duplicate if a *kept* item before it has a cosine of at least `threshold` (0 <
+/// threshold <= 1) to it; the first such item is its keeper. Rows of zeros, and rows with a number
+/// that is not finite, are never duplicates. The result is sorted by item, and does not depend on
+/// the number of slots. Memory: n rows of near_width(dim) numbers (in place if `embeddings` has
+/// reserved them), and n rows of 64 numbers. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
 /// Returns `dim` rounded up to a multiple of the numbers compared at once.

@@ -33,8 +33,9 @@ inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
  public:
-  /// `rows`: some unit vectors of `dim` numbers. `width`: numbers of a sketch, a multiple of 32 up
-  /// to kWidestSketch. The same rows in the same order give the same basis. Throws Stopped.
+  /// Finds the basis from `rows`, unit vectors of `dim` numbers. A sketch has `width` numbers, a
+  /// multiple of 32 up to kWidestSketch. The same rows in the same order give the same basis.
+  /// Throws Stopped.
   static Sketcher train(const std::vector<float>& rows, std::size_t dim, std::size_t width,
                         share::Slots& slots);
 
@@ -51,7 +52,7 @@ class Sketcher {
 
 /// A tile has kTileSide sketches, interleaved in pairs of numbers, for tile_products().
 inline constexpr std::size_t kTileSide = 32;
-/// `sketches`: `n` sketches, at most kTileSide; the rest of the tile becomes zeros.
+/// Fills a tile with `n` sketches, at most kTileSide, and zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
                std::int16_t* tile);
 /// out[r][j] = the exact product of sketch r of `four` and sketch j of the tile.

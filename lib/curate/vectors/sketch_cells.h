@@ -29,8 +29,8 @@ namespace vfm::curate {
 
 class SketchCells {
  public:
-  /// `sample`: some sketches of `width` numbers, in random order. `wanted`: the number of centres,
-  /// at most the number of sketches. Throws Stopped.
+  /// Finds `wanted` centres of `sample`: sketches of `width` numbers, in random order, at least as
+  /// many as centres. Throws Stopped.
   static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
                           std::size_t wanted, share::Slots& slots);
 

@@ -29,8 +29,8 @@ class ToneMap {
     friend bool operator==(const Kind&, const Kind&) = default;
   };
   explicit ToneMap(const Kind& kind);
-  /// Returns the parameters for a picture. The peak comes from metadata (MaxCLL, or the mastering
-  /// screen if MaxCLL is unknown). Without metadata the peak is 1000.
+  /// Returns the parameters for a picture. The peak is MaxCLL or, if unknown, the mastering
+  /// screen's; without metadata it is 1000.
   static Kind kind_of(const Frame& picture);
 
   const Kind& kind() const { return kind_; }

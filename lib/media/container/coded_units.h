@@ -38,7 +38,7 @@ bool is_parameter_set(AVCodecID codec, int type);
 /// Returns true for units without picture data or parameters: delimiters, filler data, ends of
 /// sequence.
 bool is_framing(AVCodecID codec, int type);
-/// Returns true for HEVC's leading pictures, which are shown before the key frame that they follow
+/// Returns true for HEVC's leading pictures: they are shown before the key frame that they follow
 /// in decoding order.
 bool is_leading(int type);
 /// Returns true for HEVC's key frames (CRA) whose leading pictures may need pictures before the key
@@ -61,7 +61,7 @@ bool has_splice_id(AVCodecID codec, Unit set);
 /// types are unchanged. Throws Error for sets with a number other than 0, or with temporal layers.
 std::string with_splice_id(Unit unit);
 
-/// Turns HEVC's CRA picture, which may be in the middle of a sequence, into a BLA picture, which
+/// Turns a CRA picture of HEVC, which may be in the middle of a sequence, into a BLA picture, which
 /// begins a sequence and has no leading pictures. The decoded picture stays the same.
 std::string as_broken_link(Unit unit);
 

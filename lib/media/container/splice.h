@@ -46,9 +46,9 @@ struct SpliceKind {
   int profile = -99, level = -99;  ///< FFmpeg's numbers; -99: unknown
 };
 
-/// Returns "" if `copied` and `encoded` can be joined, otherwise the reason why not. Decodes the
-/// first picture of `copied`, which must equal `frame`. The pictures of `encoded` (may be empty)
-/// must have the same size, pixel format and colours.
+/// Returns "" if `copied` and `encoded` can be joined, otherwise the reason. Decodes the first
+/// picture of `copied`, which must equal `frame`. The pictures of `encoded` (may be empty) must
+/// have the same size, pixel format and colours.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// Returns the mp4 of a clip: `head` (may be empty), `copied` and `tail` (may be empty), one after

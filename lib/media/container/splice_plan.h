@@ -26,9 +26,9 @@ struct SplicePlan {
   std::size_t frames = 0;
 };
 
-/// `frames`: the times (pts) of the clip's frames from the key frame on, rising. `packets`: the
-/// times of packets in decoding order, from the key frame at least to the first that is not before
-/// `end`. `end`: the end of the clip's last frame.
+/// Chooses the packets to copy. `frames` has the times (pts) of the clip's frames from the key
+/// frame on, rising. `packets` has the times of packets in decoding order, from the key frame at
+/// least to the first that is not before `end`, the end of the clip's last frame.
 ///
 /// Packets shown before the key frame (an open GOP's leading pictures) are left out, since pictures
 /// shown after the key frame never need them. Copying ends before a packet whose frame is not in

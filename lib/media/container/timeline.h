@@ -3,10 +3,9 @@
 // hours.
 //
 // One stream is the leading stream. If its decoding time falls back, later times are shifted so
-// that time continues. The shift is the clock's full range if that suffices. The shift applies to
-// the same part of the file in all streams, so the streams stay in sync. Each reader that passes
-// all packets of the leading stream, from the beginning of the file, to a Timeline gets the same
-// shifts.
+// that time continues. The shift is the clock's full range if that suffices. All streams get this
+// shift in the same part of the file, so they stay in sync. Each reader that passes all packets of
+// the leading stream, from the beginning of the file, to a Timeline gets the same shifts.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +21,7 @@ namespace vfm::media {
 class Timeline {
  public:
   Timeline() = default;
-  /// `stream`: the leading stream.
+  /// `stream` is the leading stream.
   explicit Timeline(const AVStream& stream);
 
   /// Shifts a packet of the leading stream.

@@ -32,8 +32,8 @@ void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// matter.
 bool is_left_behind() noexcept;
 
-/// In work of a Bounded, returns the processor seconds that the Bounded's work has used since
-/// construction or restart(), without the codec's own threads. Returns 0 in other code.
+/// Returns the processor seconds that a Bounded's work has used since construction or restart(),
+/// without the codec's own threads. Outside this work, returns 0.
 double spent_seconds() noexcept;
 /// Adds the processor seconds that this thread uses during the object's life to `total`.
 class Spending {

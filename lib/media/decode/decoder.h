@@ -82,8 +82,8 @@ struct DecodeOptions {
 ///
 /// Time: pts is the container's, with edit lists applied. For a frame without a pts, or with a pts
 /// that does not rise, pts is the end of the frame before. duration is the gap to the next frame.
-/// For the last frame, duration is the container's, or the gap before the frame if the container
-/// has none, or 1/frame_rate if there is no gap.
+/// For the last frame, duration is the first known of the container's, the gap before the frame,
+/// and 1/frame_rate.
 ///
 /// Still pictures (jpeg, png, webp, bmp, tiff, a GIF of one picture...) are videos of one frame.
 /// Any call may throw Stopped (base/stop.h). A call without progress for input_limits().timeout

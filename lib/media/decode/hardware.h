@@ -7,9 +7,9 @@
 // video, and files that the GPU refuses. A damaged file is decoded again in software from its
 // start; frames that the GPU already gave equal software's.
 //
-// One kind of damage is not reported: flipped bits inside the data of a slice, if container and
-// headers are intact. Software reports such damage if the data is invalid; NVDEC conceals the
-// damage silently. Decode in software if such damage must be reported.
+// NVDEC silently conceals flipped bits inside the data of a slice, if container and headers are
+// intact. Software reports this damage if the data is invalid. Decode in software if this damage
+// must be reported.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +24,8 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Returns "" if this machine can decode on GPU number `gpu`, otherwise the reason why not ("there
-/// is no NVIDIA driver (libcuda.so.1)", ...). The driver, asked once, counts GPUs within
+/// Returns "" if this machine can decode on GPU number `gpu`, otherwise the reason ("there is no
+/// NVIDIA driver (libcuda.so.1)", ...). The driver, asked once, counts GPUs within
 /// CUDA_VISIBLE_DEVICES. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 

@@ -19,12 +19,11 @@ struct EncoderKind;
 /// Returns true if the encoder of this name works on a GPU.
 bool encodes_on_gpu(const std::string& name);
 
-/// The highest number of encoders that work on a GPU at once, in all programs that share the GPU.
-/// One NVENC engine can serve this number of encoders.
+/// The most encoders on a GPU at once, in all programs that share the GPU. One NVENC engine can
+/// serve this number.
 inline constexpr int kEncodeSessions = 3;
 
-/// Returns the number of luma samples of a picture in a video engine, which rounds both sides up to
-/// 64.
+/// Returns the luma samples of a picture in a video engine, which rounds both sides up to 64.
 std::int64_t engine_samples(int width, int height);
 
 /// Returns the most bytes of GPU memory that NVENC needs, with 8-bit pictures and no B-frames:

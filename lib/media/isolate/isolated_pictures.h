@@ -34,7 +34,7 @@ struct Given {
 /// (Request::done).
 constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
-/// Most pictures that one request returns.
+/// The highest number of pictures that one request returns.
 constexpr std::uint32_t kMostAhead = 8;
 /// The beginning of the shared memory. After kSharedHead bytes comes the room. It begins with space
 /// for one picture of any size, or for other data; PictureMemory follows.

@@ -36,7 +36,7 @@ struct Request {
   AudioMode mode = AudioMode::drop;
 };
 
-/// `ask`: read, measure or hear.
+/// Makes a request to read, measure or hear.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
 enum class ChildAnswer : std::uint32_t { done, end, error };

@@ -19,8 +19,8 @@ class AudioCanvas {
   AudioCanvas(const AVFrame& like, double seconds, double tolerance);
   ~AudioCanvas();
 
-  /// `at`: as from decode_audio() (audio_decoding.h). A frame of another rate, format or channel
-  /// layout is converted.
+  /// Adds a frame at `at`, from decode_audio() (audio_decoding.h). A frame of another rate, format
+  /// or channel layout is converted.
   void put(const AVFrame& frame, std::optional<double> at);
   /// Returns true if the end of the span has been reached.
   bool full() const { return position_ && *position_ >= length_; }

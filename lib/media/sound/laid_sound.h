@@ -31,7 +31,8 @@ class LaidSound {
     const float* samples = nullptr;
     std::size_t times = 0;  ///< samples for each channel
   };
-  /// `at`: from decode_audio() (audio_decoding.h). Throws Error as open_converter() does.
+  /// Converts a frame. `at` is from decode_audio() (audio_decoding.h). Throws Error as
+  /// open_converter() does.
   Part lay(const AVFrame& frame, std::optional<double> at);
   /// Returns true if the end of the span has been reached.
   bool ended() const { return position_ >= length_; }

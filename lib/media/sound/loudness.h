@@ -13,12 +13,12 @@ namespace vfm::media {
 /// Returns "libebur128 1.2.6", or "" if this build lacks libebur128 and measures no loudness.
 std::string loudness_version();
 
-/// How a channel counts for loudness.
+/// The weight of a channel in loudness.
 enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
  public:
-  /// One weight for each of up to 64 channels; 16 to 1,000,000 samples a second.
+  /// Takes the weights of up to 64 channels. `rate` is 16 to 1,000,000 samples a second.
   LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate);
   ~LoudnessMeter();
   LoudnessMeter(LoudnessMeter&&) noexcept;

@@ -31,9 +31,9 @@ class SoundSamples {
     std::int64_t begin = 0;      ///< of the first sample, in samples after the span's beginning
     std::vector<float> samples;  ///< interleaved left and right, -8 to 8; empty if nothing is heard
   };
-  /// Reads from the source's first sample in the span to its last sample in the span; gaps become
-  /// silence. Mono sound is repeated in both channels; FFmpeg mixes more than two channels into
-  /// two, without the low-frequency effects channel. The span is cut off after kMostSeconds.
+  /// Reads the source's samples in the span; gaps between them become silence. Mono sound is
+  /// repeated in both channels; FFmpeg mixes more than two channels into two, without the
+  /// low-frequency effects channel. The span is cut off after kMostSeconds.
   ///
   /// Returns no value unless the source has exactly one audio stream, which decodes and has at
   /// least 8000 samples a second. Throws Stopped, and Errors whose cause may_pass() (base/error.h).

@@ -16,7 +16,7 @@ namespace vfm::media {
 
 class SpeechLikeness {
  public:
-  /// `rate`: samples a second; below 8000 there is never a result.
+  /// `rate` is in samples a second; below 8000 there is never a result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
   /// Returns 0 to 1: the share of 2 to 8 Hz in the envelope's modulations from 0.5 to 25 Hz, times
