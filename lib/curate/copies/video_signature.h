@@ -32,7 +32,7 @@ class SignatureMaker {
  public:
   /// A function that is called with each picture when the picture is complete, in order.
   using Take = std::function<void(const SignaturePicture& picture)>;
-  /// How to display frames: mirrored if `mirror`, then turned clockwise by `rotation` degrees.
+  /// Frames are displayed mirrored if `mirror`, then turned clockwise by `rotation` degrees.
   SignatureMaker(int rotation, bool mirror, Take take)
       : rotation_(rotation), mirror_(mirror), take_(std::move(take)) {}
   /// Adds a frame shown from the end of the previous frame until `end`, in seconds from the

@@ -21,7 +21,7 @@ class BarFinder {
   /// Returns no value if there are no bars, if all frames are black, or if less than a third of a
   /// side would remain.
   std::optional<media::Rectangle> picture() const;
-  int width() const { return width_; }  ///< of the frames; 0 before the first
+  int width() const { return width_; }  ///< width of the frames; 0 before the first
   int height() const { return height_; }
 
  private:

@@ -14,7 +14,7 @@
 namespace vfm::curate {
 
 /// The camera's motion, in picture widths a second: right > 0 if the camera turns right (the
-/// picture slides left), up > 0 if it turns up. Zoom is growth a second: 0.1 means by 10 %.
+/// picture slides left), up > 0 if it turns up. Zoom is growth a second: 0.1 means growth by 10 %.
 struct CameraMotion {
   bool known = false;
   double right = 0, up = 0, zoom = 0;

@@ -19,8 +19,8 @@ namespace vfm::curate {
 
 struct ClipMeasures {
   /// The mean distance that a point of the picture moves from one frame to the next, in frame
-  /// diagonals, over the whole area and clip. 0: nothing moves; 0.002: about 3 pixels a frame at
-  /// 720p.
+  /// diagonals, over the whole area and clip. 0 means that nothing moves, and 0.002 about 3 pixels
+  /// a frame at 720p.
   double motion = 0;
   double motion_per_second = 0;  ///< `motion` times frame rate: comparable between rates
   double brightness = 0;         ///< mean luma, 0..1
@@ -29,8 +29,8 @@ struct ClipMeasures {
   double sharpness = 0;          ///< mean row_sharpness(), 0..1: detail at full size
   double black = 0;              ///< fraction of frames that are black
   double frozen = 0;             ///< fraction of frames that repeat the frame before
-  /// Fraction of repeats from a conversion to a higher frame rate: frames whose difference from the
-  /// frame before is below a fifth of both neighbours' differences.
+  /// The fraction of repeats from a conversion to a higher frame rate: frames whose difference from
+  /// the frame before is below a fifth of both neighbours' differences.
   double doubled = 0;
   double camera_motion = 0;  ///< the part of `motion` that camera motion explains
   double object_motion = 0;  ///< the rest of `motion` (curate/measures/camera_split.h)

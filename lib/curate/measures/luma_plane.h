@@ -11,7 +11,7 @@
 
 namespace vfm::curate {
 
-/// Pixels from `left`, `top` up to, but not with, `right`, `bottom`.
+/// The pixels from `left`, `top` up to, but not including, `right`, `bottom`.
 struct PixelArea {
   int left = 0, top = 0, right = 0, bottom = 0;
 

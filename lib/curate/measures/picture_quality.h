@@ -20,13 +20,14 @@ struct PictureQuality {
   /// blocks; 0.25 grey levels are added to both (Wang, Bovik and Evans 2000; Muijs and Kirenko
   /// 2005). 1 means no blocks. Blocks of a picture that was scaled later are not found.
   double blockiness = 1;
-  /// Share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a
-  /// row, between a darker and a lighter such run, each 1 to 3 levels away. Columns are tried, too;
-  /// the result is the larger share. CAMBI (Tandon et al. 2021) adds a model of the eye.
+  /// The share of pixels in bands (false contours). A band is a run of at least 8 equal pixels in a
+  /// row, between a darker and a lighter run of this kind, each 1 to 3 levels away. Columns are
+  /// tried, too; the result is the larger share. CAMBI (Tandon et al. 2021) adds a model of the
+  /// eye.
   double banding = 0;
-  /// Share of pixels more than 12 of 255 levels brighter (or darker) than the rows above and below,
-  /// while every second row is alike, as in interlaced fields with motion. Stripes of one row are
-  /// included.
+  /// The share of pixels more than 12 of 255 levels brighter (or darker) than the rows above and
+  /// below, while every second row is alike, as in interlaced fields with motion. Stripes of one
+  /// row are included.
   double combing = 0;
 };
 

@@ -19,7 +19,7 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// `strictness`: how well changes other than fades must fit. 1 is normal; higher values find
+  /// `strictness` says how well changes other than fades must fit. 1 is normal; higher values find
   /// fewer changes.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// Adds a frame. `motion` is the motion since the frame before.

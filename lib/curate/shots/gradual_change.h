@@ -32,12 +32,12 @@ struct GradualChange {
   std::int64_t middle = 0;  ///< first frame with more of the new shot than of the old
   bool fade = false;        ///< through one colour
   bool wipe = false;        ///< an edge crossed the picture
-  bool transition = false;  ///< none of dissolve, fade and wipe
-  bool uniform = false;     ///< it contains a run of frames of one colour
+  bool transition = false;  ///< neither dissolve, fade nor wipe
+  bool uniform = false;     ///< contains a run of frames of one colour
   bool abrupt = false;      ///< a cut at `end` leads into the run of one colour
   bool soft = false;        ///< lasts two or three frames: a cut with blended frames
-  /// If a run of one colour continues an earlier run, like a white wall after an explosion: one
-  /// past the last frame of the earlier run. Otherwise -1.
+  /// One past the last frame of an earlier run of one colour that this run continues, like a white
+  /// wall after an explosion; -1 if there is none.
   std::int64_t resumes = -1;
   float score = 0;  ///< 0 to 1: how well the change fits its kind
 };

@@ -28,7 +28,7 @@ struct ShotOptions {
   Detector detector = Detector::combined;
   double threshold = 0;   ///< 0: the detector's default
   bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< for all but fades: higher values find fewer
+  double strictness = 1;  ///< higher values find fewer changes other than fades
   bool explain = false;   ///< keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
@@ -45,7 +45,7 @@ struct ShotChange {
   std::int64_t end = 0;    ///< one past the last frame of the old shot
   std::int64_t begin = 0;  ///< first frame of the new shot
   std::int64_t frame = 0;  ///< where viewers see the new shot begin: cut: `begin`; fade: its first
-                           ///< visible frame; else the first frame with more of the new shot
+                           ///< visible frame; others: the first with more of the new shot
   float score = 0;         ///< cut: the detector's score; otherwise 0..1
 };
 
@@ -66,7 +66,7 @@ struct Judgement {
   Verdict verdict = Verdict::below;
 };
 
-/// Delay in frames after which a change, or the shot of a frame, is known.
+/// The delay in frames after which a change, or the shot of a frame, is known.
 inline constexpr int kShotLag = kGradualLag + 8;
 
 class ShotDetector {

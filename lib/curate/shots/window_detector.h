@@ -20,20 +20,20 @@
 namespace vfm::curate {
 
 /// Returns the probability of a change of shot for each frame of a window. Frames are RGB, 8 bits,
-/// row-major, kChangeWidth x kChangeHeight. Called from any thread.
+/// row-major, kChangeWidth x kChangeHeight. Any thread may call it.
 using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
 inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
 
 class WindowDetector {
  public:
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
-  /// Delay of an answer, in frames.
+  /// The delay of an answer, in frames.
   static constexpr std::int64_t kLag = kWindow - kBefore;
   /// The most frames of a change that wait for its end; frames of a longer change are released, and
   /// belong to no shot. No frame therefore waits for more than kShotLag other frames.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
-  /// `explain`: keep judgements for take_judgements().
+  /// With `explain`, keeps judgements for take_judgements().
   WindowDetector(ChangeModel model, double threshold, bool explain = false);
 
   /// Adds the next frame in presentation order. Throws what the model throws.
@@ -63,7 +63,7 @@ class WindowDetector {
   ChangeModel model_;
   double threshold_;
   bool explain_;
-  std::vector<std::uint8_t> window_;  // its first frames
+  std::vector<std::uint8_t> window_;  // first frames of the window
   std::int64_t frames_ = 0, judged_ = 0;
   std::optional<std::int64_t> run_;  // first frame of the run that is under way
   float highest_ = 0;                // in that run

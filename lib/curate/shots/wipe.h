@@ -24,15 +24,17 @@ inline constexpr int kWipeSteps = 16;  ///< cells in a row or column
 /// How well `now` fits as a frame within a wipe.
 struct WipeFrame {
   /// For an edge after k of 16 cells, how far cells that it has passed look like `after` and other
-  /// cells like `before`, weighted by their difference. 1: all; 0: half; below 0: the reverse.
+  /// cells like `before`, weighted by their difference. 1 means all, 0 half, and below 0 the
+  /// reverse.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
   /// The same as `agreement`, but with equal weight for all cells in which `before` and `after`
   /// differ. In `agreement` a few cells outweigh all other cells if a camera moves from dark to
   /// light.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
-  /// How clearly cells look like one of the two: 1 means exactly, 0 equally like both.
+  /// How clearly cells look like `before` or `after`: 1 means exactly, 0 equally like both.
   float clearness = 0;
-  /// Share of the cells in which `before` and `after` differ. An appearing title changes few cells.
+  /// The share of the cells in which `before` and `after` differ. An appearing title changes few
+  /// cells.
   float changed = 0;
 };
 WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,

@@ -42,7 +42,7 @@ struct CellSearch {
   /// Reads the `dim` numbers of the vector at a place. It is called from any thread, and should be
   /// quick for consecutive places.
   std::function<void(std::size_t place, float* out)> read;
-  std::size_t width = 0;          ///< of sketches: cell_sketch_width()
+  std::size_t width = 0;          ///< width of sketches: cell_sketch_width()
   double margin = 1;              ///< SketchCells::Reach::margin
   std::size_t most = kMostCells;  ///< most cells that a vector is compared with
   std::size_t cells = 0;          ///< number of cells; 0: 2 sqrt(n)
@@ -55,7 +55,7 @@ struct CellCounts {
   std::uint64_t decided = 0;    ///< pairs whose sketches passed
 };
 
-/// Bytes of memory for each vector with sketches of `width`.
+/// The bytes of memory for each vector with sketches of `width`.
 inline constexpr std::size_t kLeastSketch = 32;
 inline constexpr std::uint64_t cell_bytes(std::size_t width) {
   return 2 * width + 20;

@@ -17,7 +17,7 @@
 namespace vfm::curate {
 
 struct NearDuplicate {
-  std::size_t item = 0;    ///< to drop
+  std::size_t item = 0;    ///< the item to drop
   std::size_t keeper = 0;  ///< a better item that is kept
   double cosine = 0;
 };

@@ -2,11 +2,11 @@
 // vectors.
 //
 // For a unit vector a, let h be its coordinates in an orthonormal basis of few directions, and r
-// the length of the rest. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side is the
-// product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart than a
-// and b. If two sketches are too far apart, the vectors are too far apart, too. The basis has the
-// directions of a sample's largest second moments, found by subspace iteration (Halko, Martinsson
-// and Tropp, "Finding structure with randomness", 2011, section 4.5).
+// the length of the remainder. Then a.b <= h_a.h_b + r_a r_b (Cauchy and Schwarz). The right side
+// is the product of the sketches (h_a, r_a) and (h_b, r_b), which are unit vectors no further apart
+// than a and b. If two sketches are too far apart, the vectors are too far apart, too. The basis
+// has the directions of a sample's largest second moments, found by subspace iteration (Halko,
+// Martinsson and Tropp, "Finding structure with randomness", 2011, section 4.5).
 //
 // A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. The product of two sketches is
 // exact in 32 bits, so it is the same on every processor. Rounding errors together are below

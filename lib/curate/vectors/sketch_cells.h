@@ -5,12 +5,13 @@
 // sample. Dense regions therefore have many centres, and cells have similar sizes. Only whole
 // numbers are used, so results are the same on every processor.
 //
-// Cells to search: let a and b be at most a distance D apart, c the centre of a, and e another
-// centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c - a.e. The left
-// side is at most D |e - c|, so the distance of a from the border of the cells, (a.c - a.e) / |e -
-// c|, is at most D. Cells further away need no search. D is reached only if b lies straight across
-// the border; in high dimensions most neighbours lie along the border. With a `margin` below 1,
-// only cells within margin * D are searched; with `margin` 1 no neighbour is missed.
+// The cells to search follow from this: let a and b be at most a distance D apart, c the centre of
+// a, and e another centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c -
+// a.e. The left side is at most D |e - c|, so the distance of a from the border of the cells, (a.c
+// - a.e) / |e - c|, is at most D. Cells further away need no search. D is reached only if b lies
+// straight across the border; in high dimensions most neighbours lie along the border. With a
+// `margin` below 1, only cells within margin * D are searched; with `margin` 1 no neighbour is
+// missed.
 //
 // Equal rows of the sample may give equal centres. Only the first of equal centres gets sketches;
 // the cells of the other equal centres are empty and never searched.

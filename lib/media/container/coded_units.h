@@ -1,6 +1,6 @@
 // Inside lib/media only: parses coded pictures as far as copying them from one file to another
 // requires: NAL units (H.264, HEVC), and the first header of VP9 and AV1. Pictures are not decoded.
-// The only number read from a slice is that of its parameter set.
+// The only number read from a slice is the number of its parameter set.
 //
 // Formats: ITU-T H.264 7.3 and H.265 7.3; ISO/IEC 14496-15 for avcC and hvcC; the VP9 bitstream
 // specification 6.2 and Annex B; the AV1 bitstream specification 5.5 and 5.9.

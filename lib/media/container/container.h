@@ -2,8 +2,8 @@
 // may open further files.
 //
 // A container includes its data. A playlist or script refers to other files and addresses, which
-// FFmpeg would open. So only containers are opened, whatever the file's name is. Only the given
-// file or address is opened, unless --protocols (base/input_limits.h) allows more.
+// FFmpeg would open. Only containers are therefore opened, whatever the file's name is. Only the
+// given file or address is opened, unless --protocols (base/input_limits.h) allows more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,7 +16,7 @@ namespace vfm::media {
 /// Guards borrowed bytes, which are read only until end() is called. Thread-safe.
 class Loan {
  public:
-  /// After this returns, no thread reads the bytes.
+  /// Ends the loan. After end() returns, no thread reads the bytes.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -44,7 +44,7 @@ struct Source {
 /// Opens only containers (media/container/container.h), and only the Source, unless --protocols
 /// allows more. Throws Error if a server sends nothing for input_limits().timeout, or sends bytes
 /// but no whole packet for kPatience times as long, or if reading exceeds the processor time of
-/// --max-work. New bytes and packets count as progress (beat(), bounded.h).
+/// --max-work. New bytes and packets are progress (beat(), bounded.h).
 class Input {
  public:
   /// Throws the Errors of Decoder's constructor, except those about streams.

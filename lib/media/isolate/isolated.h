@@ -17,7 +17,7 @@
 //
 // The parent does not trust the child. It copies the facts of a picture, then checks that the
 // picture lies within the memory. It also copies pictures before use, unless FrameUse says that
-// changes at any time are harmless. So a hostile child can give wrong pictures, but cannot harm the
+// changes at any time are harmless. A hostile child can give wrong pictures, but cannot harm the
 // parent. Only files and bytes in memory can be decoded; a URL is an Error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

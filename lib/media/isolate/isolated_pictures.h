@@ -36,8 +36,8 @@ constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
 /// The highest number of pictures that one request returns.
 constexpr std::uint32_t kMostAhead = 8;
-/// The beginning of the shared memory. After kSharedHead bytes comes the room. It begins with space
-/// for one picture of any size, or for other data; PictureMemory follows.
+/// The beginning of the shared memory. The room follows after kSharedHead bytes. It begins with
+/// space for one picture of any size, or for other data; PictureMemory follows.
 struct PicturesHead {
   std::atomic<std::uint64_t> beats{0};
   std::atomic<std::uint64_t> given{0};  ///< number of pictures so far; `ring` has the last ones
@@ -61,7 +61,7 @@ Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t 
 /// with the readable bytes after it, does not lie in the room.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
-/// Copies the planes to a frame of the same layout and size; with `cells` only the rows of
+/// Copies the planes to a frame of the same layout and size. With `cells`, copies only the rows of
 /// cell_rows().
 void copy_pixels(const Frame& from, const Frame& to, bool cells = false);
 

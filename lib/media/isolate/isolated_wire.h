@@ -1,5 +1,5 @@
-// Inside lib/media only: the messages between the parent and a child of isolated.h. Both run the
-// same program, so structs are sent as they are; the receiver checks sizes and values.
+// Inside lib/media only: the messages between the parent and a child of isolated.h. Parent and
+// child run the same program, so structs are sent unchanged; the receiver checks sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

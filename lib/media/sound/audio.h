@@ -54,8 +54,8 @@ class AudioTrack {
 /// more than eight channels become two. AAC has 64 kbit/s a channel.
 class AudioReader {
  public:
-  /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`:
-  /// the decoder's StreamInfo::stream, or -1 for the stream that a player would show. If the
+  /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`
+  /// is the decoder's StreamInfo::stream, or -1 for the stream that a player would show. If the
   /// source's time restarts, sound follows the time of stream `video`.
   explicit AudioReader(const std::string& path, int video = -1);
   /// Reads `bytes`, which must outlive the reader and all its work.

@@ -26,7 +26,7 @@ AVChannelLayout positioned(const AVFrame& frame);
 SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleFormat format,
                       int rate);
 
-/// Calls `take` with the frames of the span in order, and of kPreRoll before it, until `take`
+/// Calls `take` with the frames of the span and of kPreRoll before the span, in order, until `take`
 /// returns false. `at` is the seconds after the beginning of the span, and may be negative. No
 /// value means right after the frame before. Undecodable packets are added to `corrupt`. Throws
 /// Error if there is no decoder, and Stopped.

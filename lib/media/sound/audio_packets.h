@@ -22,8 +22,8 @@ namespace vfm::media {
 
 class AudioPackets {
  public:
-  /// Opens the source. `video`: index of the video stream, whose time sound follows; -1: the stream
-  /// that a player shows.
+  /// Opens the source. Sound follows the time of the video stream with index `video`; -1 is the
+  /// stream that a player shows.
   AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }

@@ -17,7 +17,7 @@ namespace vfm::media {
 /// stream. Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
-  /// `want`: the child's counterpart of State. Throws Error as State's constructor does.
+  /// `want` is the child's counterpart of State. Throws Error as State's constructor does.
   HereOrApart(const Source& source, int video, Want want) {
     if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });

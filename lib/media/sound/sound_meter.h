@@ -14,7 +14,7 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< LUFS (media/sound/loudness.h)
-  /// Share of the span's 50 ms pieces without sound, or with a root mean square below -60 dB of
+  /// The share of the span's 50 ms pieces without sound, or with a root mean square below -60 dB of
   /// full scale in all channels.
   double silence = 1;
   std::optional<double> speech;  ///< media/sound/speech_likeness.h
@@ -29,7 +29,7 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Returns no value if the source has no sound that decodes. Throws Stopped, and Errors whose
+  /// Measures the sound. Returns no value if no sound decodes. Throws Stopped, and Errors whose
   /// cause may_pass() (base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
