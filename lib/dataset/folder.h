@@ -21,8 +21,7 @@ struct EarlierDataset {
   bool there = false;                                       ///< plan.json exists
   std::string hash;                                         ///< the plan's hash
   std::vector<std::pair<std::string, std::string>> shards;  ///< path in the folder, plan
-  /// The sources of the earlier dataset, in temporary files. The files exist when the folder
-  /// exists.
+  /// The sources of the earlier dataset, in temporary files, if the folder exists.
   KnownSources sources;  ///< empty with options.force: all sources are split again
 };
 

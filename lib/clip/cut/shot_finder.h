@@ -19,7 +19,7 @@ namespace vfm::clip {
 
 class ShotFinder {
  public:
-  /// `info`: the video's stream; `model`: for Detector::transnetv2.
+  /// `info`: the video's stream. `model` is used by Detector::transnetv2.
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 

@@ -62,7 +62,7 @@ class Explanation {
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// Call it for each frame after `finder` got the frame, and before `finder`'s changes are taken.
+  /// Adds a frame after `finder` got it, and before `finder`'s changes are taken.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
   /// Adds a change taken from the finder.
   void found(const curate::ShotChange& change);

@@ -1,11 +1,11 @@
 // Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
 // is 16 digits of a hash of the videos' hashes, in order.
 //
-// The input decides which videos form a batch (clip/source.h). Videos are cut on any thread, and
-// their clips are collected in one file (clip/store/parts.h). After the last video the shards are
-// written in the order of the videos. Therefore the shards' bytes do not depend on threads or on
-// killed runs, whose finished clips are used. Clips that are complete elsewhere in the folder are
-// copied (clip/store/earlier_clips.h).
+// Videos of a batch (clip/source.h) are cut on any thread, and their clips are collected in one
+// file (clip/store/parts.h). After the last video the shards are written in the order of the
+// videos. Therefore the shards' bytes do not depend on threads or on killed runs, whose finished
+// clips are used. Clips that are complete elsewhere in the folder are copied
+// (clip/store/earlier_clips.h).
 //
 // The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
 // the json of a single video has. "failed" says why a video could not be used. The next run tries

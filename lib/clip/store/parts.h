@@ -33,8 +33,8 @@ class ClipParts {
     std::vector<Place> clips;
   };
 
-  /// `settings`: the clips'. `keep`: keeps the records of an earlier run with these settings.
-  /// Throws Error.
+  /// `settings`: the settings of the clips. If `keep` is true, keeps the records of an earlier run
+  /// with these settings. Throws Error.
   ClipParts(std::string path, const Json& settings, bool keep);
 
   /// Appends a clip. Throws Error if it cannot be written.

@@ -84,25 +84,26 @@ class ClipStore : public ClipSink {
   /// `index`: the name of the json in DIR.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
-  /// The file from which a killed run is resumed; removed when the index is written.
+  /// Returns the path from which a killed run is resumed. The file is removed when the index is
+  /// written.
   virtual std::string notes_path() const = 0;
   /// Throws Error if a file that `found` lists is missing or changed.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// The files of NAME except index and notes, in the order of removal. `index`: the json that
-  /// lists them; null: a killed run's notes list them. Throws Error if a file has changed since it
-  /// was written.
+  /// Returns the files of NAME except index and notes, in the order of removal. `index`: the json
+  /// that lists them, or null if a killed run's notes list them. Throws Error if a file has changed
+  /// since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Notes from which own_files(null) finds the files of `index`, and which keep every run from
-  /// using these files.
+  /// Returns notes from which own_files(null) finds the files of `index`, and which keep every run
+  /// from using these files.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
 
   /// Throws Error unless `path` is a regular file of this size or does not exist.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
-  /// The temporary file that a killed writer of `path` left (io/atomic_file.h).
+  /// Returns the temporary file that a killed writer of `path` left (io/atomic_file.h).
   static std::string temporary_of(const std::string& path);
 
   std::string directory_, name_;

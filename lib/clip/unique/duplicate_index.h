@@ -37,12 +37,12 @@ struct LikelyPlace {
 
 class DuplicateIndex {
  public:
-  /// Call it in any order, before finish().
+  /// Adds moments in any order, before finish().
   void add(const std::vector<IndexedMoment>& moments);
   void finish();
-  /// Places in other sources that may have the same content as `pictures` of `source`, sorted by
-  /// source and offset, without duplicates. If more than kMostOfCode moments share a code, only
-  /// moments of the first sources count. Throws Stopped.
+  /// Returns places in other sources that may have the same content as `pictures` of `source`,
+  /// sorted by source and offset, without duplicates. If more than kMostOfCode moments share a
+  /// code, only moments of the first sources are used. Throws Stopped.
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 

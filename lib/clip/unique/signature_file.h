@@ -38,7 +38,7 @@ class SignatureFile {
   io::MappedFile file_;
 };
 
-/// DIR/HASH.signature
+/// Returns DIR/HASH.signature.
 std::string signature_path(const std::string& folder, const std::string& hash);
 
 /// The options for making a source's signature.

@@ -37,7 +37,7 @@ struct Caption {
 /// Cuts `text` to the length that the options allow.
 std::string cut_caption(const CaptionOptions& options, std::string text);
 
-/// The file of the server's answers, beside this record's column.
+/// Returns the path of the server's answers, beside this record's column.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
 
 /// Adds `texts`, the number of texts cut at the token limit, to the record's "caption_cut".
@@ -45,7 +45,7 @@ void count_cut(ColumnNotes& notes, std::int64_t texts);
 
 class CaptionQueue {
  public:
-  /// `endpoint`: may be null if no caption has requests.
+  /// `endpoint` may be null if no caption has requests.
   CaptionQueue(const CaptionOptions& options, Endpoint* endpoint, const io::Record& record,
                shard::Writer& writer, ColumnNotes& notes, Progress& progress);
 

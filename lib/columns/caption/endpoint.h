@@ -79,10 +79,9 @@ class Endpoint {
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
-  /// The future has the answer or an exception: Error for the clip (Cause::server,
+  /// Returns a future with the answer or an exception: Error for the clip (Cause::server,
   /// Cause::rejected), EndpointDown or Stopped. `clip`: a name, to count clips that fail in a row.
-  /// Before that, the request's thread passes the answer to `keep`, even if nobody waits for the
-  /// future.
+  /// The request's thread first passes the answer to `keep`.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
   /// Returns the number of tries of all requests so far.
@@ -121,7 +120,7 @@ std::string served_model(const EndpointOptions& options);
 /// Returns `request` with a seed, to draw a different answer.
 std::string request_with_seed(std::string request, int seed);
 
-/// The options that decide the column. The address is not one of them, so a server may move.
+/// Returns the options that decide the column. They lack the address, so a server may move.
 Json endpoint_config(const EndpointOptions& options);
 
 }  // namespace vfm::columns

@@ -51,12 +51,12 @@ struct ModelCaptionOptions {
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
 };
 
-/// Frames `begin` to before `end` of a clip.
+/// The frames from `begin` to before `end` of a clip.
 struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// The number of windows in a clip of `frames`, at least 1; and the window with number `i`.
+/// These functions return the number of windows in a clip, at least 1, and window number `i`.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
 /// If the container promised more frames than the clip has, returns how many of the first
@@ -91,7 +91,7 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
 
 /// Adds the settings of `rule` that decide the texts.
 void add_rule(Json& config, const models::AnswerRule& rule);
-/// All that decides the texts: the model's config() and the options.
+/// Returns all that decides the texts: the model's config() and the options.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 
 }  // namespace vfm::columns

@@ -16,7 +16,7 @@
 
 namespace vfm::columns {
 
-/// Hash of a request's body.
+/// Returns the hash of a request's body.
 std::string request_hash(const std::string& request);
 
 class PaidAnswers {
@@ -26,7 +26,7 @@ class PaidAnswers {
   std::optional<EndpointAnswer> find(const std::string& hash) const;
   /// Returns when the answer is on disk (synced). Throws Error.
   void add(const std::string& hash, const EndpointAnswer& answer);
-  /// Removes the file; call it when the column is complete.
+  /// Removes the file of a complete column.
   static void remove(const std::string& path);
 
  private:

@@ -31,8 +31,8 @@ struct Questions {
   int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// All that decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema": hash,
-  /// "tries"}}; "tries" only if above 1.
+  /// Returns all that decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema":
+  /// hash, "tries"}}. "tries" is absent unless above 1.
   Json to_json(double temperature) const;
 };
 
@@ -50,7 +50,7 @@ struct AnswerValue {
 };
 AnswerValue value_of_answer(const FurtherQuestion& question, const std::string& line,
                             bool keep_empty);
-/// The error message if a question failed `tries` times.
+/// Returns the error message if a question failed `tries` times.
 std::string question_fault(const FurtherQuestion& question, const std::string& why, int tries);
 
 }  // namespace vfm::columns

@@ -30,7 +30,7 @@ class Refiner {
   /// Throws Stopped.
   void refine(const std::string& key, const std::string& name, Caption& caption,
               ColumnNotes& notes) const;
-  /// All that decides the texts: the model's config() and the options.
+  /// Returns all that decides the texts: the model's config() and the options.
   const Json& config() const { return config_; }
 
  private:

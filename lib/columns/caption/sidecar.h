@@ -47,11 +47,11 @@ class Sidecars {
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// The names, relative to the shard's folder, that decide which sidecars may be read; part of a
-/// column's settings.
+/// Returns the names, relative to the shard's folder, that decide which sidecars may be read. They
+/// are part of a column's settings.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
-/// "dir/a.b.mp4", "srt" -> "dir/a.b.srt".
+/// Returns "dir/a.b.srt" for "dir/a.b.mp4" and "srt".
 std::string sidecar_path(const std::string& source, const std::string& kind);
 
 }  // namespace vfm::columns

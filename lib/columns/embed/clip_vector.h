@@ -26,8 +26,8 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded; none if the clip
-/// cannot be decoded. `facts` and errors: see take_frames().
+/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded, or no frame if the
+/// clip cannot be decoded. `facts` and errors: see take_frames().
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
   HeldJson facts = HeldJson::object();
@@ -54,7 +54,7 @@ struct ClipVector {
 /// of several clips. Thread-safety: one thread.
 class ClipVectors {
  public:
-  /// `score`: called for each frame of a clip; may be empty.
+  /// `score` is called for each frame of a clip. It may be empty.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
   /// Adds the frames of one PreparedClip.
@@ -94,7 +94,7 @@ class ClipVectors {
   std::shared_ptr<Clip> open_;               // the last of clips_ between begin() and end()
 };
 
-/// The encoder's config(), with {"frames": `count`, "pool": "mean"}.
+/// Returns the encoder's config(), with {"frames": `count`, "pool": "mean"}.
 Json clip_vector_config(const models::PictureEncoder& encoder, int count);
 
 }  // namespace vfm::columns

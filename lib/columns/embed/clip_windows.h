@@ -33,7 +33,7 @@ struct WindowFrame {
   std::int64_t window = 0;
   bool operator==(const WindowFrame&) const = default;
 };
-/// `count` frames of each window, ascending, by the rule of plan_clip_frames().
+/// Returns `count` frames of each window, ascending, by the rule of plan_clip_frames().
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count);
 
 struct WindowedClip {
@@ -48,7 +48,7 @@ WindowedClip take_clip_windows(const shard::Member& member, const std::string& w
                                double seconds, const media::HardwareDecoder* hardware,
                                ClipVectors& vectors);
 
-/// {"seconds": 5, "frames": 8, "begin": [0, 4.8]}, for KEY.json.
+/// Returns {"seconds": 5, "frames": 8, "begin": [0, 4.8]}, for KEY.json.
 Json clip_windows_json(double seconds, int count, const std::vector<double>& begins);
 
 }  // namespace vfm::columns

@@ -26,9 +26,9 @@ class FileQuery {
   /// Decodes the file and computes its look. Throws Error.
   FileQuery(std::string path, const media::HardwareDecoder* hardware);
 
-  /// The file's vector by the encoder `config`, which is the "video_encoder" of sample `key`; null:
-  /// builtin:look. Throws Error, which names the sample, if the encoder is unknown, or its folder
-  /// is gone or has a different encoder now.
+  /// Returns the file's vector by the encoder `config`, the "video_encoder" of sample `key`. If
+  /// `config` is null, the encoder is builtin:look. Throws Error, which names the sample, if the
+  /// encoder is unknown, or its folder is gone or has a different encoder now.
   const std::vector<float>& vector(const Json& config, const std::string& key);
 
  private:
@@ -50,9 +50,9 @@ void refuse_prompt_before_file(const SearchOptions& options);
 /// Returns true if a query text has words.
 bool has_words(const std::string& utf8);
 
-/// An encoder of query texts that fits embeddings of this "text_encoder". `prompt` is put before
-/// the text; empty: the encoder's own query prompt. Throws Error if the encoder takes no prompt;
-/// what models::make_text_encoder() throws.
+/// Returns an encoder of query texts that fits embeddings of this "text_encoder". `prompt` precedes
+/// the text. If `prompt` is unset, the encoder's own query prompt is used. Throws Error if the
+/// encoder takes no prompt; what models::make_text_encoder() throws.
 std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
                                                  const std::optional<std::string>& prompt);
 

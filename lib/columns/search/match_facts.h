@@ -33,8 +33,9 @@ void add_clip_facts(Json& line, const std::string& key, const std::string& tar, 
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 
-/// {"key":…,"path":…,"caption":…} and other known facts of the sample whose vector is at `row` of
-/// vectors_tar(), read from all searched tars; with its window if `kind` is video. Throws Error.
+/// Returns {"key":…,"path":…,"caption":…} and other known facts of the sample whose vector is at
+/// `row` of vectors_tar(), read from all searched tars; with its window if `kind` is video. Throws
+/// Error.
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 

@@ -25,7 +25,7 @@ struct CodedShard {
 
 class ShardCoder {
  public:
-  /// `inverted`: of `model`. Both must outlive this object.
+  /// `inverted` is made of `model`. Both must outlive this object.
   ShardCoder(const IndexModel& model, const InvertedFile& inverted,
              const shard::ReadLimits& limits);
 

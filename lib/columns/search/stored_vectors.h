@@ -15,11 +15,11 @@ namespace vfm::columns {
 
 enum class VectorKind { video, text };
 
-/// "video" or "text", as in KEY.video.npy and "video_encoder".
+/// Returns "video" or "text", as in KEY.video.npy and "video_encoder".
 const char* to_string(VectorKind kind);
 
-/// The tar with a shard's vectors: its embed column, or its own tar. The record must have "columns"
-/// (shard::complete_shard).
+/// Returns the tar with a shard's vectors: its embed column, or its own tar. The record must have
+/// "columns" (shard::complete_shard).
 std::string vectors_tar(const io::Record& record);
 
 /// Reads samples of a tar by number, from the index beside it. If the index is missing or does not

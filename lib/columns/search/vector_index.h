@@ -104,10 +104,10 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Throws Error if the list is damaged.
+  /// Returns a list. Throws Error if it is damaged.
   List list(std::size_t list) const;
-  /// Offsets of the vectors in the tar of shard `shard`, by row; 0: no vector. Throws Error if they
-  /// are damaged.
+  /// Returns the vectors' offsets in the tar of shard `shard`, by row, and 0 for no vector. Throws
+  /// Error if they are damaged.
   std::span<const std::uint64_t> positions(std::size_t shard) const;
   /// Returns the number of the shard with this row. Throws Error if no shard has the row.
   std::size_t shard_of(std::uint32_t row) const;
@@ -128,8 +128,8 @@ class VectorIndex {
   mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
 };
 
-/// The facts of an index in `folder`, with paths of shards relative to it. `model_hash`: of lists,
-/// centres and words.
+/// Returns the facts of an index in `folder`, with paths of shards relative to it. `model_hash`:
+/// the hash of lists, centres and words.
 Json index_facts(const std::string& folder, const IndexModel& model,
                  const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,
                  const std::string& model_hash);
