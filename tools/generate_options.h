@@ -59,7 +59,7 @@ class GenerateOptions {
       quantize_, parallel_;
   std::vector<std::string> loras_;
   bool no_merge_ = false;
-  int frames_ = 0;  // 0: as trained
+  int frames_ = 0;  // 0: as many as in training
   std::optional<int> condition_frames_, steps_;
   std::optional<double> guidance_, temperature_, top_p_;
 };

@@ -16,7 +16,7 @@
 /// values are stored in `run`.
 class TrainingOptions {
  public:
-  /// `full`: the manual explains each option; otherwise it refers to vfm-train(1).
+  /// With `full`, the manual explains each option; otherwise the manual refers to vfm-train(1).
   explicit TrainingOptions(bool full = false) : full_(full) {}
 
   vfm::train::RunOptions run;

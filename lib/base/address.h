@@ -18,12 +18,12 @@ namespace vfm {
 /// too.
 std::string url_scheme(std::string_view name);
 
-/// Returns why an address names no file or folder of this machine, and what to do; returns "" for a
+/// Returns why an address names no file or folder of this machine, and what to do, or "" for a
 /// path. "s3:/bucket", which lost a slash, is an address, too.
 std::string no_file_message(std::string_view name);
 
-/// Returns why no video or picture is read from an address, and what to do; returns "" for a path,
-/// for http, https and file, and for the schemes in `protocols` (InputLimits::protocols).
+/// Returns why no video or picture is read from an address, and what to do, or "" for a path, for
+/// http, https and file, and for the schemes in `protocols` (InputLimits::protocols).
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
 /// Throws Error{refused} for an address. All code that opens or makes files calls this.

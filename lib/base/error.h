@@ -1,8 +1,8 @@
 // The exception types of the library, Error and Stopped, and the functions that throw an Error.
 //
-// A message says what is wrong, with what, and what to do next. It has no capital, no full stop,
-// and its subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only cli/
-// prints it.
+// A message says what is wrong, with what, and what to do next. A message has no capital, no full
+// stop, and its subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only
+// cli/ prints it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,26 +16,25 @@ namespace vfm {
 
 /// Decides the exit status of a program: `usage` gives 2 (a bad option, recipe or model folder,
 /// found before any work), the other kinds give 1. `device` says that the device has failed, not
-/// its input. So code that records bad inputs rethrows an Error of kind device (tensor/device.h,
-/// GpuError).
+/// its input. Code that records bad inputs rethrows such an Error (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl.
 /// vfm-manifest(5) documents the names. Names never change; new names may be added.
 enum class Cause {
   other,
-  open,       ///< it does not exist, or cannot be read
-  refused,    ///< it asks to read something that was not given
-  format,     ///< its format is not supported, or it is damaged beyond use
-  decode,     ///< nothing in it can be decoded
-  limit,      ///< it is larger than a limit allows
-  timeout,    ///< it gave no data or decoded picture for too long
+  open,       ///< the input does not exist, or cannot be read
+  refused,    ///< the input asks to read something that was not given
+  format,     ///< the format is not supported, or the input is damaged beyond use
+  decode,     ///< nothing in the input can be decoded
+  limit,      ///< the input is larger than a limit allows
+  timeout,    ///< the input gave no data or decoded picture for too long
   crash,      ///< the process that decoded or computed it died
-  memory,     ///< it needs more memory than exists or is allowed
+  memory,     ///< the input needs more memory than exists or is allowed
   line,       ///< a line of a list is neither a record nor a path
-  missing,    ///< something that it needs is missing
-  empty,      ///< it gives no result
-  duplicate,  ///< its name exists already
+  missing,    ///< something that the input needs is missing
+  empty,      ///< the input gives no result
+  duplicate,  ///< the input's name exists already
   server,     ///< the server gave no answer
   rejected,   ///< the server refuses to answer
   answer,     ///< the server's answer is unusable
@@ -48,7 +47,7 @@ inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }
 
-/// "open", "limit", ...
+/// Returns the cause's name: "open", "limit", ...
 std::string_view to_string(Cause cause);
 /// Returns the cause of this name, or Cause::other for an unknown name.
 Cause parse_cause(std::string_view name);
@@ -67,8 +66,8 @@ class Error : public std::runtime_error {
 };
 
 /// Thrown, mostly by check_stop(), after SIGINT or SIGTERM (base/stop.h) or end_run()
-/// (base/run_end.h). It is no Error and no std::exception, so code that records or replaces errors
-/// lets it pass. Only cli/ catches it, and callbacks of C libraries, which must not throw.
+/// (base/run_end.h). Stopped is no Error and no std::exception, so code that records or replaces
+/// errors lets it pass. Only cli/ catches it, and callbacks of C libraries, which must not throw.
 class Stopped {};
 
 /// Throw an Error with the formatted message, for the templates below.

@@ -128,7 +128,7 @@ struct CheckedPattern {
 template <class... Args>
 using FormatString = CheckedPattern<std::type_identity_t<Args>...>;
 
-/// For format() below. `pattern` must have been checked.
+/// Formats for format() below. `pattern` must have been checked.
 std::string format_arguments(std::string_view pattern, std::span<const Argument> arguments);
 
 template <class... Args>

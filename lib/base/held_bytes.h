@@ -1,4 +1,4 @@
-// Bytes that values own beyond their sizeof, to bound the memory of waiting results
+// Counts the bytes that values own beyond their sizeof, to bound the memory of waiting results
 // (share/ordered.h). An allocator's overhead is not included. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// A JSON value as a member of a struct in a header. Headers do not include base/json.h, which takes
-// long to compile.
+// A JSON value as a member of a struct in a header. Headers do not include base/json.h, which is
+// slow to compile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

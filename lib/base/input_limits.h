@@ -2,8 +2,8 @@
 // further files and protocols that it opens.
 //
 // One set of limits applies to the whole program; every decoder obeys it. The tool sets the limits
-// from its options before threads start. Without that call the defaults apply.
-// SPDX-License-Identifier: Apache-2.0
+// from its options before threads start; otherwise the defaults apply. SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct InputLimits {
   /// The most pictures of a file are this number for each of its bytes, plus a thousand; 0: any
   /// number. Every codec and container needs at least one bit for a picture.
   std::uint64_t pictures_a_byte = 8;
-  /// The program gives an input up after so many seconds without data or decoding progress; 0:
+  /// After this many seconds without data or decoding progress, the program gives an input up; 0:
   /// never.
   double timeout = 60;
   /// Decodes each file in its own process (media/isolate/isolated.h), which may use

@@ -8,8 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// This stand-in replaces nlohmann's type with sorted names, which is not used here. Without it, the
-// library's literals "..."_json would compile a parser for that type in each file.
+// This stand-in replaces nlohmann's type with sorted names, which is not used here. Without it,
+// literals "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {
  public:

@@ -26,7 +26,7 @@ class Members {
 
  private:
   Json& object_;
-  std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few
+  std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few members
 };
 
 /// Adds the members of the object `more` to the object `into`, in their order. If a member exists,

@@ -2,9 +2,9 @@
 // stops waiting for one counts it here. A program with such threads must end without waiting for
 // them and without freeing what they may still use (cli/runner.cc).
 //
-// Each such thread keeps its memory, and perhaps a processor, until the program ends. So a program
-// may have at most kMostLeftBehind at a time. One more ends the run (base/run_end.h).
-// SPDX-License-Identifier: Apache-2.0
+// Each such thread keeps its memory, and perhaps a processor, so a program may have at most
+// kMostLeftBehind at a time. One more ends the run (base/run_end.h). SPDX-License-Identifier:
+// Apache-2.0
 #pragma once
 
 namespace vfm {

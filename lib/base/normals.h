@@ -1,10 +1,10 @@
 // Normally distributed numbers from a Philox stream, many at a time, for Random::fill_normal.
 //
-// The method is Box-Muller in f32, with polynomials. It uses only additions, products, quotients
-// and roots, which are rounded correctly everywhere; normals_cpu.cc is compiled without fused
-// operations. So every instruction set gives the same bits, and an element does not depend on the
-// elements drawn with it. The results are within 4 units in the last place of Box-Muller in exact
-// arithmetic, tails included.
+// The method is Box-Muller in f32, with polynomials. The method uses only additions, products,
+// quotients and roots, which are rounded correctly everywhere; normals_cpu.cc is compiled without
+// fused operations. So every instruction set gives the same bits, and an element does not depend on
+// the elements drawn with it. The results are within 4 units in the last place of Box-Muller in
+// exact arithmetic, tails included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

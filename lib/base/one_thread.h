@@ -1,4 +1,4 @@
-// For parallel work on several items, each on one thread.
+// Serves parallel work on several items, each on one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -21,8 +21,8 @@ namespace vfm {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key) noexcept;
 
-/// The purpose of a stream. It is part of the counter, so streams for different purposes never
-/// overlap. Saved results depend on the values: never renumber, only add.
+/// The purpose of a stream. The purpose is part of the counter, so streams for different purposes
+/// never overlap. Saved results depend on the values: never renumber, only add.
 enum class Purpose : std::uint32_t {
   weight_init = 1,    // key: hash of the parameter's name
   noise = 2,          // training noise: step, sample key

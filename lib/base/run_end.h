@@ -15,7 +15,7 @@ void end_run(const std::string& message);
 /// Return whether the run is to end, and why.
 bool run_ends() noexcept;
 std::string run_end_message();
-/// For tests.
+/// Undoes end_run(), for tests.
 void forget_run_end();
 
 }  // namespace vfm

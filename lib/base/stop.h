@@ -17,7 +17,7 @@ bool stop_requested() noexcept;
 void check_stop();
 
 /// From now on an output whose reader has gone asks for a stop by SIGPIPE. The signal itself is
-/// ignored, since it would end the program before the program gives back slots (share/slots.h).
+/// ignored, so that the program can give back slots (share/slots.h).
 void stop_at_closed_pipes() noexcept;
 /// Says that the reader of an output has gone. Does nothing unless stop_at_closed_pipes() was
 /// called.

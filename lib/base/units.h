@@ -13,11 +13,11 @@ std::uint64_t parse_bytes(std::string_view text);
 /// Parses "2", "2s", "500ms", "1.5m" or "1h" into seconds, not negative. Throws Error{usage}.
 double parse_seconds(std::string_view text);
 
-/// "1.5 GiB", "312 B".
+/// Returns "1.5 GiB" or "312 B", for example.
 std::string format_bytes(double bytes);
-/// "1h02m", "3m20s", "12.5s".
+/// Returns "1h02m", "3m20s" or "12.5s", for example.
 std::string format_seconds(double seconds);
-/// "12.3k", "4.56M": three digits and a decimal prefix.
+/// Returns three digits and a decimal prefix: "12.3k", "4.56M".
 std::string format_count(double count);
 
 }  // namespace vfm

@@ -31,9 +31,9 @@ unsigned character_number(std::string_view text);
 /// returns 0.
 std::size_t turning_character(std::string_view text);
 
-/// Returns the number of bytes of the first character if this character ends a line, controls a
-/// terminal or turns the direction of writing; otherwise 0. Such characters are controls (C0, DEL,
-/// C1), U+2028, U+2029, and the characters of turning_character().
+/// Returns the bytes of the first character if it ends a line, controls a terminal or turns the
+/// direction of writing; otherwise 0. These are controls (C0, DEL, C1), U+2028, U+2029, and the
+/// characters of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

@@ -15,9 +15,9 @@ struct DecodingWork {
   double pixels = 0, seconds = 0;
 };
 
-/// The limit for each MiB of a file; 0: no limit. Every file is allowed another eighth of this
-/// limit. The limit allows a picture of 1920 x 1080 for each 63 bytes, and a second for each 16
-/// KiB, far more than real videos need.
+/// The limit for each MiB of a file; 0: no limit. Every file is allowed another eighth. The limit
+/// allows a picture of 1920 x 1080 for each 63 bytes, and a second for each 16 KiB, far more than
+/// real videos need.
 inline constexpr DecodingWork kUsualWork{0x1p35, 64};
 
 /// Sets the program's limit. Call it before threads start. The default is kUsualWork.

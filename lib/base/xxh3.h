@@ -1,7 +1,7 @@
 // XXH3 hashes of short text, used as 64-bit names of parameters, samples and words.
 //
-// The code is our own for the published algorithm, so that names are the same also in builds
-// without libxxhash. The code is not vectorised; use base/hash.h for files and streams.
+// Names are the same also in builds without libxxhash, since this code needs no library. It is not
+// vectorised; use base/hash.h for files and streams.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

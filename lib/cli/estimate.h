@@ -32,7 +32,7 @@ constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
 /// The records of the input, as the tool itself reads them.
 struct EstimateInput {
-  std::function<std::optional<io::Record>()> next;  ///< as ManifestReader::next()
+  std::function<std::optional<io::Record>()> next;  ///< returns what ManifestReader::next() returns
   std::function<const io::InputStreams&()> streams;
 };
 
@@ -48,7 +48,7 @@ EstimateInput estimate_input(const std::vector<std::string>& arguments) {
 }
 
 struct Estimate {
-  std::vector<std::string>& inputs;  ///< the tool's inputs, as for io::ManifestReader
+  std::vector<std::string>& inputs;  ///< the tool's inputs, as io::ManifestReader takes them
   std::string& folder;               ///< the tool's output folder
   EstimateInput input;
   std::string kind;  ///< kind of the records to process: "video" (also "image"), "shard"

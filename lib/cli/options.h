@@ -33,7 +33,7 @@ std::string not_nan(const std::string& text);
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// Checks that a value is not blank. A blank value mostly comes from an unset shell variable.
+/// Checks that a value is not blank, as from an unset shell variable.
 std::string not_blank(const std::string& text);
 /// Checks that the name of a file or folder is not empty.
 std::string not_empty(const std::string& name);

@@ -31,8 +31,8 @@ namespace vfm::cli {
 
 class PipeView {
  public:
-  /// `share`: the board's file. `show`: called with each look, in the view's thread; may be empty.
-  /// `page`: an HTML file to write every few seconds and at the end; "": none.
+  /// `share` is the board's file. The view's thread calls `show`, which may be empty, with each
+  /// look. `page` is an HTML file to write every few seconds and at the end, or "".
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
            std::function<void(const share::PipeLook&)> show, std::string page);
   /// Ends the thread.

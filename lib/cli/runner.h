@@ -34,7 +34,7 @@ namespace vfm::cli {
 /// is rank 0 of 1.
 struct Launch {
   int rank = 0, ranks = 1;
-  int local_rank = 0, local_ranks = 1;  ///< on this machine
+  int local_rank = 0, local_ranks = 1;  ///< rank among the processes on this machine
   bool shown_gpu = false;               ///< whether the launcher chose each process's GPUs
 };
 
@@ -90,21 +90,20 @@ class Tool {
   /// Does the work of the program when it has started itself as `PROGRAM --serve-card NUMBER`, to
   /// run a model on a GPU (workers/worker.h). Returns the exit status.
   virtual int serve_card(int) { return 2; }
-  /// If it returns true, SIGUSR1 asks to save and end (wind_up_requested(), base/stop.h), and an
-  /// output whose reader has gone is an error. If it returns false, an output whose reader has gone
-  /// ends the tool by SIGPIPE, as pipelines expect.
+  /// Returns whether SIGUSR1 asks to save and end (wind_up_requested(), base/stop.h). If so, an
+  /// output whose reader has gone is an error; otherwise such an output ends the tool by SIGPIPE.
   virtual bool long_running() const { return false; }
   /// Returns true if the ranks of a launch run one command together. Then only the first rank
   /// reports errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether the arguments are names of files. If they are texts, the runner does not
-  /// refuse a verb because a file has the same name.
+  /// Returns whether arguments are names of files. If not, a file whose name is a verb does not
+  /// matter.
   virtual bool arguments_are_files() const { return true; }
 };
 
 /// One kind of work of a program.
 struct Verb {
-  const char* name;  ///< "": the everyday work, which is first
+  const char* name;  ///< the verb; "": the everyday work, which comes first
   std::unique_ptr<Tool> (*make)();
 };
 

@@ -34,9 +34,8 @@ class SampleProgress : public Progress {
   /// Returns the predicted seconds for `count` items, from the measured time for each item, and at
   /// least the time so far. Returns 0 if no item was done.
   double seconds_for(double count) const;
-  /// Returns the predicted seconds for `count` videos, from the videos that reported their progress
-  /// by part(), with times scaled to their whole lengths. Without such videos, returns
-  /// seconds_for().
+  /// Returns the predicted seconds for `count` videos, from the videos that called part(), with
+  /// times scaled to whole lengths. Without such videos, returns seconds_for().
   double seconds_for_videos(double count) const;
   /// Returns the number of videos that reported their progress.
   std::size_t timed() const;

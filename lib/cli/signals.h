@@ -10,8 +10,8 @@
 
 namespace vfm::cli {
 
-/// Call it before anything else. Undoes an inherited ignored SIGCHLD, which would hide the exit
-/// status of children from this process and from processes that it starts.
+/// Undoes an inherited ignored SIGCHLD, which would hide the exit status of children from this
+/// process and from processes that it starts. Call it before anything else.
 void hear_of_children();
 
 /// Call once, before the first thread is made. From then on the first SIGINT, SIGTERM or SIGHUP

@@ -1,5 +1,5 @@
-// The verbs of a program: finds the verb of a command line; makes help, manual pages and
-// completion.
+// Finds the verb of a command line, and makes help, manual pages and completion for the verbs of a
+// program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// The text of --version.
+// Makes the text of --version.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

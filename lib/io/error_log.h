@@ -40,7 +40,7 @@ Json to_json(const std::vector<Fault>& faults);
 std::vector<Fault> parse_faults(const Json& list);
 
 /// Writes errors.jsonl: one record for each skipped item, with the reason. If there was an error,
-/// finish() writes the file in place of an earlier run's file. Without an error finish() removes an
+/// finish() writes the file in place of an earlier run's file. Otherwise finish() removes an
 /// earlier run's file. Lines that another program adds meanwhile are kept. Equal lines appear once.
 /// Memory does not grow with the number of errors, which wait in a temporary file. Inputs and
 /// messages are cut at 256 KiB. Each fault is also logged as a warning at once. Thread-safety: any

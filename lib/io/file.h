@@ -67,8 +67,8 @@ class MappedFile {
   std::string path_;
 };
 
-/// The contents of a regular file. Throws Error; Error{limit} if it has more than `most` bytes, or
-/// grows beyond that meanwhile.
+/// Returns the contents of a regular file. Throws Error; Error{limit} if the file has more than
+/// `most` bytes, or grows beyond `most` while it is read.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
 /// Most bytes of a JSON file of a model; the largest files, tokenizer.json, have some 30 million.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;

@@ -1,7 +1,7 @@
 // Lets one program at a time write a folder whose files belong together, such as a training run, a
 // dataset or latents.
 //
-// The lock is on the folder itself (flock). It leaves no file, and ends with its program.
+// The lock is on the folder itself (flock). The lock leaves no file, and ends with its program.
 // Thread-safety: free function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -9,9 +9,9 @@
 // A file that changed in the last two seconds, or while it was read, gets no row, since another
 // change might leave its times as they are.
 //
-// For few files no ledger is made. A ledger contains inodes and times, so it is the only file in
-// which folders of equal outputs differ. Thread-safety: one thread at a time; several programs.
-// SPDX-License-Identifier: Apache-2.0
+// Few files need no ledger, and none is made. A ledger contains inodes and times, so it is the only
+// file in which folders of equal outputs differ. Thread-safety: one thread at a time; several
+// programs. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,9 @@ class HashLedger {
   /// Returns the checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
-  std::uint64_t files_read() const { return files_read_; }      ///< hashed by reading
-  std::uint64_t files_known() const { return files_known_; }    ///< whose hash came from a row
-  std::uint64_t files_differ() const { return files_differ_; }  ///< contents unlike a row
+  std::uint64_t files_read() const { return files_read_; }      ///< files that were read
+  std::uint64_t files_known() const { return files_known_; }    ///< hashes from rows
+  std::uint64_t files_differ() const { return files_differ_; }  ///< files unlike their row
 
  private:
   struct Table;

@@ -18,7 +18,7 @@ struct HttpRequest {
   std::string body;    ///< JSON for POST; empty: GET
   std::string secret;  ///< sent as "Authorization: Bearer SECRET"; empty: not sent
   double connect_seconds = 30, seconds = 120;
-  std::size_t most_bytes = std::size_t{8} << 20;  ///< of the answer
+  std::size_t most_bytes = std::size_t{8} << 20;  ///< most bytes of the answer
 };
 
 struct HttpAnswer {

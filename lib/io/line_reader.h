@@ -24,7 +24,7 @@ class LineReader {
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
   /// Returns a reader of standard input, through a duplicate descriptor. Throws Error if there is
-  /// no standard input.
+  /// none.
   static LineReader standard_input(char end = '\n');
 
   /// Returns the next line without its newline, or nothing at the end. A last line without newline

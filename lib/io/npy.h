@@ -16,7 +16,7 @@ namespace vfm::io {
 struct NpyHeader {
   std::string dtype;                ///< as in the file: "<f2"
   std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
-  std::size_t data_offset = 0;      ///< where the data begin, a multiple of 64 in files we write
+  std::size_t data_offset = 0;      ///< where the data begin, a multiple of 64 in files of vfm
 
   std::int64_t elements() const;  ///< product of the shape
   std::size_t item_size() const;  ///< bytes of one element
@@ -32,8 +32,8 @@ std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& sh
                      const void* data, std::size_t bytes);
 /// Returns the bytes of a '<f2' file; values are rounded to nearest even.
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
-/// Throws Error if a value is not finite, or beyond the range of halves; the message says which of
-/// the two, and begins with `what`: "its latent".
+/// Throws Error if a value is not finite, or beyond the range of halves; the message says which is
+/// the case, and begins with `what`: "its latent".
 void check_halves(std::span<const float> values, std::string_view what);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 

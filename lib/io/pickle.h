@@ -21,7 +21,7 @@ struct PickledTensor {
   std::string dtype;    ///< "F32", ... as in safetensors
   std::string storage;  ///< the storage's key
   std::int64_t storage_elements = 0;
-  std::int64_t offset = 0;                   ///< of the first element in the storage
+  std::int64_t offset = 0;                   ///< position of the first element in the storage
   std::vector<std::int64_t> shape, strides;  ///< in elements, not negative
 };
 

@@ -1,4 +1,4 @@
-// The machine that runs a pickle's instructions and builds plain values. For io/pickle.cc alone.
+// The machine that runs a pickle's instructions and builds plain values. Only io/pickle.cc uses it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

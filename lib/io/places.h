@@ -1,6 +1,6 @@
 // Paths that stored files and records contain. A stored file names other files relative to its own
-// folder. Relative names do not depend on the working directory, and stay right when all files are
-// moved together.
+// folder. Such names do not depend on the working directory, and stay right when all files move
+// together.
 // Thread-safety: any thread, while the working directory does not change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -72,10 +72,11 @@ struct SafetensorsFile {
   std::string name;                 ///< "m.safetensors", "m-00001-of-00002.safetensors"
   std::vector<TensorView> tensors;  ///< in the order of their data; `data` may be empty
 
-  std::uint64_t bytes() const;  ///< of the tensors' data
+  std::uint64_t bytes() const;  ///< bytes of the tensors' data
 };
 
-/// The distribution of tensors over files. It depends only on names, shapes, types and the limit.
+/// The distribution of tensors over files. The distribution depends only on names, shapes, types
+/// and the limit.
 struct SafetensorsPlan {
   std::vector<SafetensorsFile> files;
   std::string index_name, index;  ///< name and content; "" for a single file

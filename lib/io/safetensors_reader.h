@@ -1,8 +1,7 @@
 // Reads parts of tensors from the files of a set (io/safetensors.h, which maps whole sets).
 //
-// A reader keeps the headers. It reads only requested data, with pread, so that a process that
-// needs a slice of each tensor never reads the rest. A range of columns needs one read for each
-// row. The bytes are returned as stored.
+// A reader keeps the headers. It reads only requested data, with pread. A range of columns needs
+// one read for each row. The bytes are returned as stored.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,12 +1,11 @@
-// The begin and end records of a tool's output (vfm-manifest(5)). They show whether the output is
-// complete or the tool was killed.
+// The begin and end records of a tool's output (vfm-manifest(5)). These records show whether the
+// output is complete or the tool was killed.
 //
 //   {"kind":"begin","tool":"vfm-clip","id":"5f0c...","folder":"/data"}
 //   ...records...
 //   {"kind":"end","id":"5f0c...","records":2,"status":0}
 //
-// "folder" is the folder in which the tool was started. The tool's records name files relative to
-// "folder".
+// The tool was started in "folder", and its records name files relative to this folder.
 //
 // A stream is a begin, its records, and an end with the same id. Streams may follow one another
 // (`cat part-*.jsonl`), also with the same id, and a stream may continue in the next input file.
@@ -38,9 +37,9 @@ class InputStreams {
 
   /// Call it for each line that is not blank, in order. Returns true if the line is a begin or end
   /// record, which the tool does not get. `source` is the line's origin: "standard input",
-  /// "'a.jsonl'". A begin in the middle of a line is recognised, since `cat` appends a begin to a
-  /// line that was cut off. The tool gets a line with a begin in its middle. Throws Error for a
-  /// malformed begin or end, and for too many open streams.
+  /// "'a.jsonl'". A begin in the middle of a line is recognised, since `cat` appends it to a line
+  /// that was cut off; the tool gets this line. Throws Error for a malformed begin or end, and for
+  /// too many open streams.
   bool take(std::string_view line, const std::string& source);
 
   /// Returns the folder to which names in the last line are relative, or "" for the working
@@ -48,7 +47,7 @@ class InputStreams {
   /// write into one pipe at once.
   std::string folder() const;
   /// Returns, after the last line, a clause that names the tool whose output is incomplete and the
-  /// input with this output; returns "" if all outputs are complete.
+  /// input with it, or "" if all are complete.
   std::string broken_off() const;
   /// Logs, after the last line, with -v what filters removed. Throws Error if an output is
   /// incomplete. `outcome` says what that means for this run: "no dataset is written".
@@ -65,8 +64,8 @@ class InputStreams {
   void remark(std::string text);
 
   std::string here_ = working_folder();
-  std::vector<Stream> open_;          // the latest last
-  std::vector<std::string> remarks_;  // for -v; the first ones
+  std::vector<Stream> open_;          // open streams, the latest last
+  std::vector<std::string> remarks_;  // the first remarks, for -v
 };
 
 }  // namespace vfm::io

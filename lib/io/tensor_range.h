@@ -1,5 +1,5 @@
-// A box-shaped part of a tensor, and the positions of its elements in the whole tensor. Both are in
-// C order. Thread-safety: const members from any thread.
+// A box-shaped part of a tensor, and the positions of its elements in the whole tensor. The part
+// and the tensor are in C order. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@ namespace vfm::io {
 
 /// The indices [offset, offset + length) of each dim.
 struct TensorRange {
-  std::vector<std::int64_t> shape;           ///< of the whole tensor
-  std::vector<std::int64_t> offset, length;  ///< by dim
+  std::vector<std::int64_t> shape;           ///< shape of the whole tensor
+  std::vector<std::int64_t> offset, length;  ///< of the box, by dim
 
   static TensorRange whole(std::vector<std::int64_t> shape);
   /// Returns a part of one dim, with all of the other dims. Throws Error unless the part lies
@@ -21,7 +21,7 @@ struct TensorRange {
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
-  std::int64_t elements() const;  ///< in the box
+  std::int64_t elements() const;  ///< number of elements in the box
   /// Returns the number of the box's elements before element `at` of the whole tensor. So the
   /// elements [begin, end) of the tensor contain [elements_before(begin), elements_before(end)) of
   /// the box.

@@ -25,7 +25,7 @@ struct TensorView {
   std::span<const std::byte> data;
 
   std::int64_t elements() const;
-  std::uint64_t bytes() const;  ///< from dtype and shape
+  std::uint64_t bytes() const;  ///< bytes by dtype and shape
 };
 
 /// The most dimensions of a tensor. A file with more dimensions is damaged or hostile.

@@ -16,7 +16,7 @@ namespace vfm::io {
 
 struct WeightIndex {
   std::map<std::string, std::string> file_of;  ///< tensor -> file
-  std::set<std::string> files;                 ///< in the folder of the index
+  std::set<std::string> files;                 ///< names of files in the folder of the index
 };
 
 /// Reads the index `path` ("….json"). For any other `path`, returns an index with `path` as the

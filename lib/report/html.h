@@ -22,7 +22,7 @@ struct Series {
   bool dots = false;  ///< draws a dot for each point, and no line
 };
 
-/// A picture with a caption. `data_url` from data_url().
+/// A picture with a caption. data_url() makes `data_url`.
 struct Figure {
   std::string data_url;
   std::string caption;
@@ -46,11 +46,12 @@ std::string histogram(const std::vector<double>& values, int bins, const std::st
 /// The least and the largest finite value.
 struct AxisRange {
   double low = 0, high = 0;
-  bool any = false;  ///< a value was added, finite or not
+  bool any = false;  ///< whether a value was added, finite or not
   bool finite = false;
   void add(double value);
 };
-/// A histogram of values that are not stored. It needs their range first, then each value.
+/// A histogram of values that are not stored. A Histogram needs first the range of the values, then
+/// each value.
 class Histogram {
  public:
   Histogram(const AxisRange& range, int bins);

@@ -20,13 +20,13 @@
 
 namespace vfm::shard {
 
-/// "a/X.tar", "caption" -> "a/X.caption.tar", or "DIR/X.caption.tar" if a directory is given.
-/// Endings of compressed tars (.tar.gz, .tgz, .tar.zst) are removed, too.
+/// Returns "a/X.caption.tar" for "a/X.tar" and "caption", or "DIR/X.caption.tar" if a directory is
+/// given. Endings of compressed tars (.tar.gz, .tgz, .tar.zst) are removed, too.
 std::string column_tar_path(const std::string& shard, const std::string& column,
                             const std::string& directory = {});
 
 /// Returns whether `path` is a column of a shard that exists beside it: "a/X.embed.tar" next to
-/// "a/X.tar". With this check `vfm-embed a/*.tar` skips columns.
+/// "a/X.tar".
 bool is_column_tar(const std::string& path);
 
 /// Returns the files of the columns of vfm-caption and vfm-embed beside a shard, existing or not.

@@ -15,7 +15,7 @@ namespace vfm::shard {
 
 struct Comparison {
   std::string field;
-  std::string constant;  ///< the first one, as written: "'0.5'"
+  std::string constant;  ///< the first constant, as written: "'0.5'"
   bool text = false;     ///< whether it is a text, not a number
   /// Counts of samples whose field has the constant's type, and of samples whose field has another
   /// type.

@@ -23,7 +23,7 @@ struct DatasetShard {
   std::string split;  ///< "train"
   std::int64_t samples = 0;
   std::uint64_t bytes = 0;
-  std::string xxh3;  ///< of the whole tar
+  std::string xxh3;  ///< hash of the whole tar
 };
 
 /// The shards of a dataset by number: a list, which must outlive this, or a function that makes
@@ -70,11 +70,11 @@ void write_wids(const std::string& directory, const std::string& name,
 /// One member of a sample, from the indexes.
 struct IndexedMember {
   std::string extension;
-  std::uint64_t offset = 0, size = 0;  ///< of the data in the tar
+  std::uint64_t offset = 0, size = 0;  ///< of the member's data in the tar
 };
 struct IndexedSample {
   std::string key;
-  std::uint64_t offset = 0, size = 0;  ///< with headers and padding
+  std::uint64_t offset = 0, size = 0;  ///< of the sample, with headers and padding
   std::vector<IndexedMember> members;
 };
 /// Walks the indexes X.idx and X.tar.idx of a tar that a Writer wrote. Throws Error if they are

@@ -26,7 +26,7 @@ std::vector<FinishedShard> planned_shards(const std::string& directory);
 /// Returns the records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);
 
-/// The records of dataset_records(), one at a time, since many records may take much memory.
+/// Returns the records of dataset_records() one at a time, since many records may take much memory.
 /// Thread-safety: one thread at a time.
 class DatasetRecords {
  public:

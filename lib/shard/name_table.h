@@ -1,6 +1,6 @@
-// A table of distinct names in order of arrival, numbered from 0. It is compact, for very many
-// names: a name takes its length and 16 bytes (twice that just after a growth), several times less
-// than in a std::map.
+// A table of distinct names in order of arrival, numbered from 0. The table is compact, for very
+// many names: a name takes its length and 16 bytes (twice that just after a growth), several times
+// less than in a std::map.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -36,7 +36,7 @@ struct ReadLimits {
 
 /// A sample that was skipped.
 struct Refused {
-  std::string key;  ///< empty: unknown
+  std::string key;  ///< empty if unknown
   std::string why;  ///< names member and tar
   Cause cause = Cause::format;
 };
@@ -82,8 +82,8 @@ class ReadBuffer {
 
 /// The offsets of the samples of an uncompressed tar.
 struct TarOffsets {
-  std::vector<std::uint64_t> at;  ///< of each sample, and of the end of the last whole one
-  std::string damage;             ///< why the tar ends there; empty: it is whole
+  std::vector<std::uint64_t> at;  ///< of each sample, and of the end of the last whole sample
+  std::string damage;             ///< why the tar ends there; empty: the tar is whole
 
   /// Reads the headers of a tar; `name` is for messages. Throws Error if no sample is whole, and
   /// for a compressed tar, whose samples can only be read in order.
@@ -135,7 +135,7 @@ class IndexedReader {
 /// The result of unpack().
 struct Unpacked {
   bool compressed = false;       ///< false: nothing was written
-  std::string damage;            ///< why unpacking ended early; empty: it did not
+  std::string damage;            ///< why unpacking ended early; empty: all is unpacked
   Cause cause = Cause::format;   ///< of damage
   std::vector<Refused> refused;  ///< samples that are too large
 };

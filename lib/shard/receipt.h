@@ -52,25 +52,26 @@ class Receipt {
   std::optional<io::AtomicFile> held_;
 };
 
-/// "a/X.tar" -> "a/X.json".
+/// Returns "a/X.json" for "a/X.tar".
 std::string receipt_path(const std::string& tar);
 
 /// Returns all files of a shard that has a receipt. The receipt comes first, so that it is removed
 /// first. Without a receipt the shard's files are regarded as unfinished.
 std::vector<std::string> shard_files(const std::string& tar);
 
-/// For Receipt::Check: throws Error unless `tar` has the size in its `record`, {"bytes":…,
-/// "samples":…}, and indexes of the right length for its samples. Reads no contents.
+/// Throws Error, for Receipt::Check, unless `tar` has the size in its `record`, {"bytes":…,
+/// "samples":…}, and indexes of the right length for its samples. It does not read the tar's
+/// contents.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
-/// For Receipt::Check: throws Error if samples were refused under a limit other than `limits`. The
+/// Throws Error, for Receipt::Check, if samples were refused under a limit other than `limits`. The
 /// earlier limit is "max_member" of the receipt, null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
 /// Returns a receipt's "error_limits": this run's limits (base/input_limits.h) if an error might
 /// not occur in another run (may_pass(), base/error.h), otherwise null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
-/// For Receipt::Check: throws Error if "error_limits" differ from this run's limits.
+/// Throws Error, for Receipt::Check, if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);
 
 }  // namespace vfm::shard

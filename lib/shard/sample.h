@@ -26,7 +26,7 @@ struct Sample {
 
   /// Returns the member's data, or null if there is no such member.
   const std::string* find(std::string_view extension) const;
-  std::int64_t bytes() const;  ///< of all members' data
+  std::int64_t bytes() const;  ///< bytes of all members' data
 };
 
 /// A Member that does not own its bytes. It is valid as long as its source.
@@ -43,7 +43,7 @@ struct SampleView {
   std::string_view find(std::string_view extension) const;
 };
 
-/// "KEY of 'X.tar'": names a sample in errors.
+/// Returns "KEY of 'X.tar'", which names a sample in errors.
 std::string sample_name(std::string_view key, std::string_view tar);
 /// Returns the XXH3-64 of "EXTENSION SIZE\n" and the bytes of each member, in order; 16 hex digits.
 std::string hash_sample(const Sample& sample);

@@ -20,7 +20,7 @@ class ShardInput {
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
   /// Returns the next record of any kind, or nothing at the end. Skips tars that are columns of
-  /// other shards, since a pattern such as `clips/*.tar` matches these, too.
+  /// other shards.
   std::optional<io::Record> next();
   /// Tells whether the manifests were complete.
   const io::InputStreams& streams() const { return lines_.streams(); }

@@ -1,10 +1,9 @@
 // Inside lib/shard only: bounds the time of SQLite's functions, against hostile expressions.
 //
-// SQLite checks for interrupts only between the steps of its virtual machine, not within a
-// function. Most functions take time in proportion to their arguments' bytes. Some take more:
-// format() can repeat a character any number of times, a search may compare each byte of one text
-// with each byte of another, and json_patch() each name with all others. json_set() and
-// json_insert() use stack for each level of a path.
+// SQLite does not check for interrupts within a function. Most functions take time in proportion to
+// their arguments' bytes. Some take more: format() can repeat a character any number of times, a
+// search may compare each byte of one text with each byte of another, and json_patch() each name
+// with all others. json_set() and json_insert() use stack for each level of a path.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

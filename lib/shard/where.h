@@ -1,11 +1,11 @@
 // Filters: an SQL expression over the JSON of a sample, evaluated by SQLite.
 //
-// "motion > 0.002 AND seconds >= 2". Names in an expression are fields of the sample's JSON. A
-// missing field is NULL; booleans are 1 and 0; objects and arrays are JSON text, for the operators
-// -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries). Only functions that
-// are deterministic and use nothing but their arguments are allowed. An evaluation ends after about
-// a second, or at a signal. Thread-safety: each thread needs its own Where.
-// SPDX-License-Identifier: Apache-2.0
+// An expression is, for example, "motion > 0.002 AND seconds >= 2". Names in an expression are
+// fields of the sample's JSON. A missing field is NULL; booleans are 1 and 0; objects and arrays
+// are JSON text, for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE,
+// subqueries). Only functions that are deterministic and use nothing but their arguments are
+// allowed. An evaluation ends after about a second, or at a signal. Thread-safety: each thread
+// needs its own Where. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
@@ -37,7 +37,7 @@ class Where {
   std::unique_ptr<State> state_;
 };
 
-/// "SQLite 3.40.1".
+/// Returns "SQLite 3.40.1", for example.
 std::string sql_version();
 
 /// Returns at most three of `names` that `word` may mean, most similar first.

@@ -47,7 +47,7 @@ class Writer {
 
   const std::string& path() const;
   std::int64_t samples() const;
-  std::uint64_t bytes() const;  ///< so far, without the end blocks
+  std::uint64_t bytes() const;  ///< bytes written so far, without the end blocks
   /// Commits the indexes, then the tar; returns its manifest record {"kind":"shard","path":…,
   /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). An earlier
   /// tar is removed first, so that an index is never beside a tar that it does not fit. Throws
@@ -64,7 +64,8 @@ class Writer {
 void check_sample(const SampleView& sample);
 /// Returns the bytes that a sample takes in a tar, with headers and padding.
 std::uint64_t sample_bytes(const SampleView& sample);
-/// "a/b.tar" -> "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at its first dot).
+/// Return the indexes of "a/b.tar": "a/b.tar.idx" (Energon) and "a/b.idx" (DALI; the name is cut at
+/// its first dot).
 std::string energon_index_path(const std::string& tar);
 std::string dali_index_path(const std::string& tar);
 

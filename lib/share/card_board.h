@@ -38,7 +38,8 @@
 
 namespace vfm::share {
 
-/// What an item takes of a card: the whole card (`compute`), or sessions of a video engine.
+/// The part of a card that an item takes: the whole card (`compute`), or sessions of a video
+/// engine.
 enum class CardKind { compute, decode, encode };
 /// A flag of CardNeed::beside.
 constexpr unsigned card_flag(CardKind kind) {
@@ -104,9 +105,9 @@ class CardBoard {
   /// least as many threads should wait as there are cards. Returns nothing if `over` becomes true
   /// first. Throws Stopped; Error{device}, with the reasons, when no card is left.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
-  /// Takes `count` sessions of the card with the most free sessions. If no card has `count` free
-  /// sessions, returns nothing; but with `wait`, and if `count` is at most most_sessions(), waits
-  /// until a card has them. Throws what take() throws.
+  /// Takes `count` sessions of the card with the most free sessions. If no card has `count`, waits
+  /// for them if `wait` is set and `count` is at most most_sessions(); otherwise returns nothing.
+  /// Throws what take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
   /// Returns the most sessions that one card can have free while the loaded models stay. Sessions
   /// that these models use (CardNeed::beside) are left out, also while the models have no item.

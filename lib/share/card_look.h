@@ -25,8 +25,8 @@ struct CardLook {
 std::vector<CardLook> cards_between(const CardStates& before, const CardStates& after,
                                     double seconds, std::int64_t pid);
 
-/// "2.9 of 3 cards, 4 waiting, card 'x' left out"; "1.4 decode sessions". Without control
-/// characters.
+/// Returns text without control characters: "2.9 of 3 cards, 4 waiting, card 'x' left out"; "1.4
+/// decode sessions".
 std::string card_text(const CardLook& look);
 
 /// Returns whether items waited for a card most of the time.

@@ -1,9 +1,9 @@
 // Joins the file that share/card_board.h maps into memory, removes dead programs from it, and
 // plans.
 //
-// For share/card_board.cc and share/card_states.cc only. Callers hold the file's lock (Locked), but
-// not when they call join() or leave(), which lock the file themselves. A view of the pipe reads
-// without join(). Thread-safety: as SharedFile.
+// Only share/card_board.cc and share/card_states.cc use this file. Callers hold the file's lock
+// (Locked), but not when they call join() or leave(), which lock the file themselves. A view of the
+// pipe reads without join(). Thread-safety: as SharedFile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

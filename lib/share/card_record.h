@@ -43,7 +43,7 @@ struct alignas(4096) CardRecord {
   std::uint64_t left;                                  // nanoseconds
   // Seconds of pipe_clock().
   double joined, beat, waits_since, last_item;
-  double load_seconds;  // of the last load; 0: no load yet
+  double load_seconds;  // seconds of the last load; 0: no load yet
   CardSet may;          // cards that it can use
   CardSet left_out;     // cards of `may` that failed
   CardSet wanted;       // cards for its model; other programs write it

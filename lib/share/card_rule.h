@@ -57,8 +57,8 @@ struct CardStage {
 
 /// The rule's input for one card.
 struct CardPlace {
-  std::int64_t free = 0;  ///< bytes for models, loaded ones included
-  int sessions = 0;       ///< free sessions; an item gets the card with most
+  std::int64_t free = 0;  ///< bytes for models, including loaded models
+  int sessions = 0;       ///< free sessions; an item gets the card with most of them
 };
 
 /// Returns the cards on which the model of each stage is to be loaded. Returns the present cards if

@@ -32,9 +32,9 @@ struct CardStageState {
   std::vector<std::string> loading;   ///< names of cards that load or unload its model
   std::vector<std::string> left_out;  ///< names of cards that failed
   int cards = 0;                      ///< how many it may use, failed cards included
-  double busy_seconds = 0;            ///< with an item, summed over cards
-  double short_seconds = 0;           ///< in which an item waited for a card
-  std::int64_t items = 0;             ///< how many ended
+  double busy_seconds = 0;            ///< seconds with an item, summed over cards
+  double short_seconds = 0;           ///< seconds in which an item waited for a card
+  std::int64_t items = 0;             ///< items that ended
 };
 
 struct CardStates {

@@ -54,8 +54,7 @@ class MappedMemory {
 /// Error.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Most bytes of a message's text; longer text is cut, so that a message fits into a socket's
-/// buffer.
+/// Most bytes of a message's text; longer text is cut, to fit into a socket's buffer.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
 /// Sends one message, with up to two descriptors. Returns false if the other end is closed.

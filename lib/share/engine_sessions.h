@@ -53,8 +53,7 @@ class EngineSessions {
   /// thread_may_wait() is false) or they cannot become free while loaded models stay. Throws what
   /// CardBoard::take() throws; without a board, Error{device} after fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// Returns whether this thread may wait, which is true if it has no session of this kind or of a
-  /// later kind.
+  /// Returns whether this thread may wait: it has no session of this kind or of a later kind.
   bool thread_may_wait() const;
   /// Leaves a failed card out, as CardBoard::fail() does. Without a board, no sessions remain.
   void fail(std::shared_ptr<Session> session, const std::string& why);

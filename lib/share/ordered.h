@@ -32,8 +32,8 @@ namespace vfm::share {
 /// thread may exceed this limit by one result. Items of very different length keep all slots busy
 /// only with `weight`, so give it wherever results are small.
 ///
-/// The first exception from any of these functions stops all work. It is rethrown after every
-/// thread has joined; results of earlier items have been handed over. After an exception from
+/// The first exception from any of these functions stops all work. The exception is rethrown after
+/// every thread has joined; results of earlier items have been handed over. After an exception from
 /// `next`, `work` or `weight` no thread takes another item. Throws Error if the system refuses a
 /// thread.
 template <class In, class Out>

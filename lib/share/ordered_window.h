@@ -28,14 +28,14 @@ template <class In, class Out>
 class OrderedWindow {
  public:
   struct Entry {
-    std::optional<In> in;  ///< until it is worked on
+    std::optional<In> in;  ///< the item, until a thread works on it
     std::optional<Out> out;
-    std::exception_ptr error;  ///< instead of a result
+    std::exception_ptr error;  ///< the error, if there is no result
     std::size_t weight = sizeof(Entry);
     bool ready = false;
   };
 
-  /// `weighed`: weights are given. `flow`: counts the ready results, or null.
+  /// `weighed` says whether weights are given. `flow` counts the ready results, or is null.
   OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
       : few_(kOrderedFew * static_cast<std::size_t>(threads)),
         bytes_(weighed ? kOrderedBytes : 0),

@@ -42,19 +42,19 @@ struct StageState {
   std::string name, unit;  ///< the program and its unit of work: "vfm-clip", "videos"
   std::int64_t pid = 0;
   bool alive = false;            ///< whether it still runs
-  bool stopped = false;          ///< by SIGSTOP or Ctrl-Z, if that is visible
-  bool draws = false;            ///< it wants to draw the view
-  bool self = false;             ///< it is this program
-  int held = 0;                  ///< slots
+  bool stopped = false;          ///< whether SIGSTOP or Ctrl-Z stopped it, if that is visible
+  bool draws = false;            ///< whether it wants to draw the view
+  bool self = false;             ///< whether it is this program
+  int held = 0;                  ///< slots that it has
   int most = 0;                  ///< slots that it may have
   int waiting = 0;               ///< items read, but not begun
-  std::int64_t input_bytes = 0;  ///< in the pipe that it reads
-  std::uint64_t done = 0;        ///< units
-  double input_seconds = 0;      ///< waited for input
-  double output_seconds = 0;     ///< waited for its reader
-  double slot_seconds = 0;       ///< waited for slots
-  double busy_seconds = 0;       ///< with a slot
-  double age = 0;                ///< from joining until now, or until it left
+  std::int64_t input_bytes = 0;  ///< bytes in the pipe that it reads
+  std::uint64_t done = 0;        ///< units of work done
+  double input_seconds = 0;      ///< seconds that it waited for input
+  double output_seconds = 0;     ///< seconds that it waited for its reader
+  double slot_seconds = 0;       ///< seconds that its threads waited for slots
+  double busy_seconds = 0;       ///< seconds that its threads had a slot
+  double age = 0;                ///< seconds from joining until now, or until it left
 };
 
 class PipeMap;
@@ -70,10 +70,10 @@ class PipeBoard {
   using Use = SlotUse;
   enum class Wait { input, output };
 
-  /// Opens or makes `path`, and joins. The programs share `slots` slots. If `slots` is 0, they
-  /// share the number that the programs on the board gave, or `otherwise` if no program is on the
-  /// board. With kNone the board has no slots and only shows counts. Throws Error{usage} if `path`
-  /// cannot be used, or if living programs gave another number than `slots`; Stopped.
+  /// Opens or makes `path`, and joins. The programs share `slots` slots; 0 means the number that
+  /// the programs on the board gave, or `otherwise` if the board is empty. With kNone the board
+  /// only shows counts. Throws Error{usage} if `path` cannot be used, or if living programs gave
+  /// another number than `slots`; Stopped.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);
   /// Leaves the board.
   ~PipeBoard();
@@ -101,8 +101,7 @@ class PipeBoard {
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes this program's count of make's tokens. Call it right after reading a token and right
-  /// before writing one, so that a token is lost only by a kill between the call and the reading or
-  /// writing.
+  /// before writing one: only a kill in between loses a token.
   void show_tokens(int by) noexcept;
   /// Takes the tokens of killed programs; the caller gives them back to make. Looks for killed
   /// programs at most every 50 ms.

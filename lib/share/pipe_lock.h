@@ -29,8 +29,7 @@ int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
 /// Returns whether the process is stopped (SIGSTOP). Returns false if that is unknown.
 bool is_stopped(std::int64_t pid);
-/// Returns "vfm-clip (process 4711)", with the name that the system shows, or "another program" if
-/// the process is not visible.
+/// Returns "vfm-clip (process 4711)", or "another program" if the process is not visible.
 std::string name_process(std::int64_t pid);
 
 }  // namespace vfm::share

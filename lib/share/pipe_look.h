@@ -1,7 +1,7 @@
 // A view of a pipe in words for a terminal: the work of each program, and the bottleneck.
 //
-// It compares two looks at the shared board (share/pipe_board.h). Thread-safety: pure functions.
-// SPDX-License-Identifier: Apache-2.0
+// The functions compare two looks at the shared board (share/pipe_board.h). Thread-safety: pure
+// functions. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
@@ -25,11 +25,11 @@ struct StageLook {
 };
 
 struct PipeLook {
-  int slots = 0;  ///< shared slots; PipeBoard::kNone: make's
+  int slots = 0;  ///< shared slots; PipeBoard::kNone: slots of make
   int cards = 0;  ///< shared cards
   double seconds = 0;
   std::vector<StageLook> stages;  ///< in the order of the pipe
-  std::string held_up;            ///< of a whole run; empty: find_bottleneck() finds it
+  std::string held_up;            ///< bottleneck of a whole run; empty: find_bottleneck() finds it
 };
 
 /// Returns the work between two looks. If a program joined after `before`, includes all its work.

@@ -1,8 +1,8 @@
 // Opens and joins the file that share/pipe_board.h maps into memory, removes dead programs from it,
 // and takes and gives its slots without a lock.
 //
-// For share/pipe_board.cc only. Only joining and collecting tokens of dead programs need the file's
-// lock (share/shared_file.h). Thread-safety: stated at each function.
+// Only share/pipe_board.cc uses this file. Only joining and collecting tokens of dead programs need
+// the file's lock (share/shared_file.h). Thread-safety: stated at each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -82,7 +82,7 @@ struct PipeFile {
     std::atomic<std::int32_t> lost;    // make's tokens that killed programs had
   } head;
   PipeRecord records[kPipeRecords];
-  /// The number of the program that has each slot; 0: none.
+  /// The number of the program that has each slot; 0: the slot is free.
   std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
 };
 static_assert(sizeof(PipeFile) == 80 * 1024);

@@ -66,8 +66,8 @@ class SharedFile {
   /// `mutex` first, since threads of one program share the file's description. A thread that waits
   /// for another program logs that after two seconds (share/pipe_lock.h). In two cases the thread
   /// continues without the lock, and may see unfinished changes: if the kernel refuses the lock for
-  /// lack of memory, and if a stop request (base/stop.h) ends the wait. Without the lock the thread
-  /// may change only this program's own data.
+  /// lack of memory, and if a stop request (base/stop.h) ends the wait. Then the thread may change
+  /// only this program's own data.
   class Locked {
    public:
     explicit Locked(SharedFile& file);

@@ -5,7 +5,6 @@
 // results lie between two programs, the first results come out early, and no slot is free while an
 // item waits in any program. A program with empty input wants no slot. A program that cannot write
 // wants no slot, either, since only a bounded number of its results may wait (share/ordered.h).
-// tests/support/simulated_pipe.h compares this rule with others and with all static splits.
 //
 // Thread-safety: a pure function.
 // SPDX-License-Identifier: Apache-2.0

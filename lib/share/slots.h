@@ -29,11 +29,11 @@ class Slots {
   /// `threads` at once. If it names none, or its descriptors are no pipe (a recipe line without
   /// '+'), there are `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// Uses the slots of a board, at most `threads` at once. If the board has no slots, makes the
-  /// slots as Slots(threads, makeflags) does, and the board shows them.
+  /// Uses the slots of a board, at most `threads` at once. If the board has none, does what
+  /// Slots(threads, makeflags) does, and the board shows those slots.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
-  /// Makes slots for the parts of one item of `of`, up to `threads` parts at once. While the parts
-  /// are computed, the item's thread is Away. `of` must outlive this.
+  /// Makes slots for up to `threads` parts of one item of `of` at once, while the item's thread is
+  /// Away. `of` must outlive this.
   Slots(Slots& of, int threads);
   ~Slots();
   /// Returns `makeflags` if it names a fifo or descriptors of a pipe; otherwise "". Call it before

@@ -4,7 +4,7 @@
 // a worker takes the calls that wait then, in order of arrival, and sends them together. The other
 // threads wait until their calls are done. If calls killed workers (Error{crash}), each is sent
 // once more, alone, so that only the call at fault fails. A thread that waits here gives back its
-// slot of the processor until it goes on (Slots::Away). Thread-safety: any thread.
+// slot of the processor until the wait ends (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

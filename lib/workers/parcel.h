@@ -55,7 +55,7 @@ class PackedParcel {
   std::uint64_t bytes_ = 0;
 };
 
-/// Reads the parcel in `bytes`, which another process may change meanwhile. Without `owner`,
+/// Reads the parcel in `bytes`, which another process may change during the call. Without `owner`,
 /// tensors are copies. With `owner`, they are views of `bytes` that keep `owner` alive. Throws
 /// Error if `bytes` are no parcel.
 Parcel read_parcel(std::span<const std::byte> bytes, std::shared_ptr<const void> owner = nullptr);

@@ -1,4 +1,4 @@
-// The work of a worker process, the other end of workers/worker.h.
+// Does the work of a worker process, the other end of workers/worker.h.
 //
 // A program that has workers names its services in Tool::serve_card() (cli/runner.h):
 //
@@ -23,10 +23,9 @@ class Service {
  public:
   virtual ~Service() = default;
   /// Answers a request. The request's tensors are views, valid until the next request; the answer's
-  /// tensors may be views of them. If answer() throws an Error, the asking thread gets it, and the
-  /// worker continues; an Error of kind device (GpuError) ends the use of this worker. If the
-  /// service calls end_run() (base/run_end.h) and throws Stopped, the program's run ends with the
-  /// same message.
+  /// tensors may be views of them. The asking thread gets an Error, and the worker continues; an
+  /// Error of kind device (GpuError) ends the use of this worker. If the service calls end_run()
+  /// (base/run_end.h) and throws Stopped, the program's run ends with the same message.
   virtual Parcel answer(const Parcel& request) = 0;
 };
 

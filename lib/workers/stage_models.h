@@ -30,7 +30,8 @@ inline constexpr std::int64_t kContextBytes = std::int64_t{768} << 20;
 
 class StageModels {
  public:
-  /// `cards`: find_cards(); `share`: the file of VFM_SHARE, or empty; `stage`: the program's name.
+  /// `cards` are the result of find_cards(), `share` is the file of VFM_SHARE, or empty, and
+  /// `stage` is the program's name.
   StageModels(std::vector<share::Card> cards, std::string share, std::string stage);
   /// Ends the workers.
   ~StageModels();

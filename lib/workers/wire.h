@@ -25,10 +25,10 @@ enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 /// answers.
 struct Word {
   Say say = Say::log;
-  ErrorKind kind = ErrorKind::runtime;  ///< of an error
+  ErrorKind kind = ErrorKind::runtime;  ///< kind of an error
   Cause cause = Cause::other;
-  LogLevel level = LogLevel::warning;  ///< of a log line
-  std::uint64_t bytes = 0;             ///< of the parcel, with open, ask and answer
+  LogLevel level = LogLevel::warning;  ///< level of a log line
+  std::uint64_t bytes = 0;             ///< size of the parcel, with open, ask and answer
   std::uint64_t most = 0;              ///< with open: most bytes of either memory
 };
 

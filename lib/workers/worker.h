@@ -1,8 +1,7 @@
 // A worker is this same program, started again as a process for one card (a GPU, or the processor).
-// In the program only the worker has a CUDA context and a model on the card. The program that
-// started it sends requests, and never touches the card. So one program works with several GPUs,
-// though a process drives only one (tensor/device.h), and a failing GPU costs a worker, not the
-// run.
+// Only the worker uses the card: the program that started it sends requests. So one program works
+// with several GPUs, though a process drives only one (tensor/device.h), and a failing GPU costs a
+// worker, not the run.
 //
 // A worker runs one service (workers/service.h), which opens when the worker starts and then
 // answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES); on "cpu" it
@@ -27,12 +26,12 @@ namespace vfm::workers {
 
 /// The values with which a worker is started.
 struct WorkerPlan {
-  std::string service;  ///< name of its service
-  Parcel open = {};     ///< what opens the service
-  /// Most bytes of a request or an answer; more is an Error{limit}.
+  std::string service;  ///< name of the worker's service
+  Parcel open = {};     ///< the parcel that opens the service
+  /// Most bytes of a request or an answer; a larger one is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
-  bool sees_all = false;  ///< it sees all GPUs of this program, not only its card
-  int life = -1;  ///< a descriptor that it keeps until it ends (CardBoard::life()); -1: none
+  bool sees_all = false;  ///< the worker sees all GPUs of this program, not only its card
+  int life = -1;  ///< CardBoard::life(), which the worker keeps until it ends; -1: none
 };
 
 /// Thrown if the worker has ended, or sent an invalid message; another worker may get its request.
@@ -55,7 +54,7 @@ class Worker {
   /// Returns the answer. Throws the service's Error with the same kind (for GpuError: device),
   /// cause and text; WorkerLost; Stopped, after which the worker is lost, too.
   Parcel ask(const Parcel& request);
-  /// For messages.
+  /// Returns the worker's name for messages.
   const std::string& name() const { return name_; }
 
  private:

@@ -27,9 +27,9 @@ namespace vfm::workers {
 
 class WorkerPool {
  public:
-  /// `share`: the file of VFM_SHARE, or empty. `cards`: from find_cards(). `need`: its `memory` is
-  /// the prediction for the service's model and work. Throws what CardBoard's constructor throws.
-  /// Workers start only when there are requests.
+  /// `share` is the file of VFM_SHARE, or empty. `cards` are the result of find_cards(). The
+  /// `memory` of `need` is the prediction for the service's model and work. Throws what CardBoard's
+  /// constructor throws. Workers start only when there are requests.
   WorkerPool(const std::string& share, std::vector<share::Card> cards, share::CardNeed need,
              WorkerPlan plan);
   /// Ends all workers, and waits until they have ended. No request may be under way.
@@ -38,7 +38,7 @@ class WorkerPool {
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Waits for a worker, before the first request. If none can be started, throws Error{usage} of
-  /// the service's opening if the user is at fault, else what ask() throws.
+  /// the service's opening if the user is at fault, and otherwise what ask() throws.
   void open();
   /// Returns the answer. Throws the service's Error; Error{crash} if two workers died of the
   /// request; Error{device}, with the reasons, if no card is left; Stopped.
