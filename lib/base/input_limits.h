@@ -2,8 +2,8 @@
 // further files and protocols that it opens.
 //
 // One set of limits applies to the whole program; every decoder obeys it. The tool sets the limits
-// from its options before threads start; otherwise the defaults apply. SPDX-License-Identifier:
-// Apache-2.0
+// from its options before threads start; otherwise the defaults apply.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // them and without freeing what they may still use (cli/runner.cc).
 //
 // Each such thread keeps its memory, and perhaps a processor, so a program may have at most
-// kMostLeftBehind at a time. One more ends the run (base/run_end.h). SPDX-License-Identifier:
-// Apache-2.0
+// kMostLeftBehind at a time. One more such thread ends the run (base/run_end.h).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {

@@ -96,8 +96,8 @@ class Tool {
   /// Returns true if the ranks of a launch run one command together. Then only the first rank
   /// reports errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether arguments are names of files. If not, a file whose name is a verb does not
-  /// matter.
+  /// Returns whether arguments are names of files. If they are texts, a file whose name is a verb
+  /// does not matter.
   virtual bool arguments_are_files() const { return true; }
 };
 

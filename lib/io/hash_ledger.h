@@ -11,7 +11,8 @@
 //
 // Few files need no ledger, and none is made. A ledger contains inodes and times, so it is the only
 // file in which folders of equal outputs differ. Thread-safety: one thread at a time; several
-// programs. SPDX-License-Identifier: Apache-2.0
+// programs.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

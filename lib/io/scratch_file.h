@@ -3,7 +3,8 @@
 // The file has no name, so a run that is killed leaves nothing to clean up. If the file system
 // cannot make such a file, the file gets a hidden name that is removed at once. The file is read
 // with pread, not mapped. Thread-safety: one thread appends at a time; then any thread may call
-// read(). SPDX-License-Identifier: Apache-2.0
+// read().
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

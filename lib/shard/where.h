@@ -5,7 +5,8 @@
 // are JSON text, for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE,
 // subqueries). Only functions that are deterministic and use nothing but their arguments are
 // allowed. An evaluation ends after about a second, or at a signal. Thread-safety: each thread
-// needs its own Where. SPDX-License-Identifier: Apache-2.0
+// needs its own Where.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

@@ -24,8 +24,8 @@ struct OwnProgram {
   /// Environment variables that differ from this process's: name and value.
   std::vector<std::pair<std::string, std::string>> variables = {};
   /// The new process's standard output and error. With `speech`, the new process has no input and
-  /// no other descriptor of this process. With -1, the new process inherits standard input, output
-  /// and error, and all descriptors that survive an exec.
+  /// no other descriptor of this process. If `speech` is -1, the new process inherits standard
+  /// input, output and error, and all descriptors that survive an exec.
   int speech = -1;
   /// With `speech`, one more descriptor, which the new process keeps open as kChannelNumber + 1
   /// until it ends, or -1.

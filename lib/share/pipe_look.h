@@ -1,7 +1,8 @@
 // A view of a pipe in words for a terminal: the work of each program, and the bottleneck.
 //
 // The functions compare two looks at the shared board (share/pipe_board.h). Thread-safety: pure
-// functions. SPDX-License-Identifier: Apache-2.0
+// functions.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <string>
