@@ -1,10 +1,9 @@
 // A frame reduced to 64 x 64 luma and 32 x 32 chroma cells: the input of all detectors and
 // measures.
 //
-// The picture is stretched to a square, so that every loop over it has a fixed length. A cell is
-// the mean of two runs of up to eight neighbouring pixels, not of all its pixels. The time, about
-// 15 microseconds, is therefore the same for 360p and 4K. Pixels are taken as stored, before
-// rotation and pixel aspect.
+// The picture is stretched to a square. A cell is the mean of two runs of up to eight neighbouring
+// pixels, not of all its pixels. The time, about 15 microseconds, is therefore the same for 360p
+// and 4K. Pixels are taken as stored, before rotation and pixel aspect.
 // Pure functions. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

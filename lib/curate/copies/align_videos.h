@@ -41,9 +41,9 @@ struct MatchRules {
   /// Below this change_detail(), whole slopes rise and fall, and such changes easily agree by
   /// chance.
   double least_detail = 0.06;
-  /// The least mean correlation of changes. It falls with the match's length, since chance
-  /// agreement is brief. Moments without change add at most 1.5 times `evidence` to the length;
-  /// without detail, a third of the length is used.
+  /// The least mean correlation of changes. This correlation falls with the match's length. Moments
+  /// without change add at most 1.5 times `evidence` to the length; without detail, a third of the
+  /// length is used.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)

@@ -1,7 +1,7 @@
 // Measures motion, light, colour and sharpness of a clip, frame by frame, while the clip is cut.
 //
 // All measures except sharpness come from the small pictures of shot detection. Pictures are used
-// as stored, since no measure depends on rotation. Pure. Thread-safety: one thread at a time.
+// as stored. Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

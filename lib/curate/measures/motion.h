@@ -3,8 +3,8 @@
 //
 // There are 64 blocks of 8 x 8 luma cells. Each block's shift is searched around zero and around
 // the vectors of neighbours in space and time, and refined. If the fit is bad, all shifts within 8
-// cells (an eighth of the picture) are tried. Vectors unlike their neighbours get a penalty, so
-// flat areas stay at rest. Thread-safety: one thread at a time.
+// cells (an eighth of the picture) are tried. Vectors unlike their neighbours get a penalty.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

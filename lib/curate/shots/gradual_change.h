@@ -2,9 +2,9 @@
 //
 // Dissolve: every picture P in a window [a, b] is a mixture wa*A + wb*B of the window's first and
 // last picture, plus a constant. wa falls and wb rises about evenly. (Pictures are compared without
-// their mean, so a dip to any colour changes only wa + wb.) Two facts distinguish a dissolve from
-// camera motion: the mixture explains P, and contrast dips in the middle, as in a mixture of
-// unrelated pictures (aa + bb - 2ab). No motion inside the shots causes this dip.
+// their mean.) Two facts distinguish a dissolve from camera motion: the mixture explains P, and
+// contrast dips in the middle, as in a mixture of unrelated pictures (aa + bb - 2ab). No motion
+// inside the shots causes this dip.
 //
 // Fade: before or after a run of frames of one colour, contrast changes over several frames while
 // structure stays. For a black run, a change of light is enough. A run of more than 32 frames of a

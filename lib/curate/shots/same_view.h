@@ -37,8 +37,7 @@ struct WholeShift {
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
 /// Returns true if the pictures differ only in one box of at most a third of the area, as when a
-/// title comes or goes. Around the box they are the same and have detail, since a ground of one
-/// colour does not prove one view.
+/// title comes or goes. Around the box the pictures are the same and have detail.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

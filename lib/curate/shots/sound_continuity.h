@@ -4,15 +4,14 @@
 // The background is heard in pauses between words and notes, so the quiet windows of each frequency
 // band are compared (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
 // Processing 9(5), 2001). The distance between the two sides is compared with the distance between
-// the halves of each side, since speech and music always change.
+// the halves of each side.
 //
-// A side is up to a second, without the 60 ms next to the change: sound may be faded there, or cut
-// a frame or two away from the picture. Hann windows of 32 ms begin every 16 ms. The 20 bands are
-// critical bands from 100 to 7700 Hz (Zwicker 1961). Levels are in dB of full scale, from the
-// summed power of both channels plus -75 dB, which hides quieter differences. The distance of two
-// sets of windows in a band is the mean difference of their quantiles 0.1, 0.2 and 0.3. Over all
-// bands, the distance is the mean of the middle ten distances. With D the distance of the two
-// sides, and U the mean distance of the halves of each side:
+// A side is up to a second, without the 60 ms next to the change. Hann windows of 32 ms begin every
+// 16 ms. The 20 bands are critical bands from 100 to 7700 Hz (Zwicker 1961). Levels are in dB of
+// full scale, from the summed power of both channels plus -75 dB, which hides quieter differences.
+// The distance of two sets of windows in a band is the mean difference of their quantiles 0.1, 0.2
+// and 0.3. Over all bands, the distance is the mean of the middle ten distances. With D the
+// distance of the two sides, and U the mean distance of the halves of each side:
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //

@@ -9,8 +9,7 @@
 // Martinsson and Tropp, "Finding structure with randomness", 2011, section 4.5).
 //
 // A sketch is (h, r) times kSketchScale in 16 bits, r rounded up. The product of two sketches is
-// exact in 32 bits, so it is the same on every processor. Rounding errors together are below
-// kSketchSlack.
+// exact in 32 bits on every processor. Rounding errors together are below kSketchSlack.
 // Thread-safety: any thread, except train().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,7 +27,7 @@ inline constexpr int kSketchScale = 32000;
 /// cosine: 4e-4 for half a unit in each of 128 numbers of both, and the error of float sums.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// For longer vectors the basis is the first axes, since training would need a gigabyte.
+/// For longer vectors the basis is the first axes.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {

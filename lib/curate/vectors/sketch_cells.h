@@ -2,8 +2,8 @@
 // belongs to the centre with which its product is largest.
 //
 // Centres are sketches, found by a few rounds of spherical k-means from evenly spaced rows of a
-// sample. Dense regions therefore have many centres, and cells have similar sizes. Only whole
-// numbers are used, so results are the same on every processor.
+// sample. Cells therefore have similar sizes. Only whole numbers are used, so results are the same
+// on every processor.
 //
 // The cells to search follow from this: let a and b be at most a distance D apart, c the centre of
 // a, and e another centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c -

@@ -16,8 +16,8 @@ struct Rectangle {
 };
 
 /// Returns the part of `frame` inside `r`, which must lie within the frame. The result shares the
-/// planes of `frame`. Chroma stays aligned with luma if x and y are even. The matrix of the whole
-/// picture is set, since players guess an unset matrix from the size.
+/// planes of `frame`. Chroma stays aligned with luma if x and y are even. The result has the matrix
+/// of the whole picture.
 Frame crop_frame(const Frame& frame, const Rectangle& r);
 
 /// Returns the place of `r`, in a `width` x `height` picture, after rotate_frame(degrees, mirror).

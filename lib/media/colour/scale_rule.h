@@ -1,8 +1,8 @@
 // The weights with which Scaler::to_rgb() (scaler.h) converts a 4:2:0 frame, for code that converts
 // frames on a GPU.
 //
-// swscale does not expose its weights, so they are measured exactly. Code that uses the weights
-// must compare one result with Scaler's, since another version of FFmpeg may round differently.
+// The weights are measured exactly. Code that uses the weights must compare one result with
+// Scaler's, since another version of FFmpeg may round differently.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -6,7 +6,7 @@
 // are scaled in proportion, so hues stay. Then BT.2020's primaries become BT.709's, values out of
 // range are clipped, and the inverse of gamma 2.4 is applied. SDR already has that gamma, and is
 // not compressed. Results are computed once, for a grid of 65 x 65 x 65 points of (Y, U, V).
-// Interpolation between the points uses whole numbers, so all machines give the same bits.
+// Interpolation uses whole numbers, so all machines give the same bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

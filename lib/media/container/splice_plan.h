@@ -30,9 +30,9 @@ struct SplicePlan {
 /// frame on, rising. `packets` has the times of packets in decoding order, from the key frame at
 /// least to the first that is not before `end`, the end of the clip's last frame.
 ///
-/// Packets shown before the key frame (an open GOP's leading pictures) are left out, since pictures
-/// shown after the key frame never need them. Copying ends before a packet whose frame is not in
-/// the clip, and early enough that the copied frames have no gap.
+/// Packets shown before the key frame (an open GOP's leading pictures) are left out: later pictures
+/// never need them. Copying ends before a packet whose frame is not in the clip, and early enough
+/// that the copied frames have no gap.
 SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const std::int64_t> frames,
                        std::int64_t end);
 

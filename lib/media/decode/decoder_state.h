@@ -52,8 +52,7 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
-  /// Keeps options.hardware alive if it is shared, since work left behind may outlive the
-  /// hardware's owner.
+  /// Keeps options.hardware alive if it is shared: work left behind may outlive the owner.
   std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;

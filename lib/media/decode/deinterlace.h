@@ -12,7 +12,7 @@
 namespace vfm::media {
 
 /// `before` and `after` are the neighbouring frames, or null if there is none. Uses the planes and
-/// top_first of `frame`. The result is exact, since it uses only whole numbers.
+/// top_first of `frame`. The result is exact.
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after);
 
 }  // namespace vfm::media

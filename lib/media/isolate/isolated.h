@@ -11,9 +11,9 @@
 // Parent and child share memory, into which the child decodes pictures (picture_memory.h). Only the
 // child writes to it. Pictures that do not fit, or that a codec or conversion put elsewhere, are
 // copied to the shared memory (only the rows of cell_rows.h if no other rows are wanted). The child
-// works only while its parent waits, so it uses the parent's slot. It decodes a few pictures at a
-// time, with the same result as decoding in the parent. If the child fails, the parent has the
-// pictures before the failure.
+// works only while its parent waits, in the parent's slot. It decodes a few pictures at a time,
+// with the same result as decoding in the parent. If the child fails, the parent has the pictures
+// before the failure.
 //
 // The parent does not trust the child. It copies the facts of a picture, then checks that the
 // picture lies within the memory. It also copies pictures before use, unless FrameUse says that

@@ -1,5 +1,5 @@
 // Inside lib/media only: the memory that the parent and a child of isolated.h share, and the
-// pictures in it. The child can write at any time, so the parent copies data before checking them.
+// pictures in it. The child can write at any time: the parent copies data, then checks them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
