@@ -31,7 +31,7 @@ struct WorkerPlan {
   /// Most bytes of a request or an answer; a larger one is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< the worker sees all GPUs of this program, not only its card
-  int life = -1;  ///< CardBoard::life(), which the worker keeps until it ends; -1: none
+  int life = -1;          ///< CardBoard::life(), which the worker keeps until it ends; -1: none
 };
 
 /// Thrown if the worker has ended, or sent an invalid message; another worker may get its request.
