@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/error.h"
 #include "cli/options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
@@ -28,6 +29,9 @@ class ClipReadingTool : public vfm::cli::Tool {
   void check_work() {
     input_limits_.check_isolation(hwaccel_);
     input_limits_.apply();
+    if (device_.device.starts_with("cpu"))
+      vfm::fail_usage("--device {} names no GPU to decode on: name GPUs, or leave out --hwaccel",
+                      device_.device);
     device_.cards();
   }
   /// Call it first in run(). Returns the hardware decoder, or null for decoding in software.

@@ -208,3 +208,14 @@ plain.mp4: 0 changes of shot in 24 frames' ]
   fails 2 vfm-clip shots shots.mp4
   grep -q "'./shots' is the file" err
 }
+
+@test "the processor decodes nothing on a GPU: --device cpu is refused" {
+  local verb
+  for verb in shots 'unique -o out'; do
+    # shellcheck disable=SC2086
+    run --separate-stderr vfm-clip $verb --hwaccel auto --device cpu shots.mp4
+    [ "$status" -eq 2 ]
+    [ "$stderr" = "vfm-clip: --device cpu names no GPU to decode on: name GPUs, or leave out --hwaccel" ]
+    [ -z "$output" ]
+  done
+}
