@@ -9,11 +9,11 @@ namespace vfm::cli {
 
 /// A verb and its words for completion.
 struct VerbWords {
-  std::string verb;                  ///< "": the program without a verb
-  std::vector<std::string> options;  ///< "--top", "-j"
+  std::string verb;                  ///< Name of the verb, or "" for the program without a verb.
+  std::vector<std::string> options;  ///< Names of the options, such as "--top" and "-j".
 };
 
-/// Returns a bash completion script, which completes the verb as the first word, the verb's
+/// Returns a bash completion script. The script completes the verb as the first word, the verb's
 /// options, and file names.
 std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program);
 

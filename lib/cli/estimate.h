@@ -1,11 +1,12 @@
-// --dry-run of the tools that curate: estimates from a sample how long the whole input would take
-// on this machine and on a node of 32 cores.
+// Estimates for --dry-run how long a tool would need for its whole input, on this machine and on a
+// node of 32 cores.
 //
-// The sample has sixteen records of the input, or two for each job if that is more, drawn from a
-// fixed seed. They are processed as usual, into a temporary folder that is removed. A video's
-// middle ten seconds are processed; shards are processed for ten seconds, or up to a gigabyte if a
-// tool reads them twice. The time is scaled to all records, by lengths of videos and counts of
-// samples. Seconds of video are scaled in the same way.
+// The estimate is made from a sample of the input, drawn with a fixed seed: sixteen records, or two
+// records for each job if there are more than eight jobs. The tool processes the sample as usual,
+// but writes to a temporary folder, which is removed. Only the middle ten seconds of each video are
+// processed. Shards are processed for ten seconds. If a tool reads shards twice, it processes at
+// most a gigabyte of shards. The measured time is scaled to all records, by the lengths of videos
+// and the counts of samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,22 +25,24 @@ namespace vfm::cli {
 
 class Options;
 
-/// Seconds that are processed of each video in the sample, and seconds of work on shards.
+/// Length of the part of each video that is processed, and time limit of the work on shards, in
+/// seconds.
 constexpr double kEstimateSeconds = 10;
-/// The most bytes of tars in a sample that a tool reads more than once; a single shard may be
-/// larger.
+/// Largest size of all shards of a sample, in bytes, for a tool that reads shards more than once. A
+/// single shard may be larger.
 constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
-/// The records of the input, as the tool itself reads them.
+/// A reader of the tool's input.
 struct EstimateInput {
-  std::function<std::optional<io::Record>()> next;  ///< returns what ManifestReader::next() returns
+  std::function<std::optional<io::Record>()> next;  ///< Does what io::ManifestReader::next() does.
   std::function<const io::InputStreams&()> streams;
 };
 
 /// Logs the fault as a warning.
 void tell_fault(const io::Fault& fault);
 
-/// `Reader`: io::ManifestReader, or shard::ShardInput. Throws what the Reader's constructor throws.
+/// Makes the reader. `Reader` is io::ManifestReader or shard::ShardInput. Throws what the
+/// constructor of `Reader` throws.
 template <typename Reader>
 EstimateInput estimate_input(const std::vector<std::string>& arguments) {
   const auto reader = std::make_shared<Reader>(arguments, tell_fault);
@@ -48,34 +51,33 @@ EstimateInput estimate_input(const std::vector<std::string>& arguments) {
 }
 
 struct Estimate {
-  std::vector<std::string>& inputs;  ///< the tool's inputs, as io::ManifestReader takes them
-  std::string& folder;               ///< the tool's output folder
+  std::vector<std::string>& inputs;  ///< Inputs of the tool, in the forms of io::ManifestReader.
+  std::string& folder;               ///< Output folder of the tool.
   EstimateInput input;
-  std::string kind;  ///< kind of the records to process: "video" (also "image"), "shard"
+  std::string kind;  ///< Kind of the records: "shard", or "video", which includes "image".
   int jobs = 1;
-  /// Does the tool's own work with `inputs` and `folder`, which are set to the sample and a
-  /// temporary folder. Its Progress, which counts parts of videos or samples of shards, may end the
-  /// work by an exception. Returns the number of unusable records.
+  /// Does the tool's work on the sample. Before the call, `inputs` is set to the sample and
+  /// `folder` to a temporary folder. The Progress counts parts of videos or samples of shards, and
+  /// may end the work by an exception. Returns the number of unusable records.
   std::function<long(Progress&, io::ManifestWriter&)> work;
-  /// Whether the work has several phases, which need the whole sample. Such work is not stopped.
+  /// Whether the work has several phases. Work with several phases is not stopped before its end.
   bool phases = false;
-  /// Seconds of video in a record, and samples in a shard (null for videos). Both functions throw
-  /// Error if the record's file cannot be read.
+  /// Return the seconds of video in a record, and the number of samples in a shard. `samples` is
+  /// null for videos. Both throw Error if the record's file cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
-  /// Returns counts of the processed samples, by name, including "read" and "stay". Null: there are
-  /// no counts.
+  /// Returns counts of the processed samples, by name, including "read" and "stay". May be null.
   std::function<Json()> counts = nullptr;
-  /// Returns the costs of the model used, for "model", and adds them as lines to `words`. Null: no
-  /// model is used.
+  /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. Null if
+  /// the tool uses no model.
   std::function<Json(std::string& words)> model = nullptr;
 };
 
 /// Adds the option --dry-run.
 void add_dry_run(Options& options, bool& dry_run);
 
-/// Prints the estimate: {"kind":"estimate",...} (vfm(7)) to standard output, text to standard
-/// error. Returns the number of unreadable records of the sample. Throws Error if no record could
-/// be used, or if the input is incomplete; Stopped.
+/// Prints the estimate as a record {"kind":"estimate",...} (vfm(7)) to standard output, and as text
+/// to standard error. Returns the number of unreadable records in the sample. Throws Error if no
+/// record could be used or if the input is incomplete, and Stopped.
 long tell_estimate(const Estimate& estimate);
 
 }  // namespace vfm::cli

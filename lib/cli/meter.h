@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". If several
-// programs share slots (VFM_SHARE), the last program that draws shows a line for each program, and
-// the other programs show no lines (share/pipe_look.h).
+// Progress on stderr: "vfm-clip 120/1000 clips 14.2/s ETA 1m02s note place". If several programs
+// share slots (VFM_SHARE), one of them draws a line for each program, and the other programs draw
+// nothing (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace vfm::cli {
 
-/// `line` draws one line, which is rewritten in place on a terminal, and a new line each time
-/// elsewhere. `log` draws a full line each minute. `none` draws nothing, and only counts for the
-/// board (share/pipe_board.h).
+/// How progress is drawn. `line` draws one line; on a terminal the line is rewritten in place.
+/// `log` draws a full line each minute. `none` draws nothing, and only counts for the board
+/// (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 
-/// Draws nothing in the first second, then at most ten times a second. Thread-safe.
+/// A Progress that draws at most ten times a second, and nothing in the first second. Thread-safe.
 class Meter : public Progress {
  public:
   Meter(std::string program, MeterStyle style, bool terminal);
@@ -35,17 +35,17 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// From now on also counts on the board, and with MeterStyle::line draws all programs of the
-  /// board. `share` is the board's file. `page` is an HTML page to write about the programs, or "".
-  /// Call watch() once, before start().
+  /// Makes the meter count on the board, too. With MeterStyle::line the meter then draws all
+  /// programs of the board. `share` is the board's file. `page` is the path of an HTML page to
+  /// write about the programs, or "". Call watch() once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);
-  /// Ends watching, and writes the page. Throws Error.
+  /// Stops drawing the programs of the board, and writes the page of watch(). Throws Error.
   void end_watch();
 
   /// Erases the drawn lines, so that a message can be printed; the next update draws them again.
   void clear();
-  /// Draws the last state and ends the line. Ends watching without writing the page.
+  /// Draws the last state and ends the line. Does not write the page of watch().
   void finish();
 
  private:
@@ -61,12 +61,12 @@ class Meter : public Progress {
   std::string program_, unit_, note_, place_;
   MeterStyle style_;
   bool terminal_, ever_ = false;
-  int drawn_ = 0;  // lines that can be erased
+  int drawn_ = 0;  // number of lines that can be erased
   std::uint64_t done_ = 0, total_ = 0;
-  std::map<const void*, double> parts_;  // of items that are not done
+  std::map<const void*, double> parts_;  // finished parts of unfinished items
   Clock::time_point begin_, last_;
   std::shared_ptr<share::PipeBoard> board_;
-  share::PipeLook shown_;           // the latest
+  share::PipeLook shown_;           // newest look
   std::unique_ptr<PipeView> view_;  // calls draw_pipe()
 };
 

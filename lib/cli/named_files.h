@@ -1,5 +1,4 @@
-// Checks the names in options and arguments. They must be folders and files of this machine; videos
-// may have an address.
+// Checks the names of files in options and arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,13 +8,12 @@ class App;
 
 namespace vfm::cli {
 
-/// Throws Error{usage} for a file name that is not UTF-8, since records need UTF-8, and for an
-/// address (base/address.h) where only files are allowed. Call it after the command line is parsed.
-/// Opens nothing.
+/// Throws Error{usage} for a file name that is not UTF-8, and for an address (base/address.h) in
+/// place of a file, except for videos. Opens no file. Call it after the command line is parsed.
 ///
-/// The word that help shows for a value, or an argument's name, tells the value's kind. TEXT,
-/// PROMPT, EXPRESSION, NAME and URL name no file; of TEXT|@FILE only the part after @ names a file;
-/// VIDEO may be an address; all other words name files.
+/// The kind of a value is known from the word that help shows for it. TEXT, PROMPT, EXPRESSION,
+/// NAME and URL are not files. In TEXT|@FILE only the part after @ is a file. VIDEO may be an
+/// address. All other words are files.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

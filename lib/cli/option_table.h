@@ -1,6 +1,5 @@
-// The table of a verb's options. Each row has an option's names, value, default and group, a line
-// for --help and a paragraph for the manual. Parsing, --help, --help-all, the OPTIONS part of the
-// manual page and completion all use this table.
+// The table of a verb's options. Parsing, --help, --help-all, completion and the OPTIONS part of
+// the manual page use this table.
 //
 //   options.group("Search");
 //   options.add("--top", top_, "N", "print this many samples")
@@ -26,29 +25,28 @@ class Option;
 
 namespace vfm::cli {
 
-/// Returns what is wrong with a value, or "" if the value is right.
+/// Returns an error message for a wrong value, and "" for a valid value.
 using ValueCheck = std::function<std::string(const std::string& value)>;
 
-/// One row of the table. Each setter returns the row.
+/// A row of the table. Each setter returns the row.
 class OptionRow {
  public:
-  /// Requires a number from `least` to `most`.
   OptionRow& in(double least, double most);
   OptionRow& one_of(std::initializer_list<const char*> values);
   OptionRow& check(const ValueCheck& fault_of);
-  /// Sets the default that help and the manual show in place of the variable's value; with "" they
-  /// show no default.
+  /// Sets the text that help and the manual show as the default, in place of the variable's value.
+  /// "" hides the default.
   OptionRow& shown(std::string text);
-  /// Makes --help list the row. Without this call only --help-all and the manual list it.
+  /// Makes --help list the row. Other rows are listed only by --help-all and in the manual.
   OptionRow& everyday();
   /// Sets the paragraph of the manual, in scdoc's markup.
   OptionRow& manual(std::string paragraph);
-  /// Names, in place of a paragraph, the page that explains the option for all programs, such as
-  /// "vfm(7)".
+  /// Sets the page that explains the option for all programs, such as "vfm(7)", in place of a
+  /// paragraph.
   OptionRow& explained_in(std::string page);
   OptionRow& required();
-  /// Makes the value a list in one argument, with this delimiter. If the option is given again, the
-  /// lists are joined.
+  /// Makes the value a list whose items are separated by `delimiter`. Lists of a repeated option
+  /// are joined.
   OptionRow& separated_by(char delimiter);
   /// Allows the option several times, with one value each time.
   OptionRow& repeated();
@@ -66,30 +64,30 @@ class OptionRow {
   bool everyday_ = false;
 };
 
-/// Lines of help, at most 80 columns wide: the title, and beside it the words, from a fixed column
-/// on.
+/// Returns lines of help, at most 80 columns wide, with `title` on the left and `words` on the
+/// right.
 std::string help_lines(const std::string& title, const std::string& words);
 
-/// The group of the rows that are added before the first group().
+/// The group of rows that are added before the first call of group().
 inline constexpr const char* kFirstGroup = "Options";
 
 class Options {
  public:
-  /// `app` parses the command line, and must outlive this.
+  /// `app` parses the command line, and must outlive this object.
   explicit Options(CLI::App& app) : app_(app) {}
 
-  /// Sets the group of the rows that are added next.
+  /// Sets the group of the rows that are added afterwards.
   void group(std::string name) { group_ = std::move(name); }
 
   /// Adds a row. `names` is like "-o,--output"; a name without a dash is a positional argument.
-  /// `value` is the word for the value ("N", "DIR", "auto|cpu"), which check_named_files()
-  /// (named_files.h) uses.
+  /// `value` is the word that help shows for the value, such as "N" or "DIR" (see
+  /// check_named_files()).
   OptionRow& flag(const char* names, bool& variable, std::string help);
-  /// Adds a flag with an optional value: --isolate or --isolate=SIZE. `value` is "[=SIZE]". `parse`
-  /// gets "" if there is no value, and throws Error if the value is wrong.
+  /// Adds a flag with an optional value, such as --isolate or --isolate=SIZE. `value` is "[=SIZE]".
+  /// `parse` gets the value, or "" if there is no value, and throws Error for a wrong value.
   OptionRow& flag(const char* names, std::function<void(const std::string&)> parse,
                   std::string value, std::string help);
-  /// Counts how often the flag is given.
+  /// Adds a flag. `variable` is set to the number of times that the flag is given.
   OptionRow& count(const char* names, int& variable, std::string help);
   OptionRow& add(const char* names, int& variable, std::string value, std::string help);
   OptionRow& add(const char* names, std::uint64_t& variable, std::string value, std::string help);
@@ -104,13 +102,12 @@ class Options {
                  std::string help);
   OptionRow& add(const char* names, std::vector<std::string>& variable, std::string value,
                  std::string help);
-  /// Adds an option whose value `parse` gets. `parse` throws Error if the value is wrong.
+  /// Adds an option whose value is passed to `parse`, which throws Error for a wrong value.
   OptionRow& parsed(const char* names, std::function<void(const std::string&)> parse,
                     std::string value, std::string help);
 
-  /// Returns the row of this name. Throws CLI::OptionNotFound.
+  /// Returns the row of this name. Throws CLI::OptionNotFound if there is no such row.
   OptionRow& row(std::string_view name);
-  /// Returns whether the table has a row of this name.
   bool has(std::string_view name) const;
 
   /// Add flags that end parsing: --help throws CLI::CallForHelp, --help-all CLI::CallForAllHelp.
@@ -119,7 +116,7 @@ class Options {
 
   const CLI::App& app() const { return app_; }
 
-  /// Returns the rows of --help (with `all`, of --help-all), by group, at most 80 columns wide.
+  /// Returns the text of --help, or of --help-all if `all`, at most 80 columns wide.
   std::string help(bool all);
   /// Returns the OPTIONS part of a manual page, in scdoc's markup, without its heading.
   std::string manual();

@@ -1,4 +1,4 @@
-// Option groups that several tools share, so that a flag means the same everywhere.
+// Options that several tools share.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,29 +13,28 @@
 
 namespace vfm::cli {
 
-/// Positional inputs: paths, URLs, manifest files, or "-" (the default) for lines on standard
-/// input, with -0 as `find -print0` writes them.
+/// Positional inputs: paths, URLs, manifest files, or "-" for lines on standard input. The default
+/// is "-". With -0, lines are separated by NUL bytes, as `find -print0` writes them.
 struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
-  /// Adds the same arguments as add(), for inputs that are shards.
+  /// Adds the arguments of add() for inputs that are shards.
   void add_shards(Options& options);
-  /// Returns the inputs, or "-" if there are none. With -0 each "-" becomes io::kNames. Throws
-  /// Error{usage} with a hint if standard input is a terminal, or if -0 is given without "-".
+  /// Returns the inputs, or "-" if no input is given. With -0 each "-" becomes io::kNames. Throws
+  /// Error{usage} if no input is given and standard input is a terminal, or if -0 is given without
+  /// "-".
   std::vector<std::string> resolved() const;
 };
 
-/// Checks that a number is not NaN, which passes every CLI::Range.
+/// Checks that a number is not NaN. CLI::Range accepts NaN.
 std::string not_nan(const std::string& text);
 
-/// Check that a number is finite, and above zero or not negative.
+/// Check that a number is finite, and that the number is above zero or not negative.
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
-/// Checks that a value is not blank, as from an unset shell variable.
 std::string not_blank(const std::string& text);
-/// Checks that the name of a file or folder is not empty.
 std::string not_empty(const std::string& name);
 /// Checks that a folder to write to is not a file. The folder may be missing.
 std::string not_file(const std::string& name);
@@ -47,11 +46,11 @@ struct OutputOptions {
   void add(Options& options, bool required, const std::string& help);
 };
 
-/// -j/--jobs N and the environment variables about slots, for Context::slots().
+/// -j/--jobs N and the environment variables for Context::slots().
 struct JobOptions {
-  int jobs = 0;              ///< 0: not given
-  std::string share;         ///< VFM_SHARE, the file by which programs share slots; "": none
-  std::string share_report;  ///< VFM_SHARE_REPORT, a page about these programs; "": none
+  int jobs = 0;              ///< Value of -j, or 0 without -j.
+  std::string share;         ///< VFM_SHARE, the file through which programs share slots, or "".
+  std::string share_report;  ///< VFM_SHARE_REPORT, the path of a page about these programs, or "".
   /// Adds the option, and reads the environment.
   void add(Options& options);
   /// Throws Error{usage} if VFM_SLOTS, VFM_SHARE or VFM_SHARE_REPORT cannot be used.
@@ -64,23 +63,24 @@ struct SeedOptions {
   void add(Options& options);
 };
 
-/// --device auto|cpu|cuda: where to compute. Pass it to choose_device (tensor/device.h) at the
-/// start of run(). Any value but these three asks for workers (tools/device_workers.h).
+/// --device auto|cpu|cuda: the device that computes. Pass the value to choose_device()
+/// (tensor/device.h) at the start of run(). Any other value requests workers
+/// (tools/device_workers.h).
 struct DeviceOptions {
   std::string device = "auto";
   OptionRow& add(Options& options);
   static bool asks_workers(const std::string& device);
 };
 
-/// --deterministic and --attention auto|own|cudnn: how a GPU computes (ops/determinism.h,
-/// ops/attention/attention_choice.h).
+/// --deterministic and --attention auto|own|cudnn: settings for computation on a GPU
+/// (ops/determinism.h, ops/attention/attention_choice.h).
 struct ComputeOptions {
   bool deterministic = false;
   std::string attention = "auto";
   void add(Options& options);
 };
 
-/// --hwaccel none|auto|cuda: which device decodes video. Pass it to media::choose_hardware
+/// --hwaccel none|auto|cuda: which device decodes video. Pass the value to media::choose_hardware()
 /// (media/decode/hardware.h) at the start of run().
 struct HwaccelOptions {
   std::string hwaccel = "none";
@@ -92,19 +92,19 @@ struct InputLimitOptions {
   InputLimits limits;
   DecodingWork work = kUsualWork;
   void add(Options& options);
-  /// --isolate, for tools whose Tool::serve_isolated() decodes. Such a tool calls check_isolation()
-  /// in check(), and media::begin_isolation() after apply().
+  /// Adds --isolate, for a tool whose Tool::serve_isolated() decodes. The tool must call
+  /// check_isolation() in check(), and media::begin_isolation() after apply().
   void add_isolation(Options& options);
   void check_isolation(const HwaccelOptions& hardware) const;
-  /// Sets the limits of the whole program (base/input_limits.h, base/work_limit.h). Call it at the
-  /// start of run().
+  /// Sets the limits of the program (base/input_limits.h, base/work_limit.h). Call it at the start
+  /// of run().
   void apply() const {
     set_input_limits(limits);
     set_work_limit(work);
   }
 };
 
-/// --max-member SIZE: the most bytes of one sample that are read into memory.
+/// --max-member SIZE: the largest part of a sample that is read into memory, in bytes.
 struct MemberOptions {
   std::uint64_t bytes = std::uint64_t{1} << 30;
   void add(Options& options);
@@ -128,20 +128,20 @@ struct ReportOptions {
   void add(Options& options, const std::string& help, const char* name = "--report");
 };
 
-/// A text that may be long, such as a prompt: TEXT or @FILE (io/text_or_file.h). The file is read
-/// while options are parsed; an error gives exit status 2.
+/// Add an option for a text, such as a prompt. The value is TEXT or @FILE (io/text_or_file.h). The
+/// file is read while options are parsed. An unreadable file ends the program with status 2.
 OptionRow& add_text_option(Options& options, const char* names, std::string& text,
                            std::string help);
 OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
                            std::string help);
 
-/// Checks that a page can be written to `file`, and that an existing `file` is a page.
+/// Checks that an HTML page can be written to `file`, and that an existing `file` is an HTML page.
 std::string page_fault(const std::string& file);
 
 /// Adds an option whose value has a unit, such as "64MiB" or "2s" (base/units.h).
 OptionRow& add_bytes_option(Options& options, const char* names, std::uint64_t& bytes,
                             std::string help);
-/// Adds --tokenizer-memory SIZE. `bytes` is at least 1, or 0 if the option is not given.
+/// Adds --tokenizer-memory SIZE. Without the option, `bytes` is 0.
 OptionRow& add_tokenizer_memory(Options& options, std::uint64_t& bytes);
 OptionRow& add_seconds_option(Options& options, const char* names, double& seconds,
                               std::string help);

@@ -1,8 +1,8 @@
-// Looks regularly at the programs that share slots (share/pipe_look.h). It keeps the looks for the
-// lines that --progress draws, and for the page of VFM_SHARE_REPORT.
+// Records the state of programs that share slots (share/pipe_look.h), in regular looks. --progress
+// and the page of VFM_SHARE_REPORT show these looks.
 //
-// A PipeView has its own thread. Its memory is bounded: the longer the run, the longer the
-// intervals between kept looks.
+// A PipeView has its own thread. Its memory is bounded, since the intervals between kept looks grow
+// with the length of the run.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,8 +31,9 @@ namespace vfm::cli {
 
 class PipeView {
  public:
-  /// `share` is the board's file. The view's thread calls `show`, which may be empty, with each
-  /// look. `page` is an HTML file to write every few seconds and at the end, or "".
+  /// Starts the thread, which calls `show` with each look. `show` may be empty. `share` is the
+  /// board's file. `page` is the path of an HTML page to write every few seconds and at the end, or
+  /// "".
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
            std::function<void(const share::PipeLook&)> show, std::string page);
   /// Ends the thread.
@@ -40,15 +41,15 @@ class PipeView {
   PipeView(const PipeView&) = delete;
   PipeView& operator=(const PipeView&) = delete;
 
-  /// Ends the thread, shows a look over the whole run and writes the page, which says that this
-  /// program has ended. Throws Error if the page cannot be written.
+  /// Ends the thread, shows a look over the whole run, and writes the last page. Throws Error if
+  /// the page cannot be written.
   void finish();
 
  private:
   using Clock = std::chrono::steady_clock;
   /// A look and its time.
   struct Kept {
-    double seconds;  // since the begin
+    double seconds;  // seconds since the begin
     share::PipeLook look;
   };
   void watch();
@@ -72,11 +73,11 @@ class PipeView {
   Clock::time_point last_ = begin_;
   std::vector<share::StageState> first_, before_;
   share::CardWatch watch_;
-  share::CardStates first_cards_, cards_;  // as first_ and before_
+  share::CardStates first_cards_, cards_;  // GPUs at first_ and before_
   std::vector<Kept> kept_;
-  std::size_t every_ = 1, looks_ = 0;  // every_: one look of so many is kept
-  /// By process number: the program's name, and how long it was the bottleneck; 0: time without a
-  /// bottleneck.
+  std::size_t every_ = 1, looks_ = 0;  // of each `every_` looks, one is kept
+  /// By process number: the program's name, and the seconds in which the program was the
+  /// bottleneck. Number 0 is the time without a bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };

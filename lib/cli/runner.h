@@ -1,12 +1,12 @@
-// Runs a program's tools. Only this code parses arguments, prints, handles signals (signals.h),
-// reads the environment and chooses the exit status.
+// Runs a program's tools. The runner parses arguments, handles signals (signals.h), reads the
+// environment and chooses the exit status.
 //
-// A program does its everyday work without a verb, and other works with a verb as the first
-// argument: `vfm-embed search QUERY`. Each work is a Tool: a class with options, checks and run().
-// A program's main is `return vfm::cli::run(argc, argv, verbs);`. Parsing opens only short files
-// that are given as values, such as a prompt. Names of folders and files in options must be UTF-8
-// (base/utf8.h). Exit status: 0 done; 1 some items failed (recorded), or a runtime error; 2 a bad
-// option, recipe or model folder. A signal is re-raised: 128+n.
+// A program has several kinds of work, and a Tool does each kind: a class with options, checks and
+// run(). A verb as the first argument, as in `vfm-embed search QUERY`, selects the Tool. Without a
+// verb the everyday Tool runs. The main function of a program is `return vfm::cli::run(argc, argv,
+// verbs);`. Names of files and folders in options must be UTF-8 (base/utf8.h). Exit status: 0 if
+// all is done; 1 if some items failed and were recorded, or after a runtime error; 2 for a bad
+// option, recipe or model folder; 128+n after signal n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,102 +30,100 @@ class ManifestWriter;
 
 namespace vfm::cli {
 
-/// The rank of this process among the processes that mpirun or srun started. Without a launcher it
-/// is rank 0 of 1.
+/// The rank of this process among the processes that mpirun or srun started. Without a launcher the
+/// process is rank 0 of 1.
 struct Launch {
   int rank = 0, ranks = 1;
-  int local_rank = 0, local_ranks = 1;  ///< rank among the processes on this machine
-  bool shown_gpu = false;               ///< whether the launcher chose each process's GPUs
+  int local_rank = 0, local_ranks = 1;  ///< Rank and number of ranks on this machine.
+  bool shown_gpu = false;               ///< True if the launcher chose the GPUs of each process.
 };
 
 struct JobOptions;
 class Options;
 
-/// The objects that the runner gives to a running tool.
 struct Context {
-  Progress& progress;                  ///< drawn on stderr if it is a terminal or --progress asks
-  Meter& meter;                        ///< the same object
-  std::string program;                 ///< "vfm-clip"
-  std::string makeflags;               ///< MAKEFLAGS, for share/slots.h; "": no usable jobserver
-  std::vector<std::string> arguments;  ///< arguments after the verb
-  std::string cache;                   ///< folder of caches, $XDG_CACHE_HOME/vfm; "": none
+  Progress& progress;     ///< Progress for stderr, drawn on a terminal or with --progress.
+  Meter& meter;           ///< The same object as `progress`.
+  std::string program;    ///< Name of the program, such as "vfm-clip".
+  std::string makeflags;  ///< MAKEFLAGS, or "" without a usable jobserver.
+  std::vector<std::string> arguments;  ///< Arguments after the verb.
+  std::string cache;                   ///< Folder of caches, $XDG_CACHE_HOME/vfm, or "".
   Launch launch;
-  /// Standard output for records. The runner writes the begin record, and, after run(), the end
-  /// record.
+  /// Standard output for records. The runner writes the begin record before run() and the end
+  /// record after run().
   io::ManifestWriter& manifest;
 
-  /// Makes the slots by -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). Joins the file of
-  /// VFM_SHARE. Call it once, before any work. `threads` above 0 replaces -j. Throws Error{usage}.
+  /// Makes the slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). If `threads` is
+  /// above 0, `threads` replaces -j. Call it once, before any work. Throws Error{usage}.
   share::Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
 class Tool {
  public:
   virtual ~Tool() = default;
-  virtual std::string name() const = 0;         ///< "vfm-clip"
-  virtual std::string description() const = 0;  ///< one sentence
-  virtual std::string examples() const = 0;     ///< one to three command lines for --help
-  /// Returns more lines for --version: the versions of the libraries that this tool uses.
+  virtual std::string name() const = 0;         ///< Such as "vfm-clip".
+  virtual std::string description() const = 0;  ///< One sentence.
+  virtual std::string examples() const = 0;     ///< One to three command lines for --help.
+  /// Returns lines for --version with the versions of the libraries that the tool uses.
   virtual std::string version_details() const { return {}; }
-  /// Declares options and positional arguments, in groups. The runner adds the common options (-h,
-  /// -v, -q, --progress, --version).
+  /// Adds the tool's options and arguments. The runner adds the common options (-h, -v, -q,
+  /// --progress, --version).
   virtual void add_options(Options& options) = 0;
   /// Returns the text that replaces the line "@NAME@" of the manual page. The runner itself
   /// replaces "@OPTIONS@".
   virtual std::string manual_part(const std::string& /*name*/) const { return {}; }
-  /// Checks options beyond CLI11's validators. Opens nothing. Throws Error{usage}.
+  /// Checks the options after parsing. Must not open files. Throws Error{usage}.
   virtual void check() {}
   /// Does the work. Returns the number of items that failed and were recorded (0: success).
   virtual long run(Context& context) = 0;
-  /// Returns whether this run prints records. Returns false if it prints a plan, a video or
-  /// nothing. Called after check().
+  /// Returns whether this run prints records on standard output. Called after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
-  /// Called after parsing, before there are threads. A tool that decodes in separate processes
-  /// (media/isolate/isolated.h) forks its helper here. Returns the number for serve_isolated() in
-  /// the helper, and -1 in the tool's own process.
+  /// Forks the helper of a tool that decodes in separate processes (media/isolate/isolated.h).
+  /// Returns -1 in the tool's process. In the helper, returns the number for serve_isolated().
+  /// Called after parsing, before any thread starts.
   virtual int fork_helper() { return -1; }
-  /// Does the work of the helper of fork_helper(), and of the program started as `PROGRAM
-  /// --serve-isolated NUMBER`. Returns the exit status.
+  /// Does the work of the helper process, and of a process started as `PROGRAM --serve-isolated
+  /// NUMBER`. Returns the exit status.
   virtual int serve_isolated(int) { return 2; }
-  /// Does the work of the program when it has started itself as `PROGRAM --serve-card NUMBER`, to
-  /// run a model on a GPU (workers/worker.h). Returns the exit status.
+  /// Runs a model on a GPU (workers/worker.h), in a process that the program started as `PROGRAM
+  /// --serve-card NUMBER`. Returns the exit status.
   virtual int serve_card(int) { return 2; }
-  /// Returns whether SIGUSR1 asks to save and end (wind_up_requested(), base/stop.h). If so, an
-  /// output whose reader has gone is an error; otherwise such an output ends the tool by SIGPIPE.
+  /// Returns whether SIGUSR1 asks the tool to save and end (wind_up_requested(), base/stop.h). A
+  /// long-running tool gets an error if the reader of its output has closed the pipe. Other tools
+  /// then end by SIGPIPE.
   virtual bool long_running() const { return false; }
-  /// Returns true if the ranks of a launch run one command together. Then only the first rank
+  /// Returns whether the ranks of a launch run one command together. If they do, only rank 0
   /// reports errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether arguments are names of files. If they are texts, a file whose name is a verb
-  /// does not matter.
+  /// Returns whether positional arguments are names of files. If they are, a verb is refused while
+  /// a file of the verb's name exists.
   virtual bool arguments_are_files() const { return true; }
 };
 
-/// One kind of work of a program.
+/// A kind of work of a program. The everyday work is the first of a list of verbs.
 struct Verb {
-  const char* name;  ///< the verb; "": the everyday work, which comes first
+  const char* name;  ///< The verb, or "" for the everyday work.
   std::unique_ptr<Tool> (*make)();
 };
 
-/// Makes a Tool of class Type, for Verb::make.
 template <class Type>
 std::unique_ptr<Tool> make() {
   return std::make_unique<Type>();
 }
 
-/// Parses the arguments, runs the tool and reports errors. Never throws. The first argument may be
-/// a verb. A verb is refused, with advice, if a file of its name exists, too
-/// (arguments_are_files()), or if the verb is a later argument. `PROGRAM help VERB` is `PROGRAM
-/// VERB --help`, and `PROGRAM help` is `PROGRAM --help`. Processes that the program starts
-/// (serve_card()) use the everyday Tool.
+/// Parses the arguments, runs the tool and reports errors. Returns the exit status. Never throws. A
+/// verb is refused, with advice, if a file of the verb's name exists (arguments_are_files()), or if
+/// the verb is not the first argument. `PROGRAM help VERB` means `PROGRAM VERB --help`, and
+/// `PROGRAM help` means `PROGRAM --help`. A process started for serve_card() uses the everyday
+/// Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
-/// Writes text to standard output at once, for tools whose result is text (plans, dry runs). Throws
-/// Error if that fails.
+/// Writes and flushes `text` to standard output, for tools that print no records. Throws Error if
+/// the text cannot be written.
 void print(std::string_view text);
 /// Writes lines for people to standard error, unless -q is given.
 void say(std::string_view text);
-/// Return whether standard output, or standard input, is a terminal.
+/// Return whether standard output or standard input is a terminal.
 bool stdout_is_terminal();
 bool stdin_is_terminal();
 

@@ -1,4 +1,4 @@
-// Measures time and amount of work on a sample, to scale it for --dry-run (cli/estimate.h).
+// Measures the time and the amount of work on a sample, for --dry-run (cli/estimate.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,30 +14,31 @@
 
 namespace vfm::cli {
 
-/// Thrown by add() when the time is over, to end the work.
+/// An exception that ends the work when the time is over.
 struct Enough {};
 
-/// Thread-safety: any thread, as Progress.
+/// A Progress that predicts the time of the whole work from a sample. Thread-safety: any thread.
 class SampleProgress : public Progress {
  public:
-  /// After `most_seconds` from the first start(), add() throws Enough. With 0 it never throws.
+  /// Sets the time limit: `most_seconds` after the first start(), add() throws Enough. 0 means no
+  /// limit.
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
-  /// Work may have several phases, each with a start(). The time of all phases is measured, but
-  /// add() counts only in the first phase.
+  /// Starts a phase of the work. Work may have several phases. The time of all phases is measured,
+  /// but only the first phase counts items in add().
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;
-  /// Says that the work has ended. The time from the last add() until now is included.
+  /// Ends the measurement.
   void end();
 
-  /// Returns the predicted seconds for `count` items, from the measured time for each item, and at
-  /// least the time so far. Returns 0 if no item was done.
+  /// Returns the predicted seconds for `count` items, from the mean time of an item. The result is
+  /// at least the measured time. Returns 0 if no item was done.
   double seconds_for(double count) const;
-  /// Returns the predicted seconds for `count` videos, from the videos that called part(), with
-  /// times scaled to whole lengths. Without such videos, returns seconds_for().
+  /// Returns the predicted seconds for `count` videos. The time of each video that called part() is
+  /// scaled to its whole length. If no video called part(), returns seconds_for().
   double seconds_for_videos(double count) const;
-  /// Returns the number of videos that reported their progress.
+  /// Returns the number of videos that called part().
   std::size_t timed() const;
 
  private:
@@ -48,14 +49,14 @@ class SampleProgress : public Progress {
   };
 
   const double most_seconds_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::optional<Clock::time_point> begin_;
   int phases_ = 0;
   double done_ = 0, elapsed_ = 0;
   std::map<const void*, Open> open_;  // videos that are worked on
   Clock::time_point last_;
-  double busy_ = 0;             // time with a video at work
-  double sum_ = 0, whole_ = 0;  // seconds for the parts done; scaled to whole videos
+  double busy_ = 0;             // seconds in which a video was worked on
+  double sum_ = 0, whole_ = 0;  // seconds for the finished parts, and scaled to whole videos
   std::size_t timed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Reads a secret from the environment, since every process can see arguments.
+// Reads a secret from the environment.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace vfm::cli {
 
-/// Returns the value of the environment variable, or "" if it is not set and not `needed`. Throws
-/// Error{usage}, which does not show the value, if the variable is needed and not set, or has
-/// characters that keys cannot have.
+/// Returns the value of the environment variable. If the variable is not set and not `needed`,
+/// returns "". Throws Error{usage} if the variable is needed and not set, or if the value has
+/// characters that keys cannot have. The error does not show the value.
 std::string secret_from_environment(const std::string& variable, bool needed);
 
 }  // namespace vfm::cli

@@ -1,4 +1,4 @@
-// Finds the verb of a command line, and makes help, manual pages and completion for the verbs of a
+// Finds the verb in a command line. Makes help, manual pages and completion for the verbs of a
 // program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,6 @@ namespace vfm::cli {
 
 inline constexpr const char* kCommonGroup = "Common options";
 
-/// The options that all verbs have.
 struct CommonOptions {
   int verbose = 0;
   bool quiet = false;
@@ -23,16 +22,15 @@ struct CommonOptions {
   void add(Options& options);
 };
 
-/// Returns the verb of this name, or null if the word is no verb.
+/// Returns the verb named `word`, or null.
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
 /// Throws Error{usage} if the working directory has a file of the verb's name.
 void refuse_file_of_verb(const std::string& verb);
-/// Returns the arguments that `PROGRAM help [VERB]` means. Throws Error{usage} for other words
-/// after "help".
+/// Returns the arguments in place of `help [VERB]`. Throws Error{usage} for other words after
+/// "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);
-/// Throws Error{usage} for a verb after other arguments of the everyday work. After "--" a verb is
-/// an ordinary argument.
+/// Throws Error{usage} if an argument of the everyday work before "--" is a verb.
 void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
                  std::span<const Verb> verbs);
 
@@ -40,11 +38,11 @@ void check_verbs(Options& options, const std::vector<std::string>& arguments, co
 /// search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
                       Options& options, bool all);
-/// Returns the source of the manual page in `file`, with the options in place of the line
-/// "@OPTIONS@", and Tool::manual_part() in place of other such lines. Throws Error{usage} if the
-/// file cannot be read.
+/// Returns the manual page's source in `file`. The options replace the line "@OPTIONS@", and
+/// Tool::manual_part(NAME) replaces a line "@NAME@". Throws Error{usage} if the file cannot be
+/// read.
 std::string manual_page(const std::string& file, const Tool& tool, Options& options);
-/// Returns what bash_completion() (completion.h) returns, for `verbs`.
+/// Returns the bash completion script for `verbs` (completion.h).
 std::string completion_of(std::span<const Verb> verbs);
 
 }  // namespace vfm::cli

@@ -6,8 +6,7 @@
 
 namespace vfm::cli {
 
-/// Returns "vfm-clip 0.1.0" on the first line, for scripts, and then features, compiler and
-/// libraries.
+/// Returns a first line such as "vfm-clip 0.1.0", and lines with features, compiler and libraries.
 std::string version_text(const std::string& program, const std::string& details);
 
 }  // namespace vfm::cli
