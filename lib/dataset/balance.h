@@ -1,17 +1,17 @@
-// vfm-shard --balance: leaves out samples of over-represented values.
+// The option --balance of vfm-shard, which leaves out samples of over-represented values.
 //
-// A rule names a field of the samples' JSON, or vectors (NAME.npy), whose clusters are then the
-// values. Samples without the field form a value, too. If n_v of N samples have value v, the fair
-// share of v is the part of N in proportion to n_v^(1 - strength); at strength 1 it is equal for
-// all values. At most as many samples of a value stay as the fair share, rounded up: the samples
-// with the lowest random numbers. A sample's random number depends only on seed and key, and is the
-// same for all rules. A sample stays if all rules keep it. Therefore the order of rules and input
-// does not matter, and one sample more or less changes the result for few others.
+// A rule names a field of the samples' JSON. If the rule names vectors (NAME.npy), the values are
+// the clusters of the vectors. Samples without the field form a value, too. If n_v samples have
+// value v, the fair share of v is a part of all samples in proportion to n_v^(1 - strength). With
+// strength 1, the fair share is equal for all values. If a value has more samples than its fair
+// share (rounded up), the samples with the lowest random numbers stay. A sample's random number
+// depends only on seed and key. A sample stays if all rules keep it. Thus the order of rules and
+// input does not matter, and adding a sample changes the result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //
-// Values and unit vectors (halves) are in temporary files. Memory holds a bounded number of vectors
-// for the clusters' centres, and one bit a sample. Thread-safety: one thread at a time.
+// Memory: one bit for each sample, and a bounded number of vectors. Thread-safety: one thread at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,31 +31,32 @@
 
 namespace vfm::dataset {
 
-/// Appends a sample's data for the rules, later read by ItemStore::for_each_noted(). Throws Error
+/// Appends a sample's data for the rules, which ItemStore::for_each_noted() returns. Throws Error
 /// for an invalid vector.
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
                        const std::vector<BalanceRule>& rules, VectorNames& encoders);
 
-/// Removes what put_balance_notes() wrote from the front of `notes`.
+/// Removes the data of put_balance_notes() from the front of `notes`.
 void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules);
 
 /// The result of one rule.
 struct Balanced {
   struct Value {
-    std::string value;                              ///< JSON text; empty: samples without the field
-    std::uint64_t samples = 0, most = 0, stay = 0;  ///< `most`: the fair share
-    std::string nearest;  ///< key of the sample nearest to a cluster's centre
+    std::string value;  ///< JSON text, or empty for samples without the field.
+    std::uint64_t samples = 0, most = 0, stay = 0;  ///< `most` is the fair share.
+    std::string nearest;  ///< Key of the sample nearest to the cluster's centre.
   };
   BalanceRule rule;
-  std::uint64_t values = 0, samples = 0, left_out = 0;  ///< `left_out`: by this rule
-  std::vector<Value> largest;  ///< the values with most samples first; a bounded number
-  HeldJson by;                 ///< the encoder of vectors
+  /// `left_out` counts samples left out by this rule.
+  std::uint64_t values = 0, samples = 0, left_out = 0;
+  std::vector<Value> largest;  ///< Values with the most samples, largest first.
+  HeldJson by;
 
   Json json() const;
 };
 
-/// Drops excess samples from `items`, and adds them to `list`. Throws Error{usage} if a rule's
-/// vectors are of several encoders, and Stopped.
+/// Drops excess samples from `items`, and adds the samples to `list`. Throws Error{usage} if the
+/// vectors of a rule are from several encoders. Throws Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
                               const VectorNames& encoders, share::Slots& slots, LeftOutList& list);
 

@@ -1,4 +1,4 @@
-// Assigns samples to bins by size, duration and members. Pure; thread-safety: any thread.
+// Assigns samples to bins by size, duration and members. Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace vfm::dataset {
 
-/// Returns the extensions as part of a folder's name, with '-' for dots, or a hash if the name
+/// Returns the extensions as part of a folder's name, with '-' for dots. Returns a hash if the name
 /// would be long or ambiguous.
 std::string name_part(const std::vector<std::string>& extensions);
 
-/// Returns the bin by size and duration only (Shape::bin).
+/// Returns the bin by size and duration alone (Shape::bin).
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
 /// Returns the bin of each shape, or an empty name for a shape that is not `used`. All samples of a
-/// shard have the same members. If used shapes differ in members, shapes that lack members
-/// therefore get separate bins: "..._without_txt".
+/// shard have the same members. A shape without a member that other used shapes have gets a
+/// separate bin, such as "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 
 }  // namespace vfm::dataset

@@ -23,16 +23,16 @@ namespace vfm::dataset {
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 
-/// A sample dropped in favour of `keeper`, a better one.
+/// A dropped sample, and the better sample that is kept.
 struct Duplicate {
   std::string key, keeper;
   DuplicateKind kind = DuplicateKind::exact;
   double cosine = 1;
-  std::string reason;     ///< why the keeper is better
-  std::uint32_t set = 0;  ///< number of the ComparedSet, if near
+  std::string reason;     ///< Reason why `keeper` is better.
+  std::uint32_t set = 0;  ///< Number of the ComparedSet of a near duplicate.
 };
 
-/// All duplicates, in a temporary file. Thread-safety: one thread at a time.
+/// A list of all duplicates, in a temporary file. Thread-safety: one thread at a time.
 class DuplicateList {
  public:
   explicit DuplicateList(const std::string& folder) : sorter_(folder) {}
@@ -41,19 +41,19 @@ class DuplicateList {
   std::uint64_t count() const { return sorter_.records(); }
   std::uint64_t count(DuplicateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   const std::vector<double>& near_cosines() const { return cosines_; }
-  /// Frees memory. Call park() when no more duplicates are added and for_each() is not called soon.
+  /// Frees memory. Call park() after the last add() if for_each() is not called soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all duplicates, by key, with repeated ones of a key last, until `use` returns
-  /// false.
+  /// Calls `use` with all duplicates, sorted by key, until `use` returns false. If a key is listed
+  /// several times, the kind `repeated` comes last.
   void for_each(const std::function<bool(const Duplicate& duplicate)>& use);
 
  private:
   io::Sorter sorter_;
   std::array<std::uint64_t, kDuplicateKinds.size()> counts_{};
-  std::vector<double> cosines_;  // at most one for each compared sample
+  std::vector<double> cosines_;
 };
 
-/// Pairs (dropped, kept) of items. The sources of a pair thus show the same content.
+/// A list of pairs (dropped, kept) of items. The sources of a pair show the same content.
 class DuplicatePairs {
  public:
   explicit DuplicatePairs(const std::string& folder) : file_(folder) {}
@@ -65,12 +65,13 @@ class DuplicatePairs {
   io::ScratchFile file_;
 };
 
-/// A set of compared samples: of one kind, with vectors of one encoder.
+/// A set of compared samples of one kind, with vectors of one encoder.
 struct ComparedSet {
-  bool images = false;  ///< false: videos and all others
+  /// Whether the samples are images. Otherwise they are videos or other media.
+  bool images = false;
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
-  /// Options and counts of a search in clusters. They are not set if all pairs were compared.
+  /// Options and counts of a search in clusters. Not set if all pairs were compared.
   struct Clusters {
     double margin = 0;
     std::uint64_t most = 0, numbers = 0;
@@ -78,16 +79,18 @@ struct ComparedSet {
   };
   std::optional<Clusters> clusters;
 
-  /// Returns "exact", or for example "clusters=894 margin=0.5 most=64 numbers=128".
+  /// Returns "exact", or the options of the search, such as "clusters=894 margin=0.5 most=64
+  /// numbers=128".
   std::string method() const;
   Json clusters_json() const;
 };
 
-/// Exact duplicates have the same media bytes. Near duplicates, among the other samples, are videos
-/// (or images) whose embeddings, of one encoder, have at least cosine options.duplicate_threshold.
-/// The better of two samples has more pixels. Equal pixels are decided by more bytes, and equal
-/// bytes by the smaller key. With options.keep_duplicates nothing is dropped, but `pairs` is
-/// filled, so that the same bytes are never in two parts of a split. Throws Stopped.
+/// Finds the duplicates of better samples, and drops them from `items`. Exact duplicates have the
+/// same media bytes. Near duplicates are videos (or images) with a cosine of at least
+/// options.duplicate_threshold between embeddings of the same encoder. The better of two samples
+/// has more pixels. If pixels are equal, the better sample has more bytes; if bytes are equal, it
+/// has the smaller key. If options.keep_duplicates is set, drops nothing, but fills `pairs`, so
+/// that equal bytes are never in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          share::Slots& slots, DuplicateList& list,
                                          DuplicatePairs& pairs);

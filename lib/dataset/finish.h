@@ -1,4 +1,4 @@
-// Writes those files of a dataset that describe all its shards.
+// Writes the files that describe all shards of a dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,15 +10,16 @@
 
 namespace vfm::dataset {
 
-/// Writes duplicates.jsonl, with a line for each dropped sample. Writes no file if no sample was
-/// dropped.
+/// Writes duplicates.jsonl, with a line for each dropped sample. If no sample was dropped, writes
+/// no file.
 void write_duplicates(const ShardOptions& options, ShardPlan& plan);
-/// Writes left_out.jsonl, with a line for each sample of `list`. Writes no file if `list` is empty.
+/// Writes left_out.jsonl, with a line for each sample of `list`. If `list` is empty, writes no
+/// file.
 void write_left_out(const ShardOptions& options, LeftOutList& list);
 
-/// Writes .nv-meta/, wids.json, README.md and, last, dataset.json. Returns the contents of
-/// dataset.json: counts by split and bin, samples left out, and options. `records`: the records of
-/// the shards, in the order of the plan.
+/// Writes .nv-meta/, wids.json, README.md and, at the end, dataset.json. Returns the contents of
+/// dataset.json: counts by split and bin, samples left out, and options. `records` has the records
+/// of the shards in the order of the plan.
 Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPlan& plan,
                          const std::vector<Json>& records);
 

@@ -1,9 +1,8 @@
-// Finds a dataset that an earlier run of vfm-shard left in the folder, and keeps the shards that
-// fit the new plan.
+// The dataset that an earlier run of vfm-shard wrote to the same folder.
 //
-// A dataset with the same options and at least one common source is continued: shards that fit the
-// new plan stay, all others are removed before the new plan is written, and sources keep their
-// splits. Different options, or no common source, are an error.
+// If options and at least one source are the same, the dataset is continued: shards in the new plan
+// stay, all other shards are removed before the new plan is written, and sources keep their splits.
+// Different options, or no common source, are an error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,21 +17,22 @@ namespace vfm::dataset {
 struct EarlierDataset {
   explicit EarlierDataset(const std::string& folder) : sources(folder) {}
 
-  bool there = false;                                       ///< plan.json exists
-  std::string hash;                                         ///< the plan's hash
-  std::vector<std::pair<std::string, std::string>> shards;  ///< path in the folder, plan
-  /// The sources of the earlier dataset, in temporary files, if the folder exists.
-  KnownSources sources;  ///< empty with options.force: all sources are split again
+  bool there = false;  ///< Whether plan.json exists.
+  std::string hash;
+  std::vector<std::pair<std::string, std::string>> shards;  ///< Paths in the folder, and plans.
+  /// The sources of the earlier dataset, in temporary files. Empty without an earlier dataset, and
+  /// with options.force, which splits all sources again.
+  KnownSources sources;
 };
 
-/// Reads the earlier dataset, before any work. Unless options.force, throws Error{usage} if the
-/// folder has a dataset of different options or contents.
+/// Reads the earlier dataset. Unless options.force is set, throws Error{usage} if the dataset has
+/// different options or an invalid file.
 EarlierDataset read_earlier(const ShardOptions& options);
 
-/// Prepares the folder: removes earlier shards that are not in `plan` (with options.force all), and
-/// writes sources.jsonl and plan.json. Throws Error{usage}, without changes, if there are unplanned
-/// tars, if the input itself would be removed, or, without options.force, if the folder has a
-/// dataset of different sources.
+/// Removes earlier shards that are not in `plan` (all shards if options.force is set), and writes
+/// sources.jsonl and plan.json. Throws Error{usage}, and changes nothing, if the input would be
+/// removed. Unless options.force is set, throws Error{usage} also if the folder has a dataset of
+/// different sources, or if a planned tar exists without a plan.json.
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
                     ShardPlan& plan);
 

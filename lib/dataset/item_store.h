@@ -1,8 +1,9 @@
-// Stores the facts of all samples in temporary files in the dataset's folder.
+// A store of the facts of all samples, in temporary files in the dataset's folder.
 //
-// Memory holds a few bits a sample, and the shapes. Items are numbered in input order. Items keep
-// their numbers when they are dropped, or gone (an earlier item has the same key). Thread-safety:
-// one thread at a time; get() from any thread after the last take().
+// Memory holds a few bits for each sample, and the shapes. Items are numbered in input order. An
+// item is dropped if it is a duplicate or left out, and gone if an earlier item has the same key.
+// Dropped and gone items keep their numbers. Thread-safety: one thread at a time; get() from any
+// thread after the last take().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace vfm::dataset {
 
-/// The items of one input shard: filled by one thread, then passed to ItemStore::take().
+/// The items of one input shard. One thread fills the batch and passes it to ItemStore::take().
 class ItemBatch {
  public:
   explicit ItemBatch(const std::string& folder) : items_(folder) {}
@@ -33,8 +34,8 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// The place of a stored embedding. It is stored as halves if its array is of halves, else as
-/// floats.
+/// The place of a stored embedding. The numbers are stored as halves if the sample's array has
+/// halves, else as floats.
 struct EmbeddingPlace {
   std::uint32_t item = 0;
   bool halves = false;
@@ -42,9 +43,10 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// near_bytes() returns the bytes per sample for comparing all pairs of embeddings of length `dim`.
-/// near_bytes_in_clusters() returns the least bytes per sample for comparing in clusters:
-/// kPlaceInClusters (the embedding's place, and its place in two orders) and the sketch.
+/// near_bytes() returns the bytes for each sample to compare all pairs of embeddings of length
+/// `dim`. near_bytes_in_clusters() returns the least bytes for each sample to compare in clusters.
+/// This is kPlaceInClusters, and the size of a sketch. kPlaceInClusters is the size of an
+/// embedding's place and of its positions in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -52,44 +54,45 @@ std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Keeps only as many embeddings as can be compared in `most_near_bytes`: in all pairs if
-  /// `all_pairs` is true, else in clusters. Keeps Item::notes if `notes` is true.
+  /// Limits the embeddings to the number that can be compared in `most_near_bytes` bytes, in all
+  /// pairs if `all_pairs` is true, else in clusters. Keeps Item::notes if `notes` is true.
   ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
             bool notes = false);
 
-  /// Adds the items of a batch. Throws Error{usage} if the store has too many embeddings.
+  /// Adds the items of a batch. Throws Error{usage} if the store would have too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Call settle_keys() after the last take(). Of items with the same key the first item stays, and
-  /// the later items are gone. Calls `again`, in any order, with each later item's number, the
-  /// item, and the first item. Throws Stopped.
+  /// Finds items with the same key. Call settle_keys() after the last take(). The first item with a
+  /// key stays, and later items with this key are gone. Calls `again`, in any order, with each
+  /// later item's number, the later item, and the first item. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
-  /// Returns the number of items taken.
+  /// Returns the number of all items.
   std::uint32_t size() const { return count_; }
   /// Returns the number of items that are not gone.
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Drops an item that is a duplicate or is left out.
+  /// Drops an item.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
   /// Returns an item, without source, path and embedding.
   Item get(std::uint32_t number) const;
   /// Calls `use` with each kept item, in order. Throws Stopped.
   void for_each_kept(const std::function<void(std::uint32_t number, const Item& item)>& use) const;
-  /// Acts as for_each_kept(), but passes the facts as put_facts() wrote them.
+  /// Calls `use` with each kept item, in order, and with its facts as put_facts() wrote them.
+  /// Throws Stopped.
   using UsePacked =
       std::function<void(std::uint32_t number, const std::string& key, std::uint32_t shape,
                          std::uint32_t shard, std::string_view facts)>;
   void for_each_kept_packed(const UsePacked& use) const;
-  /// Acts as for_each_kept(), but passes the notes, if notes are kept.
+  /// Calls `use` with each kept item, in order, and with its notes. Throws Stopped.
   void for_each_noted(const std::function<void(std::uint32_t number, const std::string& key,
                                                std::string_view notes)>& use) const;
 
   const Shapes& shapes() const { return shapes_; }
   const std::deque<EmbeddingPlace>& embeddings() const { return embeddings_; }
-  /// Reads place.dim numbers. Thread-safety: any thread.
+  /// Reads place.dim numbers into `out`. Thread-safety: any thread.
   void read_embedding(const EmbeddingPlace& place, float* out) const;
   const std::string& folder() const { return folder_; }
 
@@ -98,11 +101,11 @@ class ItemStore {
     std::string source, path;
     std::uint32_t first = 0;
     std::uint64_t count = 0;
-    std::string content;  ///< if only the key names the source
+    std::string content;  ///< Empty unless the source's name is a key.
     bool by_key = false;
   };
-  /// Calls `use` with all runs, also with runs of gone items, sorted by source, path and first
-  /// item. for_each_source_run() may be called repeatedly. Throws Stopped.
+  /// Calls `use` with all runs, sorted by source, path and first item. Runs contain dropped and
+  /// gone items, too. May be called repeatedly. Throws Stopped.
   void for_each_source_run(const std::function<void(const SourceRun& run)>& use);
   /// Frees the data for for_each_noted().
   void forget_notes();
@@ -123,10 +126,9 @@ class ItemStore {
   std::vector<bool> gone_, dropped_;
   Shapes shapes_;
   io::ScratchFile items_, offsets_, embedding_bytes_, notes_;
-  // A deque, since a vector takes twice as much while it grows.
   std::deque<EmbeddingPlace> embeddings_;
   io::Sorter keys_, source_runs_;
-  SourceRun run_;  // the last one
+  SourceRun run_;
 };
 
 }  // namespace vfm::dataset

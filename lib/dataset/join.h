@@ -13,30 +13,32 @@
 namespace vfm::dataset {
 
 enum class MediaKind { video, image, other };
-/// Returns the kind of media by the last part of an extension. "mp4" and "left.mp4" are video, and
-/// "jpg" is image.
+/// Returns the kind of media for the last part of an extension. For example, "mp4" and "left.mp4"
+/// are videos, and "jpg" is an image.
 MediaKind media_kind(std::string_view extension);
 
 struct JoinedSample {
   std::string key;
-  /// The "json" members, merged, with "key", "media", "bytes", and "media_xxh3" if there is media.
+  /// The merged "json" members, with "key", "media" and "bytes", and with "media_xxh3" if the
+  /// sample has media.
   HeldJson meta;
-  std::string media;  ///< extension of the main member: a video, else an image, else any
-  /// Views of all members in the columns except "json", media first, in the order of vfm-shard(5).
+  std::string media;  ///< Extension of the main member: a video, else an image, else any member.
+  /// Views of all members in the columns, except "json". Media come first. The order is that of
+  /// vfm-shard(5).
   std::vector<shard::MemberView> members;
 
   std::string_view find(std::string_view extension) const;
 };
 
-/// Joins the parts of a sample, in the order of columns. A key that is not a valid_key() is
-/// replaced by its hash, and kept as "original_key". Members and fields of later columns, such as a
-/// caption column's "txt" and "caption", replace those of the first column. "split" and "bin" of an
-/// earlier vfm-shard are left out. Throws Error if two later columns have different values for a
-/// member or JSON field, or a "json" is not an object.
+/// Joins the parts of a sample, in the order of columns. If the key is not a valid_key(), a hash
+/// replaces the key, and "original_key" has the old key. Members and fields of later columns, such
+/// as a caption column's "txt" and "caption", replace members and fields of the first column. The
+/// fields "split" and "bin" of an earlier vfm-shard are removed. Throws Error if two later columns
+/// have different values for a member or JSON field, or if a "json" is not an object.
 JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
 
-/// Gives the sample a new key: a hash of its media and old key. "original_key" keeps the old key.
-/// If the sample already has an "original_key", its value stays.
+/// Gives the sample a new key, a hash of its media and old key. Sets "original_key" to the old key
+/// unless the sample already has an "original_key".
 void rekey(JoinedSample& sample);
 
 }  // namespace vfm::dataset

@@ -1,11 +1,12 @@
-// DIR/sources.jsonl: a line for each source of a dataset, with the source's part of the split.
+// The file DIR/sources.jsonl, with a line for each source of a dataset and the source's part of the
+// split.
 //
-// A run with changed input reads the file, so that no source changes its part, and validation data
-// are never trained on.
+// A run with changed input reads the file, so that no source changes its part, and no validation
+// data are trained on.
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
-// "path" is present if "source" is a hash, "content" if "source" is only a key. Thread-safety: one
-// thread at a time.
+// "path" is present if "source" is a hash. "content" is present if "source" is only a key.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,10 +25,10 @@ struct KnownSource {
   std::string line() const;
 };
 
-/// All known sources, in temporary files, sorted by name and by path.
+/// A table of all known sources, in temporary files, sorted by name and by path.
 class KnownSources {
  public:
-  /// Temporary files are in `folder`.
+  /// Puts temporary files into `folder`.
   explicit KnownSources(const std::string& folder) : names_(folder), paths_(folder) {}
   /// Reads the file at `path`. Throws Error if the file cannot be read or a line is malformed.
   static KnownSources read(const std::string& path, const std::string& folder);
@@ -35,8 +36,8 @@ class KnownSources {
   void put(const KnownSource& source);
   bool empty() const { return names_.records() == 0; }
 
-  /// Iterates over sources by name. Of sources with equal names, only the source put last is
-  /// visited.
+  /// An iterator over sources, sorted by name. If names are equal, visits only the source that was
+  /// put last.
   class Names {
    public:
     explicit Names(KnownSources& known);
@@ -50,11 +51,11 @@ class KnownSources {
     std::optional<KnownSource> front_, after_;
   };
 
-  /// Looks up splits by path, in ascending order. A path in two splits has no split.
+  /// A search for splits by path, in ascending order of paths.
   class Paths {
    public:
     explicit Paths(KnownSources& known);
-    /// Returns the split of `path`, an empty text if the path has several splits, or nothing if the
+    /// Returns the split of `path`, an empty text if the path has several splits, or nullopt if the
     /// path is unknown. `path` must not sort before paths of earlier calls.
     std::optional<std::string> find(const std::string& path);
 
@@ -62,8 +63,8 @@ class KnownSources {
     bool read();
     io::Sorter::Stream stream_;
     bool ended_ = false;
-    std::string path_, split_;        // the next record
-    std::string found_path_, found_;  // the last path with all its splits
+    std::string path_, split_;
+    std::string found_path_, found_;
     bool found_any_ = false;
   };
 

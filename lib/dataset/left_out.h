@@ -1,6 +1,6 @@
-// left_out.jsonl: samples of the input that --balance or --without left out. Filtered samples are
-// not listed; duplicates have their own file (dataset/duplicates.h). Thread-safety: one thread at a
-// time.
+// The file left_out.jsonl, which lists the samples that --balance or --without left out. Filtered
+// samples are not listed. Duplicates have their own file (dataset/duplicates.h). Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,9 +21,10 @@ inline constexpr std::array kLeftOutReasons = {"balance", "without"};
 struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
-  std::string by;     ///< rule of --balance; or kind of the line of --without: "key" or "source"
-  std::string value;  ///< JSON text of the field, or number of the cluster; or the line
-  std::uint64_t samples = 0, most = 0;  ///< samples with this value; most that may stay
+  std::string by;     ///< Rule of --balance, or "key" or "source" for --without.
+  std::string value;  ///< Field as JSON text, number of the cluster, or line of --without.
+  /// Number of samples with this value, and how many may stay.
+  std::uint64_t samples = 0, most = 0;
 
   /// Returns the sample's line in left_out.jsonl.
   Json json() const;
@@ -35,7 +36,7 @@ struct LeftOut {
 /// it was shortened.
 Json value_json(const std::string& value);
 
-/// All samples left out, in a temporary file.
+/// A list of all samples left out, in a temporary file.
 class LeftOutList {
  public:
   explicit LeftOutList(const std::string& folder) : sorter_(folder) {}
@@ -45,9 +46,9 @@ class LeftOutList {
   std::uint64_t count(LeftOutReason reason) const {
     return counts_[static_cast<std::size_t>(reason)];
   }
-  /// Frees memory. Call park() when no more samples are added and for_each() is not called soon.
+  /// Frees memory. Call park() after the last add() if for_each() is not called soon.
   void park() { sorter_.park(); }
-  /// Calls `use` with all samples, by key, until `use` returns false.
+  /// Calls `use` with all samples, sorted by key, until `use` returns false.
   void for_each(const std::function<bool(const LeftOut& sample)>& use);
 
  private:

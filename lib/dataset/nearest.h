@@ -1,5 +1,5 @@
-// Finds for each of a few samples the nearest samples of the dataset, by the exact cosine of their
-// vectors, in one pass over the samples' notes. Thread-safety: one thread at a time.
+// Finds the nearest other samples of a few samples, by the exact cosine of vectors, in one pass
+// over the notes of all samples. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,9 +28,10 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// Returns for each query the `most` other samples of the same encoder with the largest cosine,
-/// largest first, ties by key. Returns no sample for a query without a vector. `queries`: numbers
-/// of kept samples. `vectors` receives the number of kept samples with a vector. Throws Stopped.
+/// Returns for each query the `most` other samples with the largest cosine, largest first. Equal
+/// cosines are sorted by key. Only vectors of the same encoder are compared. A query without a
+/// vector has no result. `queries` are numbers of kept samples. `vectors` receives the number of
+/// kept samples with a vector. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

@@ -1,4 +1,4 @@
-// vfm-shard report and --report: a page about the contents of a dataset.
+// The report of vfm-shard, a page about the contents of a dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace vfm::dataset {
 
-/// Writes the page options.report. `summary` is dataset.json, or null if no dataset is written.
-/// Throws Error and Stopped.
+/// Writes the report to the file options.report. `summary` is the contents of dataset.json, or null
+/// if no dataset is written. Throws Error and Stopped.
 void write_shard_report(const ShardOptions& options, Scan& scan, ShardPlan& plan,
                         const Json& summary, share::Slots& slots);
 

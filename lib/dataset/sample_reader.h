@@ -1,5 +1,5 @@
-// Reads samples again after the scan, in any order, for the shards and for the page of --report.
-// Thread-safety: read() from any thread.
+// Reads samples again after the scan, for the shards and the report. Thread-safety: read() from any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,9 @@ class SampleReader {
   SampleReader(const Scan& scan, const ShardOptions& options);
   ~SampleReader();
 
-  /// Reads and joins an item as the scan did. The result has views into `buffers`, one for each
-  /// column, which are reused. Throws Error, also if the input has changed since the scan.
+  /// Reads and joins an item as the scan did. The result has views into `buffers`, which has a
+  /// buffer for each column and may be used again for the next item. Throws Error if the sample
+  /// cannot be read, or if the input has changed since the scan.
   JoinedSample read(const Item& item, std::vector<shard::ReadBuffer>& buffers) const;
 
  private:

@@ -1,9 +1,9 @@
-// Reads a sample's vector from its member NAME.npy, and the identity of its encoder.
+// Reads a sample's vector from the member NAME.npy, and the identity of the encoder from the JSON
+// field NAME_encoder.
 //
-// The array is the vector, unless it has two dimensions and several rows, like the tokens of a
-// caption. Then the vector is the mean of the rows, each scaled to length 1 first. The JSON's field
-// NAME_encoder gives the encoder of NAME.npy. Vectors are compared only if their encoders (folders
-// may differ) and lengths are equal.
+// If the array has two dimensions and several rows, like the tokens of a caption, each row is
+// scaled to length 1, and the vector is the mean of the rows. Otherwise the array is the vector.
+// Vectors are compared only if their encoders (apart from folders) and lengths are equal.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,25 +19,25 @@
 
 namespace vfm::dataset {
 
-/// The default member for near duplicates.
+/// Default member for near duplicates.
 inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {
-  std::vector<float> values;  ///< empty: the sample has no vector
-  std::uint64_t encoder = 0;  ///< only vectors with equal numbers are compared
-  std::string by;             ///< encoder_identity() as text; empty: unknown
+  std::vector<float> values;  ///< Numbers of the vector. Empty if the sample has no vector.
+  std::uint64_t encoder = 0;  ///< Hash of the encoder. Vectors are compared if equal.
+  std::string by;             ///< encoder_identity() as text, or empty if unknown.
 };
 
 /// Returns the vector in a sample's `member`, such as "video.npy". Throws Error if the member
-/// exists and is not an array of numbers.
+/// exists but is not an array of numbers.
 SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 
 /// Returns the values scaled to length 1, as halves. Returns an empty text if the values are all
 /// zeros or not finite.
 std::string unit_halves(const std::vector<float>& values);
 
-/// Encoders' identities by SampleVector::encoder. If there are very many identities, only a part is
-/// kept, the same part for any order of the input.
+/// A table of encoders' identities by SampleVector::encoder. A very large table is cut to a part
+/// that does not depend on the order of the input.
 class VectorNames {
  public:
   void add(const SampleVector& vector);

@@ -1,4 +1,4 @@
-// A column of a shard during the scan; only for lib/dataset.
+// A column of a shard during the scan. Only for lib/dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,15 +13,16 @@
 
 namespace vfm::dataset {
 
-/// The index by which a tar is read. beside_it: the index beside the tar, if that index seems to
-/// fit; made: an index made from the tar's headers.
+/// The index for reading a tar. `beside_it` is the index beside the tar, used if it seems to fit.
+/// `made` is an index made from the tar's headers.
 enum class TarIndex { beside_it, made };
 
-/// A column of a shard, queried for keys in the order of the first column. While both columns have
-/// the same order, a query costs one read. Otherwise a table of all keys of the column is made.
+/// A column of a shard that is queried for keys in the order of the first column. A query takes one
+/// read if both columns have the same order. Otherwise the class makes a table of all keys.
 class ScanColumn {
  public:
-  /// Unpacks a compressed tar to `scratch` first. Throws Error if no sample can be read.
+  /// If the tar is compressed, first unpacks the tar to `scratch`. Throws Error if no sample can be
+  /// read.
   ScanColumn(const std::string& path, const std::string& scratch, const shard::ReadLimits& limits,
              TarIndex index);
 
@@ -31,17 +32,17 @@ class ScanColumn {
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
   /// Returns the sample at `row`. Throws what IndexedReader::view() throws.
   const shard::SampleView& at(std::int64_t row);
-  /// Returns the sample with this shard::column_key(), or null if the column lacks it.
+  /// Returns the sample with this shard::column_key(), or null if the column has no such sample.
   const shard::SampleView* find(const std::string& key);
-  /// Returns true if the index is wrong: a sample could not be read, but the tar is whole and has
-  /// its samples elsewhere. If the index is wrong, samples read so far may lack members.
+  /// Returns true if a sample could not be read although the tar is complete: the index gives wrong
+  /// places. Samples read so far may then lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:
   struct Tar {
     shard::IndexedReader reader;
-    std::vector<io::Fault> faults;  // Fault::input is set later
-    bool own_index = false;         // read by the index beside it
+    std::vector<io::Fault> faults;  // Fault::input is not set.
+    bool own_index = false;         // Whether the index beside the tar is read.
   };
   static Tar open(const std::string& path, const std::string& scratch,
                   const shard::ReadLimits& limits, TarIndex index);

@@ -1,4 +1,4 @@
-// Adds samples to the page of --report, with pictures, captions and numbers.
+// Adds samples to the report of vfm-shard, with pictures, captions and numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace vfm::dataset {
 
-/// Reads the samples of `shown` again. A sample whose clip cannot be decoded has no picture. Throws
-/// Error and Stopped.
+/// Reads the samples of `shown` again, and adds them to the page. A sample whose clip cannot be
+/// decoded has no picture. Throws Error and Stopped.
 void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
                share::Slots& slots);
 

@@ -1,8 +1,8 @@
 // Assigns the sources of a dataset to the parts of the split. Sources with common content get the
 // same part.
 //
-// Sources are numbered in order of their names. Memory: a byte a source, and nine more for each
-// source joined by duplicates. Thread-safety: one thread at a time.
+// Sources are numbered in order of their names. Memory: one byte for each source, and nine more
+// bytes for each source joined by duplicates. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace vfm::dataset {
 
-/// An array of zeros, which takes memory only where other values are written.
+/// An array of zeros that takes memory only for pages with other values.
 template <class T>
 class SparseArray {
  public:
@@ -40,30 +40,30 @@ class SparseArray {
 
 class Sources {
  public:
-  /// Reads the kept items, and joins the sources of each pair in `pairs`. `known` sources keep
-  /// their part if options.split has it. All arguments must outlive this.
+  /// Reads the kept items, and joins the sources of each pair in `pairs`. Sources in `known` keep
+  /// their part if options.split has this part. All arguments must outlive this.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
           KnownSources& known, const WithoutList& without);
 
   /// Assigns all sources. Warns of empty parts, and of sources with duplicates in another part.
   void assign();
-  /// Returns true if the input has a known source, with the same name or the same path (a repaired
-  /// video has a new hash). If a source has no name but a key such as "000042", the contents must
-  /// be the same, too.
+  /// Returns whether the input has a source with the name or path of a known source. (A repaired
+  /// video has a new hash.) If the source's name is only a key such as "000042", the contents must
+  /// be equal too.
   bool any_known() const { return any_known_; }
-  /// Writes sources.jsonl, sorted by source. If the split has more than one part, sources missing
-  /// in this run are kept, unless `without` lists them.
+  /// Writes sources.jsonl, sorted by source. If the split has several parts, the file also has
+  /// known sources that are not in the input, except sources listed in `without`.
   void write(io::TextWriter& file);
 
-  /// Returns the part of an item's source, an index into options.split. Calls in ascending order of
-  /// items are fast.
+  /// Returns the part of an item's source as an index into options.split. Calls in ascending order
+  /// of items are fast.
   std::size_t part_of_item(std::uint32_t item);
 
  private:
   static constexpr std::uint8_t kNoPart = 255;
   using Run = ItemStore::SourceRun;
   using UseRun = std::function<void(std::uint32_t source, const Run& run)>;
-  /// Called after the last run of a source. `facts`: without the split.
+  /// Called after the last run of a source. `facts` lacks the split.
   using UseSource = std::function<void(std::uint32_t source, const KnownSource& facts)>;
   void walk(const UseRun& use_run, const UseSource& use_source);
 
@@ -71,14 +71,14 @@ class Sources {
   void join(const DuplicatePairs& pairs);
   void spread_parts();
   void warn_torn(std::size_t torn, std::uint32_t source);
-  /// `fresh`: the number of sources to assign. `together`: whether sources with common content were
-  /// counted once. `known`: the number of sources that already have a part.
+  /// `fresh` is the number of sources to assign. `known` is the number of sources that already have
+  /// a part. `together` tells whether sources with common content were counted once.
   static void warn_empty(const std::string& split, std::uint64_t fresh, std::uint64_t known,
                          bool together);
   std::uint8_t part_named(const std::string& split) const;
   std::uint32_t source_of(std::uint32_t item) const;
   std::uint32_t root(std::uint32_t source);
-  /// Returns the source whose part is used: `s` if it has a part, else the root of its group.
+  /// Returns the source whose part is used: `s` if `s` has a part, else the root of its group.
   std::uint32_t place(std::uint32_t s) { return parts_[s] == kNoPart ? root(s) : s; }
 
   ItemStore& items_;
@@ -87,10 +87,10 @@ class Sources {
   const WithoutList& without_;
   bool any_known_ = false, joined_ = false;
   std::vector<std::uint8_t> parts_;
-  SparseArray<std::uint32_t> above_;  // 1 + the source above it in its group; 0: none
-  io::ScratchFile facts_;             // random_key and number of kept samples of each source
-  io::ScratchFile source_of_;         // of each item
-  std::vector<std::uint32_t> block_;  // a buffer of source_of_
+  SparseArray<std::uint32_t> above_;  // 1 + the parent in the group, or 0.
+  io::ScratchFile facts_;             // random_key and number of kept samples of each source.
+  io::ScratchFile source_of_;
+  std::vector<std::uint32_t> block_;
   std::uint32_t block_begin_ = 0;
 };
 

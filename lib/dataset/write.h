@@ -1,4 +1,4 @@
-// The second pass of vfm-shard: reads samples again in shuffled order, and writes shards.
+// The second pass of vfm-shard, which reads samples again in shuffled order and writes shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +18,8 @@ class ShardWriter {
   ShardWriter(const Scan& scan, const ShardOptions& options);
 
   /// Writes the shard and then its record X.json, unless both exist. Returns the manifest record.
-  /// `items`: PlannedItems::pack() of the shard's samples. Throws Error, also if an input has
-  /// changed since the scan. Throws Stopped.
+  /// `items` are the shard's samples as PlannedItems::pack() returned them. Throws Error if a
+  /// sample cannot be read, or if an input has changed since the scan. Throws Stopped.
   Json write(const PlannedShard& shard, std::string_view items) const;
 
  private:
