@@ -1,17 +1,16 @@
-// The library behind vfm-clip: cuts videos to clips, and writes shards of clips.
+// The library behind vfm-clip, which cuts videos to clips and writes shards of clips.
 //
-// Each video is decoded once. In that pass shots are found, clips are measured and encoded, and
-// shards are written. Memory holds one clip and about a hundred frames, however long the video is.
-// Videos run in parallel. If there are fewer videos than slots, several clips of a video are
-// encoded at once, from frames in memory (clip/cut/crew.h). Outputs do not depend on the number of
+// Each video is decoded once. Memory for a video is one clip and about a hundred frames, whatever
+// the length of the video. If there are fewer videos than slots (share/slots.h), several clips of a
+// video are encoded in parallel (clip/cut/crew.h). The outputs do not depend on the number of
 // threads.
 //
-// A video's outputs are DIR/<h>-00000.tar, ... and DIR/<h>.json, where <h> is 16 hex digits of its
-// contents' hash. The json is written last. A video is finished, and then skipped, if the json has
-// the same settings and all shards exist (shard/receipt.h). Complete shards of an unfinished video
-// are kept. Pictures share shards in input order, with one DIR/<h>.json. Small videos also share
-// shards, if there are many (clip/store/joined.h). DIR/.vfm-clip.ledger keeps the hashes of sources
-// (io/hash_ledger.h), so a run that has nothing to do reads no source.
+// The outputs of a video are DIR/<h>-00000.tar, ... and DIR/<h>.json, where <h> is 16 hex digits of
+// a hash of the video's contents. DIR/<h>.json is written last. A later run skips the video if
+// DIR/<h>.json has the same settings and all shards exist (shard/receipt.h). Complete shards of a
+// killed run are kept. Pictures share shards in input order, with one DIR/<h>.json. Small videos
+// also share shards, if there are many (clip/store/joined.h). DIR/.vfm-clip.ledger stores the
+// hashes of sources (io/hash_ledger.h), so a run without new work reads no source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,14 +21,14 @@
 
 namespace vfm::clip {
 
-/// Throws Error{usage} if an encoder of the recipe is missing, or does not take the preset, quality
-/// or depth. run() makes the same check, and more for GPU encoders, before any work.
+/// Throws Error{usage} if an encoder of the recipe is missing, or does not support the preset,
+/// quality or depth. run() also checks GPU encoders.
 void check_encoders(ClipRecipe recipe);
 
-/// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
-/// shard is on disk and its video is finished. Records of other kinds than video pass unchanged.
-/// Writes failures to DIR/errors.jsonl, and returns their number. Throws Error{usage} for an
-/// impossible recipe, Error if no clip was made, and Stopped.
+/// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when its
+/// video is finished. Passes on records of other kinds than video. Writes failures to
+/// DIR/errors.jsonl, and returns the number of failures. Throws Error{usage} for an impossible
+/// recipe, Error if no clip was made, and Stopped.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

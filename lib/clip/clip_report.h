@@ -1,5 +1,5 @@
-// vfm-clip --report: a page with a time line of each video's shots, and the middle frame of each
-// clip.
+// The HTML page of vfm-clip --report, with a time line of each video's shots and the middle frame
+// of each clip.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,31 +16,30 @@
 
 namespace vfm::clip {
 
-/// Reads only finished outputs, so a resumed run gives the whole page. Thread-safety: one thread at
-/// a time.
+/// Makes the page from finished outputs, so a resumed run also has the whole page. Thread-safety:
+/// one thread at a time.
 class ClipReport {
  public:
-  /// If `path` is empty, all functions do nothing.
+  /// Makes an object. If `path` is empty, its functions do nothing.
   ClipReport(std::string path, std::string directory);
-  /// Adds a finished source. `json`: the text of DIR/NAME.json.
+  /// Adds a finished source by the text of DIR/NAME.json.
   void add(const std::string& json);
-  /// Writes the page. `incomplete`: the reason why the page lacks something, or empty if the page
-  /// is complete.
+  /// Writes the page. `incomplete` is the reason why data are missing, or empty.
   void write(const std::string& incomplete);
 
  private:
-  /// Hash of a source -> begin of its earliest clip.
+  /// The begin of the earliest clip in seconds, by the source's hash.
   using FirstClips = std::map<std::string, double>;
   FirstClips add_clips(const Json& finished);
   void add_clip(const shard::Sample& sample, const Json& facts, std::size_t& shown);
 
   std::string path_, directory_;
-  std::vector<std::string> lines_;  // time lines, SVG
+  std::vector<std::string> lines_;  // time lines as SVG
   std::vector<std::string> line_captions_;
   std::vector<report::Figure> figures_;
   static constexpr std::size_t kMeasures = 3;  // seconds, motion, brightness
   std::array<report::AxisRange, kMeasures> ranges_;
-  io::ScratchFile measures_;  // of each clip
+  io::ScratchFile measures_;
   std::size_t videos_ = 0, clips_ = 0;
 };
 

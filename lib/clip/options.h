@@ -1,4 +1,4 @@
-// The options of vfm-clip and its verbs: the recipe that decides the clips, and all others.
+// The options of vfm-clip and its verbs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,85 +22,88 @@
 
 namespace vfm::clip {
 
-/// The settings that decide a video's clips and their bytes. They are part of each clip's key.
+/// The settings that decide a video's clips and their bytes. Each clip's key depends on the
+/// settings.
 struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
-  /// With `stitch`, sound across the change moves the threshold (clip/cut/sound_across.h).
+  /// Whether sound moves the threshold of `stitch` (clip/cut/sound_across.h).
   bool stitch_sound = false;
-  /// Identifies the model of ClipOptions::stitch_vectors and the rule of comparison, by "name",
-  /// "hash" and more, without a path. If null, shots are stitched by their look.
+  /// The model of ClipOptions::stitch_vectors and the rule of comparison ("name", "hash" and more).
+  /// If `stitch_model` is null, shots are stitched by their look.
   HeldJson stitch_model;
-  /// Identifies ClipOptions::change_model, by "name" and "hash". It is null for detectors other
-  /// than Detector::transnetv2.
+  /// The "name" and "hash" of ClipOptions::change_model, or null without Detector::transnetv2.
   HeldJson detector_model;
-  double min_seconds = 0.5;  ///< shorter clips are left out, unless the video is a single shot
-  double max_seconds = 60;   ///< longer shots are split; 0: never
-  int stream = -1;           ///< container index; -1: as a player chooses
-  std::string encoder;       ///< name in FFmpeg; empty: media::default_encoder()
-  std::string preset;        ///< empty: the default for the encoder
-  int quality = 18;          ///< media::EncodeOptions::quality
+  /// Minimum length of a clip in seconds, unless the video is a single shot.
+  double min_seconds = 0.5;
+  double max_seconds = 60;  ///< Maximum length of a clip in seconds, or 0 for no limit.
+  /// Index of the stream in the container, or -1 for the stream that players choose.
+  int stream = -1;
+  std::string encoder;  ///< Name in FFmpeg, or empty for media::default_encoder().
+  std::string preset;   ///< Preset of the encoder, or empty for its default.
+  int quality = 18;
   media::AudioMode audio = media::AudioMode::drop;
-  ClipSize size;            ///< unset: the source's size
-  Rational rate{0, 1};      ///< frames a second; 0: the source's frame times
-  bool crop = false;        ///< cut off black bars around the video
-  double stride = 0;        ///< seconds of each clip; 0: clips are shots
-  bool deinterlace = true;  ///< deinterlace interlaced frames
-  bool keep_hdr = false;    ///< make 10-bit clips of HDR sources, in the source's colours
-  /// For keep_hdr; empty: `encoder`, else media::default_ten_bit_encoder()
+  ClipSize size;        ///< Size of the clips, or unset for the source's size.
+  Rational rate{0, 1};  ///< Frames per second, or 0 for the source's frame times.
+  bool crop = false;    ///< Whether to cut off black bars.
+  double stride = 0;    ///< Length of each clip in seconds, or 0 to cut at changes of shot.
+  bool deinterlace = true;
+  bool keep_hdr = false;  ///< Whether HDR sources give 10-bit HDR clips.
+  /// Encoder for keep_hdr. run() sets it to `encoder`, or to media::default_ten_bit_encoder() if
+  /// `encoder` is empty.
   std::string hdr_encoder;
-  bool given = false;  ///< clips are the spans in ClipOptions::spans
-  bool smart = false;  ///< encode only frames that cannot be copied (clip/cut/smart_cut.h)
-  /// With `smart`, the only encoder for uncopied frames. If empty, each codec has an encoder. run()
-  /// sets it.
+  bool given = false;  ///< Whether ClipOptions::spans gives the clips.
+  bool smart = false;  ///< Whether to copy frames where possible (clip/cut/smart_cut.h).
+  /// The only encoder for `smart`, set by run(). If `smart_encoder` is empty, each codec has its
+  /// own encoder.
   std::string smart_encoder;
 
   Json json() const;
 };
 
-/// Returns a vector for each picture, in order. Pictures are upright, in square pixels and SDR. The
-/// function is called from any thread.
+/// Returns a vector for each picture, in order. Pictures are upright, in square pixels and SDR.
+/// Thread-safety: any thread.
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
-/// Tells which small videos of an input share shards (clip/store/joined.h). many: small videos
-/// after the first kOwnShards videos.
+/// The small videos of an input that share shards (clip/store/joined.h). Joining::many joins small
+/// videos after the first kOwnShards videos of the input.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 
-/// The formats of list_shots() (clip/lists/list_shots.cc).
+/// The output formats of list_shots() (clip/lists/list_shots.cc).
 enum class ShotFormat { json, csv, edl, otio, chapters };
 
 struct ClipOptions {
   ClipRecipe recipe;
-  std::vector<std::string> inputs;   ///< inputs for io::ManifestReader
-  std::vector<std::string> spans;    ///< with recipe.given: files of spans (clip/lists/spans.h)
-  PictureVectors stitch_vectors;     ///< used with recipe.stitch_model
-  curate::ChangeModel change_model;  ///< used with recipe.detector_model
+  std::vector<std::string> inputs;
+  std::vector<std::string> spans;  ///< Files with the spans for recipe.given (clip/lists/spans.h).
+  PictureVectors stitch_vectors;   ///< Function that runs recipe.stitch_model.
+  curate::ChangeModel change_model;  ///< Model for recipe.detector_model.
   std::string directory;
   ClipFormat format = ClipFormat::shards;
-  Joining join = Joining::many;               ///< used with ClipFormat::shards
-  bool readable_names = false;                ///< make keys of clip/store/names.h
-  ShotFormat shot_format = ShotFormat::json;  ///< format for list_shots()
-  std::vector<double> thresholds;             ///< list_shots(), json: makes a list for each
-  /// If set, list_shots() with ShotFormat::json passes tables for people to this function, and
-  /// writes no record.
+  Joining join = Joining::many;  ///< Choice of videos that share shards.
+  bool readable_names = false;   ///< Whether to use clip/store/names.h.
+  ShotFormat shot_format = ShotFormat::json;
+  std::vector<double> thresholds;  ///< Thresholds, each of which gives a JSON list.
+  /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
-  bool force = false;   ///< rewrite existing outputs
-  bool reread = false;  ///< read also sources whose hash is in the ledger
-  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< a shard ends before it exceeds this
-  bool prune = false;  ///< remove outputs of sources that are not in the input
-  /// The most bytes of frames that wait for encoders, for each slot (clip/cut/crew.h).
+  bool force = false;   ///< Whether to rewrite existing outputs.
+  bool reread = false;  ///< Whether to read sources whose hash is known.
+  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
+  bool prune = false;  ///< Whether to remove outputs of sources outside the input.
+  /// Maximum size of frames that wait for encoders, in bytes for each slot.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
-  bool verify = false;  ///< compare each clip's times, first and last frame with the source
-  std::string report;   ///< HTML file; empty: none
-  std::string explain;  ///< list_shots(): HTML file; empty: none
-  /// find_unique() leaves a video out if another video shows at least this share of it. The share
-  /// is above 0 and at most 1.
+  bool verify = false;  ///< Whether to compare clips with the source.
+  std::string report;   ///< Path of the HTML report, or empty.
+  std::string explain;  ///< Path of the HTML page of list_shots(), or empty.
+  /// Share above 0, up to 1, of a video that another video must show so that find_unique() leaves
+  /// the video out.
   double unique_share = 0.9;
-  double most_seconds = 0;  ///< seconds used of each video, from its middle; 0: all
-  /// If null, software decodes, with the same result.
+  /// Length of the middle part of each video that is used, in seconds, or 0 for the whole video.
+  double most_seconds = 0;
+  /// Hardware decoder, or null for software. The results are the same.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

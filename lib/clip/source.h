@@ -1,5 +1,5 @@
-// Turns the inputs of vfm-clip into work, in order: videos, batches of small videos, batches of
-// pictures.
+// Turns the inputs of vfm-clip into items of work, in input order: videos, batches of small videos,
+// and batches of pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,66 +20,64 @@
 
 namespace vfm::clip {
 
-/// A source file and its identity.
 struct ClipSource {
   std::string path;
-  std::string hash;  ///< XXH3-128 of its contents, or of the text of a URL
-  HeldJson record;   ///< the input's record
+  std::string hash;  ///< XXH3-128 of the file's contents, or of the text of a URL.
+  HeldJson record;   ///< Record of the input.
   std::uint64_t bytes = 0;
-  const std::vector<GivenSpan>* spans = nullptr;  ///< null without given spans
+  const std::vector<GivenSpan>* spans = nullptr;  ///< Spans to cut, or null.
 };
 
-/// A piece of work for vfm-clip.
+/// An item of work for vfm-clip.
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  /// Contains one source, several sources for images and joined (small videos), or no source if the
-  /// input was not read.
+  /// One source. Kinds `images` and `joined` have several sources. An input that was not read has
+  /// no source.
   std::vector<ClipSource> sources;
-  std::string input, message;  ///< duplicate, bad: the input, and the message to report
-  Cause cause = Cause::other;  ///< bad: the cause
-  bool unread = false;         ///< duplicate: its contents are unknown
+  std::string input, message;  ///< Input and message of kinds `duplicate` and `bad`.
+  Cause cause = Cause::other;  ///< Cause of kind `bad`.
+  bool unread = false;         ///< Whether the contents of a `duplicate` are unknown.
 };
 
-/// Returns the prefix of the names of an item's outputs: 16 digits of a hash of the contents. For
-/// joined videos "joined-" precedes the digits.
+/// Returns the prefix of the names of an item's outputs, which is 16 digits of a hash of the
+/// contents. For joined videos the prefix is "joined-" and the digits.
 std::string store_name(const ClipItem& item);
 inline constexpr std::string_view kJoinedName = "joined-";
 
-/// Returns the extension of a picture's member ("jpg", "png", ...), or "" if the path does not name
-/// a picture.
+/// Returns the extension of a picture's member ("jpg", "png", ...), or "" if the path names no
+/// picture.
 std::string image_extension(const std::string& path);
 
-/// Returns true if the first bytes of a picture file (WebP or PNG) mark it as an animation.
+/// Returns true if the first bytes of a WebP or PNG file mark an animation.
 bool is_animation(std::string_view head);
 
-/// Returns the number of threads for one decoder, which is above 1 if there are fewer inputs than
-/// slots.
+/// Returns the number of threads for each decoder, which is above 1 for fewer inputs than slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
-/// Reads inputs and forms items. Sources are hashed in input order. If several files have the same
-/// contents, the first file is used, at any -j. Neighbouring pictures of one format are gathered up
-/// to `batch_bytes`. Thread-safety: one thread at a time.
+/// Reads inputs and forms items. If several files have the same contents, the first file is used,
+/// at any -j. Neighbouring pictures of one format form a batch of up to `batch_bytes`.
+/// Thread-safety: one thread at a time.
 ///
-/// After join(), small videos (up to a sixteenth of `batch_bytes`) are gathered, too; larger videos
-/// between them stay single. Only the videos of a batch decide where the batch ends. From a quarter
-/// of `batch_bytes` on, a batch ends after a video whose hash is below a threshold that grows with
-/// the batch. Every batch ends at `batch_bytes` at the latest, usually at half of `batch_bytes`. If
-/// a video is added or removed, only batches near this video change (content-defined chunking:
+/// After join(), small videos (up to a sixteenth of `batch_bytes`) form batches, too. A larger
+/// video is an item by itself. When a batch has a quarter of `batch_bytes`, the batch ends after
+/// the next video whose hash is below a threshold. The threshold grows with the batch. Most batches
+/// end before half of `batch_bytes`, and all batches end before they exceed `batch_bytes`. If a
+/// video is added or removed, only batches near this video change (content-defined chunking:
 /// Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File System", 2001, section 3.1). The
-/// size of a batch is the sum over its videos of file size, length of the path, and 1/4096 of
-/// `batch_bytes`.
+/// size of a batch is the total of its files' sizes, plus a small amount for each video and its
+/// path.
 class ClipItems {
  public:
-  /// `folder`: for temporary files, if there are many inputs. If `folder` is empty, nothing is read
-  /// or hashed, nothing is a duplicate, and pictures are treated as videos.
+  /// Opens the inputs. `folder` is for temporary files. If `folder` is empty, sources are not read
+  /// or hashed, duplicates are not found, and pictures are treated as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
-  /// Sets the spans of each video. A video without spans is not read, and its item is of kind bad.
-  /// Call use() before next().
+  /// Sets the spans of each video. A video without spans becomes an unread `duplicate`. Call use()
+  /// before next().
   void use(GivenSpans* spans) { spans_ = spans; }
-  /// Takes hashes of known files from the ledger. Without a ledger all files are read.
+  /// Sets the ledger of known hashes. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }
-  /// Joins small videos named by bare paths, except the first `own` videos of the input.
+  /// Joins small videos whose record has only a path, except the first `own` videos of the input.
   void join(std::uint64_t own) { join_after_ = own; }
   std::optional<ClipItem> next();
   const io::InputStreams& streams() const { return reader_.streams(); }
@@ -100,7 +98,7 @@ class ClipItems {
   io::HashLedger* ledger_ = nullptr;
   io::FirstNames seen_;  // hash -> path
   std::optional<std::uint64_t> join_after_;
-  std::uint64_t videos_ = 0;  // so far
+  std::uint64_t videos_ = 0;
   ClipItem batch_{ClipItem::Kind::joined, {}, {}, {}};
   std::uint64_t batch_weight_ = 0;
   bool ended_ = false;

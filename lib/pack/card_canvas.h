@@ -1,9 +1,8 @@
-// Scales the pictures of a clip on the GPU that decodes it and runs the tokenizer, so that no frame
-// is copied to the system's memory and back. The bytes are the same as from media::Scaler.
+// Scales the pictures of a clip on the GPU that decodes the clip and runs the tokenizer. The
+// pictures are equal to those of media::Scaler, byte by byte.
 //
-// Before pictures of a new size and colour format are scaled on the GPU, a test pattern is scaled
-// both ways. If a byte differs (FFmpeg may round differently), the CPU scales pictures of this size
-// and format. Scaling by the CPU is logged once.
+// For each new size and colour format, a test pattern is first scaled on the GPU and on the CPU. If
+// the results differ, the CPU scales pictures of this size and format, and the log says so once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,12 +18,11 @@
 
 namespace vfm::pack {
 
-/// A cache of scaling tables, one for each size and colour format so far. Thread-safety: any
-/// thread.
+/// A cache of scaling tables for each size and colour format. Thread-safety: any thread.
 class CardScales {
  public:
-  /// `device`: the device where pictures are made. If `draws` is true, frames may be on `device`,
-  /// too; else they are only in the system's memory.
+  /// Makes an empty cache for pictures on `device`. If `draws` is true, frames may also be in the
+  /// memory of `device`.
   explicit CardScales(Device device, bool draws = true) : device_(device), draws_(draws) {}
   Device device() const { return device_; }
   bool draws() const { return draws_; }
@@ -44,7 +42,7 @@ class CardScales {
 /// Collects the pictures of one clip at a time. Thread-safety: one thread at a time.
 class CardCanvas final : public data::ClipCanvas {
  public:
-  /// `scales` must outlive this.
+  /// Makes an empty canvas. `scales` must outlive the canvas.
   explicit CardCanvas(CardScales& scales) : scales_(scales) {}
   void begin(int frames, int height, int width) override;
   bool draws() const override { return scales_.draws(); }

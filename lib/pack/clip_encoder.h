@@ -1,6 +1,6 @@
 // Encodes a clip file to the latents of its windows: decodes, crops, scales, and runs the
-// tokenizer. Latents are the same from this process and from workers on GPUs
-// (workers/stage_models.h). Thread-safety: const members from any thread.
+// tokenizer. Latents from this process and from workers on GPUs (workers/stage_models.h) are the
+// same. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,9 +22,9 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;            ///< the window's place in the source; without pixels
-  std::vector<float> latent;        ///< a continuous tokenizer's latent
-  std::vector<std::int32_t> codes;  ///< a discrete tokenizer's codes
+  data::ClipPixels clip;            ///< Place of the window, without pixels.
+  std::vector<float> latent;        ///< Latent, from a continuous tokenizer.
+  std::vector<std::int32_t> codes;  ///< Codes, from a discrete tokenizer.
 };
 
 struct EncodedClip {
@@ -35,32 +35,32 @@ struct EncodedClip {
 class LatentEncoder {
  public:
   virtual ~LatentEncoder() = default;
-  /// Returns the latents of a clip's windows. `key` seeds random crops. Throws Error, which names
-  /// `name` in quotes, if the clip cannot be decoded.
+  /// Returns the latents of a clip's windows. `key` is the seed of random crops. If the clip cannot
+  /// be decoded, throws Error with `name` in quotes.
   virtual EncodedClip encode(std::string_view bytes, const std::string& name,
                              const std::string& key) const = 0;
 };
 
-/// Both functions convert counts to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…} and
-/// back. They throw Error.
+/// to_json() converts counts to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…}.
+/// parse_frame_count() converts the JSON back. Both functions throw Error.
 Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
-/// Returns an encoder that decodes in this process. With `scales`, pictures are bytes on the device
-/// of `scales`, for a tokenizer on that device or in workers. All arguments must outlive the
-/// encoder.
+/// Returns an encoder that decodes in this process. If `scales` is not null, pictures are made on
+/// its device, where the tokenizer or its worker runs. All arguments must outlive the encoder.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
                                                  CardScales* scales);
 
-/// Opens a worker's service with a tokenizer. The service also decodes clips on its GPU if
-/// "hwaccel" in Parcel::words of `open` says so (media::choose_hardware).
+/// Opens the service of a worker that runs a tokenizer. The service also decodes clips, if
+/// "hwaccel" in Parcel::words of `open` requests it (media::choose_hardware).
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 
-/// Returns true if workers with service `number`, of kind kClips, decode with video engines.
+/// Returns true if workers of service `number` decode with video engines. `number` must be of kind
+/// kClips.
 bool workers_decode(workers::StageModels& models, std::size_t number);
-/// Returns an encoder that decodes in workers with service `number`, of kind kClips.
+/// Returns an encoder that decodes in workers of service `number`, which must be of kind kClips.
 std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,
                                                  const data::PixelOptions& options);
 

@@ -1,5 +1,5 @@
 // Reads the input of vfm-pack in order: the shards of a manifest, sample by sample. Memory: the
-// path and some 60 bytes of each shard so far. Thread-safety: one thread at a time.
+// path and some 60 bytes for each shard read so far. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,41 +22,40 @@
 
 namespace vfm::pack {
 
-/// A shard of clips, and the name of its latents: DIR/SPLIT/name.tar, for each split of its
-/// samples.
+/// A shard of clips. Its latents are DIR/SPLIT/name.tar, for each split of its samples.
 struct ClipShard {
-  std::string path;               ///< path in the manifest
-  std::string split;              ///< record's split, for samples without a split
-  bool split_given = false;       ///< false: `split` is the default, "train"
-  std::string name;               ///< outputs' name
-  std::vector<std::string> tars;  ///< its columns' tars
-  HeldJson record;                ///< the manifest's record
+  std::string path;               ///< Path in the manifest.
+  std::string split;              ///< Default split of samples.
+  bool split_given = false;       ///< Whether the record has a split.
+  std::string name;               ///< Name of the outputs.
+  std::vector<std::string> tars;  ///< Tars of shard and columns.
+  HeldJson record;
 };
 
-/// A step of work. Either exactly one member of `begin`, `sample` and `end` is set, or only
-/// `errors`.
+/// A step of work. A step has exactly one of `begin`, `sample` and `end`, or only `errors`.
 struct PackWork {
-  std::vector<io::Fault> errors;           ///< errors since the previous step
-  std::shared_ptr<const ClipShard> shard;  ///< null: only errors
-  bool begin = false;                      ///< the shard begins
+  std::vector<io::Fault> errors;           ///< Errors since the previous step.
+  std::shared_ptr<const ClipShard> shard;  ///< The step's shard, or null with only `errors`.
+  bool begin = false;
   std::optional<shard::Sample> sample;
-  std::string split;              ///< the sample's split
-  std::string refusal;            ///< reason to refuse the sample; empty: it is accepted
-  bool end = false;               ///< the shard ends
-  std::vector<io::Fault> faults;  ///< with `end`: skipped parts of the shard
-  bool any_refused = false;       ///< with `end`: a sample was skipped, maybe because of its size
+  std::string split;
+  std::string refusal;  ///< Reason to refuse the sample, or empty.
+  bool end = false;
+  std::vector<io::Fault> faults;  ///< Skipped parts, set with `end`.
+  bool any_refused = false;       ///< Whether a sample was skipped, set with `end`.
 };
 
-/// Returns the hashes of a shard's tars. If a tar's size fits, the tar's hash is taken from the
-/// record, and checked before the shard is read (check_shard_bytes).
+/// Returns the size and hash of each tar. If the record's size is right, the hash is the record's,
+/// which is checked before the shard is read (check_shard_bytes).
 Json sources_of(const ClipShard& shard);
 
 class PackFeed {
  public:
-  /// Returns the splits of a shard that an earlier run finished. Returns no split if the shard's
-  /// samples must be read.
+  /// Returns the splits of a shard that an earlier run finished, or no split if the samples must be
+  /// read.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
-  /// `finished` is called for each shard. Finished shards also have steps `begin` and `end`.
+  /// Opens the inputs. `finished` is called for each shard. Finished shards give only the steps
+  /// `begin` and `end`.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
            Finished finished);
   ~PackFeed();
@@ -65,27 +64,26 @@ class PackFeed {
 
  private:
   std::optional<PackWork> next_shard();
-  /// Returns the shard of a record. Throws Error, which does not name the path, for unusable
-  /// records.
+  /// Returns the shard of a record. If the record is unusable, throws Error without the path in its
+  /// message.
   ClipShard parse(io::Record& record);
   void take_name(const ClipShard& shard, const std::string& split);
-  /// Reads the next sample into `work`, with its split. Returns false at the end.
+  /// Reads the next sample and its split into `work`. Returns false at the end.
   bool next_sample(PackWork& work);
 
   shard::ReadLimits limits_;
   Finished finished_;
-  std::vector<io::Fault> bad_;  // since the last record
+  std::vector<io::Fault> bad_;
   shard::ShardInput input_;
   shard::NameTable paths_;  // paths of all shards so far
-  // Hash of "split/name" -> number, in paths_, of the shard it was made from.
+  // Hash of "split/name" -> number in paths_ of the source shard.
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
-  std::shared_ptr<const ClipShard> shard_;        // the shard being read
+  std::shared_ptr<const ClipShard> shard_;
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 
-/// Returns the split of a sample: from the sample's json (by vfm-shard), else from its shard's
-/// record, else "train". Throws Error if json and record differ, or if the split cannot be a
-/// folder's name.
+/// Returns the split of a sample from its json, from the shard's record, or "train". Throws Error
+/// if json and record differ, or if the split cannot name a folder.
 std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::pack

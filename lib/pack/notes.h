@@ -1,5 +1,5 @@
-// Reads and writes the notes on a finished shard of latents, SPLIT/X.json.
-// Thread-safety: pure functions, any thread.
+// Reads and writes SPLIT/X.json, the notes on a finished shard of latents. Thread-safety: pure
+// functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,47 +19,48 @@
 
 namespace vfm::pack {
 
-/// The notes on a finished shard's part in one split: the contents of SPLIT/X.json.
+/// Notes on the part of a finished shard in one split: the contents of SPLIT/X.json.
 struct ShardNotes {
-  std::string input;   ///< path of the source shard, relative to the folder
-  HeldJson made_from;  ///< settings, split, hashes of the source tars
-  /// The splits of all the shard's parts, in order. The first part has the errors.
+  std::string input;   ///< Path of the source shard, relative to the folder.
+  HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
+  /// Splits of all parts of the shard, in order. The part in the first split has the errors.
   std::vector<std::string> splits;
-  std::optional<std::uint64_t> max_member;  ///< the limit if samples were refused
-  HeldJson record;                          ///< the tar's record; null: no sample could be packed
-  std::int64_t clips = 0;                   ///< number of clips, of which samples are windows
-  data::FrameCount frames;                  ///< these clips' frames
-  std::vector<data::Entry> entries;         ///< entries in the tar's order
+  std::optional<std::uint64_t> max_member;  ///< Size limit in bytes, if samples were refused.
+  HeldJson record;                          ///< Record of the tar, or null without samples.
+  std::int64_t clips = 0;
+  data::FrameCount frames;
+  std::vector<data::Entry> entries;
   ChannelSums sums;
-  HeldJson text_encoder;          ///< null if no sample has text
-  std::int64_t without_text = 0;  ///< samples without text
+  HeldJson text_encoder;  ///< Text encoder, or null if no sample has text.
+  std::int64_t without_text = 0;
   std::vector<io::Fault> errors;
 };
 
-/// Both functions convert notes, to the file's text, and back from its JSON. `path` is used in
-/// messages. Both throw Error, or exceptions of the JSON library, for invalid notes.
+/// notes_text() converts notes to the text of the file, and parse_notes() converts the JSON back.
+/// `path` is for messages. Both functions throw Error, or exceptions of the JSON library, for
+/// invalid notes.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
 /// The part of the notes that is in memory until the end of a run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
-  std::int64_t tokens = 0;  ///< tokens for patches of 1 x 2 x 2
-  std::uint64_t bytes = 0;  ///< the tar's size
+  std::int64_t tokens = 0;  ///< Count with patches of 1 x 2 x 2.
+  std::uint64_t bytes = 0;  ///< Size of the tar.
   std::int64_t clips = 0;
   data::FrameCount frames;
-  std::array<char, 32> xxh3{};  ///< the tar's hash
+  std::array<char, 32> xxh3{};  ///< Hash of the tar.
 };
-/// Returns the facts of `notes`. Throws Error if the tar's record lacks a field.
+/// Returns the facts of `notes`. Throws Error if the record of the tar lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// Data of a finished part that are needed after its notes are written.
+/// The data of a finished part after its notes are written.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;
   HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
-  std::string keys;  ///< its samples' keys, concatenated
+  std::string keys;  ///< Keys of the samples, concatenated.
   std::vector<std::size_t> key_ends;
 };
 /// See base/held_bytes.h.

@@ -1,16 +1,14 @@
-// The library behind vfm-pack: makes latents from clips.
+// The library behind vfm-pack, which makes latents from clips.
 //
-// There is one shard of latents for each shard of clips and each split of its samples,
-// DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel; shards are written in input
-// order.
+// Each shard of clips gives a shard of latents for each split of its samples, DIR/SPLIT/X.tar
+// (data/latents.h). Samples are encoded in parallel, and shards are written in input order.
 //
-// Resume: X.json beside each shard, written last, has the options and hashes of tars that decide
-// the shard, its index, sums for statistics, and its errors. If options and tars are unchanged, the
-// shard is kept and its errors are reported again. Otherwise the shard is made again. Shards that
-// are no longer in the input are removed. DIR/pack.json has the options. A folder of different
-// options, or with a shard of the same name from elsewhere, is an error; with `force` the folder is
-// emptied. index.jsonl and latents.json are written at the end. They are sorted by shard name, and
-// do not depend on the order of the input.
+// X.json beside each shard is written last. It has the options and hashes of tars that decide the
+// shard, the shard's index, sums for statistics, and errors. If options and tars are unchanged, a
+// later run keeps the shard and reports its errors again. Shards that are no longer in the input
+// are removed. DIR/pack.json has the options. If the folder has other options, or a shard with the
+// same name from another input, run() throws Error. With `force` the folder is emptied. At the end
+// index.jsonl and latents.json are written, sorted by the names of shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,30 +29,30 @@
 namespace vfm::pack {
 
 struct PackOptions {
-  /// The inputs, in the forms of shard/shard_input.h.
+  /// Inputs, in the forms of shard/shard_input.h.
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
-  /// The tokenizer's device. On a GPU a tokenizer from a folder rounds differently than on the CPU.
-  /// A builtin tokenizer does not.
+  /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU than on the
+  /// CPU, a builtin tokenizer does not.
   Device device = Device::cpu;
-  std::uint64_t tokenizer_memory = 0;  ///< argument of models::make_tokenizer()
-  /// If not null, the tokenizer runs in these workers, on `device`, and video engines of their GPUs
-  /// decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own hardware. Workers
-  /// need service kClips (pack/clip_encoder.h).
+  std::uint64_t tokenizer_memory = 0;
+  /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
+  /// Their GPUs decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own
+  /// hardware.
   workers::StageModels* workers = nullptr;
   std::string hwaccel = "none";
-  /// The size, length and crop of windows. Set time_step to the tokenizer's time factor, and
-  /// multiple to twice its space factor.
+  /// Size, length and crop of windows. Set `time_step` to the tokenizer's time factor, and
+  /// `multiple` to twice its space factor.
   data::PixelOptions clip;
-  std::string report;  ///< HTML file; empty: none
+  std::string report;  ///< Path of the HTML report, or empty.
 };
 
 /// Writes a record for each shard to standard output, when the shard is on disk. Returns the number
-/// of recorded errors. Throws Error if nothing could be packed; Error{usage} for bad options or a
-/// folder of different options, and Stopped.
+/// of recorded errors. Throws Error if nothing could be packed, Error{usage} for bad options or a
+/// folder with other options, and Stopped.
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -1,4 +1,4 @@
-// vfm-pack --report: a page that compares pictures before and after the tokenizer.
+// The HTML page of vfm-pack --report, which compares pictures before and after the tokenizer.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace vfm::pack {
 
-/// The source tars of each shard of latents, in compact form. Thread-safety: one thread at a time.
+/// A compact map from each shard of latents to its source tars. Thread-safety: one thread at a
+/// time.
 class ClipTars {
  public:
   /// Notes that DIR/SPLIT/name is made from `shard`.
@@ -22,17 +23,18 @@ class ClipTars {
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:
-  std::string lines_;  // of JSON
+  std::string lines_;  // lines of JSON
 };
 
 struct PackReportOptions {
-  std::string directory;  ///< the latents' folder
-  std::string path;       ///< the page's path
+  std::string directory;
+  std::string path;
   data::PixelOptions clip;
 };
 
-/// Writes the page: original and decoded frames side by side, a histogram of their PSNR for samples
-/// at even distances in the folder, a histogram of token counts, channel statistics. Throws Error.
+/// Writes the page: original and decoded frames side by side, histograms of PSNR and of token
+/// counts, and channel statistics. PSNR is measured for samples at even distances in the folder.
+/// Throws Error.
 void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const ClipTars& tars);
 

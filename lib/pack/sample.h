@@ -19,10 +19,10 @@ namespace vfm::pack {
 using models::ChannelSums;
 
 struct LatentOutput {
-  shard::Sample sample;   ///< latent.npy or codes.npy, text.npy, json
-  data::Entry entry;      ///< lacks shard and row
-  ChannelSums sums;       ///< sums of the stored latent (fp16); unset for codes
-  HeldJson text_encoder;  ///< null if the sample has no text embedding
+  shard::Sample sample;
+  data::Entry entry;      ///< Entry without shard and row.
+  ChannelSums sums;       ///< Sums of the stored latent (fp16), unset for codes.
+  HeldJson text_encoder;  ///< Text encoder, or null without text.
 };
 
 using vfm::held_bytes;
@@ -34,8 +34,8 @@ struct ClipLatents {
   data::FrameCount frames;
 };
 
-/// Returns the latents of a clip. `encoder` must use `tokenizer`. Throws Error, which names the
-/// member, if the clip cannot be decoded or its text.npy is malformed.
+/// Returns the latents of a clip. `encoder` must use `tokenizer`. If the clip cannot be decoded or
+/// its text.npy is malformed, throws Error with the name of the member.
 ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokenizer& tokenizer,
                          const LatentEncoder& encoder);
 

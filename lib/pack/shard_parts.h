@@ -1,4 +1,4 @@
-// Writes the latents of one shard at a time: a tar for each split of its samples.
+// Writes the latents of one shard at a time, with a tar for each split of its samples.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,14 +20,14 @@ namespace vfm::pack {
 
 class ShardParts {
  public:
-  /// `folder` must outlive this.
+  /// Makes an object without parts. `folder` must outlive the object.
   explicit ShardParts(PackFolder& folder) : folder_(folder) {}
 
   /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
-  /// Writes the parts and their notes to disk, and starts a new shard. A shard without samples has
-  /// one part, which consists of notes alone. `errors`: the errors of the shard. `max_member`: the
-  /// limit of a member's size, if an error may be due to the limit.
+  /// Writes the parts and their notes to disk, and starts a new shard. If the shard has no samples,
+  /// its only part is notes. `errors` are the errors of the shard. `max_member` is the size limit
+  /// of a member, if the limit may have caused an error.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);

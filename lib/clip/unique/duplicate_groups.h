@@ -1,11 +1,11 @@
-// Chooses which of several sources with the same content stay.
+// Chooses which of several sources with the same content are kept.
 //
-// A source is left out if a source that stays has the same bytes, or shows at least a given share
-// of it. The longer source stays. Of equally long sources the source with the larger picture stays,
-// then with more bytes, then with the first name (byte by byte). Sources are treated as equally
-// long if they are shorter than the longest source by at most 1 % or half a second. A source that
-// is left out does not exclude others. Sources that have only a part in common stay. Pure.
-// Thread-safety: any thread.
+// A source is left out if a kept source has the same bytes, or shows at least a given share of the
+// source. The longer source is kept. If two sources are equally long, the source with the larger
+// picture is kept, then the file with more bytes, then the first path in byte order. Lengths are
+// treated as equal if they differ from the longest length by at most 1 % or half a second. A source
+// that is left out does not exclude other sources. Sources that have only a part in common are
+// kept. Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,6 @@
 
 namespace vfm::clip {
 
-/// The facts that decide the choice.
 struct ComparedSource {
   std::string path, hash;
   double seconds = 0;
@@ -27,28 +26,30 @@ struct ComparedSource {
   std::uint64_t bytes = 0;
 };
 
-/// A stretch in which two sources with different bytes show the same content. Of sources with the
-/// same bytes only the first has stretches.
+/// A stretch of time in which two sources with different bytes show the same content. If several
+/// sources have the same bytes, only the first source has stretches.
 struct CommonStretch {
-  std::size_t first = 0, second = 0;  ///< indices of sources; first < second
-  double first_begin = 0, first_end = 0, second_begin = 0, second_end = 0;  ///< seconds
+  std::size_t first = 0, second = 0;  ///< Indices of the sources, with `first` below `second`.
+  double first_begin = 0, first_end = 0, second_begin = 0, second_end = 0;  ///< Times in seconds.
   double score = 0;
-  curate::CropWindow crop;  ///< the second's place in the first's picture
+  curate::CropWindow crop;  ///< Place of the second picture within the first.
 };
 
-/// Returns the same stretch with first and second source exchanged.
+/// Returns the stretch with the first and second source exchanged.
 CommonStretch exchanged(const CommonStretch& stretch);
-/// Sorts by source and time. Of stretches that overlap by half at the same offset, keeps the one
+/// Sorts by source and time. If stretches overlap by half at the same offset, keeps the stretch
 /// with the highest score.
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  std::optional<std::size_t> group;   ///< from 0, ordered by first source; none: in no group
-  std::optional<std::size_t> keeper;  ///< the source that stays instead; none: this source stays
-  bool exact = false;                 ///< the keeper has the same bytes
-  double covered = 0;  ///< if not exact: the share of this source that the keeper shows
+  /// Number of the group from 0, in the order of first sources, or nullopt.
+  std::optional<std::size_t> group;
+  /// Index of the source that replaces this source, or nullopt if this source is kept.
+  std::optional<std::size_t> keeper;
+  bool exact = false;  ///< Whether the keeper has the same bytes.
+  double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
-/// Returns a choice for each source. `share`: above 0, up to 1.
+/// Returns a choice for each source. `share` is above 0, up to 1.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
                                          const std::vector<CommonStretch>& stretches, double share);
 

@@ -1,12 +1,13 @@
-// Finds places in different sources that may show the same content. An inverted index maps codes,
-// each of a change between pictures (curate/copies/change_codes.h), to places.
+// Finds places in different sources that may show the same content. The index maps codes to places.
+// A code describes a change between pictures (curate/copies/change_codes.h).
 //
-// Sources share many codes by chance, so several moments must share codes at one offset in time and
-// for one crop. Results are places to compare (curate/copies/align_videos.h), not duplicates.
+// Unrelated sources share many codes by chance. Therefore a place is found only if several moments
+// share codes at one offset in time and for one crop. The places still have to be compared
+// (curate/copies/align_videos.h).
 //
-// Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video. Each
-// running search takes 16 bytes for each shared code in 16 seconds, at most 127 MiB.
-// Thread-safety: find() from any thread, once finish() is done.
+// The index takes 12 bytes of memory for each moment with a change, at most 48 bytes for each
+// second of video. Each running search takes at most 127 MiB. Thread-safety: find() from any
+// thread, once finish() is done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +21,7 @@
 
 namespace vfm::clip {
 
-/// A code by which other sources find a moment of `source`.
+/// A code and the moment of `source` that has the code.
 struct IndexedMoment {
   std::uint32_t code = 0, source = 0, moment = 0;
   friend auto operator<=>(const IndexedMoment&, const IndexedMoment&) = default;
@@ -28,11 +29,11 @@ struct IndexedMoment {
 std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
                                            std::span<const curate::SignaturePicture> pictures);
 
-/// A place in `source` that may have the same content as the searched source.
+/// A place in `source` that may have the same content as the searched video.
 struct LikelyPlace {
   std::uint32_t source = 0;
-  curate::AlignmentStart start;  ///< with `source` as first of the two
-  std::size_t votes = 0;         ///< number of moments that agree
+  curate::AlignmentStart start;  ///< Alignment with `source` as the first video.
+  std::size_t votes = 0;         ///< Number of moments that agree.
 };
 
 class DuplicateIndex {
@@ -55,7 +56,7 @@ class DuplicateIndex {
                std::vector<Hit>& hits) const;
 
   std::vector<IndexedMoment> moments_;   // sorted
-  std::vector<std::uint64_t> first_of_;  // by the first bits of a code
+  std::vector<std::uint64_t> first_of_;  // index in moments_, by the first bits of a code
 };
 
 }  // namespace vfm::clip

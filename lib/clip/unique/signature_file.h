@@ -1,10 +1,9 @@
-// Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that a
-// source is decoded only once.
+// Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that
+// each source is decoded only once.
 //
-// A file has the pictures, 2048 bytes each (little-endian), and then 1024 bytes of JSON, padded
+// A file has the pictures, 2048 bytes each (little-endian). Then 1024 bytes of JSON follow, padded
 // with spaces: the source, the settings of the pictures, and the number of pictures. Files are
-// written atomically.
-// Thread-safety: any thread, but only one at a time for the same source.
+// written atomically. Thread-safety: any thread, but one thread at a time for each source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,17 +19,16 @@
 
 namespace vfm::clip {
 
-/// Facts about a source.
 struct SignatureFacts {
-  double seconds = 0;         ///< from the first frame to the end of the last one
-  int width = 0, height = 0;  ///< size as shown
-  std::int64_t damaged = 0;   ///< packets or frames that could not be decoded
+  double seconds = 0;         ///< Length to the end of the last frame.
+  int width = 0, height = 0;  ///< Size as shown.
+  std::int64_t damaged = 0;   ///< Number of broken packets or frames.
 };
 
-/// The pictures of a signature, mapped: only parts that are read take memory.
+/// The pictures of a signature, mapped into memory.
 class SignatureFile {
  public:
-  /// Throws Error if the file is not a signature.
+  /// Maps the file. Throws Error if the file is not a signature.
   explicit SignatureFile(const std::string& path);
   std::span<const curate::SignaturePicture> pictures() const;
 
@@ -41,14 +39,13 @@ class SignatureFile {
 /// Returns DIR/HASH.signature.
 std::string signature_path(const std::string& folder, const std::string& hash);
 
-/// The options for making a source's signature.
 struct SignatureWork {
   std::string folder;
   media::DecodeOptions decode;
-  bool force = false;  ///< make it even if the file exists
+  bool force = false;  ///< Whether to replace an existing signature.
 };
-/// Makes the signature unless it exists. Throws Error if the source cannot be decoded or is longer
-/// than a day; Stopped.
+/// Makes the signature of a source unless the file exists. Throws Error if the source cannot be
+/// decoded or is longer than a day. Throws Stopped.
 SignatureFacts make_signature(const ClipSource& source, const SignatureWork& work,
                               Progress& progress);
 
