@@ -1,6 +1,6 @@
-// Inside lib/workers only: puts answers of captioning models (models/vlm/caption_model.h) into
-// parcels (workers/parcel.h), and reads them. Texts are bytes, since they need not be UTF-8;
-// numbers keep all their bits.
+// Packs answers of captioning models (models/vlm/caption_model.h) into parcels (workers/parcel.h).
+// Only lib/workers uses this header. Texts are packed as bytes, since a text may be invalid UTF-8.
+// All bits of numbers are kept.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,16 +17,16 @@
 namespace vfm::workers {
 
 Json to_json(const models::AnswerRule& rule);
-/// Throws Error for other JSON.
+/// Throws Error for invalid JSON.
 models::AnswerRule rule_of(const Json& json);
 
-/// Adds an answer to a parcel: words, and three tensors. If the answer is an error of the GPU,
-/// throws it.
+/// Adds an answer to a parcel. If the answer is an error of the GPU, throws this error.
 void put_answer(Parcel& to, const models::Answer& answer);
 /// Returns the `i`-th answer added. Throws Error if there is no such answer.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
-/// Converts numbers to bytes, and back. Throws Error for a wrong number of bytes.
+/// Convert numbers to bytes and bytes to numbers. numbers_of() throws Error if the number of bytes
+/// is not a multiple of the size of T.
 template <class T>
 Tensor number_bytes(std::span<const T> numbers) {
   return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});

@@ -1,9 +1,10 @@
-// Captioning and rewriting models that compute in workers (workers/worker.h). They have the
-// interfaces of models in this process, and write the same texts as such a model on the worker's
-// device.
+// Captioning and rewriting models that compute in workers (workers/worker.h). Such a model has the
+// interface of a model in this process. Its texts are the same as those of a model in this process
+// on the worker's device.
 //
-// This process prepares frames and checks prompts. If several threads ask at the same time, one
-// worker gets as many of the questions together as it can batch (models/vlm/answer_batch.h).
+// This process prepares frames and checks prompts. If several threads ask at the same time, their
+// questions are sent to one worker as a batch, up to the size that the model allows
+// (models/vlm/answer_batch.h).
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,19 +21,19 @@
 
 namespace vfm::workers {
 
-/// Makes a captioning model in workers. `models` must outlive the result. Throws what
-/// CaptionModel's constructor throws.
+/// Makes a captioning model in workers. `models` must outlive the result. Throws what the
+/// constructor of CaptionModel throws.
 std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
                                                           const std::string& folder, DType compute,
                                                           std::optional<int> frame_tokens,
                                                           bool int8);
-/// Makes the argument of TextModel's constructor, which checks the arguments given here.
+/// Makes the last argument of TextModel's constructor. The constructor checks the other arguments.
 std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& models,
                                                                  const std::string& folder,
                                                                  DType compute, bool int8);
 
-/// Open the services of a worker. On a GPU the services do not choose matrix products by timing,
-/// since a text must not depend on the run.
+/// Open the services of a worker. The services do not choose matrix products by timing, so that
+/// texts are the same in every run.
 inline constexpr const char* kCaptions = "captions";
 std::unique_ptr<Service> open_captions(const Parcel& open, Device device);
 inline constexpr const char* kRewriting = "rewriting";

@@ -1,8 +1,8 @@
-// Finds the devices ("cards") that --device names: GPUs of this machine, or the processor as one or
-// more workers.
+// Finds the devices that --device names. A device is called a card. A card is a GPU of this
+// machine, or the processor as the device of one worker.
 //
-// The calling process never touches a GPU: a separate process (workers/worker.h) lists them, and
-// ends. Thread-safety: any thread.
+// A separate process (workers/worker.h) lists the GPUs, so the calling process never uses a GPU.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,28 +15,29 @@
 
 namespace vfm::workers {
 
-/// Opens the service that lists GPUs, which every program with workers has.
+/// Name of the service that lists GPUs. Every program with workers has this service.
 inline constexpr std::string_view kGpuList = "gpus";
 
-/// Returns the cards that `devices` name, in this order. {"all"} are all GPUs; {"0", "2"} are GPUs
-/// by CUDA's numbers, which count in CUDA_VISIBLE_DEVICES; {"cpu", "cpu"} are two workers on the
-/// processor. Card::memory is all memory of the GPU, or of the machine for a worker on the
-/// processor. Throws Error{usage} for any other word, for GPUs and cpu together (results would
-/// differ), for a GPU twice, and for what choose_gpus() refuses.
+/// Returns the cards that `devices` name, in the order of `devices`. {"all"} means all GPUs. {"0",
+/// "2"} means GPUs by the numbers of CUDA within CUDA_VISIBLE_DEVICES. {"cpu", "cpu"} means two
+/// workers on the processor. Card::memory is the whole memory of the GPU or of the machine. Throws
+/// Error{usage} for an unknown word, for a GPU that is named twice, for GPUs mixed with cpu, whose
+/// results differ, and for the reasons of choose_gpus().
 std::vector<share::Card> find_cards(const std::vector<std::string>& devices);
 
-/// GPUs as CUDA lists them.
+/// The GPUs that CUDA lists.
 struct FoundGpus {
   std::string why_none;
-  std::vector<share::Card> cards;   ///< named by globally unique UUIDs
-  std::vector<std::string> models;  ///< of `cards`: "NVIDIA H200"
+  std::vector<share::Card> cards;   ///< Cards named by globally unique UUIDs.
+  std::vector<std::string> models;  ///< Models of `cards`, such as "NVIDIA H200".
 };
-/// Chooses the GPUs of find_cards(). Throws Error{usage} for a missing GPU, with a list of the GPUs
-/// found, and for a GPU instance (MIG), since CUDA shows a process only one instance.
+/// Returns the GPUs of `found` that `devices` name. Throws Error{usage}, which lists the GPUs
+/// found, if a GPU is missing. Also throws Error{usage} for a GPU instance (MIG), since CUDA shows
+/// only one GPU instance to a process.
 std::vector<share::Card> choose_gpus(const std::vector<std::string>& devices,
                                      const FoundGpus& found);
 
-/// Returns the kind of device of these cards.
+/// Returns cuda or cpu, the kind of these cards.
 Device device_of(const std::vector<share::Card>& cards);
 
 }  // namespace vfm::workers

@@ -1,10 +1,11 @@
-// Inside lib/workers only: gathers requests of several threads for one worker.
+// Gathers requests of several threads for one worker. Only lib/workers uses this header.
 //
-// As many asking threads as there are cards ("leaders") each wait for a worker. A leader that gets
-// a worker takes the calls that wait then, in order of arrival, and sends them together. The other
-// threads wait until their calls are done. If calls killed workers (Error{crash}), each is sent
-// once more, alone, so that only the call at fault fails. A thread that waits here gives back its
-// slot of the processor until the wait ends (Slots::Away). Thread-safety: any thread.
+// Threads that wait for a worker are called leaders. There are at most as many leaders as cards. A
+// leader that gets a worker takes the waiting calls, in order of arrival, and sends them together.
+// The other threads wait until their calls are done. If a group of calls kills workers
+// (Error{crash}), each call of the group is sent once more, alone, so that only the faulty call
+// fails. A thread that waits gives back its slot of the processor until the wait ends
+// (Slots::Away). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,17 +26,17 @@ namespace vfm::workers {
 template <class Call>
 class Gathered {
  public:
-  /// At most `leaders` threads wait for workers. A leader takes calls together up to a weight of
-  /// `most`.
+  /// Sets the largest number of leaders, and the largest weight `most` of the calls that a leader
+  /// takes.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
-  /// Waits until `call` is done. `lead` gets a function that takes calls. When `lead` has a worker,
-  /// it calls this function and does the calls taken; it returns only when all of them are done.
-  /// Throws what `lead` throws.
+  /// Waits until `call` is done. If this thread becomes a leader, run() calls `lead`, which must
+  /// get a worker, call Take once, do all calls that Take returns, and then return. Throws what
+  /// `lead` throws.
   using Take = std::function<std::vector<Call*>()>;
   void run(Call& call, std::size_t weight, const std::function<void(const Take&)>& lead) {
     Entry own{&call, weight};
-    const share::Slots::Away away;  // until the lock is free again
+    const share::Slots::Away away;  // ends after the lock is released
     std::unique_lock lock(mutex_);
     waiting_.push_back(&own);
     while (!own.done) {
@@ -66,7 +67,7 @@ class Gathered {
       }
       for (Entry* const entry : took) {
         entry->error = error;
-        entry->done = true;  // from here on it may be gone
+        entry->done = true;  // the entry may be destroyed from here on
       }
       changed_.notify_all();
     }
@@ -96,8 +97,8 @@ class Gathered {
     return calls;
   }
 
-  /// Returns the calls to the front of the queue, each with a weight that lets it go alone. Needs
-  /// the lock.
+  /// Moves the calls to the front of the queue, each with the weight `most_`, so that each call is
+  /// taken alone. The caller must hold the lock.
   void return_apart(std::vector<Entry*>& took) {
     for (; !took.empty(); took.pop_back()) {
       took.back()->taken = false;
@@ -107,7 +108,7 @@ class Gathered {
   }
 
   const std::size_t leaders_, most_;
-  std::mutex mutex_;  // guards all
+  std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
   std::size_t leading_ = 0;
   std::deque<Entry*> waiting_;

@@ -1,5 +1,5 @@
 // A picture encoder that computes in workers (workers/worker.h). It has the interface of an encoder
-// in this process, and gives the same vectors as such an encoder on the worker's device.
+// in this process, and returns the vectors of an encoder in this process on the worker's device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace vfm::workers {
 
-/// Makes the encoder. This process only prepares pictures. `models` must outlive the result. Throws
-/// what models::make_picture_encoder() throws.
+/// Makes the encoder, which prepares pictures in this process. `models` must outlive the result.
+/// Throws what models::make_picture_encoder() throws.
 std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,
                                                             DType compute);

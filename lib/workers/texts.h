@@ -1,5 +1,5 @@
 // A text encoder that computes in workers (workers/worker.h). It has the interface of an encoder in
-// this process, and gives the same embeddings as such an encoder on the worker's device.
+// this process, and returns the embeddings of an encoder in this process on the worker's device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,6 @@
-// Inside lib/workers only: the messages between a program and its worker, and the memory that they
-// share. Parcels (workers/parcel.h) are in this memory; a message only announces them.
+// The messages between a program and its worker, and the memory that both processes share. Parcels
+// (workers/parcel.h) are in this memory, and a message announces a parcel. Only lib/workers uses
+// this header.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,43 +17,42 @@
 
 namespace vfm::workers {
 
-/// The kind of a message. The program sends open and ask; the worker sends the other messages, log
-/// at any time. end asks to end the whole run (base/run_end.h).
+/// The kind of a message. The program sends open and ask. The worker sends the other messages. The
+/// worker may send log at any time. end asks to end the program's run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
-/// The head of a message. The message's text is an error, a log line, or the reason to end the run.
-/// With open, the message carries two descriptors: the memory of requests and the memory of
-/// answers.
+/// The head of a message. After the head comes a text: an error, a log line, or the reason to end
+/// the run. An open message also carries two descriptors, for the memory of requests and for the
+/// memory of answers.
 struct Word {
   Say say = Say::log;
-  ErrorKind kind = ErrorKind::runtime;  ///< kind of an error
+  ErrorKind kind = ErrorKind::runtime;  ///< Kind of an error.
   Cause cause = Cause::other;
-  LogLevel level = LogLevel::warning;  ///< level of a log line
-  std::uint64_t bytes = 0;             ///< size of the parcel, with open, ask and answer
-  std::uint64_t most = 0;              ///< with open: most bytes of either memory
+  LogLevel level = LogLevel::warning;  ///< Level of a log line.
+  std::uint64_t bytes = 0;             ///< Size of the parcel of open, ask and answer.
+  std::uint64_t most = 0;              ///< Largest size of each memory, in open.
 };
 
-/// Returns whether a worker may send this message.
+/// Returns whether a worker may send the message.
 bool is_sound(const Word& word);
-/// Returns the Error that a message describes, with the worker's kind and cause if they are valid.
+/// Returns the Error in an error message, with the worker's kind and cause if they are valid.
 Error told_error(const Word& word, const std::string& text);
 
-/// Shared memory for parcels in one direction. The writer grows it to a parcel's size, up to a
-/// limit. It never shrinks, so the maps of both processes stay valid. Thread-safety: one thread at
-/// a time.
+/// Shared memory for parcels in one direction. The writer enlarges the memory to the size of a
+/// parcel, up to a limit. The memory never shrinks. Thread-safety: one thread at a time.
 class Room {
  public:
-  /// Makes new memory. Throws Error.
+  /// Makes new memory of at most `most` bytes. Throws Error.
   explicit Room(std::uint64_t most);
-  /// Uses the memory that another process made.
+  /// Uses memory that another process made.
   Room(share::Descriptor memory, std::uint64_t most) : memory_(std::move(memory)), most_(most) {}
 
   int descriptor() const { return memory_.get(); }
-  /// Writes a parcel; returns its size in bytes. Throws Error{limit} beyond the limit, and
-  /// Error{memory} if there is not enough memory.
+  /// Writes a parcel and returns its size in bytes. Throws Error{limit} if the parcel is above the
+  /// limit, and Error{memory} if memory is short.
   std::uint64_t put(const Parcel& parcel);
-  /// Reads the other side's parcel. With `views`, the tensors are views of this memory, valid until
-  /// the next parcel. Throws Error for invalid contents.
+  /// Reads the parcel that the other process wrote. With `views`, the tensors are views of this
+  /// memory, valid until the next parcel. Throws Error for an invalid parcel.
   Parcel take(std::uint64_t bytes, bool views);
 
  private:

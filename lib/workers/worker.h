@@ -1,16 +1,14 @@
-// A worker is this same program, started again as a process for one card (a GPU, or the processor).
-// Only the worker uses the card: the program that started it sends requests. So one program works
-// with several GPUs, though a process drives only one (tensor/device.h), and a failing GPU costs a
-// worker, not the run.
+// A worker is a process for one card (a GPU, or the processor). The program starts itself again as
+// the worker and sends requests. A program can thus use several GPUs, although each process uses
+// only one GPU (tensor/device.h). If a GPU fails, only the worker ends, not the run.
 //
-// A worker runs one service (workers/service.h), which opens when the worker starts and then
-// answers one request after the other. It sees only its GPU (CUDA_VISIBLE_DEVICES); on "cpu" it
-// sees no GPU. It ends when the program ends, for whatever reason, and ignores signals of the
-// terminal. Its log lines, and all lines that its libraries write to standard error, go to the
-// program's log, with the card's name.
+// A worker runs one service (workers/service.h), which answers one request after the other. The
+// worker sees only its GPU (CUDA_VISIBLE_DEVICES), or no GPU on the card "cpu". The worker ends
+// when the program ends, for any reason, and ignores signals of the terminal. The program's log
+// receives the worker's log lines and standard error, with the name of the card.
 //
-// Requests and answers are parcels (workers/parcel.h) in memory that both processes map. An answer
-// is checked and copied before it is used. Thread-safety: any thread; requests wait for each other.
+// Requests and answers are parcels (workers/parcel.h). Thread-safety: any thread; requests wait for
+// each other.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,17 +22,17 @@
 
 namespace vfm::workers {
 
-/// The values with which a worker is started.
 struct WorkerPlan {
-  std::string service;  ///< name of the worker's service
-  Parcel open = {};     ///< the parcel that opens the service
-  /// Most bytes of a request or an answer; a larger one is an Error{limit}.
+  std::string service;  ///< Name of the worker's service.
+  Parcel open = {};     ///< Parcel that opens the service.
+  /// Largest size of a request or an answer, in bytes. Above it Worker throws Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
-  bool sees_all = false;  ///< the worker sees all GPUs of this program, not only its card
-  int life = -1;          ///< CardBoard::life(), which the worker keeps until it ends; -1: none
+  bool sees_all = false;  ///< If true, the worker sees all GPUs of this program.
+  int life = -1;          ///< CardBoard::life(), kept open by the worker, or -1.
 };
 
-/// Thrown if the worker has ended, or sent an invalid message; another worker may get its request.
+/// The error of a worker that has ended or sent an invalid message. The request may be sent to
+/// another worker.
 class WorkerLost : public Error {
  public:
   explicit WorkerLost(const std::string& message) : Error(message, ErrorKind::device) {}
@@ -42,17 +40,17 @@ class WorkerLost : public Error {
 
 class Worker {
  public:
-  /// Starts a worker and waits until its service is open. Throws the Error of opening, WorkerLost
-  /// and Stopped; in these cases the worker has ended.
+  /// Starts a worker and waits until its service is open. Throws the service's Error, WorkerLost or
+  /// Stopped after the worker has ended.
   Worker(const share::Card& card, const WorkerPlan& plan);
-  /// Ends the worker, even while it computes, and waits until it has ended. Then the card's memory
-  /// is free.
+  /// Ends the worker, even during a computation, and waits until the worker has ended. Then the
+  /// card's memory is free.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Returns the answer. Throws the service's Error with the same kind (for GpuError: device),
-  /// cause and text; WorkerLost; Stopped, after which the worker is lost, too.
+  /// Returns the answer. Throws the service's Error with its kind, cause and text (a GpuError has
+  /// kind device), WorkerLost, or Stopped. After Stopped the worker has ended.
   Parcel ask(const Parcel& request);
   /// Returns the worker's name for messages.
   const std::string& name() const { return name_; }
