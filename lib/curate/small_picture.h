@@ -1,10 +1,9 @@
-// A frame reduced to 64 x 64 luma and 32 x 32 chroma cells: the input of all detectors and
-// measures.
+// Reduces a frame to 64 x 64 luma cells and 32 x 32 chroma cells, the input of shot detection and
+// of most measures.
 //
-// The picture is stretched to a square. A cell is the mean of two runs of up to eight neighbouring
-// pixels, not of all its pixels. The time, about 15 microseconds, is therefore the same for 360p
-// and 4K. Pixels are taken as stored, before rotation and pixel aspect.
-// Pure functions. Thread-safety: none needed.
+// The frame is stretched to a square. A cell is the mean of at most 16 of its pixels, so a frame
+// takes about 15 microseconds at any size. Pixels are read as stored, before rotation and pixel
+// aspect. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,29 +20,30 @@ inline constexpr int kChromaSide = media::kChromaCellRows;
 inline constexpr int kLumaCells = kLumaSide * kLumaSide;
 inline constexpr int kChromaCells = kChromaSide * kChromaSide;
 
-/// Row-major cells in full range: luma 0 (black) to 255 (white); chroma 128 is grey. BT.601 or
-/// BT.709, as in the source.
+/// A picture of row-major cells in full range. Luma is 0 (black) to 255 (white), and chroma 128 is
+/// grey. The colours are BT.601 or BT.709, as in the source.
 struct SmallPicture {
   alignas(32) std::array<std::uint8_t, kLumaCells> y;
   alignas(32) std::array<std::uint8_t, kChromaCells> u, v;
 };
 
-/// Reduces a frame of any layout and any size from 1 x 1. Overwrites `out`.
+/// Writes the reduced frame to `out`. The frame may have any layout and size.
 void sample_picture(const media::Frame& frame, SmallPicture& out);
 
-/// Reduces luma to the chroma grid, by means of 2 x 2 cells.
+/// Writes the means of 2 x 2 luma cells to `out`.
 void halve_luma(const SmallPicture& picture, std::array<std::uint8_t, kChromaCells>& out);
 
-/// Mean and standard deviation over the luma cells, and the fraction of cells darker than `dark`.
+/// The mean and standard deviation of the luma cells, and the fraction of cells darker than `dark`.
 struct LumaStatistics {
   float mean = 0, deviation = 0, dark = 0;
 };
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
-/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells, even numbers. The
-/// area is the whole picture if all cells are black.
+/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells. All edges are
+/// even numbers. If all cells are black, the area is the whole picture.
 struct ActiveArea {
-  int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // half open
+  int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // column `right` and row `bottom`
+                                                                 // lie outside
 
   friend bool operator==(const ActiveArea&, const ActiveArea&) = default;
 };
@@ -51,8 +51,8 @@ ActiveArea active_area(const SmallPicture& picture);
 /// Returns the smallest area that contains `a` and `b`.
 ActiveArea join(const ActiveArea& a, const ActiveArea& b);
 
-/// Returns the root mean square distance of the cells of `area` from their mean colour (the
-/// variances of luma and both chroma planes are added). Returns 0 for one colour.
+/// Returns the root of the sum of the variances of luma and both chroma planes within `area`, or 0
+/// for a single colour.
 float colour_deviation(const SmallPicture& picture, const ActiveArea& area = {});
 
 }  // namespace vfm::curate

@@ -1,5 +1,5 @@
-// Splits a dataset into parts, such as train and validation, with no source in two parts.
-// Pure; thread-safety: any thread.
+// Splits a dataset into parts, such as train and validation. All samples of a source are in the
+// same part. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,36 +16,35 @@ namespace vfm::curate {
 
 struct SplitPart {
   std::string name;
-  double share = 1;  ///< of all samples
+  double share = 1;  ///< share of all samples
 };
 
 /// Parses up to kMostParts parts, such as "train=0.95,val=0.05". Names consist of lower-case
-/// letters, digits, '_' and '-'; shares are positive and sum to 1. Throws Error{usage}.
+/// letters, digits, '_' and '-'. Shares are positive, and their sum is 1. Throws Error{usage}.
 std::vector<SplitPart> parse_split(std::string_view text);
 
-/// A source: samples that must stay together.
+/// A source of samples that must be in the same part.
 struct SplitSource {
-  std::uint64_t key = 0;  ///< unique to the source
+  std::uint64_t key = 0;  ///< unique key of the source
   std::uint64_t samples = 0;
-  /// The index of the source's present part; no value if the source is new.
+  /// The index of the source's part, or nullopt if the source is new.
   std::optional<std::size_t> part = std::nullopt;
 };
 
 inline constexpr std::size_t kMostParts = 255;
 
-/// A random number (draw) for a source. Sources are assigned by rising draw, then key.
+/// Returns a random number (draw) for a source. Sources are assigned in order of draw, then key.
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
-/// Calls `use` for each source in order of draws. `number` is the source's index in `part_of`.
-/// assign_split() calls it several times.
+/// A function that calls `use` for each source in order of draws. `number` is the source's index in
+/// `part_of`. assign_split() calls the function several times.
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
-/// Writes the index of each source's part to part_of[number]; other elements stay. Sources with a
-/// part keep that part. Each new source, in order of draws, is added to the part that then lacks
-/// most samples. Then, while a part is empty and another part has at least two new sources, the
-/// part with most samples gives its smallest new source to the empty part. No part is empty if
-/// there are at least as many new sources as parts.
+/// Writes the index of each source's part to part_of[number]. A source that has a part keeps the
+/// part. Each new source, in order of draws, is added to the part that lacks most samples.
+/// Afterwards, each empty part gets a new source from a part with several sources. If there are at
+/// least as many new sources as parts, no part is empty.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,
                   std::span<std::uint8_t> part_of);
 

@@ -1,7 +1,7 @@
-// HTML cards for a Page (report/html.h): each has a picture, text, numbers, and thumbnails of
+// Makes HTML cards for a Page (report/html.h). A card has a picture, text, facts, and thumbnails of
 // similar items.
 //
-// Each picture is in the page once, as a CSS rule, however often it is shown.
+// The page contains each picture once, as a CSS rule, even if several cards show the picture.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,25 +16,27 @@ namespace vfm::report {
 
 /// A small picture with a caption.
 struct Thumbnail {
-  std::optional<std::size_t> picture;  ///< index in picture_rules(); nothing: no picture
-  std::string name;                    ///< alternative text
+  std::optional<std::size_t> picture;  ///< index of the picture in picture_rules(), or nullopt
+                                       ///< without a picture
+  std::string name;                    ///< alternative text of the picture
   std::string caption;
-  std::optional<std::size_t> card;  ///< links to the card of this number
+  std::optional<std::size_t> card;  ///< number of the card to which the thumbnail links
 };
 
 struct PictureTile {
-  std::size_t number = 0;  ///< unique in the page
+  std::size_t number = 0;  ///< number of the card, unique in the page
   std::optional<std::size_t> picture;
-  std::string title, kind, text;  ///< `kind`: a few words, such as its size
-  std::vector<std::pair<std::string, std::string>> facts;  ///< name and value
+  std::string title, kind, text;  ///< title, short description, and text of the card
+  std::vector<std::pair<std::string, std::string>> facts;  ///< names and values
   std::string near_title;
   std::vector<Thumbnail> near;
 };
 
-/// Returns CSS for Page::style(): of the cards and of the pictures, each from data_url().
+/// Returns the CSS rules of cards and pictures for Page::style(). Each of `pictures` is a result of
+/// data_url().
 std::string picture_rules(const std::vector<std::string>& pictures);
-/// Returns markup for Page::markup(): a strip of thumbnails for each label. Strips are side by side
-/// if there is room.
+/// Returns HTML for Page::markup(), with a strip of thumbnails for each label. The strips are side
+/// by side if the window is wide enough.
 std::string strips(const std::vector<std::pair<std::string, std::vector<Thumbnail>>>& strips);
 std::string cards(const std::vector<PictureTile>& cards);
 

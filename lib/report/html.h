@@ -1,7 +1,7 @@
-// Writes self-contained HTML reports, without external scripts or files.
+// Writes self-contained HTML reports without external scripts or files.
 //
-// A Page collects sections and writes one file; pictures are embedded as data URLs, charts are
-// inline SVG. Only this code escapes text. Thread-safety: one thread at a time.
+// A Page collects sections and writes one file. Pictures are embedded as data URLs, and charts as
+// inline SVG. Callers pass plain text, which Page escapes. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,76 +13,74 @@
 
 namespace vfm::report {
 
-/// The beginning of each page.
 inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>";
 
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  bool dots = false;  ///< draws a dot for each point, and no line
+  bool dots = false;  ///< whether to draw a dot for each point instead of a line
 };
 
-/// A picture with a caption. data_url() makes `data_url`.
+/// A picture with a caption. `data_url` is a result of data_url().
 struct Figure {
   std::string data_url;
   std::string caption;
-  bool video = false;  ///< a <video> that loops, instead of an <img>
+  bool video = false;  ///< whether to use a <video> that loops instead of an <img>
 };
 
-/// Escapes text for markup: markup characters become references, also for attributes; control
-/// characters except tab and newline are removed; invalid bytes become U+FFFD. Marks that turn the
-/// direction of writing (base/utf8.h) become visible text: "[U+202E]".
+/// Returns `text` for use in HTML, also in attributes. Markup characters become references. Control
+/// characters except tab and newline are removed. Invalid bytes become U+FFFD. Characters that
+/// change the direction of writing (base/utf8.h) become visible text, such as "[U+202E]".
 std::string escape_html(std::string_view text);
-/// Isolates foreign `text` in our line, so that its writing direction ends with it (UAX #9: first
-/// strong isolate). Call it before escape_html().
+/// Returns `text` with marks around it, so that the text's direction of writing does not change the
+/// surrounding text (UAX #9, first strong isolate). Call set_apart() before escape_html().
 std::string set_apart(std::string_view text);
-/// Returns a URL of the bytes: "data:image/png;base64,..."
+/// Returns a URL that contains the bytes, such as "data:image/png;base64,...".
 std::string data_url(std::string_view mime_type, std::string_view bytes);
-/// Returns inline SVG with axes, round ticks and unit labels.
+/// Returns a line chart as inline SVG, with axes, round ticks and unit labels.
 std::string line_chart(const std::vector<Series>& series, const std::string& x_label,
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
 
-/// The least and the largest finite value.
+/// The range of the finite values that were added.
 struct AxisRange {
   double low = 0, high = 0;
-  bool any = false;  ///< whether a value was added, finite or not
+  bool any = false;  ///< whether any value was added, finite or not
   bool finite = false;
   void add(double value);
 };
-/// A histogram of values that are not stored. A Histogram needs first the range of the values, then
-/// each value.
+/// A histogram that does not store its values. The range of all values must be known before the
+/// first value is added.
 class Histogram {
  public:
   Histogram(const AxisRange& range, int bins);
   void add(double value, std::int64_t count = 1);
-  /// Returns what histogram() of all values would return.
+  /// Returns the same SVG as histogram() of all values.
   std::string svg(const std::string& x_label) const;
-  /// Returns a chart half as wide as svg(), for several charts side by side: bars, the axis label,
-  /// and the highest count.
+  /// Returns a chart half as wide as svg(), with bars, the label of the axis and the highest count.
   std::string small_svg(const std::string& label) const;
 
  private:
   AxisRange range_;
-  double low_ = 0, high_ = 1;  // of the axis
+  double low_ = 0, high_ = 1;  // ends of the axis
   std::vector<std::int64_t> counts_;
 };
 
-/// Stacked bars: each part has a value for every bar.
+/// Stacked bars. Each part has a value for every bar.
 struct Bars {
   struct Part {
     std::string name;
-    std::vector<double> values;  ///< as many as names; not negative
+    std::vector<double> values;  ///< values of the part, one for each bar, not negative
   };
   std::vector<std::string> names;
   std::vector<Part> parts;
 };
-/// Returns inline SVG: for each name a bar of its parts in order, with their sum.
+/// Returns inline SVG with a bar for each name. A bar shows its parts in order, and their sum.
 std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
  public:
-  /// The page begins with `title`, its subject `of`, such as a dataset or a run, and the day (UTC).
+  /// Begins a page with `title`, the subject `of`, such as a dataset or a run, and the date in UTC.
   explicit Page(std::string title, const std::string& of = "");
   void heading(const std::string& text);
   void paragraph(const std::string& text);
@@ -90,14 +88,16 @@ class Page {
              const std::vector<std::vector<std::string>>& rows);
   /// Adds a grid of figures.
   void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
-  /// Adds the markup of line_chart() or histogram().
+  /// Adds a chart from line_chart() or histogram().
   void svg(const std::string& markup, const std::string& caption);
-  /// Adds several charts, each with markup and caption, side by side if the window is wide enough.
+  /// Adds charts, each with SVG and caption, side by side if the window is wide enough.
   void charts(const std::vector<std::pair<std::string, std::string>>& charts);
-  /// Add the results of report/cards.h: rules for the page's head, and markup.
+  /// Adds CSS rules, such as the rules from picture_rules() (report/cards.h).
   void style(const std::string& css) { style_ += css; }
+  /// Adds HTML, such as the HTML from cards() (report/cards.h).
   void markup(const std::string& html) { body_ += html; }
-  /// Adds a note that the page is incomplete, and why. Does nothing for an empty `why`.
+  /// Adds a note that the page is incomplete, with the reason `why`. Does nothing if `why` is
+  /// empty.
   void not_complete(const std::string& why);
   /// Returns the whole document.
   std::string html() const;
@@ -108,9 +108,11 @@ class Page {
   std::string title_, about_, style_, body_;
 };
 
-/// Makes the folder of a page at `path` if it is missing, and logs that. write() does so, too.
+/// Makes the folder of the file `path` if the folder is missing, and logs it. Page::write() also
+/// makes the folder.
 void make_page_folder(const std::string& path);
-/// Writes a page that only says why it is empty. Does nothing for an empty path.
+/// Writes a page that contains only the reason why the page is empty. Does nothing if `path` is
+/// empty.
 void write_not_complete(const std::string& path, const std::string& title, const std::string& of,
                         const std::string& why);
 

@@ -1,4 +1,4 @@
-// Adds the curves of a training run to a page, from its metrics.jsonl (vfm-train(1)).
+// Adds curves of a training run to a page, from the run's metrics.jsonl (vfm-train(1)).
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,8 +9,9 @@
 
 namespace vfm::report {
 
-/// Adds loss, validation loss and gradient norm by step; for a tokenizer also PSNR and SSIM of
-/// validations. Missing data are left out. Throws Error if `metrics` cannot be read.
+/// Adds charts of loss, validation loss and gradient norm by step. For a tokenizer, also adds
+/// charts of PSNR and SSIM. Leaves out missing data. Throws Error if the file `metrics` cannot be
+/// read.
 void add_training_curves(Page& page, const std::string& metrics);
 
 }  // namespace vfm::report

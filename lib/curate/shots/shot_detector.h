@@ -1,7 +1,7 @@
 // Finds the changes of shot, abrupt or gradual, in a stream of frames.
 //
-// Pure. Constant memory: small pictures of the last kShotLag frames. About 50 microseconds a frame.
-// Thread-safety: one thread at a time.
+// Memory is constant: small pictures of the last kShotLag frames. A frame takes about 50
+// microseconds. Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,53 +16,59 @@
 
 namespace vfm::curate {
 
-/// The method that finds cuts. Methods have these scores (and default thresholds):
-///   combined   the change of structure and of cells that motion does not explain, 0..1.35, less
-///              the change in the frames around it (0.38); if only colours show a cut, the score
-///              equals the threshold
-///   transnetv2 the probability of a network, 0..1 (0.5); for WindowDetector, not ShotDetector
+/// The method that finds cuts. Each method has a score and a default threshold:
+///   combined    The change between two frames less the changes around this pair, 0 to 1.35. It is
+///               measured by structure and by cells that motion does not explain. If only colours
+///               show a cut, the score equals the threshold. Default threshold: 0.38.
+///   transnetv2  The probability that a network returns, 0 to 1. Default threshold: 0.5.
+///               This method is for WindowDetector, not for ShotDetector.
 enum class Detector { combined, transnetv2 };
 double default_threshold(Detector detector);
 
 struct ShotOptions {
   Detector detector = Detector::combined;
-  double threshold = 0;   ///< 0: the detector's default
+  double threshold = 0;   ///< threshold of the score, or 0 for the detector's default
   bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< higher values find fewer changes other than fades
-  bool explain = false;   ///< keep judgements for take_judgements()
+  double strictness = 1;  ///< strictness of the tests for gradual changes other than fades
+  bool explain = false;   ///< whether to keep judgements for take_judgements()
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
 
-/// `transition`: any other gradual change.
+/// A `transition` is a gradual change other than a fade, dissolve or wipe.
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// A change of shot. Frames [end, begin) belong to neither shot: frames of a dissolve, wipe or
-/// transition, or frames of one colour between two fades. A cut has no such frames.
+/// A change of shot. Frames [end, begin) belong to neither shot. They are the frames of a dissolve,
+/// wipe or transition, or the frames of one colour between two fades. A cut has no such frames.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< one past the last frame of the old shot
   std::int64_t begin = 0;  ///< first frame of the new shot
-  std::int64_t frame = 0;  ///< where viewers see the new shot begin: cut: `begin`; fade: its first
-                           ///< visible frame; others: the first with more of the new shot
-  float score = 0;         ///< cut: the detector's score; otherwise 0..1
+  /// The frame at which viewers see the new shot begin. For a cut, `frame` equals `begin`. For a
+  /// fade, `frame` is the first visible frame of the new shot. For other changes, `frame` is the
+  /// first frame that shows more of the new shot than of the old.
+  std::int64_t frame = 0;
+  float score = 0;  ///< detector's score for a cut, or 0 to 1 for other changes
 };
 
 /// Scores of two neighbouring frames.
 struct PairScore {
   float structure = 0, residual = 0;
-  float combined = 0;    ///< before other pairs are considered
-  float difference = 0;  ///< plain, grey levels
+  float combined = 0;    ///< score before other pairs of frames are considered
+  float difference = 0;  ///< plain_difference(), in grey levels
 };
 
 /// The verdict on a frame as the first frame of a shot, before gradual changes are considered.
 struct Judgement {
-  /// below: below the threshold; alike: the picture hardly changes; interrupts: the scene soon
-  /// returns; cut: a cut, unless it is part of a gradual change or the scene returns gradually.
+  ///   below       The score is below the threshold.
+  ///   alike       The picture hardly changes.
+  ///   interrupts  The scene before this frame soon returns.
+  ///   cut         The frame is a cut, unless it is part of a gradual change or the scene returns
+  ///               gradually.
   enum class Verdict { below, alike, interrupts, cut };
   std::int64_t frame = 0;
-  float score = 0;  ///< the detector's score; below 0: a neighbour's score is higher
+  float score = 0;  ///< detector's score, or below 0 if a neighbour's score is higher
   Verdict verdict = Verdict::below;
 };
 
@@ -72,19 +78,20 @@ inline constexpr int kShotLag = kGradualLag + 8;
 class ShotDetector {
  public:
   explicit ShotDetector(const ShotOptions& options = {});
-  /// Adds a frame, in presentation order; frames are numbered by calls, from 0.
+  /// Adds the next frame in presentation order. The first frame has number 0.
   void push(const FrameFeatures& features);
   void finish();
 
-  /// Returns the changes that are certain and not yet taken, in order. `end` is 0 if the video
-  /// fades in from one colour before its first shot.
+  /// Returns the certain changes that take() has not yet returned, in order. If the video fades in
+  /// from one colour, `end` of the first change is 0.
   std::vector<ShotChange> take();
-  /// With ShotOptions::explain, returns the judgement of each frame once, in order, a few frames
-  /// late.
+  /// Returns the judgement of each frame once, in order, with a delay of a few frames. Returns an
+  /// empty list without ShotOptions::explain.
   std::vector<Judgement> take_judgements();
-  /// Returns a frame number. Changes that take() has not yet returned lie after this frame.
+  /// Returns the number of a frame that lies before all changes that take() has not yet returned.
   std::int64_t settled() const;
-  /// During a long fade, returns the first of the frames that belong to no shot.
+  /// Returns the first frame that belongs to no shot during a long fade, or nullopt if there is no
+  /// fade.
   std::optional<std::int64_t> open_fade() const;
 
   /// Returns the motion between the last two frames pushed.
@@ -116,10 +123,10 @@ class ShotDetector {
   GradualDetector gradual_;
   std::int64_t frames_ = 0, judged_ = 1, last_begin_ = 0;
   bool finished_ = false;
-  std::vector<ShotChange> cuts_;        // spikes, not yet given out
-  std::vector<GradualChange> changes_;  // gradual, not yet given out
+  std::vector<ShotChange> cuts_;        // not yet in certain_
+  std::vector<GradualChange> changes_;  // not yet in certain_
   std::vector<ShotChange> certain_;
-  std::vector<Judgement> judgements_;  // with options_.explain
+  std::vector<Judgement> judgements_;  // empty without options_.explain
 };
 
 }  // namespace vfm::curate

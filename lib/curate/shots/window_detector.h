@@ -1,11 +1,11 @@
 // Finds changes of shot with a network that sees windows of 100 frames, such as TransNet V2.
 //
-// Windows begin every 50 frames, and only the middle 50 answers of each window count. The video's
-// first frame is repeated before the video, its last frame after the video. A run of frames with
-// probabilities above the threshold is one change. The first frame of the run is the last of the
-// old shot; the new shot begins after the run.
+// Windows begin every 50 frames, and only the answers for the middle 50 frames are used. Copies of
+// the first and last frame fill the windows at the ends of the video. A run of frames with
+// probabilities above the threshold is one change. The first frame of the run is the last frame of
+// the old shot. The new shot begins after the run.
 // Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
-// Pure except for the network. Constant memory: a window. Thread-safety: one thread at a time.
+// Memory is constant: one window. Pure except for the network. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,39 +19,39 @@
 
 namespace vfm::curate {
 
-/// Returns the probability of a change of shot for each frame of a window. Frames are RGB, 8 bits,
-/// row-major, kChangeWidth x kChangeHeight. Any thread may call it.
+/// A function that returns the probability of a change of shot for each frame of a window. Frames
+/// are RGB, 8 bits, row-major, kChangeWidth x kChangeHeight. Any thread may call the function.
 using ChangeModel = std::function<std::vector<float>(std::span<const std::uint8_t> frames)>;
 inline constexpr int kChangeWidth = 48, kChangeHeight = 27;
 
 class WindowDetector {
  public:
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
-  /// The delay of an answer, in frames.
+  /// The delay in frames after which a probability is known.
   static constexpr std::int64_t kLag = kWindow - kBefore;
-  /// The most frames of a change that wait for its end; frames of a longer change are released, and
-  /// belong to no shot. No frame therefore waits for more than kShotLag other frames.
+  /// The largest number of frames that wait for the end of a change. Frames of a longer change
+  /// belong to no shot and do not wait. A frame waits for at most kShotLag other frames.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
-  /// With `explain`, keeps judgements for take_judgements().
+  /// If `explain` is true, keeps judgements for take_judgements().
   WindowDetector(ChangeModel model, double threshold, bool explain = false);
 
-  /// Adds the next frame in presentation order. Throws what the model throws.
+  /// Adds the next frame in presentation order. Throws the exceptions of the model.
   void push(std::span<const std::uint8_t> frame);
   void finish();
 
-  /// Returns the changes as ShotDetector::take() does. A change over several frames is a
-  /// `transition`, with `frame` just after its middle. If the video begins with a change, its `end`
-  /// is 0; if the video ends with a change, its `begin` is the number of frames. There is no change
-  /// if all frames are above the threshold.
+  /// Returns new changes as ShotDetector::take() does. A change over several frames is a
+  /// `transition`, and its `frame` is just after its middle. If the video begins with a change,
+  /// `end` of the change is 0. If the video ends with a change, `begin` of the change is the number
+  /// of frames. If all frames are above the threshold, there is no change.
   std::vector<ShotChange> take();
-  /// Returns the judgement of each frame after the first, in order: `cut` if the network says that
-  /// the previous frame ends a shot or is in a change, otherwise `below`. The score is the
+  /// Returns the judgement of each frame after the first, in order. The verdict is `cut` if the
+  /// network finds a change at the previous frame, and otherwise `below`. The score is the
   /// probability.
   std::vector<Judgement> take_judgements();
   std::int64_t settled() const;
-  /// Returns the first frame of a present change longer than kHeld. This frame and later frames
-  /// belong to no shot.
+  /// Returns the first frame of an unfinished change longer than kHeld, or nullopt. From this frame
+  /// on, frames belong to no shot.
   std::optional<std::int64_t> open_change() const;
 
  private:
@@ -63,13 +63,13 @@ class WindowDetector {
   ChangeModel model_;
   double threshold_;
   bool explain_;
-  std::vector<std::uint8_t> window_;  // first frames of the window
+  std::vector<std::uint8_t> window_;  // frames at the beginning of the window
   std::int64_t frames_ = 0, judged_ = 0;
-  std::optional<std::int64_t> run_;  // first frame of the run that is under way
-  float highest_ = 0;                // in that run
+  std::optional<std::int64_t> run_;  // first frame of the unfinished run
+  float highest_ = 0;                // highest probability in the run
   bool finished_ = false;
   std::vector<ShotChange> certain_;
-  std::vector<Judgement> judgements_;  // with explain_
+  std::vector<Judgement> judgements_;  // empty without explain_
 };
 
 }  // namespace vfm::curate

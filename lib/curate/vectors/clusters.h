@@ -1,10 +1,10 @@
-// Clusters vectors by direction: spherical k-means (Dhillon and Modha, "Concept decompositions for
-// large sparse text data using clustering", 2001), initialised as k-means++ (Arthur and
-// Vassilvitskii, 2007) with distances 1 - cosine.
+// Clusters vectors by direction with spherical k-means (Dhillon and Modha, "Concept decompositions
+// for large sparse text data using clustering", 2001). k-means++ (Arthur and Vassilvitskii, 2007)
+// with the distance 1 - cosine chooses the first centres.
 //
-// All vectors are in memory; if there are too many, cluster a sample, then ask for each vector's
-// nearest centre. Numbers are summed in a fixed order, so the same rows give the same centres on
-// every processor and with any number of slots.
+// All vectors must fit into memory. For more vectors, find the clusters of a sample, then call
+// nearest() for each vector. The same rows give the same centres on every processor and with any
+// number of slots.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,9 +18,8 @@ namespace vfm::curate {
 
 class Clusters {
  public:
-  /// Finds `wanted` clusters of `rows`: n vectors of `dim` numbers, of length 1, in random order.
-  /// `wanted` is at least 1; the result has fewer clusters if fewer rows are distinct. Throws
-  /// Stopped.
+  /// Returns `wanted` clusters, at least 1, of `rows`, which are vectors of `dim` numbers and
+  /// length 1, in random order. Returns fewer clusters if fewer rows are distinct. Throws Stopped.
   static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
                        std::uint64_t seed, share::Slots& slots);
 
@@ -28,7 +27,7 @@ class Clusters {
     std::uint32_t cluster = 0;
     float cosine = 0;
   };
-  /// Returns the nearest cluster of each row: the first of equally near clusters.
+  /// Returns the nearest cluster of each row, or the first of equally near clusters.
   std::vector<Nearest> nearest(const std::vector<float>& rows, share::Slots& slots) const;
   std::size_t count() const { return count_; }
 
@@ -38,7 +37,7 @@ class Clusters {
   void move(const std::vector<float>& rows, const std::vector<Nearest>& nearest);
 
   std::size_t dim_, count_;
-  std::vector<float> tiles_;  // centres, sixteen side by side: tile, dimension, centre
+  std::vector<float> tiles_;  // centres, sixteen a tile, in the order tile, dimension, centre
 };
 
 }  // namespace vfm::curate
