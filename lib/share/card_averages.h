@@ -1,8 +1,7 @@
-// Computes the input of share/card_rule.h: how busy the stages of a pipe were lately.
+// Averages of how busy the stages of a pipe were lately, the input of share/card_rule.h.
 //
-// The averages are computed from counters that only grow. The board (share/card_board.h) keeps the
-// averages in its file. Pure functions. Thread-safety: any thread, but only one at a time for the
-// same object.
+// CardBoard (share/card_board.h) keeps the averages in its file. Thread-safety: any thread; only
+// one thread at a time may use an object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,41 +13,39 @@
 
 namespace vfm::share {
 
-/// The counts of one stage since it joined. The counts include the time so far of an item under
-/// way.
+/// Counters of one stage since it joined the board, including the item under way.
 struct CardCounts {
-  std::array<double, kMostCards> busy{};   ///< seconds with an item, by card
-  std::array<double, kMostCards> items{};  ///< items that ended, by card
+  std::array<double, kMostCards> busy{};   ///< seconds with an item, for each card
+  std::array<double, kMostCards> items{};  ///< number of finished items, for each card
   double short_of = 0;                     ///< seconds in which an item waited for a card
-  double ready = 0, handed = 0;            ///< results, as share/ordered_flow.h counts them
-  /// Half of the sum of squared differences between the times of successive items. The sum
-  /// estimates the variance of the times, and hardly grows when the times change for good.
+  double ready = 0, handed = 0;            ///< numbers of results, as in OrderedFlow
+  /// Half of the sum of squared differences between the times of successive items, which estimates
+  /// the variance of the times.
   double squares = 0;
-  double last = 0;  ///< seconds of the last item that ended; 0: none ended
+  double last = 0;  ///< seconds of the latest finished item; 0: no item finished yet
 
-  /// Adds the time of an ended item to `squares`.
+  /// Adds the time of a finished item to `squares`, and sets `last`.
   void count_length(double seconds);
 };
 
-/// The averages of one stage; all zero at the start. The averages lie in a file that programs
-/// share, so only plain numbers are allowed.
+/// The averages of one stage, all zero at the start. Programs share the object in a file.
 struct CardAverages {
   static constexpr int kSpans = 3;
-  /// Seconds after which the weight of an old value has fallen to 1/e.
+  /// Time constants in seconds: after this time, the weight of an old value has fallen to 1/e.
   static constexpr std::array<double, kSpans> kRemembered = {1, 6, 24};
 
-  CardCounts seen;                       ///< the counts at the last add()
-  std::array<CardCounts, kSpans> mean;   ///< sums in which older counts weigh less
-  std::array<double, kSpans> seconds{};  ///< the time that each sum covers
+  CardCounts seen;                       ///< the counters at the latest add()
+  std::array<CardCounts, kSpans> mean;   ///< weighted sums; older counts weigh less
+  std::array<double, kSpans> seconds{};  ///< weighted seconds that each sum covers
 
-  /// Adds the counts `now`, `passed` seconds after the last call.
+  /// Adds the counters `now`, read `passed` seconds after the previous call.
   void add(const CardCounts& now, double passed);
-  /// Sets the fields of `stage` that follow from the averages over span number `span`.
+  /// Sets the fields of `stage` that the averages over time span number `span` determine.
   void tell(int span, CardStage& stage) const;
 };
 
-/// Calls plan_cards() with the `averages`, one for each of `stages`. If results of a stage pile up,
-/// multiplies the stage's work by the share that passes through all later stages.
+/// Calls plan_cards() with `averages`, one for each of `stages`. If results of a stage pile up,
+/// first multiplies the stage's work by the share of its results that all later stages pass on.
 std::vector<CardSet> plan_by_averages(std::span<CardStage> stages,
                                       std::span<const CardAverages* const> averages,
                                       std::span<const CardPlace> cards, double lasted);

@@ -1,11 +1,9 @@
-// The layout of the file of share/card_board.h in memory: the machine's cards, and one record for
-// each program.
+// The layout of the file of share/card_board.h in memory.
 //
 // The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
-// The file's first bytes, kCardWords, name the version. The file's lock guards all reads and
-// writes, except of `takes` and of the words on which threads wait. Fields that other programs
-// write are marked. If a program is killed while it writes, each number has its old or its new
-// value.
+// The file's first bytes, kCardWords, name the version. The file's lock guards all fields except
+// `takes` and the futexes. If a program is killed while it writes, each number has its old or its
+// new value.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,48 +24,48 @@ inline constexpr char kCardWords[24] = "vfm: cards of a pipe, 5";
 
 enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 
-/// A program with a model, or one kind of session that a program takes. Aligned to a page.
+/// The record of a program with a model, or of one kind of a program's sessions. Aligned to a page.
 struct alignas(4096) CardRecord {
   char stage[32];
   std::int64_t pid;
-  std::uint64_t input, output;  // as share/pipe_places.h
-  std::int64_t memory;          // CardNeed::memory
-  std::int32_t kind;            // CardKind
-  std::uint32_t beside;         // CardNeed::beside
-  std::int32_t place;           // other programs write it
-  std::uint32_t used;           // a program has or had it: the fields below are valid
-  std::uint32_t gone;           // its program has ended; other programs write it
-  std::uint32_t finished;       // no more items come
-  std::int32_t waiting;         // items
-  std::atomic<std::uint32_t> call_items, call_keeper;  // futexes: to be looked at again
-  std::uint64_t left;                                  // nanoseconds
-  // Seconds of pipe_clock().
+  std::uint64_t input, output;  // pipe_name() of the pipes
+  std::int64_t memory;
+  std::int32_t kind;
+  std::uint32_t beside;
+  std::int32_t place;      // place in the pipe; written by any program
+  std::uint32_t used;      // whether the record ever had a program
+  std::uint32_t gone;      // whether the record's program has ended; written by any program
+  std::uint32_t finished;  // whether no more items come
+  std::int32_t waiting;    // number of items that wait for a card
+  std::atomic<std::uint32_t> call_items, call_keeper;  // futexes that wake waiting threads
+  std::uint64_t left;                                  // time in nanoseconds when the program left
+  // Times in seconds of card_clock().
   double joined, beat, waits_since, last_item;
-  double load_seconds;  // seconds of the last load; 0: no load yet
-  CardSet may;          // cards that it can use
+  double load_seconds;  // seconds of the latest load; 0: no load yet
+  CardSet may;          // cards that the program can use
   CardSet left_out;     // cards of `may` that failed
-  CardSet wanted;       // cards for its model; other programs write it
+  CardSet wanted;       // cards that shall have the model; written by any program
   std::array<CardModel, kMostCards> model;
-  std::array<std::int32_t, kMostCards> items;  // items, or sessions taken, on the card
-  std::array<double, kMostCards> since;        // begin of the item; sum of the sessions' begins
-  std::array<double, kMostCards> unwanted;     // when it left `wanted`; other programs write it
-  CardCounts counts;                           // without items under way
-  CardAverages averages;                       // other programs write it
+  std::array<std::int32_t, kMostCards> items;  // number of items or sessions in use
+  std::array<double, kMostCards> since;        // begin of the item, or sum of the sessions' begins
+  std::array<double, kMostCards> unwanted;     // time when the card left `wanted`
+  CardCounts counts;                           // counters without items under way
+  CardAverages averages;                       // written by any program
 };
 
 /// The entry of one card.
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
-  std::array<std::int32_t, kCardKinds> sessions;  // by CardKind; 0: not known yet
+  std::array<std::int32_t, kCardKinds> sessions;  // for each CardKind; 0: not known yet
 };
 
 struct CardFile {
   struct alignas(4096) Head : SharedHead {
-    std::int32_t cards;  // how many are known
-    /// Counts how often any program took a card for an item, by CardKind.
+    std::int32_t cards;
+    /// How often any program took a card for an item, for each CardKind.
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
-    double looked, changed;  // times of the last plan and of the last load
+    double looked, changed;  // times of the latest plan and of the latest load
     std::array<CardEntry, kMostCards> card;
   } head;
   CardRecord records[kCardRecords];

@@ -1,26 +1,25 @@
-// The rules for programs that share cards (GPUs; share/card_board.h). One rule decides on which
-// cards each stage of a pipe has its model loaded. The other rule decides which card an item gets.
+// Two rules for programs that share cards (GPUs; share/card_board.h). One rule decides on which
+// cards each stage of a pipe has its model loaded. The other rule decides which item gets a free
+// card.
 //
-// The rule for items: among the stages with their model on the free card and an item waiting, the
-// last stage of the pipe gets the card. Slots follow the same rule (share/slot_rule.h). The rule
-// for models: the time that each stage is busy, at the pipe's present rate, gives the stage's work
-// for one unit that flows through the pipe. From this work follows the rate for any placement of
-// models, and models move to the placement with the highest rate. A move must gain enough to pay
-// for its loads, so models do not move back and forth. The rule respects each card's memory; the
-// board checks the memory again when a load begins.
+// The rule for items: of the stages whose model is on the free card and whose items wait, the last
+// stage of the pipe gets the card. Worker slots follow the same rule (share/slot_rule.h).
 //
-// A stage whose reader is slower stays busy whatever the pipe's rate is, and its results pile up.
-// Its work is multiplied by the share of its results that reaches the pipe's end. This share is the
-// product, over this and all later stages, of the share of ready results that were handed on
-// (share/ordered_flow.h).
+// The rule for models: the time that each stage is busy gives its work for one unit that flows
+// through the pipe. The work of all stages gives the rate of any placement of models on cards.
+// Models move to the placement with the highest rate, if the move gains more than its loads cost.
+// The memory of each card limits the placements.
 //
-// The rate that cards allow is computed as follows. A stage s needs w(s) cards for one unit a
-// second, and a card computes items of any stage that is loaded there. For a set Q of stages,
+// If the reader of a stage is slow, the stage's results pile up, and the stage seems busier than it
+// need be. Therefore its work is multiplied by the share of its results that reaches the end of the
+// pipe: the product of CardStage::passes over the stage and all later stages.
+//
+// The rate of a placement: a stage s needs w(s) cards for one unit a second. For a set Q of stages,
 // divide the number of cards with a model of Q by the sum of w(s) over Q. The greatest rate is the
 // least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
-// 7, 1957). With more than 6 stages only some sets are tried.
+// 7, 1957). With more than 6 stages, only some sets are tried.
 //
-// Thread-safety: pure functions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,46 +36,46 @@ constexpr CardSet card_bit(int card) {
   return CardSet{1} << card;
 }
 
-/// The rule's input for one stage.
+/// The input of plan_cards() for one stage.
 struct CardStage {
-  int place = 0;            ///< position in the pipe, greater for later stages
-  int next = -1;            ///< index of the stage that reads its output; -1: none
-  double passes = 1;        ///< share of its recent ready results that were handed on
-  std::int64_t memory = 0;  ///< bytes of its model
+  int place = 0;            ///< position in the pipe; later stages have greater numbers
+  int next = -1;            ///< index of the stage that reads the output; -1: none
+  double passes = 1;        ///< share of recent ready results that were handed on
+  std::int64_t memory = 0;  ///< bytes of the stage's model
   int waiting = 0;          ///< items that wait for a card now
-  double work = 0;          ///< cards that it kept busy lately, on average
-  double error = 0;         ///< share of `work` that may be chance, 0 to 1
+  double work = 0;          ///< mean number of cards that the stage kept busy lately
+  double error = 0;         ///< uncertainty as a share of `work`, 0 to 1
   double short_of = 0;      ///< share of the time in which an item waited for a card, 0 to 1
-  bool known = false;       ///< whether it had a card lately
-  double idle = 0;          ///< seconds since it had an item, or since it joined
-  double load_seconds = 0;  ///< seconds that a load takes
-  CardSet may = 0;          ///< cards that it can use
-  CardSet loaded = 0;       ///< cards with its model loaded or loading
-  CardSet fixed = 0;        ///< cards of `loaded` from which it is not unloaded now
+  bool known = false;       ///< whether the stage had a card lately
+  double idle = 0;          ///< seconds since the latest item, or since the stage joined
+  double load_seconds = 0;  ///< seconds that a load of the model takes
+  CardSet may = 0;          ///< cards that the stage can use
+  CardSet loaded = 0;       ///< cards on which the model is loaded or loading
+  CardSet fixed = 0;        ///< cards of `loaded` that must keep the model now
 };
 
-/// The rule's input for one card.
+/// The input of both rules for one card.
 struct CardPlace {
   std::int64_t free = 0;  ///< bytes for models, including loaded models
-  int sessions = 0;       ///< free sessions; an item gets the card with most of them
+  int sessions = 0;       ///< number of free sessions; an item gets the card with the most
 };
 
-/// Returns the cards on which the model of each stage is to be loaded. Returns the present cards if
-/// no model is to move. `spans`: the stages with averages over several spans of time, shortest
-/// first. The shortest span with enough data decides, unless shorter ones contradict it. `lasted`:
-/// seconds since a model was last loaded.
+/// Returns the cards on which the model of each stage should be loaded: the present cards if no
+/// model should move. `spans` has the stages with averages over several time spans, shortest first.
+/// The shortest span with enough data decides, unless a shorter span contradicts it. `lasted` is
+/// the number of seconds since the latest load of a model.
 std::vector<CardSet> plan_cards(std::span<const std::vector<CardStage>> spans,
                                 std::span<const CardPlace> cards, double lasted);
 
 /// The input of card_for_item() for one stage.
 struct CardClaim {
-  int place = 0;      ///< as CardStage::place
-  int waiting = 0;    ///< items that wait for a card
-  CardSet ready = 0;  ///< cards where its model is loaded and stays
+  int place = 0;  ///< place in the pipe, as CardStage::place
+  int waiting = 0;
+  CardSet ready = 0;  ///< cards on which the model is loaded and stays loaded
 };
 
-/// Returns the card of `free` (cards without an item) that an item of stage `own` gets, or -1 if it
-/// gets none. Sets `left` to whether a free card is left to another stage.
+/// Returns the card of `free` (cards without an item) that an item of stage `own` gets, or -1 if
+/// the item gets no card. Sets `left` to whether a free card is left to another stage.
 int card_for_item(std::span<const CardClaim> claims, std::size_t own, CardSet free,
                   std::span<const CardPlace> cards, bool* left = nullptr);
 

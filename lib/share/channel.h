@@ -1,9 +1,8 @@
-// Communication of two processes of one program: a socket for messages and file descriptors, and
-// memory that both map.
+// Communication between two processes of one program, by messages and shared memory.
 //
-// share/own_program.h starts the other process; media/isolate/isolated_wire.h and workers/wire.h
+// share/own_program.h starts the other process. media/isolate/isolated_wire.h and workers/wire.h
 // define the messages. Structs are sent as they are in memory, since both ends run the same
-// program; the receiver checks the values. Thread-safety: free functions from any thread; each
+// program. The receiver checks the values. Thread-safety: free functions from any thread; each
 // object from one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,11 +32,11 @@ class Descriptor {
   int fd_;
 };
 
-/// Memory mapped from a descriptor.
+/// Memory that processes share through a mapped file descriptor.
 class MappedMemory {
  public:
   MappedMemory() = default;
-  /// Maps `fd`, shared: every process that maps it sees the writes of the others. Throws Error.
+  /// Maps `fd`. All processes that map it see each other's writes. Throws Error.
   MappedMemory(int fd, std::size_t size, bool writable);
   ~MappedMemory();
   MappedMemory(MappedMemory&& other) noexcept;
@@ -50,11 +49,11 @@ class MappedMemory {
   std::size_t size_ = 0;
 };
 
-/// Makes a channel and returns both ends. `to` names the other end's owner in the error. Throws
-/// Error.
+/// Makes a channel and returns both ends. Throws an Error that names `to`, the owner of the other
+/// end.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Most bytes of a message's text; longer text is cut, to fit into a socket's buffer.
+/// Most bytes of a message's text. Longer text is cut.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
 /// Sends one message, with up to two descriptors. Returns false if the other end is closed.
@@ -64,7 +63,8 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 
-/// Returns `said`, the cause that the other end sent, or `otherwise` if `said` is no known value.
+/// Returns `said`, the cause that the other end sent. If `said` is no known cause, returns
+/// `otherwise`.
 Cause checked_cause(Cause said, Cause otherwise);
 
 }  // namespace vfm::share

@@ -1,4 +1,5 @@
-// Parallel work with results in the order of the items. Every streaming tool uses it for -j.
+// Parallel work with results in the order of the items. Every streaming tool uses
+// for_each_ordered() for -j.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,24 +19,23 @@
 
 namespace vfm::share {
 
-/// Takes items from `next` (one caller at a time, in order, until it returns nothing). Runs `work`
-/// on each item with up to slots.items_at_once() threads. Hands the results to `done` on the
-/// calling thread *in the order of the items*. Results, files and manifests do not depend on -j.
+/// Gets items from `next`, in order, until `next` returns nullopt. Runs `work` on each item, on up
+/// to slots.items_at_once() threads. Passes the results to `done` on the calling thread, *in the
+/// order of the items*. So results, files and manifests do not depend on -j.
 ///
-/// `next` runs on worker threads without a slot (it may block on a pipe). `work` runs with a slot,
-/// on any worker; the first item not begun gets a free slot.
+/// `next` runs on one worker thread at a time, without a slot, since it may block on a pipe. `work`
+/// runs on any worker thread, with a slot. The earliest waiting item gets the next free slot.
 ///
-/// `weight`, called on the thread of `work`, returns the bytes of a result and of all that the
-/// result points to. It returns more if the result owns scarcer things, such as open files. Without
-/// `weight`, at most kOrderedFew * threads items exist at a time, as results or under way. With
+/// `weight`, called on the thread of `work`, returns the bytes of a result and of all memory that
+/// the result owns. It should return more for a result with scarce resources, such as open files.
+/// Without `weight`, there are at most kOrderedFew * threads items and results at a time. With
 /// `weight`, more items are taken while all results together weigh less than kOrderedBytes; each
-/// thread may exceed this limit by one result. Items of very different length keep all slots busy
-/// only with `weight`, so give it wherever results are small.
+/// thread may exceed this limit by one result. Give `weight` if results are small: only then do
+/// items of very different length keep all slots busy.
 ///
-/// The first exception from any of these functions stops all work. The exception is rethrown after
-/// every thread has joined; results of earlier items have been handed over. After an exception from
-/// `next`, `work` or `weight` no thread takes another item. Throws Error if the system refuses a
-/// thread.
+/// The first exception from any of these functions stops all work, and is rethrown after all
+/// threads have joined. Results of earlier items were passed to `done` before. Throws Error if the
+/// system cannot start a thread.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,
@@ -61,7 +61,7 @@ void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& ne
       } catch (...) {
         error = std::current_exception();
       }
-      if (!entry) entry = &window.begin();  // there is no slot: a stop
+      if (!entry) entry = &window.begin();  // a stop request, so there is no slot
       window.end(*entry, std::move(out), std::move(error), bytes);
     }
     window.leave();

@@ -1,10 +1,7 @@
-// Counts a program's results: the results ready to be handed on in order, and the results handed
-// on.
+// Counters of a program's results that are ready to be handed on in order, and that were handed on.
 //
-// share/ordered.h counts them if Slots::set_flow() was called. If far fewer results are handed on
-// than become ready, the reader is slower than this program, which is no bottleneck
-// (share/card_rule.h). A result that waits for an earlier one is not ready. Thread-safety: any
-// thread.
+// share/ordered.h counts the results if Slots::set_flow() was called. A result that waits for an
+// earlier result is not ready. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

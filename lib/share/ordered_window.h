@@ -1,8 +1,8 @@
-// The items under way and the results that wait for earlier results; for share/ordered.h only.
+// A queue of the items under way and of finished results that wait for earlier results. Only
+// share/ordered.h uses it.
 //
-// The weight of the waiting results is bounded, not their number. With a bounded number, a long
-// item would soon hold up all threads.
-// Thread-safety: any thread; take() calls `next` on one thread at a time.
+// The queue limits the weight of the waiting results, not their number, so a long item does not
+// stop all threads soon. Thread-safety: any thread; take() calls `next` on one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,31 +19,31 @@
 
 namespace vfm::share {
 
-/// Limit of the summed weight of entries, where weights are given.
+/// Limit of the summed weight of all entries, if results have weights.
 inline constexpr std::size_t kOrderedBytes = std::size_t{64} << 20;
-/// Items and results that are always allowed for each thread, whatever they weigh.
+/// Number of items and results that each thread may always have, whatever they weigh.
 inline constexpr std::size_t kOrderedFew = 2;
 
 template <class In, class Out>
 class OrderedWindow {
  public:
   struct Entry {
-    std::optional<In> in;  ///< the item, until a thread works on it
+    std::optional<In> in;  ///< the item, until a thread begins it
     std::optional<Out> out;
-    std::exception_ptr error;  ///< the error, if there is no result
+    std::exception_ptr error;  ///< the error, if the item has no result
     std::size_t weight = sizeof(Entry);
     bool ready = false;
   };
 
-  /// `weighed` says whether weights are given. `flow` counts the ready results, or is null.
+  /// `weighed` says whether results have weights. `flow`, or null, counts the ready results.
   OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
       : few_(kOrderedFew * static_cast<std::size_t>(threads)),
         bytes_(weighed ? kOrderedBytes : 0),
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits for room, and takes the next item, or the error of `next`. Returns false if no item is
-  /// left, or after an error.
+  /// Waits until there is room, and gets the next item, or the error of `next`. Returns false after
+  /// the last item or after an error.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {
@@ -71,9 +71,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// Returns the first item that no thread works on, for a thread that took an item and then got a
-  /// slot. It need not be the item that the thread took, so the item for which all results wait
-  /// soon gets a slot.
+  /// Returns the earliest item that no thread has begun. A thread calls this when it has a slot,
+  /// after take(); the item may be another item than the thread took.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();
@@ -81,7 +80,7 @@ class OrderedWindow {
     return *entry;
   }
 
-  /// Ends an item, with `out` or `error`.
+  /// Ends an item with its result `out` or with `error`.
   void end(Entry& entry, std::optional<Out> out, std::exception_ptr error, std::size_t weight) {
     entry.in.reset();
     const std::lock_guard lock(mutex_);
@@ -89,20 +88,20 @@ class OrderedWindow {
     entry.error = std::move(error);
     entry.weight += weight;
     all_ += weight;
-    if (entry.error) ended_ = true;  // nobody would get further results
+    if (entry.error) ended_ = true;  // further results are useless
     entry.ready = true;
     count_ready();
     changed_.notify_all();
   }
 
-  /// Says that this thread takes no more items.
+  /// Reports that this thread takes no more items.
   void leave() {
     const std::lock_guard lock(mutex_);
     --threads_;
     changed_.notify_all();
   }
 
-  /// Waits for the next result in order. Returns nothing after the last.
+  /// Waits for the next result in order. Returns nullopt after the last result.
   std::optional<Entry> front() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return entries_.empty() ? threads_ == 0 : entries_.front().ready; });
@@ -115,7 +114,7 @@ class OrderedWindow {
     return entry;
   }
 
-  /// Says that nobody wants further results.
+  /// Reports that the caller wants no more results.
   void fail() {
     const std::lock_guard lock(mutex_);
     failed_ = true;
@@ -123,7 +122,7 @@ class OrderedWindow {
   }
 
  private:
-  /// Counts the results that no earlier item holds up.
+  /// Counts the results that wait for no earlier item.
   void count_ready() {
     for (; ready_ < entries_.size() && entries_[ready_].ready; ++ready_)
       if (flow_) ++flow_->ready;
@@ -132,12 +131,12 @@ class OrderedWindow {
   const std::size_t few_, bytes_;
   OrderedFlow* const flow_;
   std::mutex next_mutex_;  // locked before mutex_
-  std::mutex mutex_;       // guards what follows
+  std::mutex mutex_;       // guards the fields below
   std::condition_variable changed_;
-  std::deque<Entry> entries_;   // references stay valid while the ends change
-  std::deque<Entry*> unbegun_;  // taken, but not begun, in order
-  std::size_t all_ = 0;         // weight of the entries
-  std::size_t ready_ = 0;       // how many of the first entries are ready
+  std::deque<Entry> entries_;
+  std::deque<Entry*> unbegun_;  // items that no thread has begun, in order
+  std::size_t all_ = 0;         // summed weight of all entries
+  std::size_t ready_ = 0;       // number of leading entries that are ready
   bool ended_ = false, failed_ = false;
   int threads_;
 };

@@ -1,6 +1,6 @@
-// Starts this program again, as a process that does part of its work.
+// Starts this program again as a second process that does part of the work.
 //
-// argv[1] tells the new process its work; a channel (share/channel.h) connects both processes.
+// argv[1] tells the new process what to do. A channel (share/channel.h) connects the two processes.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,25 +14,25 @@
 
 namespace vfm::share {
 
-/// The number of the channel's descriptor in the new process.
+/// Number of the channel's file descriptor in the new process.
 inline constexpr int kChannelNumber = 3;
 
-/// The arguments of start_own_program().
 struct OwnProgram {
   std::string mode;  ///< argv[1]; argv[2] is kChannelNumber
-  int channel = -1;  ///< the new process's end
-  /// Environment variables that differ from this process's: name and value.
+  int channel = -1;  ///< channel end for the new process
+  /// Names and values of environment variables that are added or replaced for the new process.
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// The new process's standard output and error. With `speech`, the new process has no input and
-  /// no other descriptor of this process. If `speech` is -1, the new process inherits standard
-  /// input, output and error, and all descriptors that survive an exec.
+  /// File descriptor for the standard output and standard error of the new process, or -1. If it is
+  /// not -1, the new process has an empty standard input, and inherits only the channel and `held`.
+  /// If it is -1, the new process inherits standard input, output and error, and all descriptors
+  /// without FD_CLOEXEC.
   int speech = -1;
-  /// With `speech`, one more descriptor, which the new process keeps open as kChannelNumber + 1
-  /// until it ends, or -1.
+  /// A further file descriptor for the new process, or -1. The new process keeps it open as number
+  /// kChannelNumber + 1 until it ends. Used only with `speech`.
   int held = -1;
 };
-/// Returns the new process's number; the caller must wait for the process. Throws Error "cannot
-/// start <what> ...".
+/// Returns the process id of the new process. The caller must wait for the process. Throws Error
+/// "cannot start <what> ...".
 pid_t start_own_program(const OwnProgram& program, std::string_view what);
 
 }  // namespace vfm::share

@@ -1,12 +1,12 @@
-// Locks of single bytes of a file that programs of one machine share, and the names of their
-// holders.
+// Locks on single bytes of a file that programs of one machine share, and the names of the programs
+// that hold locks.
 //
-// The locks are open file description locks (fcntl(2)): the kernel frees a lock however its program
-// ends. Nothing frees the lock of a program that SIGSTOP or Ctrl-Z has stopped. So a waiting thread
-// obeys a stop request (base/stop.h), and logs the holder after two seconds.
+// The locks are open file description locks (fcntl(2)). The kernel frees a lock when the program
+// ends, but not when SIGSTOP or Ctrl-Z stops the program. Therefore a waiting thread obeys a stop
+// request (base/stop.h), and logs the holder after two seconds.
 //
-// Threads of one program that share a descriptor do not exclude one another.
-// Thread-safety: any thread.
+// A lock does not exclude threads of one program that share a file descriptor. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,17 +17,18 @@
 
 namespace vfm::share {
 
-/// Calls fcntl() for one byte. `command`: F_OFD_SETLK, F_OFD_SETLKW or F_OFD_GETLK; `type`: F_WRLCK
-/// or F_UNLCK. Sets `found` to the type that F_OFD_GETLK returns. Returns 0, or an errno value.
+/// Calls fcntl() for one byte. `command` is F_OFD_SETLK, F_OFD_SETLKW or F_OFD_GETLK; `type` is
+/// F_WRLCK or F_UNLCK. F_OFD_GETLK sets `found` to the type of lock that it found. Returns 0, or an
+/// errno value.
 int lock_byte(int fd, int command, short type, off_t byte, short* found = nullptr);
 
-/// Waits for the lock of a byte. Returns 0, or an errno value. After two seconds it logs a warning
-/// that names `path` and the holder: the process whose number (8 bytes, 0: unknown) is in the file
-/// at offset `holder`. After a stop request, returns ECANCELED if the holder is stopped or keeps
-/// the lock for another half second.
+/// Waits for the lock of a byte. Returns 0, or an errno value. After two seconds, logs a warning
+/// that names `path` and the process that holds the lock. The number of this process is in the file
+/// at offset `holder` (8 bytes, 0 if unknown). After a stop request, returns ECANCELED if the
+/// holder is stopped, or if the lock is still not free after half a second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
-/// Returns whether the process is stopped (SIGSTOP). Returns false if that is unknown.
+/// Returns whether the process is stopped (SIGSTOP). Returns false if its state is unknown.
 bool is_stopped(std::int64_t pid);
 /// Returns "vfm-clip (process 4711)", or "another program" if the process is not visible.
 std::string name_process(std::int64_t pid);

@@ -1,8 +1,8 @@
-// Opens and joins the file that share/pipe_board.h maps into memory, removes dead programs from it,
-// and takes and gives its slots without a lock.
+// The file of share/pipe_board.h in memory.
 //
-// Only share/pipe_board.cc uses this file. Only joining and collecting tokens of dead programs need
-// the file's lock (share/shared_file.h). Thread-safety: stated at each function.
+// Only share/pipe_board.cc uses this header. The file's lock (share/shared_file.h) is needed only
+// to join the file and to collect the tokens of dead programs. Slots are taken and given without a
+// lock. Thread-safety: stated at each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,7 @@
 
 namespace vfm::share {
 
-/// Returns whether a record's program may have slots: it has joined, and is not known to have
-/// ended.
+/// Returns whether the record's program may have slots: it has joined, and has not ended.
 inline bool counts(const PipeRecord& record) {
   const std::uint32_t used = record.used;
   return used != 0 && record.gone != used;
@@ -25,9 +24,8 @@ inline bool counts(const PipeRecord& record) {
 
 class PipeMap {
  public:
-  /// Joins the file, as PipeBoard's constructor describes.
   PipeMap(const std::string& path, int slots, int otherwise, const PipeBoard::Stage& stage);
-  /// Leaves, and gives this program's slots back.
+  /// Gives this program's slots back, and leaves the file.
   ~PipeMap();
   PipeMap(const PipeMap&) = delete;
   PipeMap& operator=(const PipeMap&) = delete;
@@ -37,8 +35,8 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// Marks for a scope that the times of own() change, for readers without the mutex. Needs the
-  /// mutex.
+  /// Marks for a scope that the times in own() change. Readers without the mutex see the mark.
+  /// Needs the mutex.
   class Changing {
    public:
     explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
@@ -49,30 +47,30 @@ class PipeMap {
    private:
     std::atomic<std::uint32_t>& version_;
   };
-  /// Excludes other threads of this program; lock it before the file.
+  /// Returns the mutex that excludes other threads of this program. Lock it before the file.
   std::mutex& mutex() { return shared_.mutex; }
 
-  /// Takes one slot for this program, or gives one back. Under the mutex.
+  /// Take or give one slot of this program. Need the mutex.
   bool take_slot();
   void give_slot();
-  /// Returns the slots of a program according to the file. If other programs took slots of it while
-  /// it was stopped, its threads hold more (PipeRecord::held). Any thread.
+  /// Returns the number of slots that a program has in the file. Threads of a program may hold more
+  /// slots (PipeRecord::held) if other programs took slots of it while it was stopped. Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
   /// Moves make's tokens of killed programs to the file's `lost`. If another program has the file's
-  /// lock, does nothing, and the next call moves the tokens. Under the mutex.
+  /// lock, does nothing; the next call moves the tokens. Needs the mutex.
   void collect_tokens();
 
-  // Any thread.
-  /// Marks the records of killed programs and frees their slots. Returns true if other programs
+  // The functions below are for any thread.
+  /// Marks the records of killed programs, and frees their slots. Returns whether other programs
   /// live.
   bool end_dead();
-  /// Returns the record whose program gets the next slot, or -1 if no program wants a slot.
+  /// Returns the index of the record whose program gets the next slot, or -1 if no program wants a
+  /// slot.
   int next() const;
-  /// Returns the number of free slots.
   int free() const;
-  /// Wakes a thread of the program that next() names.
+  /// Wakes a thread of the program that next() returns.
   void call_next();
 
  private:
@@ -82,7 +80,7 @@ class PipeMap {
 
   SharedFile shared_;
   int input_ = 0;
-  std::size_t own_index_ = kPipeRecords;  // none
+  std::size_t own_index_ = kPipeRecords;  // no record
 };
 
 }  // namespace vfm::share

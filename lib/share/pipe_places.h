@@ -1,4 +1,4 @@
-// The order of programs in a pipe, from the pipes that they read and write.
+// Finds the order of programs in a pipe from the pipes that they read and write.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -11,22 +11,23 @@
 
 namespace vfm::share {
 
-/// Returns a number that identifies the pipe of a descriptor, or 0 if the descriptor is no pipe.
+/// Returns a number that identifies the pipe of a file descriptor, or 0 if the descriptor is no
+/// pipe.
 std::uint64_t pipe_name(int fd);
 
 /// One program and its pipes.
 struct PipeEnds {
-  bool used = false;  ///< false: no program
+  bool used = false;  ///< whether there is a program
   std::int64_t pid = 0;
-  std::uint64_t input = 0, output = 0;  ///< pipe names
+  std::uint64_t input = 0, output = 0;  ///< pipe_name() of the pipes
 };
 
-/// Returns the place of each used program, from 0. Programs of one pipe are in the pipe's order.
-/// Several pipes, or parts of a pipe with a foreign program between them, are in the order in which
-/// a shell starts them.
+/// Returns the place of each program whose `used` is true, from 0. Programs of one pipe are in the
+/// order of the pipe. Several pipes are in the order in which a shell starts them. The same applies
+/// to parts of a pipe that a foreign program separates.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
-/// Sets `place` of all used records of a board, from the fields that they share with PipeEnds.
+/// Sets `place` of all used records of a board. The records have the fields of PipeEnds.
 template <class Record, std::size_t N>
 void set_places(Record (&records)[N]) {
   std::vector<PipeEnds> programs;

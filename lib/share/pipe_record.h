@@ -1,8 +1,8 @@
-// The layout of the file of share/pipe_board.h in memory: its header and one record for each
-// program.
+// The layout of the file of share/pipe_board.h in memory.
 //
 // The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
-// The file's first bytes, kPipeWords, name the version. Thread-safety: atomic fields, any thread.
+// The file's first bytes, kPipeWords, name the version. Thread-safety: any thread, by atomic
+// fields.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,8 +22,8 @@ namespace vfm::share {
 inline constexpr std::size_t kPipeRecords = 63;
 inline constexpr char kPipeWords[24] = "vfm: slots of a pipe, 3";
 
-/// Total time of several activities: of the activities that ended, and of `count` that continue. At
-/// `now` nanoseconds the total is sum + count * now, since `sum` has the start times subtracted.
+/// Total time of activities that have ended, and of `count` activities under way. The total at
+/// `now` nanoseconds is sum + count * now, since add() subtracts start times from `sum`.
 struct PipeTime {
   std::atomic<std::uint64_t> count, sum;
   void add(int by, std::uint64_t now) {
@@ -36,24 +36,25 @@ struct PipeTime {
 
 using PipeName = std::atomic<char>[32];
 
-/// The record of one program, which writes it. Other programs write only `gone`, `place`, the calls
+/// The record of one program. Other programs write only `gone`, `place`, `call_items`, `call_help`
 /// and `passed_by`, and take the tokens of a killed program. No field needs a lock: a record is
-/// complete before `used` is set. Other programs' writes name the program meant, so these writes do
-/// not affect the record's next owner.
+/// complete before `used` is set, and other programs' writes name the program, so they do not
+/// affect the next program of the record.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
-  std::atomic<std::uint64_t> input, output;  // pipe_name(); 0: no pipe
-  std::atomic<std::uint64_t> joined, left;   // nanoseconds of the monotonic clock
-  std::atomic<std::uint32_t> used;  // the number of the record's present or last program; 0: none
-  std::atomic<std::uint32_t> gone;  // the number of a program that has ended
+  std::atomic<std::uint64_t> input, output;  // pipe_name() of the pipes; 0: no pipe
+  std::atomic<std::uint64_t> joined, left;   // times in nanoseconds, as pipe_clock()
+  std::atomic<std::uint32_t> used;           // number of the latest program of the record; 0: none
+  std::atomic<std::uint32_t> gone;           // number of a program of the record that has ended
   std::atomic<std::uint32_t> draws;
-  std::atomic<std::uint32_t> version;  // odd: times change
+  std::atomic<std::uint32_t> version;  // odd while the times change
   std::atomic<std::int32_t> place, most, held;
   std::atomic<std::int32_t> tokens;                  // tokens of make's jobserver
   std::atomic<std::int32_t> items, help;             // threads that wait for a slot
-  std::atomic<std::uint32_t> call_items, call_help;  // futexes: to be looked at again
-  std::atomic<std::uint32_t> passed_by;              // other programs took its slots
+  std::atomic<std::uint32_t> call_items, call_help;  // futexes that wake waiting threads
+  std::atomic<std::uint32_t> passed_by;              // whether other programs took slots of the
+                                                     // stopped program
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;
@@ -77,9 +78,9 @@ inline std::string pipe_name_text(const PipeName& from) {
 struct PipeFile {
   struct alignas(1024) Head : SharedHead {
     std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
-    std::atomic<std::uint32_t> takes;  // how often any program took a slot
-    std::atomic<std::uint32_t> joins;  // the number of the latest program
-    std::atomic<std::int32_t> lost;    // make's tokens that killed programs had
+    std::atomic<std::uint32_t> takes;  // number of slots that programs have taken so far
+    std::atomic<std::uint32_t> joins;  // number of the latest program that joined
+    std::atomic<std::int32_t> lost;    // number of make's tokens that killed programs had
   } head;
   PipeRecord records[kPipeRecords];
   /// The number of the program that has each slot; 0: the slot is free.

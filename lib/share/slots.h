@@ -1,13 +1,14 @@
-// Worker slots: how many items a program works on at once.
+// Worker slots limit how many items a program works on at the same time.
 //
-// Slots come from -j N, from a GNU make jobserver (a program owns one slot and borrows the others
-// from make, token by token), or from a file that programs share (share/pipe_board.h). A thread
-// holds a slot only while it works on an item. So programs joined by pipes under `make -j16` share
-// the sixteen slots, and a program without input leaves its slots to other programs. A thread has
-// no slot while it waits for a device, such as a GPU (Away). A thread with a GPU may wait for a
-// slot, but a thread with a slot never waits for a GPU, so there is no deadlock. Items that wait to
-// begin get slots before threads that help with items under way. Protocol: GNU make manual, "POSIX
-// Jobserver Interaction". Thread-safety: acquire and release from any thread.
+// The slots come from -j N, from a GNU make jobserver, or from a file that programs share
+// (share/pipe_board.h). With a jobserver, a program owns one slot, and borrows the other slots from
+// make as tokens. A thread holds a slot only while it works on an item. So programs that a pipe
+// connects under `make -j16` share the sixteen slots.
+//
+// A thread has no slot while it waits for a device, such as a GPU (Away). A thread with a GPU may
+// wait for a slot, but a thread with a slot never waits for a GPU, so there is no deadlock. Items
+// that wait to begin get slots before threads that help with items under way. Protocol: GNU make
+// manual, "POSIX Jobserver Interaction". Thread-safety: acquire() and release() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,44 +26,43 @@ class Slots {
  public:
   /// Makes `threads` slots, at least 1, without a jobserver.
   explicit Slots(int threads);
-  /// Uses the slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most
-  /// `threads` at once. If it names none, or its descriptors are no pipe (a recipe line without
-  /// '+'), there are `threads` slots.
+  /// Uses slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads`
+  /// at a time. If `makeflags` names no jobserver, or if the descriptors are no pipe (a recipe line
+  /// without '+'), makes `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// Uses the slots of a board, at most `threads` at once. If the board has none, does what
-  /// Slots(threads, makeflags) does, and the board shows those slots.
+  /// Uses slots of a board, at most `threads` at a time. If the board has no slots, does what
+  /// Slots(threads, makeflags) does, and the board shows these slots.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
-  /// Makes slots for up to `threads` parts of one item of `of` at once, while the item's thread is
-  /// Away. `of` must outlive this.
+  /// Makes slots for up to `threads` parts of one item of `of` at a time. The item's thread is Away
+  /// during this time. `of` must outlive this object.
   Slots(Slots& of, int threads);
   ~Slots();
-  /// Returns `makeflags` if it names a fifo or descriptors of a pipe; otherwise "". Call it before
-  /// the program opens any file, since a pipe of this program or of a GPU's driver could get the
-  /// numbers of make's descriptors.
+  /// Returns `makeflags` if it names a fifo or file descriptors of a pipe; otherwise "". Call it
+  /// before the program opens any file: a later pipe of the program could get the numbers of make's
+  /// descriptors.
   static std::string given_jobserver(const std::string& makeflags);
   /// Returns whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
   int threads() const;
   bool has_jobserver() const;
-  /// Returns how many items may be under way at once: threads(), plus the items that add_away()
-  /// adds for threads that are Away. Call add_away() before the first item.
+  /// Returns how many items may be under way at a time: threads(), plus the sum of all add_away().
+  /// Call add_away() before the first item, with the number of items whose threads may be Away.
   int items_at_once() const;
   void add_away(int items);
-  /// Sets the counter of this program's results (share/ordered_flow.h), or null for no counter.
-  /// Call it before the first item, and not for slots for parts of items.
+  /// Sets the counters of this program's results (share/ordered_flow.h), or null for no counters.
+  /// Call it before the first item, and only for slots of whole items.
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
-  /// Waits for a slot; with Use::help, also until no item waits. Returns false, without a slot, if
-  /// `over` becomes true first. Throws Stopped after a stop request.
+  /// Waits for a slot. With Use::help, also waits until no item waits. If `over` becomes true
+  /// first, returns false, and the thread has no slot. Throws Stopped after a stop request.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
-  /// Returns whether an item waits for a slot. If so, helping threads should give up their slots.
+  /// Returns whether an item waits for a slot. If so, helping threads should release their slots.
   bool wanted() const;
   void release() noexcept;
 
   class Change;
-  /// Holds a slot for a scope.
   class Hold {
    public:
     explicit Hold(Slots& slots, Use use = Use::item, const std::atomic<bool>* over = nullptr);
@@ -76,37 +76,38 @@ class Slots {
     void set(bool has) noexcept;
     Slots& slots_;
     const Use use_;
-    Hold* const outer_;  // of the same thread
+    Hold* const outer_;  // Hold outside this Hold, of the same thread
     bool has_;
   };
-  /// Changes for a scope whether this thread has the slot of its innermost Hold. Does nothing
-  /// without a Hold. If the thread cannot get a slot, because of a stop or because make's jobserver
-  /// has gone, it continues without a slot, and the next acquire() reports that.
+  /// Changes for a scope whether this thread has the slot of its innermost Hold. Without a Hold,
+  /// does nothing. If the thread cannot get a slot, since the program stops or make's jobserver has
+  /// gone, the thread continues without a slot. The next acquire() reports the failure.
   class Change {
    public:
     explicit Change(bool has);
     ~Change();
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    /// Is the action at safe points (base/safe_point.h). If other programs took slots while this
-    /// program was stopped (PipeBoard::owes()), gives one slot up and waits for another.
+    /// If other programs took slots while this program was stopped (PipeBoard::owes()), gives one
+    /// slot up and waits for another slot. Called at safe points (base/safe_point.h).
     static void settle() noexcept;
 
    private:
     Hold* const hold_;
     const bool had_;
   };
-  /// Gives this thread's slot to other threads for a scope in which it waits and computes nothing.
+  /// Gives this thread's slot to other threads for a scope in which the thread waits and computes
+  /// nothing.
   struct Away : Change {
     Away() : Change(false) {}
   };
-  /// Takes a slot again for a scope within Away, in which the thread computes, or waits for a
-  /// process that computes.
+  /// Takes a slot again for a scope within an Away scope. In the inner scope, the thread computes,
+  /// or waits for a process that computes.
   struct Back : Change {
     Back() : Change(true) {}
   };
-  /// Says for a scope that this program waits for input, or for its reader. Only one thread at a
-  /// time may use each kind of Wait.
+  /// Reports for a scope that this program waits for input, or for its reader. Only one thread at a
+  /// time may report the same kind of wait.
   class Waiting {
    public:
     Waiting(Slots& slots, PipeBoard::Wait wait);
