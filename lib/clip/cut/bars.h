@@ -1,4 +1,4 @@
-// --crop: finds the black bars around a video, and cuts them off.
+// Finds the black bars around a video for --crop, and cuts them off.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,15 +11,16 @@
 namespace vfm::clip {
 
 struct CroppedPicture {
-  media::Rectangle picture;   ///< the picture's place in stored frames
-  int width = 0, height = 0;  ///< size of frames with these bars
+  media::Rectangle picture;   ///< Place of the picture within stored frames.
+  int width = 0, height = 0;  ///< Size of the stored frames.
 
-  /// Returns the frame without bars, or unchanged if the frame is not `width` x `height`.
+  /// Returns the frame without bars. A frame of another size than `width` x `height` is returned
+  /// unchanged.
   media::Frame of(const media::Frame& frame) const;
 };
 
-/// Decodes the video's key frames, or all frames if key frames are few. Returns nothing if there
-/// are no bars. The result depends on the video alone. Throws Error if nothing decodes; Stopped.
+/// Decodes the video's key frames, or all frames if there are few key frames. Returns nullopt for a
+/// video without bars. Throws Error if no frame can be decoded, and Stopped.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

@@ -1,22 +1,19 @@
-// A pool of threads that encode clips, so that one video can keep all slots busy.
+// A pool of threads that encode clips, so that the clips of one video can use all slots
+// (share/slots.h).
 //
-// Each video has a thread, which decodes it, finds shots and decides where clips begin and end.
-// Each clip has a lane: a queue of steps, one for each frame. Threads of the crew, each with a slot
-// (share/slots.h), run the steps. Steps of a lane run one at a time, in order, so the encoder
-// writes the same bytes as in one thread. Several clips of a video are encoded at once, because the
-// video's thread runs ahead of the encoders while memory for waiting frames lasts. When that memory
-// is full, the thread continues until more lanes than slots have frames. Then the thread encodes,
-// too. Frames that exceed the memory may lose their pixels; the encoding thread decodes such frames
-// again (clip/cut/late_frames.h). Without a crew (-j1, or as many videos as slots) the video's
-// thread encodes each frame at once. A thread of the crew gives up its slot if a video waits for
-// one.
+// Each video has a thread that decodes the video and decides where clips begin and end. Each clip
+// has a Lane, which is a queue of steps with one step for each frame. Threads of the crew run the
+// steps of a lane in order and one at a time, so an encoder writes the same bytes with any number
+// of threads. If the memory for waiting frames is full and enough lanes have frames, the video's
+// thread encodes, too. Frames that exceed the memory may lose their pixels, and are then decoded
+// again (clip/cut/late_frames.h). With -j1, or with as many videos as slots, the video's thread
+// encodes each frame at once.
 //
-// A free thread takes the lane with most steps. Each open encoder takes the memory of forty frames
-// or more. Therefore at most two encoders are open for each slot, or one if many frames wait. More
-// encoders are open only if a video's thread must encode and has no open encoder.
+// Each open encoder needs memory for at least forty frames. Therefore at most two encoders are open
+// for each slot, or one encoder if many frames wait. A video's thread may open one more.
 //
-// A step that throws ends its lane. The video's thread rethrows the exception (VideoLanes::check)
-// in the order of clips, so the reported error does not depend on threads.
+// If a step throws, later steps of its lane are dropped. The video's thread rethrows exceptions in
+// the order of clips (VideoLanes::check).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +35,7 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// The queue of steps for one clip, made by VideoLanes::open().
+/// The queue of steps for one clip. VideoLanes::open() makes lanes.
 class Lane {
  public:
   using Step = std::function<void()>;
@@ -50,22 +47,21 @@ class Lane {
   bool ready() const { return !running_ && !steps_.empty(); }
   bool over() const { return !running_ && steps_.empty(); }
 
-  // The crew's mutex guards all these.
   const VideoLanes* video_;
-  std::deque<std::pair<std::uint64_t, Step>> steps_;  // with the bytes of each
+  std::deque<std::pair<std::uint64_t, Step>> steps_;  // steps with their sizes in bytes
   bool running_ = false;
-  bool begun_ = false;   // a step ran
-  bool sealed_ = false;  // no more steps come
+  bool begun_ = false;
+  bool sealed_ = false;  // the last step was added
   std::exception_ptr error_;
 };
 
 /// The pool of encoding threads. Thread-safety: any thread.
 class Crew {
  public:
-  /// Starts one thread fewer than `slots` has. `most_bytes`: the limit for waiting steps. If it is
-  /// 0, no threads are started. `slots` must outlive this.
+  /// Starts one thread less than `slots` has, or no thread if `most_bytes` is 0. `most_bytes`
+  /// limits the size of waiting steps. `slots` must outlive the crew.
   Crew(share::Slots& slots, std::uint64_t most_bytes);
-  /// Ends the threads. All VideoLanes must be destroyed earlier.
+  /// Ends the threads. Destroy all VideoLanes first.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -84,21 +80,21 @@ class Crew {
   share::Slots& slots_;
   const std::uint64_t most_bytes_;
   std::mutex mutex_;
-  std::condition_variable call_;              // wakes threads without a slot: there is work to take
-  std::condition_variable work_;              // wakes threads with a slot
-  std::condition_variable ended_;             // wakes videos' threads: steps have ended
-  std::vector<std::shared_ptr<Lane>> lanes_;  // unfinished or not sealed
-  std::uint64_t bytes_ = 0;                   // of all lanes
-  std::uint64_t elsewhere_ = 0;               // noted by note_waiting(), of all videos
-  int videos_ = 0;                            // with lanes
-  int helping_ = 0, idle_ = 0;                // threads with a slot; idle_: those without work
-  bool called_ = false;                       // a thread without a slot was called
-  std::atomic<bool> closing_ = false;         // set under the mutex
+  std::condition_variable call_;
+  std::condition_variable work_;
+  std::condition_variable ended_;
+  std::vector<std::shared_ptr<Lane>> lanes_;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t elsewhere_ = 0;  // sum of VideoLanes::elsewhere_
+  int videos_ = 0;
+  int helping_ = 0, idle_ = 0;  // threads with a slot; idle threads among them
+  bool called_ = false;
+  std::atomic<bool> closing_ = false;
   std::vector<std::thread> threads_;
 };
 
-/// The lanes of one video, used by its thread, which has a slot. Thread-safety: one thread at a
-/// time.
+/// The lanes of one video. The video's thread uses them and has a slot. Thread-safety: one thread
+/// at a time.
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
@@ -108,35 +104,34 @@ class VideoLanes {
   VideoLanes& operator=(const VideoLanes&) = delete;
 
   std::shared_ptr<Lane> open();
-  /// Returns true if threads of the crew encode for the videos, or will encode, because there are
-  /// fewer videos than slots.
+  /// Returns true if there are fewer videos than slots, so that threads of the crew encode.
   bool is_helped() const;
-  /// Returns true if memory has room for a waiting frame of `bytes`, or is_helped() is false. A
-  /// fifth of the limit is reserved for frames without pixels.
+  /// Returns true if a frame of `bytes` may wait, or if is_helped() is false. A fifth of the memory
+  /// is reserved for frames without pixels.
   bool has_room(std::uint64_t bytes) const;
-  /// Adds `bytes`, which may be negative, to this video's waiting bytes outside of lanes. These
-  /// bytes are used memory, too.
+  /// Adds `bytes`, which may be negative, to the size of the video's frames that wait outside of
+  /// lanes.
   void note_waiting(std::int64_t bytes);
-  /// Adds a lane's next step, which holds `bytes`. If too many steps wait, also runs steps in the
-  /// calling thread. Drops the step if an earlier step of the lane has thrown.
+  /// Adds the next step, which keeps `bytes` of memory, to a lane. If too many steps wait, also
+  /// runs steps in the calling thread. If an earlier step has thrown, drops the step.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// Seals the lane after its last step.
+  /// Seals the lane. Call seal() after the lane's last step was added.
   void seal(Lane& lane);
-  /// Drops the steps that have not begun, because the clip is not wanted.
+  /// Drops the steps of an unwanted clip that have not begun.
   void cancel(Lane& lane);
   /// Returns true if all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;
-  /// Runs steps until is_over().
+  /// Runs steps until is_over() is true.
   void finish(Lane& lane);
-  /// Rethrows the lane's first exception, if any.
+  /// Rethrows the lane's exception, if a step has thrown.
   void check(const Lane& lane) const;
 
  private:
-  bool waiting() const;  // a lane of this video has unfinished steps
-  int lasting() const;   // lanes of this video that keep a thread busy for a while
+  bool waiting() const;
+  int lasting() const;  // number of lanes that keep a thread busy
 
   Crew& crew_;
-  std::int64_t elsewhere_ = 0;  // by note_waiting()
+  std::int64_t elsewhere_ = 0;  // bytes from note_waiting()
 };
 
 }  // namespace vfm::clip

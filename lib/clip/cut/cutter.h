@@ -1,6 +1,6 @@
-// Cuts one video to clips in one pass. Subclasses of ClipCutter decide where clips begin and end:
-// at changes of shot (clip/cut/shot_cutter.h), or by strides or given spans
-// (clip/cut/given_cutter.h).
+// Cuts one video to clips in one pass. The subclasses of ClipCutter decide where clips begin and
+// end: ShotCutter at changes of shot (clip/cut/shot_cutter.h), StrideCutter and SpanCutter at given
+// places (clip/cut/given_cutter.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,63 +36,63 @@
 
 namespace vfm::clip {
 
-/// Seeks so that the next `seconds` are the middle of the video. Does nothing if the video is
-/// shorter or `seconds` is 0.
+/// Seeks to the begin of the middle `seconds` of the video. Does nothing if the video is shorter or
+/// `seconds` is 0.
 void go_to_middle(media::Decoder& decoder, double seconds);
 
 /// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
-  /// Opens the video. `progress` shows the position. All arguments must outlive this. Throws Error.
+  /// Opens the video. `progress` shows the position in the video. All arguments must outlive the
+  /// cutter. Throws Error.
   ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
              Progress& progress, ClipOutput& output);
   virtual ~ClipCutter() = default;
 
-  /// Decodes the video once, and passes each clip to the output when it and all earlier clips are
-  /// encoded. Returns early if ClipOutput::fits() is false. Throws Error if nothing decodes;
-  /// Stopped.
+  /// Decodes the video once, and passes each encoded clip to the output, in order. Returns early if
+  /// ClipOutput::fits() is false. Throws Error if no frame can be decoded. Throws Stopped.
   virtual void cut() = 0;
-  /// Passes the remaining clips to the output. Call it also after an Error of cut(). An Error of
-  /// settle() is about an earlier place in the video than cut()'s.
+  /// Passes the remaining clips to the output. Call settle() after cut(), even if cut() has thrown
+  /// Error. If both throw, the error of settle() is about an earlier place in the video.
   void settle();
-  /// After settle(), returns frames, corrupt, seconds, cuts, left_out, and errors about clips.
+  /// Returns the fields frames, corrupt, seconds, cuts, left_out, and errors about clips. Call
+  /// summary() after settle().
   Json summary() const;
 
  protected:
-  /// A frame and its features.
   struct Seen {
     media::Frame frame;
     curate::SmallPicture picture;
     curate::FrameMeasures measures;
   };
-  /// The reason for a clip's begin or end.
+  /// Why a clip begins or ends.
   struct Boundary {
     std::string type = "start";
     double score = 0;
-    bool opens = false;   // a fade in before the first shot
-    bool closes = false;  // a fade out after the last one
+    bool opens = false;
+    bool closes = false;
   };
 
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// Decodes the next frame of the video or of its requested part. Returns false at the end.
+  /// Decodes the next frame of the video or of its middle part. Returns false at the end.
   bool next(media::Frame& frame);
   /// Counts a decoded frame, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// Returns true if the encoding thread can decode frames again without decoding all earlier
+  /// Returns true if the encoding thread can decode a clip's frames again without all earlier
   /// frames.
   bool may_read_again() const;
-  /// Adds a frame to the open clip. The frame's pixels may be freed if may_read_again().
+  /// Adds a frame to the open clip. If may_read_again() is true, the frame's pixels may be freed.
   void add_to_clip(const Seen& seen);
   void turn(const Boundary& boundary, const media::Frame* next);
-  /// Returns true if no shot comes before the open clip.
+  /// Returns true if the open clip has the first shot of the video.
   bool first_shot() const { return begin_.type == "start" || begin_.opens; }
   void leave_out(const Span& span, const std::string& reason);
   /// Returns the frame as shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);
-  /// Records, once, an error that does not affect clips.
+  /// Records an error that does not affect clips, once.
   void note_once(const std::string& error);
   std::int64_t corrupt() const;
 
@@ -101,29 +101,29 @@ class ClipCutter {
   ClipOutput& output_;
   media::DecodeOptions decode_;
   media::Decoder decoder_;
-  std::int64_t corrupt_before_ = 0;        // the most in an earlier pass
-  std::optional<CroppedPicture> picture_;  // set if there are bars
+  std::int64_t corrupt_before_ = 0;
+  std::optional<CroppedPicture> picture_;
   VideoLanes lanes_;
   std::int64_t frames_ = 0, first_pts_ = 0, end_pts_ = 0;
-  curate::FrameFeatures features_;     // of the last decoded frame
-  media::ToneMapper tone_mapper_;      // for features of HDR frames that are kept
-  media::Scaler scaler_;               // for shown()
-  std::optional<Seen> last_;           // the frame before the next to be added
-  std::shared_ptr<ClipEncoder> clip_;  // the open clip
-  Boundary begin_;                     // of the open or next clip
-  const GivenSpan* given_ = nullptr;   // of the open clip
+  curate::FrameFeatures features_;
+  media::ToneMapper tone_mapper_;
+  media::Scaler scaler_;
+  std::optional<Seen> last_;
+  std::shared_ptr<ClipEncoder> clip_;
+  Boundary begin_;
+  const GivenSpan* given_ = nullptr;
   HeldJson cuts_ = HeldJson::array();
   std::vector<std::string> errors_;
 
  private:
-  /// A clip whose last frame was added to the queue of its encoder (Lane).
+  /// A clip whose last frame was added to its Lane.
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
-    std::shared_ptr<Lane> lane;  // null: the clip is known
+    std::shared_ptr<Lane> lane;  // null if the clip is known
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
-    std::size_t left_out = 0, error = 0;  // places in left_out_ and errors_, if the clip fails
+    std::size_t left_out = 0, error = 0;
   };
   SmartStart smart_from(std::int64_t pts);
   bool must_split(const media::Frame& frame) const;
@@ -136,15 +136,15 @@ class ClipCutter {
   ItemProgress place_;
   std::optional<media::AudioReader> audio_;
   std::unique_ptr<media::SoundMeter> sound_meter_;
-  std::unique_ptr<media::SourcePackets> packets_;  // opened when a clip may be copied in part
+  std::unique_ptr<media::SourcePackets> packets_;
   std::int64_t sound_corrupt_ = 0;
-  std::int64_t max_length_ = 0;                          // in the time base; 0: none
-  std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // of given spans
-  // null here and "" in errors_ stand for a clip that can yet fail
+  std::int64_t max_length_ = 0;                          // in the time base; 0 without a limit
+  std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // finished spans
+  // left_out_ has null, and errors_ has "", for each clip that may still fail.
   HeldJson left_out_ = HeldJson::array();
-  std::shared_ptr<Lane> lane_;         // of the open clip; null if known
-  std::shared_ptr<ClipFrames> again_;  // of the open clip, if frames wait without pixels
-  std::deque<Ended> ended_;            // not yet in the output, in order
+  std::shared_ptr<Lane> lane_;  // null if the open clip is known
+  std::shared_ptr<ClipFrames> again_;
+  std::deque<Ended> ended_;  // clips to pass to the output
 };
 
 }  // namespace vfm::clip

@@ -1,4 +1,4 @@
-// Cuts clips at given places, without detection: fixed strides, and spans from a file.
+// Cuts clips at given places: at fixed strides, or at spans from a file.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace vfm::clip {
 
-/// The base of StrideCutter and SpanCutter. It adds each frame to the clip at once.
+/// The base of StrideCutter and SpanCutter, which adds each frame to the clip at once.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;
@@ -24,15 +24,15 @@ class GivenCutter : public ClipCutter {
   curate::MotionEstimator estimator_;
 };
 
-/// Cuts consecutive clips of one length: ClipRecipe::stride.
+/// Cuts consecutive clips with the length ClipRecipe::stride.
 class StrideCutter final : public GivenCutter {
  public:
   using GivenCutter::GivenCutter;
   void cut() override;
 };
 
-/// Cuts the source's spans, in order. A span that overlaps an earlier one is cut in a later pass.
-/// Spans that have no frames or end after the video are errors in the summary.
+/// Cuts the source's spans, in order. A span that overlaps an earlier span is cut in a later pass.
+/// A span that has no frames or ends after the video becomes an error in the summary.
 class SpanCutter final : public GivenCutter {
  public:
   SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
@@ -41,12 +41,12 @@ class SpanCutter final : public GivenCutter {
   void cut() override;
 
  private:
-  /// A pass over the video, which cuts pieces_[at, end).
+  /// A pass that cuts pieces_[at, end).
   struct Pass {
     std::size_t at = 0, end = 0;
-    bool found = false;           // a frame of piece `at` was found
+    bool found = false;
     double length = 0, here = 0;  // duration and position of the last frame, as in SpanPiece
-    std::int64_t number = 0;      // of the next frame
+    std::int64_t number = 0;      // number of the next frame
   };
   void plan();
   bool begin_pass();

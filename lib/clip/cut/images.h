@@ -9,18 +9,18 @@
 
 namespace vfm::clip {
 
-/// The error of a picture that cannot be used. The other pictures of its batch are not affected.
+/// The error of a picture that cannot be used. Other pictures of the batch are not affected.
 class ImageError : public Error {
  public:
   using Error::Error;
 };
 
-/// Returns the picture's key, which does not depend on its batch. For `readable` see
-/// clip/store/names.h.
+/// Returns the picture's key, which does not depend on its batch. If `readable` is true, the key is
+/// a readable key (clip/store/names.h).
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Makes the sample. It has two members: the file as image_extension(path), and json. Throws
-/// ImageError.
+/// Makes a sample of two members: the file with the extension image_extension(path), and json.
+/// Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

@@ -1,4 +1,5 @@
-// Keeps timestamps of recent frames, since a change of shot is reported late and by frame number.
+// Keeps the timestamps of recent frames, because a change of shot is reported late and by frame
+// number.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +10,7 @@
 
 namespace vfm::clip {
 
-/// The timestamps of all frames that a later report can mean.
+/// A ring buffer with the timestamps of the last 2 * curate::kShotLag frames.
 class RecentTimes {
  public:
   void add(std::int64_t pts) { pts_[static_cast<std::size_t>(count_++ % kSize)] = pts; }

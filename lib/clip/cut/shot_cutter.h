@@ -1,5 +1,5 @@
-// Cuts clips of one shot, or of several shots stitched because they look alike where they meet. A
-// frame waits for about a hundred later frames (curate::kShotLag), until its shot is certain.
+// Cuts clips of one shot, or of several stitched shots that look alike where they meet. A frame
+// waits for about a hundred later frames (curate::kShotLag) until its shot is certain.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,17 +42,17 @@ class ShotCutter final : public ClipCutter {
 
   ShotFinder finder_;
   RecentTimes times_;
-  std::deque<Seen> queue_;  // frames whose shot is not certain yet
+  std::deque<Seen> queue_;
   LateFrames late_;
   SoundAcross sound_;
-  std::deque<curate::ShotChange> changes_;  // not yet reached by frames that left queue_
-  std::size_t change_ = 0;  // number in cuts_ of the first of changes_ that parts shots
+  std::deque<curate::ShotChange> changes_;  // changes after the frames that left queue_
+  std::size_t change_ = 0;                  // index in cuts_ of the next change between shots
   std::int64_t shot_ = 0, shot_begin_ = 0;  // number and pts of the last shot's first frame
   std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
-  std::optional<std::int64_t> gap_begin_;   // pts, while in a gap
+  std::optional<std::int64_t> gap_begin_;   // pts of the open gap
   std::string gap_type_;
-  // The first frame of a gap whose end is not known. Set while the clip before the gap is open
-  // because it is too short, unless it turns out to be the only shot.
+  // The first frame of an open gap after a clip that is too short. The clip is still open, because
+  // it may be the only shot.
   std::optional<media::Frame> after_short_;
 };
 

@@ -1,8 +1,9 @@
-// Decides whether two shots are stitched, with sound on both sides of the change as evidence.
+// Decides whether two shots are stitched, by their likeness and by the sound on both sides of the
+// change.
 //
-// Two shots are joined if their likeness reaches a threshold. The threshold is lower if sound
-// continues across the change, and higher if sound breaks (curate::threshold_with_sound). Sound is
-// decoded only around changes whose likeness could suffice with continuing sound.
+// The likeness must reach a threshold. The threshold is lower if sound continues across the change,
+// and higher if sound breaks (curate::threshold_with_sound). Sound is decoded only where it can
+// make a difference.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,39 +22,39 @@ namespace vfm::clip {
 
 /// The decision about two adjacent shots.
 struct Join {
-  double likeness = 0;          ///< likeness of pictures; NaN: unknown, never enough
-  std::optional<double> sound;  ///< curate::SoundContinuity::continuity, if requested
-  double threshold = 0;         ///< least likeness to join
+  /// Likeness of the pictures. NaN means unknown, and the shots are not stitched.
+  double likeness = 0;
+  std::optional<double> sound;  ///< Value of curate::SoundContinuity::continuity.
+  double threshold = 0;         ///< Minimum likeness to stitch.
   bool joins() const { return likeness >= threshold; }
   /// Returns the fields likeness, sound and threshold. The likeness must not be NaN.
   Json json() const;
 };
 
-/// A join and its place: pts of the first frame after the earlier shot.
+/// A decision and its place, which is the pts of the first frame after the earlier shot.
 struct JoinPlace {
   std::int64_t pts = 0;
   Join join;
 };
 
-/// Adds two fields to a clip's json: the list `joins`, and `sound_at_joins`, the least known
-/// continuity of sound.
+/// Adds two fields to a clip's json: `joins` is the list of decisions, and `sound_at_joins` is the
+/// lowest known continuity of sound.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
-/// The sound of one video. Thread-safety: one thread at a time. Calls in order of time are faster.
+/// The sound of one video. Calls in order of time are faster. Thread-safety: one thread at a time.
 class SoundAcross {
  public:
-  /// Sound is opened when first needed. It is never opened without ClipRecipe::stitch_sound, for a
-  /// source without sound, or for a URL unless clips keep sound.
+  /// Makes an object that opens the sound when needed. Sound is not used without
+  /// ClipRecipe::stitch_sound, for a source without sound, or for a URL unless clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// The begin and end of the earlier shot, and the begin of the next shot, in the video's time
-  /// base.
+  /// The end of the earlier shot and the begin of the next shot, in the video's time base.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides by the likeness. `threshold` is the threshold without sound. It does not move if sound
-  /// is unknown (none, several streams, silence, too little, not decodable). Throws Stopped, and
-  /// Error of a cause that may_pass().
+  /// Decides whether to stitch. `threshold` is the threshold without sound, which is used unchanged
+  /// if sound is unknown (no sound, several streams, silence, too little sound, or not decodable).
+  /// Throws Stopped, and Error of a cause that may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:
