@@ -1,11 +1,11 @@
-// Outputs that appear whole or not at all.
+// Output files that are complete or absent.
 //
-// An AtomicFile writes ".NAME.tmp" beside its target. A commit syncs this file (fsync), renames it
-// and syncs the directory. If the program is killed at any moment, the target is absent, old or
-// complete. The temporary name is fixed, so that the next run overwrites what a killed run left; a
-// lock on the file excludes other writers of the target. For files that belong together, hold the
-// AtomicFile of the file written last, such as the record beside a tar: await() it, check whether
-// the files exist now, and make them if not. Thread-safety: one thread at a time.
+// An AtomicFile writes the file ".NAME.tmp" beside its target. A commit syncs this file (fsync),
+// renames it and syncs the directory. If the program is killed at any moment, the target is absent,
+// old or complete. The temporary name is fixed, so that the next run overwrites the file of a
+// killed run. A lock on the file excludes other writers of the target. If files belong together,
+// call await() for the file written last, such as the record beside a tar. Then check whether the
+// files exist, and make them if not. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +19,13 @@ namespace vfm::io {
 
 class AtomicFile {
  public:
-  /// Creates the temporary file (the directory must exist). Throws Error, with the text "... is
-  /// being written by another program" if a living writer holds the target.
+  /// Creates the temporary file in an existing directory. Throws Error ("... is being written by
+  /// another program") if a running program writes the target.
   explicit AtomicFile(std::string path);
-  /// Does what the constructor does, but waits while a living writer holds the target. Throws
+  /// Creates the temporary file, and waits while a running program writes the target. Throws
   /// Stopped.
   static AtomicFile await(std::string path);
-  /// Calls abandon(), unless the file was committed.
+  /// Calls abandon() if the file was not committed.
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -37,12 +37,12 @@ class AtomicFile {
   void write(const void* data, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
   std::uint64_t bytes_written() const { return written_; }
-  /// Syncs and renames the file, however it was filled (also through fd() or by another library).
-  /// If it throws Error, the target is unchanged.
+  /// Syncs and renames the file, which may also be filled through fd() or by a library. If commit()
+  /// throws Error, the target is unchanged.
   void commit();
-  /// Returns whether the target differs or does not exist. Throws Error; Stopped.
+  /// Returns whether the target does not exist or differs. Throws Error and Stopped.
   bool differs() const;
-  /// Calls commit() if differs() is true, and otherwise abandon().
+  /// Calls commit() if differs() returns true, else abandon().
   void commit_changes();
   void abandon() noexcept;
 
@@ -54,8 +54,8 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
-/// While an object with `quiet` lives, its thread's waits for files are logged only with -v, so
-/// that only one of several ranks logs a wait. Thread-safety: one object at a time in a thread.
+/// While an object with `quiet` lives, waits for files in this thread are logged only with -v. Thus
+/// only one of several ranks logs a wait. Thread-safety: one object at a time in a thread.
 class QuietWaits {
  public:
   explicit QuietWaits(bool quiet);
@@ -64,11 +64,12 @@ class QuietWaits {
   QuietWaits& operator=(const QuietWaits&) = delete;
 };
 
-/// Writes a whole AtomicFile. Waits for another program that writes the same file.
+/// Writes a whole file atomically. Waits while another program writes the file.
 void write_file(const std::string& path, std::string_view contents);
-/// Does what write_file() does, but leaves an existing file with the same bytes untouched.
+/// Writes a whole file atomically unless the file already has the same bytes. Waits while another
+/// program writes the file.
 void update_file(const std::string& path, std::string_view contents);
-/// Calls fsync() on a directory, after a rename or unlink in it.
+/// Calls fsync() on a directory. Call it after a rename or unlink in the directory.
 void sync_directory(const std::string& path);
 
 }  // namespace vfm::io

@@ -1,8 +1,7 @@
-// A map from a key to the first name that came with it, for a hundred million keys in little
-// memory.
+// A map from a key to the first name that was put with the key, for up to a hundred million keys.
 //
-// The first few thousand keys stay in memory. After these keys, SQLite keeps a table of the keys'
-// 64-bit hashes in a temporary file, and another file has keys and names. Memory: some 16 MiB.
+// The first few thousand keys stay in memory. Later keys are in two temporary files: an SQLite
+// table of their 64-bit hashes, and a file of keys and names. Memory: about 16 MiB.
 // ScratchFile::disk_bytes() counts the keys and names, but not the table. Thread-safety: one thread
 // at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -22,16 +21,16 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// Temporary files are made in `folder`, and unlinked at once. At most `in_memory` keys, at least
-  /// 1, stay in memory.
+  /// Makes temporary files in `folder`, and unlinks them at once. At most `in_memory` keys, at
+  /// least 1, stay in memory.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;
 
-  /// Returns the name that first came with `key`. If the key is new, keeps `name` and returns
-  /// nothing. Throws Error; Stopped if the disk is full.
+  /// Returns the name that was first put with `key`. If the key is new, keeps `name` and returns
+  /// nullopt. Throws Error. Throws Stopped if the disk is full.
   std::optional<std::string> put(const std::string& key, const std::string& name);
-  /// Returns the name that first came with `key`, or nothing if the key is new.
+  /// Returns the name that was first put with `key`, or nullopt if the key is unknown.
   std::optional<std::string> find(const std::string& key) const;
 
  private:

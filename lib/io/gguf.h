@@ -1,5 +1,5 @@
-// Reads GGUF, the file format of llama.cpp: settings, and tensors that may be quantised to few
-// bits.
+// Reads GGUF, the file format of llama.cpp, which has settings and tensors. Tensors may be
+// quantised to a few bits.
 //
 //   4 bytes   "GGUF"; u32 version, 2 or 3; u64 number of tensors; u64 number of settings
 //   settings  each a name, a u32 type and a value; a text is a u64 length and its bytes
@@ -8,10 +8,10 @@
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
 // All numbers are little endian.
 //
-// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h; all other types are
-// refused. A tensor's shape has the fastest dimension last. models/folder/gguf_folder.h interprets
-// the tensors. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
-// Thread-safety: parse and const members from any thread.
+// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h. All other types are
+// refused. The fastest dimension of a tensor is the last in `shape`. Settings that are lists are
+// ignored. models/folder/gguf_folder.h interprets the tensors. Source: github.com/ggml-org/ggml
+// docs/gguf.md. Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,21 +29,22 @@
 namespace vfm::io {
 
 struct GgufContents {
-  std::vector<TensorView> tensors;             ///< in the order of the file
-  std::map<std::string, std::string> texts;    ///< settings that are texts
-  std::map<std::string, std::int64_t> counts;  ///< settings that are integers or booleans
+  std::vector<TensorView> tensors;             ///< Tensors in the order of the file.
+  std::map<std::string, std::string> texts;    ///< Settings that are texts.
+  std::map<std::string, std::int64_t> counts;  ///< Settings that are integers or booleans.
 };
 
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
-/// contents: a text or integer that is set twice, a shape that is not whole blocks, data that
-/// overlap or exceed the file, more than 65,536 settings or tensors. Hostile input gives an Error,
-/// never a crash, and takes memory only in proportion to its size. Pure; fuzzed.
+/// contents, such as a text or integer that is set twice, a shape that is not a whole number of
+/// blocks, data that overlap or exceed the file, or more than 65,536 settings or tensors. Hostile
+/// input gives an Error, never a crash. Memory is at most in proportion to the size of the file.
+/// Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
-/// One GGUF file, mapped.
+/// A mapped GGUF file.
 class GgufFile final : public TensorSet {
  public:
-  /// Throws Error if the file does not exist, if two tensors have one name, or if parse_gguf()
+  /// Throws Error if the file does not exist, if two tensors have the same name, or if parse_gguf()
   /// refuses the file.
   explicit GgufFile(const std::string& file);
 

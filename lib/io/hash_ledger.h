@@ -1,16 +1,13 @@
-// A cache of the hashes of files' contents, kept from run to run, so that unchanged files are not
-// read again.
+// A cache of the hashes of files, kept between runs, so that unchanged files are not read again.
 //
-// A row is valid if size, mtime, ctime (which no program can set), inode and device are the same as
-// when the file was read. If the cache is damaged, files are read again. The cache is an SQLite
-// file: several programs may use it at once, a killed program leaves it whole, and a hundred
-// million rows take no memory. Each row has a checksum against damage that SQLite does not detect.
+// The ledger has a row for each file. A row is valid if the file's size, mtime, ctime, inode and
+// device have not changed. (No program can set ctime.) A file that changed in the last two seconds,
+// or during the read, gets no row, because a further change may keep the same times. The ledger is
+// an SQLite file. Several programs may use the ledger at once. A killed program does not damage the
+// ledger. Each row has a checksum. If the ledger is damaged, files are read again.
 //
-// A file that changed in the last two seconds, or while it was read, gets no row, since another
-// change might leave its times as they are.
-//
-// Few files need no ledger, and none is made. A ledger contains inodes and times, so it is the only
-// file in which folders of equal outputs differ. Thread-safety: one thread at a time; several
+// A ledger is made only for many files or bytes. A ledger contains inodes and times, so two folders
+// of equal outputs may have different ledgers. Thread-safety: one thread at a time; several
 // programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +22,7 @@
 
 namespace vfm::io {
 
-/// If these facts are the same, a file is regarded as unchanged.
+/// Facts of a file. A file with the same facts is unchanged.
 struct FileState {
   std::uint64_t bytes = 0, inode = 0, device = 0;
   std::int64_t mtime_ns = 0, ctime_ns = 0;
@@ -36,32 +33,35 @@ struct FileState {
 
 class HashLedger {
  public:
-  /// A ledger is made once this many files, or bytes, were read.
+  /// A ledger is made after reads of this many files or bytes.
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
-  /// Uses the ledger at `path`; makes nothing yet. With `check`, reads all files, and warns of each
-  /// file whose contents differ from its valid row. If `path` is damaged or no ledger, replaces it,
-  /// with a warning. If it cannot be used for any other reason, ignores it, with a warning.
+  /// Uses the ledger at `path`, but does not make one yet. If `check` is set, reads all files, and
+  /// warns of each file whose contents differ from a valid row. Warns and replaces the ledger if it
+  /// is damaged, or if the file at `path` is not a ledger. Warns and uses no ledger after any other
+  /// error.
   HashLedger(std::string path, bool check);
   /// Calls finish().
   ~HashLedger();
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns the hash_file() of a file just opened, or the file's hash from a valid row. Rows have
-  /// absolute paths, with links unresolved. Throws Error if the file cannot be read; Stopped.
+  /// Returns hash_file() of an open file that was not read yet, from a valid row if there is one.
+  /// Rows have absolute paths with unresolved links. Throws Error if the file cannot be read.
+  /// Throws Stopped.
   std::string hash(File& file);
-  /// Writes the latest rows. This also happens automatically now and then.
+  /// Writes the latest rows. hash() also does so at intervals.
   void finish();
 
   const std::string& path() const { return path_; }
   /// Returns the checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
-  std::uint64_t files_read() const { return files_read_; }      ///< files that were read
-  std::uint64_t files_known() const { return files_known_; }    ///< hashes from rows
-  std::uint64_t files_differ() const { return files_differ_; }  ///< files unlike their row
+  std::uint64_t files_read() const { return files_read_; }    ///< Number of files read.
+  std::uint64_t files_known() const { return files_known_; }  ///< Number of hashes from rows.
+  /// Number of files that differ from a valid row.
+  std::uint64_t files_differ() const { return files_differ_; }
 
  private:
   struct Table;
@@ -78,7 +78,7 @@ class HashLedger {
 
   std::string path_;
   bool check_;
-  bool off_ = false;  // the ledger cannot be used
+  bool off_ = false;  // Whether no ledger can be used.
   std::unique_ptr<Table> table_;
   std::vector<Row> pending_;
   std::uint64_t pending_bytes_ = 0;

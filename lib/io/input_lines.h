@@ -1,4 +1,4 @@
-// The input of a tool: the arguments of its command line. An argument that names a file of lines is
+// The input of a tool, given as command line arguments. Arguments that name a file of lines are
 // replaced by the lines.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,27 +14,28 @@
 
 namespace vfm::io {
 
-/// Stands for names on standard input that end with NUL and are taken literally. No real argument
-/// has a NUL.
+/// The argument for names on standard input that end with NUL and are taken literally. A real
+/// argument has no NUL.
 inline const std::string kNames("-\0", 2);
 
-/// The argument "-" stands for the lines on standard input, and kNames for the names on standard
-/// input. A file for which `holds_lines` is true stands for its lines. Blank lines are skipped.
-/// Begin and end records of a tool's output are not returned: after the last line, streams() tells
-/// whether the input is complete (io/streams.h). Thread-safety: one thread at a time.
+/// A reader of input lines. The argument "-" gives the lines on standard input. The argument kNames
+/// gives the names on standard input. An argument for which `holds_lines` returns true gives the
+/// lines of this file. Blank lines are skipped. Begin and end records of a tool's output are
+/// removed. After the last line, streams() tells whether the input was complete (io/streams.h).
+/// Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {
     std::string text;
-    std::string where;   ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
-    bool as_is = false;  ///< an argument or a name: never JSON
-    std::string error;   ///< why there is no text: over 16 MiB, or a file that cannot be opened
+    std::string where;   ///< Origin for messages, such as "line 3 of standard input".
+    bool as_is = false;  ///< True for an argument or name that is never JSON.
+    std::string error;   ///< Reason for a missing text: over 16 MiB, or unreadable file.
   };
   using HoldsLines = std::function<bool(const std::string& argument)>;
 
   explicit InputLines(std::vector<std::string> arguments, HoldsLines holds_lines = {});
-  /// Returns the next line, or nothing at the end. Throws Error if standard input cannot be read,
-  /// Stopped after a signal.
+  /// Returns the next line, or nullopt at the end. Throws Error if standard input cannot be read.
+  /// Throws Stopped after a signal.
   std::optional<Line> next();
   const InputStreams& streams() const { return streams_; }
 
@@ -46,7 +47,7 @@ class InputLines {
   HoldsLines holds_lines_;
   std::size_t next_argument_ = 0;
   std::optional<LineReader> lines_;
-  bool names_ = false;  // items of lines_ end with NUL
+  bool names_ = false;  // Whether items of lines_ end with NUL.
   InputStreams streams_;
 };
 

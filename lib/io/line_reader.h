@@ -1,4 +1,4 @@
-// Reads lines one at a time, as they come, from a file or from a pipe that is still written. A line
+// Reads lines one at a time from a file, or from a pipe that another program still writes. A line
 // ends with a newline, or with NUL as in `find -print0`. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,18 +20,18 @@ class LongLine : public Error {
 
 class LineReader {
  public:
-  /// `name` is for messages: "'a.jsonl'". `end` ends a line.
+  /// `name`, such as "'a.jsonl'", is for messages. `end` is the last character of a line.
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
-  /// Returns a reader of standard input, through a duplicate descriptor. Throws Error if there is
-  /// none.
+  /// Returns a reader of a duplicate of standard input's descriptor. Throws Error if standard input
+  /// is closed.
   static LineReader standard_input(char end = '\n');
 
-  /// Returns the next line without its newline, or nothing at the end. A last line without newline
-  /// is returned, too. Throws LongLine, after which the next call returns the following line; Error
-  /// if the file cannot be read; Stopped after a signal.
+  /// Returns the next line without its newline, or nullopt at the end. A last line without newline
+  /// is returned, too. Throws LongLine; then the next call returns the following line. Throws Error
+  /// if the file cannot be read. Throws Stopped after a signal.
   std::optional<std::string> next();
-  /// Returns where the last line was: "line 3 of standard input".
+  /// Returns the place of the last line, such as "line 3 of standard input".
   std::string where() const;
   const std::string& name() const { return name_; }
 
@@ -43,7 +43,7 @@ class LineReader {
   File file_;
   std::string name_;
   char end_;
-  std::string buffer_;  // bytes read; bytes before begin_ were returned
+  std::string buffer_;  // Bytes read. Bytes before begin_ were returned.
   std::size_t begin_ = 0;
   std::size_t line_ = 0;
   bool ended_ = false;

@@ -17,36 +17,36 @@
 namespace vfm::io {
 
 /// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}. K is "shard" for the
-/// extensions .tar, .tar.gz and other compressed tars, and .files (vfm-clip --into files);
-/// otherwise K is "video".
+/// extensions .tar, .tar.gz and other compressed tars, and .files (vfm-clip --into files).
+/// Otherwise K is "video".
 struct Record {
-  std::string kind;   ///< "video", "shard", "checkpoint", "clip", ...
-  HeldJson json;      ///< the whole object, unknown keys included, in their order
-  std::string where;  ///< for messages: "line 3 of standard input", "argument 'a.mp4'"
+  std::string kind;   ///< Kind such as "video", "shard", "checkpoint", "clip".
+  HeldJson json;      ///< The whole object, with unknown keys, in the order of the line.
+  std::string where;  ///< Origin for messages, such as "line 3 of standard input".
 
   std::string path() const { return need_string(json, "path", where); }
 };
 
-/// Returns the tars of a shard's columns, in the order of its "columns" map, each path once.
-/// Without "columns" returns the shard's own path.
+/// Returns the different tars of a shard's columns, in the order of its "columns" map. Without
+/// "columns", returns the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
-/// Parses one line: a JSON object or a bare path. Throws Error for other JSON, no "kind", wrong
-/// types, and a path with control characters or invalid UTF-8. A line that begins with a brace and
-/// a quote is an object, or damaged; "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
+/// Parses one line, which is a JSON object or a bare path. Throws Error for other JSON, a missing
+/// "kind", wrong types, and a path with control characters or invalid UTF-8. A line that begins
+/// with a brace and a quote is never a path, but "[x].mp4" and "{x}.mp4" are paths. Pure; fuzzed.
 Record parse_record(std::string_view line, std::string_view where);
 
-/// Reads records from command line arguments (io/input_lines.h): each is a path or URL of a video
-/// or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or kNames. For
-/// a bad line, a line over 16 MiB, or a name that is not UTF-8 (base/utf8.h), `on_bad` is called,
-/// and reading continues. Records of a tool that was started in a folder other than this program's
-/// (io/streams.h) name files relative to that folder, so their "path", "columns", "source" and
-/// "sources" are made absolute. Thread-safety: one thread at a time.
+/// Reads records from command line arguments (io/input_lines.h). An argument is a path or URL of a
+/// video or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or
+/// kNames. Calls `on_bad` for an invalid line, a line over 16 MiB, or a name that is not UTF-8
+/// (base/utf8.h), and continues. If a tool was started in another folder than this program, the
+/// names in its records are relative to that folder (io/streams.h). "path", "columns", "source" and
+/// "sources" are then made absolute. Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
-  /// Returns the next record, or nothing at the end. Throws Error when standard input cannot be
-  /// read, Stopped after a signal.
+  /// Returns the next record, or nullopt at the end. Throws Error if standard input cannot be read.
+  /// Throws Stopped after a signal.
   std::optional<Record> next();
   const InputStreams& streams() const { return lines_.streams(); }
 
@@ -57,9 +57,9 @@ class ManifestReader {
   OnFault on_bad_;
 };
 
-/// Writes each record to a descriptor as one line, at once, with terminal control characters as
-/// \uXXXX. A record promises that its file is durable. cli::run calls begin() and end() around a
-/// tool's records; without an end, readers know that the tool was killed or failed. The begin is
+/// Writes each record to a descriptor as one line, without delay. Terminal control characters
+/// become \uXXXX. When a record is written, its file is durable. cli::run calls begin() and end().
+/// Without an end record, readers know that the tool was killed or failed. The begin record is
 /// delayed until input is read (io/held_begin.h). Thread-safety: any thread, line by line.
 class ManifestWriter {
  public:
@@ -69,7 +69,7 @@ class ManifestWriter {
   /// full disk).
   void write(const Json& record);
   void begin(std::string_view tool, const std::string& id);
-  /// Adds a number or an object to the end record, as a summary.
+  /// Adds a number or an object to the end record.
   void tell(const char* name, Json fact);
   /// Writes the end record. `status` is the tool's exit status, 0 or 1.
   void end(int status);
@@ -78,7 +78,7 @@ class ManifestWriter {
   void write_line(const Json& record);
 
   int fd_;
-  std::mutex mutex_;  // guards records_ and told_
+  std::mutex mutex_;
   std::string id_;
   std::uint64_t records_ = 0;
   HeldJson told_ = HeldJson::object();

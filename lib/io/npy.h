@@ -1,6 +1,6 @@
-// Reads and writes NumPy .npy files, the tensor format that every WebDataset reader decodes. The
-// code writes version 1.0, and reads versions 1.0, 2.0 and 3.0. Arrays must be in C order. Dtypes:
-// <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8. Source: numpy/lib/format.py documentation, NEP 1.
+// Reads and writes NumPy's .npy files. Writes version 1.0, and reads versions 1.0, 2.0 and 3.0.
+// Arrays must be in C order. The dtypes are <f2 <f4 <f8 |u1 |i1 <i2 <u2 <i4 <i8. Source:
+// numpy/lib/format.py documentation, NEP 1.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,26 +14,25 @@
 namespace vfm::io {
 
 struct NpyHeader {
-  std::string dtype;                ///< as in the file: "<f2"
-  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
-  std::size_t data_offset = 0;      ///< where the data begin, a multiple of 64 in files of vfm
+  std::string dtype;                ///< Type as in the file, such as "<f2".
+  std::vector<std::int64_t> shape;  ///< Dimensions in C order. Empty for a scalar.
+  std::size_t data_offset = 0;      ///< Offset of the data. A multiple of 64 in files of vfm.
 
-  std::int64_t elements() const;  ///< product of the shape
-  std::size_t item_size() const;  ///< bytes of one element
+  std::int64_t elements() const;  ///< Product of the shape.
+  std::size_t item_size() const;  ///< Bytes of one element.
 };
 
-/// Parses the header of `bytes` and checks that the data have exactly the size that the header
-/// says. `what` names the file in errors. Hostile input gives an Error, never a crash. Pure;
-/// fuzzed.
+/// Parses the header of `bytes`, and checks that the data have the size that the header gives.
+/// Throws Error, which names `what`. Hostile input gives an Error, never a crash. Pure; fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
-/// Returns the bytes of a file: header and data.
+/// Returns the bytes of a file.
 std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
                      const void* data, std::size_t bytes);
-/// Returns the bytes of a '<f2' file; values are rounded to nearest even.
+/// Returns the bytes of a '<f2' file. Values are rounded to the nearest half, ties to even.
 std::string make_npy_half(const std::vector<std::int64_t>& shape, std::span<const float> values);
-/// Throws Error if a value is not finite, or beyond the range of halves; the message says which is
-/// the case, and begins with `what`: "its latent".
+/// Throws Error if a value is not finite, or outside the range of halves. The message begins with
+/// `what`, such as "its latent", and names the reason.
 void check_halves(std::span<const float> values, std::string_view what);
 std::string make_npy_float(const std::vector<std::int64_t>& shape, std::span<const float> values);
 

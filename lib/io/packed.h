@@ -1,7 +1,7 @@
-// Packs fields into bytes, for records in temporary files. put_... uses as few bytes as the value
-// needs. put_ordered... gives bytes that sort as the values do, for io/sorter.h. take_... removes a
-// field from the front of `rest`, and throws Error if put_... cannot have written it.
-// Thread-safety: any thread.
+// Packs fields into bytes, for records in temporary files. A put_... function uses as few bytes as
+// the value needs. A put_ordered... function writes bytes that sort as the values do, for
+// io/sorter.h. A take_... function removes a field from the front of `rest`, and throws Error if
+// the bytes are not valid. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,8 @@ inline std::string_view take_bytes(std::string_view& rest, std::size_t size) {
   return bytes;
 }
 
-/// Writes seven bits in each byte, the lowest bits first: 1 byte for numbers below 128, at most 10.
+/// Writes seven bits in each byte, lowest bits first. Numbers below 128 take 1 byte, and others at
+/// most 10 bytes.
 inline void put_number(std::string& out, std::uint64_t value) {
   for (; value >= 128; value >>= 7)
     out += static_cast<char>(value | 128);
@@ -44,7 +45,7 @@ inline std::uint64_t take_number(std::string_view& rest) {
   fail_packed();
 }
 
-/// Writes `bytes` bytes, the highest first, so that the bytes sort as the numbers do.
+/// Writes `bytes` bytes, highest first, that sort as the numbers do.
 inline void put_ordered(std::string& out, std::uint64_t value, int bytes) {
   for (int i = bytes; i-- > 0;)
     out += static_cast<char>(value >> (8 * i) & 255);
@@ -56,7 +57,7 @@ inline std::uint64_t take_ordered(std::string_view& rest, int bytes) {
   return value;
 }
 
-/// Writes a real number in 8 bytes, which sort as the numbers do; -0 becomes 0. NaN is not allowed.
+/// Writes a real number in 8 bytes that sort as the numbers do. -0 becomes 0. NaN is not allowed.
 inline void put_ordered_real(std::string& out, double value) {
   value += 0.0;
   std::uint64_t bits = 0;
@@ -64,8 +65,8 @@ inline void put_ordered_real(std::string& out, double value) {
   put_ordered(out, bits >> 63 ? ~bits : bits | std::uint64_t{1} << 63, 8);
 }
 
-/// Writes a real number exactly. Nonnegative integers below 1e9 take one to five bytes, other
-/// numbers nine.
+/// Writes a real number exactly. Nonnegative integers below 1e9 take one to five bytes. Other
+/// numbers take nine bytes.
 inline void put_real(std::string& out, double value) {
   const bool whole =
       value >= 0 && value < 1e9 && value == std::floor(value) && !std::signbit(value);
@@ -88,8 +89,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Writes text as bytes that sort as std::string does, whatever bytes follow. The bytes end with
-/// two zero bytes; a zero byte within the text is followed by 0xff.
+/// Writes bytes that sort as the texts do, whatever bytes follow. A zero byte within the text is
+/// followed by 0xff. Two zero bytes end the text.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;
@@ -110,10 +111,10 @@ inline std::string take_ordered_text(std::string_view& rest) {
   }
 }
 
-/// Packs a hash in hex digits into half as many bytes, and keeps any other text as it is. Equal
-/// texts have equal bytes.
+/// Writes a hash in hex digits as half as many bytes, and any other text unchanged. Equal texts
+/// have equal bytes.
 void put_hash(std::string& out, std::string_view text);
-/// take_hash() returns the bytes that put_hash() wrote; hash_text() returns their text.
+/// take_hash() returns the bytes that put_hash() wrote. hash_text() returns their text.
 std::string_view take_hash(std::string_view& rest);
 std::string hash_text(std::string_view packed);
 

@@ -1,8 +1,8 @@
-// Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that
-// builds values and may call anything in Python. This reader has only the few instructions that
-// build tensors, dictionaries and lists, allows only listed classes and functions, and refuses
-// everything else. The tensors' data are in other members of the archive (io/torch_zip.h).
-// Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for the arguments.
+// Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that may
+// call any function of Python. This reader allows only the instructions, classes and functions that
+// build tensors, dictionaries and lists. The data of tensors are in other members of the archive
+// (io/torch_zip.h). Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for
+// the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,21 +15,22 @@
 
 namespace vfm::io {
 
-/// A tensor of a pickle: a view of a storage, PyTorch's array of elements.
+/// A tensor of a pickle, which is a view of a storage, PyTorch's array of elements.
 struct PickledTensor {
-  std::string name;     ///< "a.b.0" for root["a"]["b"][0], or for attributes of those names
-  std::string dtype;    ///< "F32", ... as in safetensors
-  std::string storage;  ///< the storage's key
+  /// Name such as "a.b.0" for root["a"]["b"][0], or for attributes of these names.
+  std::string name;
+  std::string dtype;    ///< Type as in safetensors, such as "F32".
+  std::string storage;  ///< Key of the storage.
   std::int64_t storage_elements = 0;
-  std::int64_t offset = 0;                   ///< position of the first element in the storage
-  std::vector<std::int64_t> shape, strides;  ///< in elements, not negative
+  std::int64_t offset = 0;                   ///< Position of the first element in the storage.
+  std::vector<std::int64_t> shape, strides;  ///< Dimensions and strides in elements. Not negative.
 };
 
-/// Returns all tensors, in the pickle's order. If a dictionary has a member "state_dict", "model",
-/// "model_state_dict" or "module" that is a dictionary, only this member is used, and the log says
-/// so. Other data of a training script, such as averages, are left out. Throws Error, which names
-/// `what`, for another protocol, an instruction, class or function that is not allowed, damage, too
-/// deep a nesting, or no tensor at all. Fuzzed. Any thread.
+/// Returns all tensors, in the pickle's order. If a dictionary has a dictionary "state_dict",
+/// "model", "model_state_dict" or "module", returns only the tensors of this member, and logs its
+/// name. Other data of a training script, such as averages, are not returned. Throws Error, which
+/// names `what`, for another protocol, for an instruction, class or function that is not allowed,
+/// for invalid bytes, for too deep a nesting, or if no tensor is found. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -1,4 +1,4 @@
-// The machine that runs a pickle's instructions and builds plain values. Only io/pickle.cc uses it.
+// An interpreter of a pickle's instructions, which builds plain values. Only for io/pickle.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,31 +17,31 @@ namespace vfm::io {
 class PickleMachine {
  public:
   enum class Kind {
-    plain,  // a value that is not needed here, such as None, a float or true
+    plain,  // Unused value, such as None, a float or true.
     integer,
     text,
-    list,     // or tuple
-    mapping,  // items are key, value, key, value ...
-    object,   // of a scripted module's class; its one item is the attributes
-    global,   // text is "module name"
+    list,     // List or tuple.
+    mapping,  // Items are key, value, key, value ...
+    object,   // Object of a scripted module, with one item: its attributes.
+    global,   // Text is "module name".
     storage,
     tensor,
     mark,
   };
-  using Id = std::uint32_t;  // of a value; containers store these, so that cycles do no harm
+  using Id = std::uint32_t;  // Number of a value. Containers store numbers, so cycles are harmless.
   struct Value {
     Kind kind = Kind::plain;
-    std::int64_t integer = 0;  // for a storage or tensor: its index
+    std::int64_t integer = 0;  // Index, for a storage or tensor.
     std::string text;
     std::vector<Id> items;
   };
 
   PickleMachine(std::span<const std::byte> bytes, std::string_view what);
 
-  /// Runs all instructions; returns the value that remains on the stack.
+  /// Runs all instructions, and returns the value that remains on the stack.
   Id run();
   const Value& value(Id id) const { return values_[id]; }
-  /// Returns the tensor of a value of Kind::tensor; the tensor's name is still empty.
+  /// Returns the tensor of a value of Kind::tensor, still without name.
   const PickledTensor& tensor(const Value& value) const;
   /// Returns the bytes of memory that a PickledTensor takes.
   static std::size_t memory_of(const PickledTensor& tensor) {
@@ -57,13 +57,12 @@ class PickleMachine {
     std::int64_t elements = 0;
   };
 
-  // Reading. All throw Error at the end of the bytes.
+  // The functions that read throw Error at the end of the bytes.
   [[noreturn]] void damaged() const;
   std::string_view take(std::uint64_t size);
   std::uint64_t number(std::size_t size);
   std::string_view line();
 
-  // The stack and the memo.
   void push(Value value);
   void push_integer(std::int64_t integer) { push({Kind::integer, integer, {}, {}}); }
   void push_text(std::string_view text) { push({Kind::text, 0, std::string(text), {}}); }
@@ -74,8 +73,8 @@ class PickleMachine {
   void add_to(Kind kind, const std::vector<Id>& items);
   void recall(std::uint64_t slot);
 
-  // Each function executes one instruction, or returns false if the instruction is of another
-  // group.
+  // Each function executes one instruction, or returns false if the instruction belongs to another
+  // function.
   bool step_simple(unsigned char instruction);
   bool step_container(unsigned char instruction);
   bool step_object(unsigned char instruction);
@@ -97,7 +96,7 @@ class PickleMachine {
   std::map<std::uint64_t, Id> memo_;
   std::vector<Storage> storages_;
   std::vector<PickledTensor> tensors_;
-  std::size_t budget_;  // bytes left for tensors_
+  std::size_t budget_;  // Bytes left for tensors_.
 };
 
 }  // namespace vfm::io

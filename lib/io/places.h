@@ -1,7 +1,6 @@
-// Paths that stored files and records contain. A stored file names other files relative to its own
-// folder. Such names do not depend on the working directory, and stay right when all files move
-// together.
-// Thread-safety: any thread, while the working directory does not change.
+// The paths in stored files and records. A stored file names other files relative to its own
+// folder, so the names stay right when all files are moved together. Thread-safety: any thread,
+// while the working directory does not change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,10 +10,10 @@ namespace vfm::io {
 
 /// Returns the working directory, or "" if it has been removed.
 std::string working_folder();
-/// Returns `path` relative to `folder`: "../raw/a.mp4". URLs stay unchanged.
+/// Returns `path` relative to `folder`, such as "../raw/a.mp4". Returns URLs unchanged.
 std::string name_from(const std::string& folder, const std::string& path);
-/// Is the inverse of name_from(): returns the path, from the working directory, of a `name`
-/// relative to `folder`. Absolute paths and URLs stay unchanged.
+/// Returns the path, relative to the working directory, of a `name` that is relative to `folder`.
+/// Returns absolute paths and URLs unchanged.
 std::string named_from(const std::string& folder, const std::string& name);
 
 }  // namespace vfm::io

@@ -5,12 +5,10 @@
 //             offsets count from the end of the header; "__metadata__" maps strings to strings
 //   the data  without holes or overlaps, to the end of the file
 //
-// A set is one file NAME.safetensors, or, above a size, several files
-// NAME-00001-of-0000N.safetensors and NAME.safetensors.index.json, as in diffusers and
-// transformers. Numbers are little-endian.
-// Source: github.com/huggingface/safetensors: README, "Format"; the Rust reader for what is
-// refused.
-// Thread-safety: parse and const members from any thread.
+// A set is one file NAME.safetensors. A larger set is several files NAME-00001-of-0000N.safetensors
+// and an index NAME.safetensors.index.json, as in diffusers and transformers. Numbers are
+// little-endian. Source: github.com/huggingface/safetensors, README, "Format", and the errors of
+// its Rust reader. Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,27 +29,27 @@
 namespace vfm::io {
 
 struct SafetensorsContents {
-  std::vector<TensorView> tensors;  ///< in the order of their data in the file
+  std::vector<TensorView> tensors;  ///< Tensors in the order of their data in the file.
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, on anything
-/// that the format forbids: a header too long or not JSON, a name twice, an unknown dtype, a size
-/// that does not fit the shape, a hole, an overlap, data missing or left over. Hostile input gives
-/// an Error, never a crash. Pure; fuzzed.
+/// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for
+/// anything that the format forbids: a header that is too long or not JSON, a repeated name, an
+/// unknown dtype, a size that does not fit the shape, a gap, an overlap, or missing or extra data.
+/// Hostile input gives an Error, never a crash. Pure; fuzzed.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
 
-/// A set of tensors on disk, mapped: one file, or an index and all its files.
+/// A mapped set of tensors on disk, in one file, or in all files of an index.
 class SafetensorsSet : public TensorSet {
  public:
   /// Opens `folder`/`name`.safetensors or `folder`/`name`.safetensors.index.json. Throws Error if
-  /// neither exists, a file of the index is missing, a name is in two files, or the index names a
-  /// missing tensor.
+  /// neither exists, if a file of the index is missing, if two files have a tensor of the same
+  /// name, or if a tensor of the index is missing.
   SafetensorsSet(const std::string& folder, const std::string& name);
-  /// Opens `file`, a .safetensors file or an index (.json), of any name.
+  /// Opens `file`, which is a .safetensors file or an index (.json).
   explicit SafetensorsSet(const std::string& file);
 
-  /// Returns the file that the first constructor opens, also if the file does not exist.
+  /// Returns the file that the first constructor opens. The file need not exist.
   static std::string file_of(const std::string& folder, const std::string& name);
 
   /// Returns the metadata of all headers.
@@ -67,60 +65,59 @@ class SafetensorsSet : public TensorSet {
   std::map<std::string, std::string> metadata_;
 };
 
-/// One file of a set to be written, and its tensors.
+/// One file of a set to be written, with its tensors.
 struct SafetensorsFile {
-  std::string name;                 ///< "m.safetensors", "m-00001-of-00002.safetensors"
-  std::vector<TensorView> tensors;  ///< in the order of their data; `data` may be empty
+  std::string name;  ///< Name such as "m.safetensors" or "m-00001-of-00002.safetensors".
+  std::vector<TensorView> tensors;  ///< Tensors in the order of their data. `data` may be empty.
 
-  std::uint64_t bytes() const;  ///< bytes of the tensors' data
+  std::uint64_t bytes() const;  ///< Bytes of the tensors' data.
 };
 
-/// The distribution of tensors over files. The distribution depends only on names, shapes, types
-/// and the limit.
+/// A distribution of tensors over files, which depends only on names, shapes, types and the limit.
 struct SafetensorsPlan {
   std::vector<SafetensorsFile> files;
-  std::string index_name, index;  ///< name and content; "" for a single file
+  std::string index_name, index;  ///< Name and content of the index. Empty for a single file.
 };
 
-/// Distributes tensors over files. They are ordered by descending item size, then by name, as in
-/// the reference writer. A file has at most `max_file_bytes` of tensors; a larger tensor has its
-/// own file.
+/// Distributes tensors over files. Tensors are sorted by descending item size, then by name, as in
+/// the reference writer. A file has at most `max_file_bytes` of tensors. A larger tensor gets a
+/// file of its own.
 SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView> tensors,
                                  std::uint64_t max_file_bytes);
 
-/// Writes one file piece by piece, atomically. The data begin at a multiple of 64. The metadata is
-/// {"format":"pt"}, which other readers require, and `metadata`. If the object is destroyed
-/// unfinished, no file remains. Thread-safety: one thread at a time.
+/// Writes one file in pieces, atomically. The data begin at a multiple of 64. The metadata are
+/// {"format":"pt"}, which other readers require, and `metadata`. If the object is destroyed before
+/// finish(), no file remains. Thread-safety: one thread at a time.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
                     const std::map<std::string, std::string>& metadata = {});
   /// Writes the next bytes of the tensors' data, in their order.
   void write(std::span<const std::byte> bytes);
-  /// Completes the file, and returns the hash that hash_file() would return, without reading the
-  /// file again. Throws Error if bytes of the tensors are missing.
+  /// Completes the file, and returns hash_file() of the file. Throws Error if bytes of the tensors
+  /// are missing.
   std::string finish();
 
  private:
   AtomicFile out_;
   Hasher hasher_;
-  std::uint64_t left_;  // bytes of data to come
+  std::uint64_t left_;  // Bytes of data to come.
 };
 
-/// Most bytes of a tensor that are in memory at once; a piece has whole elements.
+/// Most bytes of a tensor that are in memory at once. A piece has whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// Returns the bytes [begin, end) of a tensor, valid until the next call.
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 
-/// Writes one whole file; returns its hash. Without `fetch` the bytes are the tensors' `data`. If
-/// `fetch` is given, it is called for each tensor in order, in pieces of kMostOfPiece, so that the
-/// set need not be in memory.
+/// Writes one file, and returns its hash. If `fetch` is given, calls `fetch` for each tensor in
+/// order, in pieces of at most kMostOfPiece bytes. Otherwise writes the tensors' `data`.
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch = {},
                                    const std::map<std::string, std::string>& metadata = {});
 
-/// Plans the set `name`, and writes its files and its index into `folder`; returns their names.
+/// Plans the set `name`, and writes its files and its index into `folder`. Returns the names of the
+/// files.
 std::vector<std::string> write_safetensors(const std::string& folder, const std::string& name,
                                            std::vector<TensorView> tensors,
                                            std::uint64_t max_file_bytes = std::uint64_t{5} << 30,

@@ -1,8 +1,8 @@
-// Reads parts of tensors from the files of a set (io/safetensors.h, which maps whole sets).
+// Reads parts of tensors from the files of a set. (io/safetensors.h maps whole sets.)
 //
-// A reader keeps the headers. It reads only requested data, with pread. A range of columns needs
-// one read for each row. The bytes are returned as stored.
-// Thread-safety: const members from any thread.
+// A reader keeps the headers in memory, and reads only requested data, with pread. A range of
+// columns takes one read for each row. The bytes are returned as stored. Thread-safety: const
+// members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +19,15 @@
 
 namespace vfm::io {
 
-/// The tensors of a set; their `data` are empty.
+/// The tensors of a set, without `data`.
 class SafetensorsReader final : public TensorSet {
  public:
-  /// Opens the files that SafetensorsSet opens, and throws the same errors, also for truncated
-  /// files.
+  /// Opens the files that SafetensorsSet would open. Throws the errors of SafetensorsSet, also for
+  /// truncated files.
   SafetensorsReader(const std::string& folder, const std::string& name);
   explicit SafetensorsReader(const std::string& file);
 
-  /// Returns how many bytes of data were read so far.
+  /// Returns the number of data bytes read so far.
   std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -36,10 +36,10 @@ class SafetensorsReader final : public TensorSet {
 
   struct Place {
     std::size_t file;
-    std::uint64_t begin;  // in that file
+    std::uint64_t begin;
   };
   std::vector<File> files_;
-  std::vector<Place> places_;  // of tensors()
+  std::vector<Place> places_;  // Places of tensors().
   mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 

@@ -1,9 +1,8 @@
-// Temporary files for data that a run keeps on disk instead of in memory.
+// A temporary file for data that a run keeps on disk instead of in memory.
 //
-// The file has no name, so a run that is killed leaves nothing to clean up. If the file system
-// cannot make such a file, the file gets a hidden name that is removed at once. The file is read
-// with pread, not mapped. Thread-safety: one thread appends at a time; then any thread may call
-// read().
+// The file has no name, so nothing remains after a killed run. If the file system has no unnamed
+// files, the file gets a hidden name that is removed at once. Thread-safety: one thread appends at
+// a time; then any thread may call read().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,21 +17,22 @@ namespace vfm::io {
 
 class ScratchFile {
  public:
-  /// The first 256 KiB stay in a buffer. For more data a file is made in `folder`, which must exist
-  /// by then.
+  /// Keeps the first 256 KiB in a buffer. For more data, makes a file in `folder`, which must then
+  /// exist.
   explicit ScratchFile(std::string folder);
   ~ScratchFile();
   ScratchFile(ScratchFile&&) noexcept;
   ScratchFile& operator=(ScratchFile&&) noexcept;
 
-  /// Throws Error; Stopped if the disk is full.
+  /// Throws Error. Throws Stopped if the disk is full.
   void append(std::string_view bytes);
   /// Appends the text with its length, for ScratchReader::text().
   void append_text(std::string_view text);
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
-  /// Return the bytes of all ScratchFiles of this process on disk: now, and the most so far.
+  /// Return the bytes on disk of all ScratchFiles of this process. The functions return the current
+  /// number and the highest number so far.
   static std::uint64_t disk_bytes();
   static std::uint64_t most_disk_bytes();
 
@@ -53,9 +53,9 @@ class ScratchReader {
   ScratchReader(const ScratchFile& file, std::uint64_t begin, std::uint64_t end,
                 std::size_t buffer);
 
-  /// Returns the next `size` bytes, or fewer at the end; valid until the next call.
+  /// Returns the next `size` bytes, or fewer at the end. The bytes are valid until the next call.
   std::string_view bytes(std::size_t size);
-  /// Reads a text of append_text() or put_text(). Returns false at the end.
+  /// Reads a text that append_text() or put_text() wrote. Returns false at the end.
   bool text(std::string_view& out);
   bool ended() const { return offset_ == end_ && at_ == filled_; }
 
@@ -63,7 +63,7 @@ class ScratchReader {
   bool fill(std::size_t size);
 
   const ScratchFile* file_;
-  std::uint64_t offset_, end_;  // of the bytes after the buffer
+  std::uint64_t offset_, end_;  // Range of the bytes after the buffer.
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_, at_ = 0, filled_ = 0;
 };

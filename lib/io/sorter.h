@@ -1,9 +1,9 @@
-// Sorts more records than fit into memory: it writes sorted runs to a temporary file and merges
-// them.
+// Sorts more records than fit into memory. Writes sorted runs to a temporary file, and merges the
+// runs.
 //
-// A record is any bytes. Records are in the order of memcmp, with a prefix before longer records;
-// io/packed.h packs fields into such bytes. The constructor bounds the memory. Thread-safety: one
-// thread at a time.
+// A record is any sequence of bytes. Records are sorted in the order of memcmp, and a prefix comes
+// before longer records. io/packed.h packs fields into such bytes. Thread-safety: one thread at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,25 +19,25 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  /// Default memory in bytes, for some hundred thousand records. Beyond some ten million records a
-  /// Sorter takes up to 56 MiB, so that it merges 10^8 records in one pass.
+  /// Default memory in bytes, for some hundred thousand records. With more than ten million
+  /// records, a Sorter takes up to 56 MiB, and can merge 10^8 records in one pass.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// Takes `memory` bytes, or up to seven times as many if all records together take more than
-  /// `memory`^2 / 2^16 bytes. Long records take more memory while they are read, since the next
-  /// record of each run is in memory. Temporary files are in `folder`; none exists as long as all
-  /// records fit into memory.
+  /// Uses `memory` bytes, or up to seven times as many if all records together take more than
+  /// `memory`^2 / 2^16 bytes. While records are read, the next record of each run is in memory, so
+  /// long records take more memory. Temporary files are in `folder`. If all records fit into
+  /// memory, no file is made.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;
   Sorter& operator=(Sorter&&) noexcept;
 
-  /// Throws Error for a record larger than a quarter of `memory`, or after sorted().
+  /// Throws Error if the record is larger than a quarter of `memory`, or after sorted().
   void add(std::string_view record);
   std::uint64_t records() const;
 
-  /// Writes all records to disk and frees the memory until sorted(). Call it after the last add(),
-  /// if sorted() comes much later.
+  /// Writes all records to disk, and frees the memory until sorted(). Call park() after the last
+  /// add() if sorted() is not called soon.
   void park();
 
   class Stream;

@@ -7,10 +7,10 @@
 //
 // The tool was started in "folder", and its records name files relative to this folder.
 //
-// A stream is a begin, its records, and an end with the same id. Streams may follow one another
-// (`cat part-*.jsonl`), also with the same id, and a stream may continue in the next input file.
-// Lines outside a stream are allowed: bare paths, or the rest of a stream whose begin a filter
-// removed.
+// A stream is a begin record, other records, and an end record with the same id. An input may have
+// several streams, one after the other (`cat part-*.jsonl`), also with the same id. A stream may
+// continue in the next input file. Lines outside a stream are allowed, such as bare paths, or a
+// stream whose begin record was removed by a filter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,31 +26,31 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// `told` is an object with further fields of the record.
+/// Returns an end record. `told` is an object with more fields of the record.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
-/// Checks one reader's lines for begin and end records. At most kMostOpen streams may be open.
-/// Thread-safety: one thread at a time.
+/// A check of one reader's lines for begin and end records. At most kMostOpen streams may be open
+/// at the same time. Thread-safety: one thread at a time.
 class InputStreams {
  public:
   static constexpr std::size_t kMostOpen = 1000;
 
-  /// Call it for each line that is not blank, in order. Returns true if the line is a begin or end
-  /// record, which the tool does not get. `source` is the line's origin: "standard input",
-  /// "'a.jsonl'". A begin in the middle of a line is recognised, since `cat` appends it to a line
-  /// that was cut off; the tool gets this line. Throws Error for a malformed begin or end, and for
-  /// too many open streams.
+  /// Takes the next line that is not blank. Returns true for a begin or end record, which the tool
+  /// must ignore. `source` names the origin of the line, such as "standard input" or "'a.jsonl'".
+  /// Finds a begin record also after the rest of an incomplete line, to which `cat` appended the
+  /// record, and then returns false. Throws Error for an invalid begin or end record, and for too
+  /// many open streams.
   bool take(std::string_view line, const std::string& source);
 
-  /// Returns the folder to which names in the last line are relative, or "" for the working
-  /// directory. Throws Error if the folder is ambiguous, because tools started in several folders
-  /// write into one pipe at once.
+  /// Returns the folder of relative names in the last line, or "" for the working directory. Throws
+  /// Error if tools that were started in different folders write into one pipe at the same time.
   std::string folder() const;
-  /// Returns, after the last line, a clause that names the tool whose output is incomplete and the
-  /// input with it, or "" if all are complete.
+  /// Returns, after the last line, a clause that names the tool whose output is incomplete, and the
+  /// input. Returns "" if all outputs are complete.
   std::string broken_off() const;
-  /// Logs, after the last line, with -v what filters removed. Throws Error if an output is
-  /// incomplete. `outcome` says what that means for this run: "no dataset is written".
+  /// Logs, with -v, the records that filters removed. Throws Error if an output is incomplete. Call
+  /// check_whole() after the last line. `outcome` is the consequence for the error's message, such
+  /// as "no dataset is written".
   void check_whole(std::string_view outcome) const;
 
  private:
@@ -64,8 +64,8 @@ class InputStreams {
   void remark(std::string text);
 
   std::string here_ = working_folder();
-  std::vector<Stream> open_;          // open streams, the latest last
-  std::vector<std::string> remarks_;  // the first remarks, for -v
+  std::vector<Stream> open_;  // Open streams, latest last.
+  std::vector<std::string> remarks_;
 };
 
 }  // namespace vfm::io

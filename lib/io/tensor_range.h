@@ -1,5 +1,5 @@
-// A box-shaped part of a tensor, and the positions of its elements in the whole tensor. The part
-// and the tensor are in C order. Thread-safety: const members from any thread.
+// A box-shaped part of a tensor, and the positions of its elements in the tensor. Both are in C
+// order. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,33 +10,32 @@
 
 namespace vfm::io {
 
-/// The indices [offset, offset + length) of each dim.
+/// The indices [offset, offset + length) of each dimension.
 struct TensorRange {
-  std::vector<std::int64_t> shape;           ///< shape of the whole tensor
-  std::vector<std::int64_t> offset, length;  ///< of the box, by dim
+  std::vector<std::int64_t> shape;           ///< Shape of the whole tensor.
+  std::vector<std::int64_t> offset, length;  ///< Offset and length in each dimension.
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// Returns a part of one dim, with all of the other dims. Throws Error unless the part lies
-  /// within the tensor.
+  /// Returns a range of one dimension, with the whole of all other dimensions. Throws Error unless
+  /// the range lies in the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
-  std::int64_t elements() const;  ///< number of elements in the box
-  /// Returns the number of the box's elements before element `at` of the whole tensor. So the
-  /// elements [begin, end) of the tensor contain [elements_before(begin), elements_before(end)) of
-  /// the box.
+  std::int64_t elements() const;  ///< Number of elements in the box.
+  /// Returns the number of the box's elements before element `at` of the whole tensor. Thus
+  /// elements [begin, end) of the tensor contain the box's elements [elements_before(begin),
+  /// elements_before(end)).
   std::int64_t elements_before(std::int64_t at) const;
 };
 
-/// Splits a range into runs of equal length whose elements are contiguous in the whole tensor.
+/// Splits a range into runs of equal length. The elements of a run are contiguous in the tensor.
 class RangeRuns {
  public:
-  /// Keeps a reference to `range`, which must lie within its tensor.
+  /// Keeps a reference to `range`, which must lie in its tensor.
   explicit RangeRuns(const TensorRange& range);
 
-  /// Calls act(at, in, count) for the elements [begin, end) of the range, run by run: `count`
-  /// elements from element `in` of the range are the elements from element `at` of the whole
-  /// tensor.
+  /// Calls act(at, in, count) for the runs of elements [begin, end) of the range. A run has `count`
+  /// elements. They begin at element `in` of the range and at element `at` of the tensor.
   template <class Act>
   void for_each(std::int64_t begin, std::int64_t end, const Act& act) const {
     while (begin < end) {
@@ -51,7 +50,7 @@ class RangeRuns {
   std::int64_t place(std::int64_t run) const;
 
   const TensorRange& range_;
-  std::size_t dims_;  // outer dims, up to the dim that a run is a part of
+  std::size_t dims_;  // Number of dimensions outside of a run.
   std::int64_t length_ = 1;
 };
 

@@ -1,7 +1,5 @@
-// The interface of named tensors on disk, from which models are loaded. io/safetensors.h,
-// io/torch_zip.h and io/gguf.h implement it.
-//
-// The data are little-endian bytes.
+// The interface of named tensors on disk, which models are loaded from. Implemented by
+// io/safetensors.h, io/torch_zip.h and io/gguf.h. The data are little-endian bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,49 +15,49 @@
 
 namespace vfm::io {
 
-/// One tensor of a file that is read or written. It does not own `data`.
+/// One tensor of a file that is read or written. Does not own `data`.
 struct TensorView {
   std::string name;
-  std::string dtype;                ///< "F32", "BF16", "I64", ... as in safetensors
-  std::vector<std::int64_t> shape;  ///< C order; empty for a scalar
+  std::string dtype;                ///< Type as in safetensors, such as "F32", "BF16", "I64".
+  std::vector<std::int64_t> shape;  ///< Dimensions in C order. Empty for a scalar.
   std::span<const std::byte> data;
 
   std::int64_t elements() const;
-  std::uint64_t bytes() const;  ///< bytes by dtype and shape
+  std::uint64_t bytes() const;  ///< Bytes according to dtype and shape.
 };
 
-/// The most dimensions of a tensor. A file with more dimensions is damaged or hostile.
+/// Most dimensions of a tensor. Files with more dimensions are refused.
 inline constexpr std::size_t kMaxDims = 32;
 
-/// Returns the bytes of one element of a safetensors dtype, or 0 for unknown types and types below
-/// a byte.
+/// Returns the bytes of one element of a safetensors dtype. Returns 0 for unknown types, and for
+/// types smaller than a byte.
 std::size_t safetensors_item_size(std::string_view dtype);
 
-/// A set of tensors with different names. The views are valid as long as the set, also after a
-/// move. Thread-safety: const members from any thread.
+/// A set of tensors with different names. The views are valid during the life of the set, also
+/// after a move. Thread-safety: const members from any thread.
 class TensorSet {
  public:
   virtual ~TensorSet() = default;
 
-  const std::string& path() const { return path_; }  ///< for messages
+  const std::string& path() const { return path_; }  ///< Path for messages.
   const std::vector<TensorView>& tensors() const { return tensors_; }
-  /// Returns the tensor of this name, or null.
+  /// Returns the tensor with this name, or null.
   const TensorView* find(std::string_view name) const;
-  std::uint64_t bytes() const;  ///< of all tensors
+  std::uint64_t bytes() const;  ///< Bytes of all tensors.
 
-  /// Fills `out` with as many elements of the range as fit, from its element `begin` on, in C
-  /// order. The size of `out` must be a whole number of elements, which the range has from `begin`
-  /// on. Throws Error if there is no such tensor, its shape is not `range.shape`, range or elements
-  /// are outside, or the file cannot be read.
+  /// Fills `out` with the elements of `range` in C order, beginning at the range's element `begin`.
+  /// The size of `out` must be a whole number of elements, and the range must have all of these
+  /// elements. Throws Error if the tensor does not exist, if its shape is not `range.shape`, if the
+  /// range or the elements are outside the tensor, or if the file cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
-  /// Says that `tensor`, an element of tensors(), is not needed soon, so memory of its mapped file
-  /// may be freed.
+  /// Allows to free the memory of a mapped `tensor`, an element of tensors(), until the next read.
   virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
-  /// Fills `out` with bytes of a tensor from `begin` on. By default, copies them from its `data`.
+  /// Fills `out` with bytes of a tensor from byte `begin` on. The default copies bytes of the
+  /// tensor's `data`.
   virtual void read_bytes(const TensorView& tensor, std::uint64_t begin,
                           std::span<std::byte> out) const;
 

@@ -1,5 +1,5 @@
-// Writes a long text file piece by piece, atomically (io/atomic_file.h). It takes 64 KiB of memory
-// for any length. Thread-safety: one thread at a time.
+// Writes a long text file in pieces, atomically (io/atomic_file.h). Memory: 64 KiB. Thread-safety:
+// one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,16 @@ namespace vfm::io {
 
 class TextWriter {
  public:
-  /// Begins the file `path`, whose folder must exist. Waits for another program that writes it.
-  /// Throws Error; Stopped.
+  /// Begins the file `path`, whose folder must exist. Waits while another program writes the file.
+  /// Throws Error and Stopped.
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// Returns whether the file at `path` differs or does not exist. After this call nothing may be
-  /// added.
+  /// Returns whether the file at `path` does not exist or differs. After this call, add nothing.
   bool differs();
   /// Makes the file appear, durably. Without commit() or update(), no file appears.
   void commit();
-  /// Calls commit() if differs() is true.
+  /// Calls commit() if differs() returns true.
   void update();
 
  private:

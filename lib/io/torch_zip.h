@@ -6,8 +6,8 @@
 //   NAME/data/3        the numbers of storage "3"
 //   NAME/byteorder     "little", or absent
 //
-// The reader never runs code. It does not support writing, and files from before 1.6 (the error
-// says what to do). Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
+// The reader never runs code. Files from before 1.6 are refused with advice. Source: PyTorch
+// torch/serialization.py; caffe2/serialize/inline_container.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,21 +21,22 @@
 namespace vfm::io {
 
 struct TorchContents {
-  std::vector<TensorView> tensors;  ///< their data are in the file, or in `gathered`
-  std::vector<std::unique_ptr<std::byte[]>> gathered;  ///< data of tensors that were not contiguous
+  std::vector<TensorView> tensors;  ///< Tensors with data in the file or in `gathered`.
+  /// Data of tensors that were not contiguous.
+  std::vector<std::unique_ptr<std::byte[]>> gathered;
 };
 
-/// Parses a whole file. Throws Error, which names `what`, for invalid contents: a tensor beyond its
-/// storage, a storage of another size than its member, an expanded tensor (larger than its stored
-/// data). Hostile input gives an Error, never a crash, and takes memory of at most a few times its
-/// size. Pure; fuzzed.
+/// Parses a whole file. Throws Error, which names `what`, for invalid contents, such as a tensor
+/// outside its storage, a storage and a member of different sizes, or an expanded tensor (larger
+/// than its stored data). Hostile input gives an Error, never a crash. Memory is at most a few
+/// times the size of the file. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// The mapped tensors of a checkpoint, or of the files of an index (io/weight_index.h).
+/// The mapped tensors of a checkpoint, or of all files of an index (io/weight_index.h).
 class TorchZip : public TensorSet {
  public:
-  /// `file` is an index if its name ends with ".json". Throws Error if a file is missing, if
-  /// parse_torch_zip() refuses it, or if a tensor of the index is missing.
+  /// Opens a checkpoint, or an index if the name of `file` ends with ".json". Throws Error if a
+  /// file is missing, if parse_torch_zip() refuses a file, or if a tensor of the index is missing.
   explicit TorchZip(const std::string& file);
 
  private:

@@ -1,7 +1,7 @@
-// Reads the index of weights in several files: NAME.safetensors.index.json or NAME.bin.index.json,
-// as diffusers and transformers write them.
+// Reads the index of weights in several files, NAME.safetensors.index.json or NAME.bin.index.json,
+// as diffusers and transformers write it. FILE is a name without folder.
 //
-//   {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}     FILE without a folder
+//   {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,16 +15,15 @@
 namespace vfm::io {
 
 struct WeightIndex {
-  std::map<std::string, std::string> file_of;  ///< tensor -> file
-  std::set<std::string> files;                 ///< names of files in the folder of the index
+  std::map<std::string, std::string> file_of;  ///< File of each tensor.
+  std::set<std::string> files;                 ///< Names of files in the index's folder.
 };
 
-/// Reads the index `path` ("….json"). For any other `path`, returns an index with `path` as the
-/// only file of weights. Throws Error for an invalid index, and for one that names a file in
-/// another folder.
+/// Reads the index `path` ("….json"). For any other `path`, returns an index whose only file is
+/// `path`. Throws Error if the index is invalid or names a file in another folder.
 WeightIndex read_weight_index(const std::string& path);
 
-/// Throws Error, which names the index, unless the set has every tensor that the index lists.
+/// Throws Error, which names the index, unless the set has every tensor in the index.
 void check_weight_index(const WeightIndex& index, const TensorSet& set);
 
 }  // namespace vfm::io

@@ -1,7 +1,6 @@
-// Finds the uncompressed members of a zip archive in memory, for PyTorch's checkpoints. Compressed
-// or encrypted members and archives in several pieces are not supported. Checksums are not
-// verified.
-// Source: PKWARE APPNOTE.TXT 6.3, sections 4.3 and 4.5.3 (zip64).
+// Finds the uncompressed members of a zip archive in memory, for PyTorch's checkpoints. Archives in
+// several pieces are not supported. Checksums are not verified. Source: PKWARE APPNOTE.TXT 6.3,
+// sections 4.3 and 4.5.3 (zip64).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,9 +14,9 @@ namespace vfm::io {
 
 using ZipMembers = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
-/// Returns a map from each member's name to its bytes, a part of `bytes`. Compressed and encrypted
-/// members are left out (PyTorch compresses only the source of scripted modules). Throws Error,
-/// which names `what`, on any inconsistency and for a repeated member. Pure; fuzzed.
+/// Returns a map from each member's name to its bytes, a part of `bytes`. The map has no compressed
+/// or encrypted members. (PyTorch compresses only the source of scripted modules.) Throws Error,
+/// which names `what`, for an invalid archive and for a repeated member. Pure; fuzzed.
 ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what);
 
 /// Returns whether the bytes begin as a zip archive does.
