@@ -1,4 +1,4 @@
-// Inside lib/media only: owning pointers for FFmpeg's types, FFmpeg's errors and log, conversions.
+// Inside lib/media only: smart pointers, errors and conversions for FFmpeg's types.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,21 +46,21 @@ using ParametersPtr = std::unique_ptr<AVCodecParameters, LibavDelete>;
 using SwsPtr = std::unique_ptr<SwsContext, LibavDelete>;
 using SwrPtr = std::unique_ptr<SwrContext, LibavDelete>;
 
-/// Sends FFmpeg's log to base/log.h at debug level. Each function that opens something calls
-/// init_libav().
+/// Sends FFmpeg's log to base/log.h at debug level. Must be called before a file or codec is
+/// opened.
 void init_libav();
-/// Returns FFmpeg's text for a negative return value and, in parentheses, the last error that
-/// FFmpeg logged on this thread since clear_libav_message().
+/// Returns FFmpeg's text for a negative return value. If FFmpeg logged an error on this thread
+/// since clear_libav_message(), the text also has the last error in parentheses.
 std::string libav_error_text(int error);
 /// Returns true if `error` means out of memory. FFmpeg also returns this error for sizes that it
 /// does not allow.
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// Returns the streams, found on this thread since the last call, whose data lies in another,
-/// unopened file.
+/// Returns the streams whose data lies in another file, which FFmpeg did not open. The result has
+/// the streams found on this thread since the last call.
 std::vector<int> take_outside_streams();
-/// Returns the protocol that was refused on this thread since the last call, or "".
+/// Returns the protocol that FFmpeg refused on this thread since the last call, or "".
 std::string take_refused_protocol();
 struct PixelSize {
   std::int64_t width = 0, height = 0;
@@ -68,48 +68,47 @@ struct PixelSize {
 /// Returns the size of the last picture above max_pixels that a codec without a CodecWatch
 /// (codec_watch.h) refused on this thread since the last call, or 0 x 0.
 PixelSize take_oversize();
-/// Does the same as take_oversize() for a picture of a size that FFmpeg never decodes.
+/// Returns the same for pictures of a size that FFmpeg never decodes.
 PixelSize take_impossible();
 
-/// Returns the value of AVCodecContext::max_pixels, above which codecs refuse pictures. This value
-/// exceeds --max-pixels, since codecs round sizes up. Code that takes pictures must therefore also
-/// call check_pixels() (base/input_limits.h).
+/// Returns the value for AVCodecContext::max_pixels, above which codecs refuse pictures. The value
+/// exceeds --max-pixels, so the caller must also call check_pixels() (base/input_limits.h).
 std::int64_t codec_max_pixels();
 
-/// Throws std::bad_alloc for null, which FFmpeg's allocators return without memory.
+/// Returns `pointer`. Throws std::bad_alloc if `pointer` is null.
 template <class T>
 T* not_null(T* pointer) {
   if (!pointer) throw std::bad_alloc();
   return pointer;
 }
 
-/// Copies bytes to a new packet without times, or to extradata.
+/// Returns a new packet with a copy of `bytes` and without times.
 PacketPtr new_packet(std::string_view bytes);
+/// Replaces the extradata by a copy of `bytes`.
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {
   return {r.num, r.den == 0 ? 1 : r.den};
 }
-/// Throws Error if a number does not fit into FFmpeg's 32 bits.
+/// Throws Error if a number does not fit into 32 bits.
 AVRational to_av(Rational r);
 AVPixelFormat to_av(PixelLayout layout);
-/// Returns true if planes in FFmpeg's `format` already have one of Frame's 8-bit layouts.
+/// If the pixel format `format` is an 8-bit PixelLayout, sets `layout` and returns true.
 bool lies_as_frame(int format, PixelLayout& layout);
-/// Flags of every swscale context in lib/media: results have the same bits on every machine.
+/// The flags of swscale for results that have the same bits on every machine.
 constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP;
 
 /// Returns swscale's coefficient table (sws_getCoefficients) for an H.273 matrix.
 const int* sws_matrix(int matrix);
 
-/// Turns decoded AVFrames into Frames. Pictures in a PixelLayout are not copied. Other pictures are
-/// converted: HDR and wide colours become SDR (tone_map.h), and transparent pixels are laid over
-/// black. pts is FFmpeg's best-effort timestamp and may be AV_NOPTS_VALUE; duration is the
-/// packet's.
+/// A converter from AVFrames to Frames. Pictures in a PixelLayout are not copied; others are
+/// converted. HDR and BT.2020 colours become SDR (tone_map.h), and transparent pixels are blended
+/// with black. Frame::pts may be AV_NOPTS_VALUE. Frame::duration is the duration of the packet.
 class FrameImporter {
  public:
   /// Sets whether HDR frames stay HDR, in the layout yuv420p10.
   void keep_hdr(bool keep) { keep_hdr_ = keep; }
-  /// Sets the container's metadata, for frames that have none.
+  /// Sets the HDR metadata for frames without HDR metadata.
   void set_hdr(const HdrMetadata& hdr) { hdr_ = hdr; }
   Frame import(AvFramePtr av);
 
@@ -125,14 +124,14 @@ class FrameImporter {
   ToneMapper mapper_;
 };
 
-/// The place of subsampled chroma: on the left luma column (video), or between columns (JPEG).
+/// The horizontal position of subsampled chroma: on the left luma column, or between two columns.
 enum class Siting { left, center };
 
-/// Turns Frames of any layout, range and size into AVFrames of one format, for encoders.
+/// A converter from Frames of any layout, range and size to AVFrames of one format, for encoders.
 class FrameExporter {
  public:
   FrameExporter() = default;
-  /// Results have the layout, size, range and colour of `like`. `format` is to_av(like.layout) or
+  /// Results have the layout, size, range and colours of `like`. `format` is to_av(like.layout) or
   /// an RGB format. If `width` x `height` exceeds that size, the last column and row are repeated.
   FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
@@ -144,7 +143,7 @@ class FrameExporter {
   int width_ = 0, height_ = 0;
   Siting siting_ = Siting::left;
   SwsPtr sws_;
-  Frame built_for_;  // no planes
+  Frame built_for_;  // The frame for which `sws_` was built, without planes.
 };
 
 }  // namespace vfm::media

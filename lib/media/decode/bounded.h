@@ -1,12 +1,11 @@
-// Inside lib/media only: runs work with a time limit, since FFmpeg may never end on a hostile file.
+// Inside lib/media only: runs FFmpeg's work with a time limit.
 //
-// A thread cannot be killed without harm to the process. Stuck work is therefore left behind: its
-// thread keeps its memory, and a processor if busy, until the work returns or the program ends. The
-// number of threads left behind is limited (base/left_behind.h). Decoding in separate processes
-// (isolated.h) leaves none behind.
+// A thread cannot be ended safely. After a timeout, the thread therefore continues, and keeps its
+// memory until its work returns or the program ends. base/left_behind.h limits the number of these
+// threads.
 //
-// Only time without progress counts, so a long film may take long. Work reports progress by beat().
-// Time for which the whole process is stopped does not count.
+// The limit applies to the time since the last call of beat(). Time in which the process is stopped
+// is not included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,19 +22,18 @@
 
 namespace vfm::media {
 
-/// Reports progress (a packet or new byte was read, or a picture was decoded) in work of
-/// run_bounded() or of a child. In other code beat() does nothing.
+/// Reports progress, such as a read packet or a decoded picture, in work of run_bounded() or of a
+/// child process. Has no effect in other code.
 void beat() noexcept;
-/// From now on beat() on this thread increments `beats`, if not null.
+/// Makes later calls of beat() on this thread increment `beats`, unless `beats` is null.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
-/// Returns true if the caller no longer waits for this thread's work, so that its result does not
-/// matter.
+/// Returns true if run_bounded() no longer waits for the work of this thread.
 bool is_left_behind() noexcept;
 
-/// Returns the processor seconds that a Bounded's work has used since construction or restart(),
-/// without the codec's own threads. Outside this work, returns 0.
+/// Returns the processor time in seconds that the calling work of a Bounded has used since
+/// construction or restart(), without threads of the codec. Returns 0 in other code.
 double spent_seconds() noexcept;
-/// Adds the processor seconds that this thread uses during the object's life to `total`.
+/// A scope that adds the processor time of this thread, in seconds, to `total` at its end.
 class Spending {
  public:
   explicit Spending(double& total) noexcept;
@@ -48,16 +46,16 @@ class Spending {
   double seconds() const noexcept;
   double& total_;
   double began_;
-  const Spending* before_;  // the enclosing scope's
+  const Spending* before_;  // The enclosing scope, or null.
 };
 
-/// Measures for how long a count has not changed, without time in which this process is stopped.
+/// A clock for the time since a number changed, without time in which this process is stopped.
 class StillClock {
  public:
-  /// Returns the seconds since `beats` changed. Call still() at least every kStep seconds: of the
-  /// time between two calls, at most two steps are counted.
+  /// Returns the seconds since `beats` changed. Must be called at least every kStep seconds,
+  /// because each call adds at most two steps.
   double still(std::uint64_t beats);
-  /// Returns the seconds since the first call of still(), counted in the same way.
+  /// Returns the seconds since the first call of still().
   double all() const { return all_; }
   static constexpr double kStep = 0.1;
 
@@ -66,29 +64,30 @@ class StillClock {
   std::uint64_t beats_ = 0;
 };
 
-/// Runs `work` and throws its exceptions, as Error{Cause::memory} for std::bad_alloc. With a
-/// timeout (base/input_limits.h) `work` runs on another thread, and must own all that it uses. If
-/// `work` makes no progress for that time, run_bounded() throws Error{Cause::timeout}, with `name`
-/// in the message, and leaves `work` behind. If `work` does not react to a stop (base/stop.h), it
-/// throws Stopped and leaves `work` behind.
+/// Runs `work` and rethrows its exceptions; std::bad_alloc becomes Error{Cause::memory}. With a
+/// timeout (base/input_limits.h), `work` runs on another thread and must own all data that it uses.
+/// If `work` makes no progress until the timeout, throws Error{Cause::timeout} with `name` in the
+/// message. If `work` ignores a stop (base/stop.h), throws Stopped. In both cases `work` continues
+/// on its thread.
 void run_bounded(const std::string& name, std::function<void()> work);
 
 /// Throws the timeout error of run_bounded().
 [[noreturn]] void fail_still(const std::string& name);
 
-/// A State that is used only in bounded work, by one thread at a time. Work that is left behind
-/// keeps the State; each later call throws the timeout error.
+/// An object of class State for bounded work, used by one thread at a time. After a timeout, the
+/// work keeps the State, and each later call throws the timeout error.
 template <class State>
 class Bounded {
  public:
-  /// `make` creates the State. `make` and each `use` must own all that they use.
+  /// Creates the State with `make`. `make` and the functions given to call() must own all data that
+  /// they use.
   template <class Make>
   Bounded(std::string name, Make make) : name_(std::move(name)) {
     const auto made = std::make_shared<std::shared_ptr<State>>();
     run([made, make] { *made = make(); });
     state_ = std::move(*made);
   }
-  /// Returns what use(state) returns.
+  /// Runs use(state) with the time limit and returns its result.
   template <class Use>
   auto call(Use use) {
     using Result = std::invoke_result_t<Use, State&>;
@@ -97,11 +96,11 @@ class Bounded {
     run([result, use = std::move(use), state = state_] { result->emplace(use(*state)); });
     return std::move(**result);
   }
-  /// Restarts spent_seconds() at 0.
+  /// Resets spent_seconds() to 0.
   void restart() { spent_ = std::make_shared<double>(0); }
-  /// Returns the State, for reading between calls, or null if it was left behind.
+  /// Returns the State for reading between calls, or null after a timeout or stop.
   const State* get() const { return state_.get(); }
-  /// Destroys the State, in bounded work.
+  /// Destroys the State with the time limit.
   void end() {
     if (!state_) return;
     run([last = std::make_shared<std::shared_ptr<State>>(std::move(state_))] { last->reset(); });

@@ -1,10 +1,11 @@
-// A decoded picture in the memory of the GPU that decoded it, for code of the same process that
-// computes on that GPU. Addresses are valid in the GPU's primary context, which CUDA's runtime also
-// uses. Pictures are NV12 (4:2:0, 8 bits, U and V interleaved). This header needs no CUDA.
+// A decoded picture in GPU memory, for code of this process that computes on the same GPU.
+// Addresses are valid in the GPU's primary context, which the CUDA runtime uses. The format is
+// NV12: 8 bits, 4:2:0, with U and V interleaved.
 //
-// The engine has few such pictures, so keep at most two, and only briefly. The decoder writes on
-// CUDA's default stream: wait for that stream before reading. Finish all reads before this object
-// is destroyed: the picture may then be overwritten. Thread-safety: const members from any thread.
+// The decoder has few such pictures, so a caller should keep at most two for a short time. The
+// decoder writes on CUDA's default stream, and a reader must first wait for this stream. After this
+// object is destroyed, the decoder may overwrite the picture, so all reads must end before.
+// Thread-safety: any thread may use const members.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,12 +19,12 @@ namespace vfm::media {
 class CardPicture {
  public:
   virtual ~CardPicture() = default;
-  /// Returns the picture in system memory, with the other members of `frame`. Throws Error if the
-  /// GPU does not return the picture.
+  /// Returns a copy of the picture in system memory, with the other members of `frame`. Throws
+  /// Error if copying fails.
   virtual Frame fetch(const Frame& frame) const = 0;
 
-  const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< at (0, 0)
-  std::ptrdiff_t luma_stride = 0, chroma_stride = 0;      ///< bytes from row to row
+  const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< Addresses of the first samples.
+  std::ptrdiff_t luma_stride = 0, chroma_stride = 0;      ///< Distances between rows in bytes.
 };
 
 /// Returns `frame` itself if it has planes, otherwise a copy in system memory.

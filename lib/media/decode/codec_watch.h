@@ -1,5 +1,5 @@
-// Inside lib/media only: data for callbacks of a codec (in AVCodecContext::opaque), and facts that
-// the codec logs.
+// Inside lib/media only: counts errors that a codec logs, and holds data for callbacks of the codec
+// (AVCodecContext::opaque).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,16 +13,16 @@ namespace vfm::media {
 class PictureMemory;
 
 struct CodecWatch {
-  // Facts that a codec only logs. The codec's threads write them.
+  // Facts that a codec only logs, written by threads of the codec.
   std::atomic<std::int64_t> errors{0};
-  std::atomic<std::uint64_t> oversize{0};    ///< width << 32 | height of a picture above max_pixels
-  std::atomic<std::uint64_t> impossible{0};  ///< same for a size that FFmpeg never decodes
-  // For place_pictures() (picture_memory.h); set before the codec is opened.
-  PictureMemory* memory = nullptr;  ///< null: FFmpeg's memory
-  bool clean = false;  ///< clears pictures' memory to black (grey for RGB formats) before decoding
+  std::atomic<std::uint64_t> oversize{0};    ///< Size (width << 32 | height) above max_pixels.
+  std::atomic<std::uint64_t> impossible{0};  ///< Size of a picture that FFmpeg never decodes.
+  // Settings for place_pictures() (picture_memory.h) from before the codec is opened.
+  PictureMemory* memory = nullptr;  ///< Memory for pictures; null for FFmpeg's memory.
+  bool clean = false;               ///< Whether pictures are black (RGB: grey) before decoding.
 };
 
-/// From now on counts facts of this codec's log in `watch`, which must outlive the codec.
+/// Makes `watch` record what this codec logs. `watch` must outlive the codec.
 void watch_codec(AVCodecContext* codec, CodecWatch* watch);
 
 }  // namespace vfm::media

@@ -8,19 +8,19 @@
 
 namespace vfm::media {
 
-/// A GPU, or the reason why it cannot be used. FFmpeg uses the GPU's primary context, as CUDA's
-/// runtime does. FFmpeg and CUDA's runtime can therefore use each other's memory.
+/// A GPU, or the reason why the GPU cannot be used. FFmpeg uses the GPU's primary context, so
+/// FFmpeg and the CUDA runtime can access each other's memory.
 struct CudaDevice {
-  AVBufferRef* device = nullptr;  ///< for AVCodecContext::hw_device_ctx
-  std::string why;                ///< why `device` is null
-  int engines = 1;                ///< number of NVDEC engines; 1 if unknown
+  AVBufferRef* device = nullptr;  ///< Value for AVCodecContext::hw_device_ctx, or null.
+  std::string why;                ///< Reason why `device` is null.
+  int engines = 1;                ///< Number of NVDEC engines; 1 if unknown.
 };
 
-/// Returns the missing part of the driver that NVDEC needs, or "". Uses no GPU.
+/// Returns a text that says which part of the driver is missing for NVDEC, or "". Uses no GPU.
 std::string why_no_nvdec_library();
 
-/// Returns the GPU with this number, as the driver counts within CUDA_VISIBLE_DEVICES. The GPU is
-/// opened once and never closed; the driver frees all at exit. Thread-safe.
+/// Returns the GPU with the driver's number `number` within CUDA_VISIBLE_DEVICES. A GPU is opened
+/// once and never closed. Thread-safe.
 const CudaDevice& cuda_device(int number);
 
 }  // namespace vfm::media

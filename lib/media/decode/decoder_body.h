@@ -17,7 +17,7 @@ struct Decoder::Body {
   virtual bool seeks() const = 0;
 };
 
-/// Sets the display size from the other members. An impossible sample aspect becomes 1:1.
+/// Computes the display size from the other members. Replaces an impossible sample aspect by 1:1.
 void set_display_size(StreamInfo& info);
 
 }  // namespace vfm::media

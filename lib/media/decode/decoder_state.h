@@ -52,14 +52,14 @@ struct Decoder::State {
 
   Source source;
   DecodeOptions options;
-  /// Keeps options.hardware alive if it is shared: work left behind may outlive the owner.
+  /// Owner of options.hardware, or null if the hardware is not shared.
   std::shared_ptr<const HardwareDecoder> kept_hardware;
   StreamInfo info;
   std::unique_ptr<Input> input;
   AVStream* stream = nullptr;
   CodecWatch watch;
   std::shared_ptr<share::EngineSessions::Session> session;
-  /// Until `session` is taken: the GPU bytes that a session needs; 0 to decode in software.
+  /// GPU memory in bytes that the decoder needs, until `session` is taken; 0 for software.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
@@ -71,19 +71,19 @@ struct Decoder::State {
   bool finished = false;
   std::int64_t last_dts = 0;
   std::int64_t corrupt = 0;
-  bool careful = false;                         // damage was found: see decode()
-  bool from_start = true;                       // no seek since opening
-  bool on_hardware = false;                     // the open codec decodes on options.hardware
-  bool refused = false;                         // the hardware did not give a picture
-  int hardware_width = 0, hardware_height = 0;  // of the hardware's pictures since opening
-  bool any_frame = false;                       // a frame was decoded at some time
-  bool irregular = false;  // some pts was computed, so times depend on all earlier frames
+  bool careful = false;      // Whether damage was found; see decode().
+  bool from_start = true;    // Whether the source was read from the beginning without a seek.
+  bool on_hardware = false;  // Whether the codec uses options.hardware.
+  bool refused = false;      // Whether the hardware failed to give a picture.
+  int hardware_width = 0, hardware_height = 0;  // Size of the pictures of the hardware.
+  bool any_frame = false;                       // Whether at least one frame was decoded.
+  bool irregular = false;                       // Whether a pts was computed from an earlier frame.
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
-  std::optional<Frame> earlier;  // the last frame returned, as stored, if it was interlaced
-  std::optional<Frame> pending;  // decoded; its duration is known with the next frame
+  std::optional<Frame> earlier;  // The previous frame before deinterlacing.
+  std::optional<Frame> pending;  // The decoded frame that next() returns next.
   std::int64_t index = 0;
-  // Counts since opening or seeking, and their limits (0: unknown).
+  // Numbers of frames and pixels since opening or seeking, with their limits (0 for unknown).
   std::int64_t decoded = 0, most_decoded = 0;
   double pixels = 0, most_pixels = 0;
 };

@@ -1,9 +1,5 @@
-// Inside lib/media only: makes one progressive picture of an interlaced frame.
-//
-// The lines of the first field stay. Lines of the second field are interpolated from the lines
-// above and below (a cubic filter). Where the picture does not move, interpolated pixels are
-// clamped to the pixels at the same position in the fields just before and after. Parts at rest
-// therefore keep all lines, and motion has no comb, as with yadif.
+// Inside lib/media only: converts an interlaced frame to a progressive picture. Lines of the later
+// field are interpolated. Parts without motion keep all lines, as with yadif.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +7,8 @@
 
 namespace vfm::media {
 
-/// `before` and `after` are the neighbouring frames, or null if there is none. Uses the planes and
-/// top_first of `frame`. The result is exact.
+/// Returns the progressive picture of `frame`, which has planes and top_first. `before` and `after`
+/// are the previous and the next frame, or null at an end of the video.
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after);
 
 }  // namespace vfm::media

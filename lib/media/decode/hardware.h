@@ -1,15 +1,13 @@
-// Decoding on a GPU's video engine, NVDEC, through FFmpeg.
+// Decodes video with NVDEC, the video engine of an NVIDIA GPU.
 //
-// NVDEC is used only for video whose standard defines decoding to the bit: progressive 4:2:0 video
-// of H.264 (8 bits), HEVC and VP9 (8 and 10 bits), with both sides at least 144. NVDEC's frames
-// therefore equal the software decoder's, sample for sample. Frames are copied to system memory, or
-// stay on the GPU in its primary context (DecodeOptions::on_card). Software decodes all other
-// video, and files that the GPU refuses. A damaged file is decoded again in software from its
-// start; frames that the GPU already gave equal software's.
+// NVDEC decodes progressive 4:2:0 video of H.264 (8 bits), HEVC and VP9 (8 and 10 bits), with both
+// sides at least 144 pixels. The frames equal frames of the software decoder, sample for sample.
+// Frames are copied to system memory, or stay on the GPU (DecodeOptions::on_card). Software decodes
+// all other video, and files that the GPU refuses. If a file is damaged, software decodes the file
+// again from its beginning.
 //
-// NVDEC silently conceals flipped bits inside the data of a slice, if container and headers are
-// intact. Software reports this damage if the data is invalid. Decode in software if this damage
-// must be reported.
+// Software reports invalid data inside a slice. NVDEC hides this damage without an error, if
+// container and headers are intact. If the damage must be reported, decode in software.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,23 +22,24 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Returns "" if this machine can decode on GPU number `gpu`, otherwise the reason ("there is no
-/// NVIDIA driver (libcuda.so.1)", ...). The driver, asked once, counts GPUs within
-/// CUDA_VISIBLE_DEVICES. Thread-safe.
+/// Returns "" if this machine can decode on GPU `gpu`, otherwise a reason such as "there is no
+/// NVIDIA driver (libcuda.so.1)". `gpu` is the driver's number within CUDA_VISIBLE_DEVICES. The
+/// driver is asked only once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
-/// The highest number of decoders on a GPU at once, in all programs that share the GPU: 4 for each
-/// NVDEC engine.
+/// Returns the number of decoders that all programs together can have on a GPU at a time: 4 for
+/// each NVDEC engine.
 int decode_sessions_of(int gpu);
 
-/// Resolves the option --hwaccel: "none", "cuda", or "auto", which means cuda if cuda works on all
-/// `gpus`. Returns null for software. Logs the choice with log_info. Throws Error{usage} for
-/// another name, and for "cuda" if cuda does not work (the message says why). Thread-safe.
+/// Returns the hardware for the option --hwaccel, or null for software. `name` is "none", "cuda",
+/// or "auto", which means "cuda" if CUDA works on all `gpus`. Logs the choice with log_info. Throws
+/// Error{usage} for another name, and for "cuda" if CUDA does not work; the message has the reason.
+/// Thread-safe.
 ///
-/// If `sessions` is null, the first GPU decodes. Otherwise, a decoder takes sessions at its first
-/// picture, decodes on their GPU, and gives them back when it is destroyed or changes to software.
-/// A decoder that gets no sessions decodes in software. If a decoder waits for sessions, the
-/// calling thread waits. `sessions` must outlive the result.
+/// If `sessions` is null, the first GPU decodes. Otherwise, each decoder takes sessions at its
+/// first picture, and decodes on the GPU of these sessions. The decoder returns the sessions when
+/// it is destroyed or changes to software. Waiting for sessions blocks the calling thread. A
+/// decoder without sessions decodes in software. `sessions` must outlive the result.
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
                                                        const std::vector<int>& gpus = {0},
                                                        share::EngineSessions* sessions = nullptr);

@@ -7,12 +7,12 @@
 
 namespace vfm::media {
 
-/// Returns EXIF's tag 0x0112, 1 to 8, of a PNG (chunk eXIf), WebP (chunk EXIF) or TIFF file.
-/// Returns 0 for other files, and for files without the tag.
+/// Returns the value 1 to 8 of the EXIF tag 0x0112 in a PNG, WebP or TIFF file. Returns 0 for other
+/// files, and for files without the tag.
 int exif_orientation(std::string_view file);
 
-/// Converts a tag to a flip left to right (`mirror`), followed by a clockwise turn (`rotation`). If
-/// `orientation` is 0, returns false and changes nothing.
+/// Converts the value of the tag to a flip left to right (`mirror`), followed by a clockwise turn
+/// in degrees (`rotation`). If `orientation` is 0, returns false and changes nothing.
 bool split_orientation(int orientation, int& rotation, bool& mirror);
 
 }  // namespace vfm::media
