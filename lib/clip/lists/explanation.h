@@ -1,5 +1,5 @@
-// vfm-clip shots --explain: a page that shows why shots begin where they do: the detector's score
-// over time, and pictures around changes found and nearly found.
+// The HTML page of vfm-clip shots --explain, which shows why shots begin where they do. The page
+// has the detector's score over time, and pictures around changes that were found or nearly found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace vfm::clip {
 
-/// Reduces a series of unknown length: keeps the largest value of each of at most kMost equal
-/// parts.
+/// A reduced series of unknown length. Each of at most kMost equal parts of the series gives its
+/// largest value.
 class Peaks {
  public:
   static constexpr std::size_t kMost = 1000;
@@ -31,7 +31,7 @@ class Peaks {
   const std::vector<double>& y() const { return y_; }
 
  private:
-  std::vector<double> x_, y_;  // of the largest value of each part
+  std::vector<double> x_, y_;  // the largest value of each part
   std::size_t part_ = 1;       // number of values in a part
   std::size_t in_last_ = 0;
 };
@@ -39,11 +39,11 @@ class Peaks {
 /// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
-  /// If decisions are too many, found changes of lowest rank and other decisions of highest rank
-  /// are kept.
+  /// Rank of the decision. If there are too many decisions, found changes of low rank and other
+  /// decisions of high rank are kept.
   double rank = 0;
   std::string caption;
-  std::string jpeg;  ///< the frames before and after, side by side
+  std::string jpeg;  ///< The frames before and after, side by side.
   bool may_be_cut = false;
 };
 
@@ -53,21 +53,22 @@ struct ExplainedVideo {
   std::vector<report::Figure> found, near;
 };
 
-/// Explains one video. With ClipRecipe::stitch_sound it also says if found changes would be
-/// stitched. Memory: small pictures of the last 192 frames, and of decisions to show.
-/// Thread-safety: one thread at a time.
+/// Collects the explanation of one video. With ClipRecipe::stitch_sound, the explanation also says
+/// whether found changes would be stitched. Memory: small pictures of the last 192 frames, and of
+/// decisions to show. Thread-safety: one thread at a time.
 class Explanation {
  public:
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// Adds a frame after `finder` got it, and before `finder`'s changes are taken.
+  /// Adds a frame. Call add() after `finder` got the frame, and before changes are taken from
+  /// `finder`.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
-  /// Adds a change taken from the finder.
+  /// Adds a change that was taken from the finder.
   void found(const curate::ShotChange& change);
-  /// Adds decisions. Call it after each frame and after ShotFinder::finish(), when the changes so
-  /// far are taken.
+  /// Adds decisions. Call settle() after each frame and after ShotFinder::finish(), when all
+  /// changes so far are taken.
   void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 
@@ -88,7 +89,6 @@ class Explanation {
   std::vector<media::RgbImage> ring_;
   double stitch_threshold_;
   SoundAcross sound_;
-  // Frames as in ring_; empty: no stitching by sound.
   std::vector<curate::SmallPicture> looks_;
   std::int64_t shot_begin_ = 0;  // pts of the last shot
   RecentTimes times_;
@@ -96,8 +96,8 @@ class Explanation {
   Peaks scores_;
   std::vector<double> dots_x_, dots_y_;
   std::vector<Decision> found_, near_, waiting_;
-  std::deque<curate::ShotChange> last_;  // the last changes, to recognize cuts
-  std::optional<std::int64_t> fade_;     // first frame of an open fade
+  std::deque<curate::ShotChange> last_;
+  std::optional<std::int64_t> fade_;  // first frame of an open fade
   media::RgbImage before_fade_;
   std::size_t changes_ = 0;
 };
@@ -107,7 +107,7 @@ class ExplainPage {
  public:
   static constexpr std::size_t kVideos = 100, kDecisions = 240;
   void add(ExplainedVideo video);
-  /// `incomplete`: the reason why the page lacks something, or empty if it is complete.
+  /// Writes the page. `incomplete` is the reason why data are missing, or empty.
   void write(const std::string& path, const std::string& incomplete) const;
 
  private:

@@ -1,4 +1,4 @@
-// The verb shots of vfm-clip: lists the changes of shot of each video, and writes no clips.
+// The verb `vfm-clip shots`, which lists the changes of shot of each video and writes no clips.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,13 +12,14 @@
 
 namespace vfm::clip {
 
-/// Parses the scores of --thresholds, at most 100: "0.3,0.4,0.5", or "0.3:0.5:0.1" for the same.
-/// Throws Error{usage}.
+/// Parses the scores of --thresholds, such as "0.3,0.4,0.5" or "0.3:0.5:0.1", which are the same.
+/// At most 100 scores are allowed. Throws Error{usage}.
 std::vector<double> parse_thresholds(const std::string& text);
 
-/// `vfm-clip shots`: prints a {"kind":"shots",...} line for each video. With `thresholds` it prints
-/// a line with "threshold" for each threshold. Warns of videos that fail, and returns their number.
-/// Uses recipe, inputs, hardware, shot_format, thresholds, print_table and explain.
+/// Prints a {"kind":"shots",...} line for each video. If `thresholds` is not empty, prints a line
+/// with "threshold" for each threshold. Warns of videos that fail, and returns the number of
+/// failures. Uses these options: recipe, inputs, hardware, shot_format, thresholds, print_table and
+/// explain.
 long list_shots(const ClipOptions& options, share::Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 

@@ -16,26 +16,26 @@
 
 namespace vfm::clip {
 
-/// Adds the fields of `from` that `to` lacks: a video's extra fields to its clip.
+/// Adds the fields of `from` that `to` lacks, to give a clip the extra fields of its video.
 void pass_on(const Json& from, Json& to);
 
 /// The error of a video that has no clip and no other error.
 inline constexpr const char* kNoClip = "no clip: every shot is too short";
 
-/// A clip that has ended.
+/// A finished clip.
 struct Clip {
   Span span;
   std::string mp4;
-  HeldJson facts;                    ///< KEY.json without the fields before "stream" (key, source)
-  const GivenSpan* given = nullptr;  ///< the span it was cut by; or null
-  bool hdr = false;                  ///< 10 bits, in the source's colours
-  bool known = false;                ///< finished by a killed run: no mp4, no facts
+  HeldJson facts;                    ///< Fields of KEY.json from "stream" on.
+  const GivenSpan* given = nullptr;  ///< Span that gave the clip, or null.
+  bool hdr = false;                  ///< Whether the clip is 10-bit HDR.
+  bool known = false;  ///< Whether a killed run finished the clip, so that mp4 and facts are empty.
 };
 
 /// The output of one video. Thread-safety: one thread at a time.
 class ClipOutput {
  public:
-  /// All arguments must outlive this.
+  /// Makes an output for `store`. All arguments must outlive the output.
   ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
   /// Acts as ClipSink::begin().
@@ -44,10 +44,10 @@ class ClipOutput {
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
   /// Returns true if a killed run finished a clip that was not added yet.
   bool has_more() const { return !kept_.empty(); }
-  /// Adds the next clip. `info`: the video's. Throws Error.
+  /// Adds the next clip of the video `info`. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
   /// Returns false if the clips of a killed run differ from this video's clips. In this case added
-  /// clips are ignored, and finish() returns null.
+  /// clips are ignored.
   bool fits() const { return fits_; }
   /// Ends the store with the video's `summary`. If fits() is false, returns null, and the video
   /// must be cut again without the kept clips.
@@ -60,7 +60,7 @@ class ClipOutput {
   const ClipSource& source_;
   const ClipOptions& options_;
   ClipSink& store_;
-  KeptClips kept_;  // not reached yet
+  KeptClips kept_;  // kept clips that are not reached yet
   bool fits_ = true;
 };
 

@@ -1,8 +1,8 @@
-// Finds complete clips in the output folder whose batch has changed, to copy these clips.
+// Finds complete clips of earlier runs in the output folder, to copy them into a changed batch.
 //
-// A batch of joined videos (clip/store/joined.h) changes when a video is added or removed, or when
-// a video with its own shards is to be joined. Clips are copied only if they were made with the
-// same settings, except the size of shards, and their shard's hash is right.
+// A batch of joined videos (clip/store/joined.h) changes if a video is added or removed, or if a
+// video with its own shards is joined. Clips are copied only if they were made with the same
+// settings and their shard's hash is right. The size of shards may differ.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,19 +24,19 @@
 
 namespace vfm::clip {
 
-/// Looks up a video's clips and the video's entry in an index: "source", "source_hash", "clips",
-/// given "spans", and ClipCutter::summary().
+/// Looks up a video's clips and the video's entry in an index. An entry has "source",
+/// "source_hash", "clips", given "spans", and the fields of ClipCutter::summary().
 ///
 /// Thread-safety: any thread.
 class EarlierClips {
  public:
-  /// `settings`: the clips' settings without spans.
+  /// Makes an object for clips with `settings`, which must not include spans.
   EarlierClips(std::string directory, const Json& settings);
 
   using Take = std::function<void(const shard::Sample& sample)>;
-  /// Passes the clips of this video to `take`, in order, and returns its entry. Returns null if
-  /// clips are missing or changed; even then `take` may have received some clips. `spans`: a hash
-  /// of the given spans, or empty. Throws what `take` throws; Stopped.
+  /// Passes the clips of the video to `take`, in order, and returns the video's entry. If clips are
+  /// missing or changed, returns null, although `take` may have received clips. `spans` is a hash
+  /// of the given spans, or empty. Throws what `take` throws, and Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:
@@ -46,9 +46,9 @@ class EarlierClips {
     std::vector<shard::IndexedReader> shards;
     struct Entry {
       HeldJson json;
-      std::int64_t first = 0;  // number of its first clip in all shards
+      std::int64_t first = 0;  // number of the first clip in all shards
     };
-    std::unordered_map<std::string, Entry> entries;  // by the video's hash
+    std::unordered_map<std::string, Entry> entries;  // by the hash of the video
   };
   std::optional<Store> open(const std::string& name) const;
   bool is_same(const Json& settings) const;
@@ -61,9 +61,9 @@ class EarlierClips {
   std::string directory_;
   HeldJson settings_;
   std::mutex mutex_;
-  std::optional<io::FirstNames> joined_;  // hash of a video -> the batch that has it
+  std::optional<io::FirstNames> joined_;  // hash of a video -> batch of the video
   std::string last_;                      // the last batch looked up
-  std::optional<Store> store_;            // of `last_`, if usable
+  std::optional<Store> store_;            // null if batch `last_` is unusable
 };
 
 }  // namespace vfm::clip

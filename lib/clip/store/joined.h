@@ -1,17 +1,16 @@
-// Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
-// is 16 digits of a hash of the videos' hashes, in order.
+// Small videos that share shards. The shards are DIR/joined-<h>-00000.tar, ..., and the index is
+// DIR/joined-<h>.json, where <h> is 16 digits of a hash of the videos' hashes.
 //
-// Videos of a batch (clip/source.h) are cut on any thread, and their clips are collected in one
+// The videos of a batch (clip/source.h) are cut on any thread, and their clips are collected in one
 // file (clip/store/parts.h). After the last video the shards are written in the order of the
-// videos. Therefore the shards' bytes do not depend on threads or on killed runs, whose finished
-// clips are used. Clips that are complete elsewhere in the folder are copied
-// (clip/store/earlier_clips.h).
+// videos. Therefore the shards' bytes do not depend on threads or on killed runs. Complete clips of
+// other shards in the folder are copied (clip/store/earlier_clips.h).
 //
-// The json also has "sources": for each video "source", "source_hash", "clips", and the fields that
-// the json of a single video has. "failed" says why a video could not be used. The next run tries
-// such a video again, and writes only if the video succeeds. A video is left out if one of its
-// clips has the same key ("equal_key") as a clip of another video. Such a video alone causes no new
-// try until it is renamed.
+// The list "sources" in the index has for each video "source", "source_hash", "clips", and the
+// fields that the json of a single video has. "failed" says why a video could not be used. The next
+// run tries such a video again, and writes only if the video succeeds. A video is left out if one
+// of its clips has the same key ("equal_key") as a clip of another video. The video is tried again
+// only after it is renamed, or together with other failed videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,11 +39,11 @@ class ClipPart : public ClipSink {
  public:
   explicit ClipPart(ClipParts& parts) : parts_(parts) {}
   KeptClips begin(bool keep) override;
-  void add_kept() override {}  // never called: a video that did not end is cut anew
+  // A video that did not end is cut again from its begin, so no clip is kept.
+  void add_kept() override {}
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// Ends the video. `entry`: its entry in the json; without `entry` the summary of finish() is
-  /// used.
+  /// Ends the video with `entry`, or with the summary of finish().
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 
@@ -59,24 +58,25 @@ class ClipPart : public ClipSink {
 /// thread, for different videos.
 class Joined {
  public:
-  /// `batch`: of kind joined. `settings`: the clips' settings without spans. `earlier` must outlive
-  /// this.
+  /// Makes a batch from an item of kind `joined`. `settings` are the settings of the clips without
+  /// spans. `earlier` must outlive the batch.
   Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
          EarlierClips& earlier);
 
-  /// Looks for finished work and locks the batch. Returns the places in sources() of the videos for
-  /// which make() must be called. Throws Error; Stopped.
+  /// Looks for finished work and locks the batch. Returns the indices in sources() of the videos
+  /// for which make() must be called. Throws Error, and Stopped.
   std::vector<std::size_t> begin();
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
   const std::vector<ClipSource>& sources() const { return sources_; }
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 
-  /// Copies the clips of a video if possible, and returns true. Otherwise calls `cut` to make the
-  /// clips. An Error from `cut` about the video is recorded.
+  /// Copies the clips of a video and returns true, if possible. Otherwise calls `cut` to make the
+  /// clips. Records an Error from `cut` that is about the video.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
-  /// Writes the shards, after the last make(), and returns the json. Throws Error; Stopped.
+  /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error, and
+  /// Stopped.
   Json finish();
 
  private:
@@ -94,11 +94,11 @@ class Joined {
   HeldJson settings_;
   EarlierClips& earlier_;
   std::unique_ptr<ClipStore> store_;
-  std::optional<ClipParts> parts_;  // while it is made
-  HeldJson found_;                  // the json of an earlier run
-  std::mutex mutex_;                // guards what follows
+  std::optional<ClipParts> parts_;
+  HeldJson found_;    // the json of an earlier run
+  std::mutex mutex_;  // guards the members below
   std::map<std::size_t, io::Fault> failed_;
-  std::map<std::size_t, std::string> equal_keys_;  // of videos that failed by it
+  std::map<std::size_t, std::string> equal_keys_;  // keys of the failed videos
 };
 
 /// Iterates over the items of an input. An unfinished batch becomes single videos. Thread-safety:
@@ -107,15 +107,16 @@ class JoinedItems {
  public:
   struct Work {
     ClipItem item;
-    /// The batch of video `item`, or `item` itself if its kind is joined
+    /// Batch of the video `item`, or of `item` if its kind is `joined`.
     std::shared_ptr<Joined> batch;
-    std::size_t place = 0;  ///< the video's place in the batch
-    bool last = false;      ///< finish the batch after this video
-    std::size_t there = 0;  ///< with `last`: videos that were finished before
+    std::size_t place = 0;  ///< Index of the video in the batch.
+    bool last = false;      ///< Whether the batch must be finished after the video.
+    std::size_t there = 0;  ///< Number of videos that were finished before, set with `last`.
   };
   using See = std::function<void(const ClipItem& item)>;
 
-  /// `see` is called with each input item; a batch is one item. All arguments must outlive this.
+  /// Opens the iterator. `see` is called with each input item. All arguments must outlive the
+  /// iterator.
   JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
   std::optional<Work> next();
 
@@ -129,8 +130,8 @@ class JoinedItems {
   See see_;
   EarlierClips earlier_;
   std::shared_ptr<Joined> batch_;
-  std::vector<std::size_t> places_;  // of batch_, to be made
-  std::size_t at_ = 0;               // in places_
+  std::vector<std::size_t> places_;  // videos of batch_ to make
+  std::size_t at_ = 0;               // index in places_
 };
 
 /// Returns a hash of a video's given spans, or an empty text without spans.

@@ -1,9 +1,9 @@
-// Keeps finished clips of joined videos in one file, DIR/.NAME.parts, until all are made and their
-// shards are written. After a killed run the next run uses the file.
+// Keeps finished clips of joined videos in one file, DIR/.NAME.parts, until the shards are written.
+// After a killed run the next run uses the file.
 //
 // Clips of several videos are appended in any order. When a video has ended, a record lists its
 // clips. Each record has a checksum, and the next run uses all records before the first damaged
-// one. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h) against other
+// record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h) against other
 // programs. Memory: one clip, and each video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,22 +27,22 @@ class ClipParts {
   struct Place {
     std::uint64_t offset = 0, size = 0;
   };
-  /// A video that has ended.
+  /// The record of a finished video.
   struct Part {
-    std::string summary;  ///< JSON
+    std::string summary;
     std::vector<Place> clips;
   };
 
-  /// `settings`: the settings of the clips. If `keep` is true, keeps the records of an earlier run
-  /// with these settings. Throws Error.
+  /// Opens the file. If `keep` is true, keeps the records of an earlier run whose clips have the
+  /// same `settings`. Throws Error.
   ClipParts(std::string path, const Json& settings, bool keep);
 
-  /// Appends a clip. Throws Error if it cannot be written.
+  /// Appends a clip. Throws Error if the clip cannot be written.
   Place add(const shard::Sample& sample);
-  /// Records that the video with this hash has ended, and its clips.
+  /// Records that the video with this hash has ended, and which clips it has.
   void end(const std::string& hash, const Json& summary, std::vector<Place> clips);
-  /// Returns the video's record, or null if the video has not ended. The result is valid as long as
-  /// this object.
+  /// Returns the video's record, or null if the video has not ended. The record is valid until this
+  /// object is destroyed.
   const Part* find(const std::string& hash) const;
   /// Reads a clip. Throws Error if the clip has changed since it was written.
   shard::Sample read(const Place& place) const;
@@ -59,9 +59,9 @@ class ClipParts {
 
   std::string path_;
   io::File file_;
-  mutable std::mutex mutex_;  // guards what follows, and the end of the file
+  mutable std::mutex mutex_;  // guards the members below and the end of the file
   std::uint64_t size_ = 0;
-  std::map<std::string, Part> ended_;  // by hash; a map, since find() returns pointers
+  std::map<std::string, Part> ended_;  // by hash; a map, because find() returns pointers
 };
 
 }  // namespace vfm::clip

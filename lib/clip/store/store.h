@@ -1,6 +1,5 @@
-// Stores one source's clips, and the json that says they are complete.
-//
-// A killed run can be resumed: complete clips are kept. ClipStore is the base of all formats.
+// Stores the clips of one source, and a json that says that the clips are complete. The complete
+// clips of a killed run are kept.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,41 +20,42 @@
 
 namespace vfm::clip {
 
-/// shards: a store writes DIR/NAME-00000.tar... with their indexes, and last DIR/NAME.json. Small
-/// videos may share a NAME (clip/store/joined.h).
-/// files: a store writes DIR/KEY.mp4 and DIR/KEY.json, and last DIR/NAME.files (shard/file_list.h).
+/// The format of a store. With `shards` the store writes DIR/NAME-00000.tar... with their indexes,
+/// and then DIR/NAME.json. Small videos may share a NAME (clip/store/joined.h). With `files` the
+/// store writes DIR/KEY.mp4 and DIR/KEY.json, and then DIR/NAME.files (shard/file_list.h).
 enum class ClipFormat { shards, files };
 
 /// A clip that a killed run finished.
 struct KeptClip {
-  std::int64_t begin = 0, end = 0;  ///< pts
+  std::int64_t begin = 0, end = 0;  ///< Begin and end as pts.
   std::string key;
 };
-using KeptClips = std::deque<KeptClip>;  ///< in the order they were written
+using KeptClips = std::deque<KeptClip>;  ///< Kept clips in the order of writing.
 
 /// Receives the clips of one video, in order. Thread-safety: one thread at a time.
 class ClipSink {
  public:
   virtual ~ClipSink() = default;
-  /// Begins to write. If `keep` is true, keeps and returns complete clips of a killed run with
-  /// these settings. Otherwise removes existing clips. begin() may be called again if the kept
-  /// clips differ from this run's.
+  /// Begins to write. If `keep` is true, keeps and returns complete clips of a killed run with the
+  /// same settings. Otherwise removes existing clips. If the kept clips differ from this run's
+  /// clips, begin() may be called again.
   virtual KeptClips begin(bool keep) = 0;
-  /// Counts the next kept clip. Call it for all kept clips before the first add().
+  /// Counts the next kept clip. Call add_kept() for all kept clips before the first add().
   virtual void add_kept() = 0;
   /// Adds the next sample. Throws Error.
   virtual void add(const shard::Sample& sample) = 0;
-  /// Ends the video with its summary. Returns the final entry.
+  /// Ends the video with its summary, and returns the final entry.
   virtual Json finish(Json summary) = 0;
 };
 
-/// Thread-safety: one thread at a time; stores of different names are independent.
+/// The base of the stores of all formats. Thread-safety: one thread at a time; stores of different
+/// names are independent.
 class ClipStore : public ClipSink {
  public:
-  /// Returns DIR/NAME.json or .files, if it has these settings, all its files exist, and `redo` is
-  /// false. Otherwise locks the clips until finish() or the store's destruction, and returns null.
-  /// Waits while another program makes the clips. Removes leftovers of a run killed right after
-  /// finishing.
+  /// Returns DIR/NAME.json or .files, if it has the same settings, all its files exist, and `redo`
+  /// is false. Otherwise locks the clips until finish() or the store's destruction, and returns
+  /// null. Waits while another program makes the clips. Removes leftovers of a run that was killed
+  /// after it had finished.
   Json find_or_hold(bool redo);
   /// Acts as find_or_hold(true), but returns the existing json, or null if no json exists.
   Json hold_and_find();
@@ -65,11 +65,11 @@ class ClipStore : public ClipSink {
   /// unlocks. Writes nothing if there are neither samples nor errors.
   Json finish(Json summary) override;
 
-  /// Removes all files of NAME: shards or files, their columns, the index. If the program is killed
-  /// meanwhile, the remaining files are complete, or notes mark them as incomplete, and the next
-  /// call or begin() removes them. Keeps the files of samples for which `in_use` returns true.
-  /// Throws Error, without changes, if another program uses NAME, or a file has changed since it
-  /// was written.
+  /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
+  /// killed meanwhile, the next call or begin() removes the remaining files. Until then each
+  /// remaining file is complete, or notes mark it as incomplete. Keeps the files of samples for
+  /// which `in_use` returns true. If another program uses NAME, or if a file has changed since it
+  /// was written, throws Error and removes nothing.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
@@ -77,33 +77,33 @@ class ClipStore : public ClipSink {
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// Returns the manifest records for the outputs that `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
-  /// Adds to each record its sources, by their present names.
+  /// Adds the sources to each record, by their present names.
   static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);
 
  protected:
-  /// `index`: the name of the json in DIR.
+  /// Makes a store whose json in DIR is named `index`.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
-  /// Returns the path from which a killed run is resumed. The file is removed when the index is
-  /// written.
+  /// Returns the path of the notes from which a killed run is resumed. When the index is written,
+  /// the notes are removed.
   virtual std::string notes_path() const = 0;
   /// Throws Error if a file that `found` lists is missing or changed.
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// Returns the files of NAME except index and notes, in the order of removal. `index`: the json
-  /// that lists them, or null if a killed run's notes list them. Throws Error if a file has changed
-  /// since it was written.
+  /// Returns the files of NAME except index and notes, in the order of removal. `index` is the json
+  /// that lists the files, or null if only the notes of a killed run list them. Throws Error if a
+  /// file has changed since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Returns notes from which own_files(null) finds the files of `index`, and which keep every run
-  /// from using these files.
+  /// Returns notes that list the files of `index` for own_files(null). No run uses the listed
+  /// files.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
 
   /// Throws Error unless `path` is a regular file of this size or does not exist.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
-  /// Returns the temporary file that a killed writer of `path` left (io/atomic_file.h).
+  /// Returns the path of the temporary file that a killed writer of `path` left (io/atomic_file.h).
   static std::string temporary_of(const std::string& path);
 
   std::string directory_, name_;
@@ -116,7 +116,7 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// `settings`: all that decides the files' bytes, apart from the source.
+/// Makes a store. `settings` are all facts that decide the files' bytes, except the source.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);
