@@ -1,8 +1,8 @@
-// Finds the fields that an SQL expression compares with constants, and the constants' types.
+// Finds the fields that an SQL expression compares with constants, and the types of the constants.
 //
 // In SQLite every number is less than every text, so "motion > '0.5'" is false for each sample,
 // without an error. Only plain comparisons are found: a field, an operator (=, <, BETWEEN, IN, ...)
-// and constants, in either order. Thread-safety: pure function.
+// and constants, in either order. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +15,13 @@ namespace vfm::shard {
 
 struct Comparison {
   std::string field;
-  std::string constant;  ///< the first constant, as written: "'0.5'"
-  bool text = false;     ///< whether it is a text, not a number
-  /// Counts of samples whose field has the constant's type, and of samples whose field has another
-  /// type.
+  std::string constant;  ///< first constant, as written: "'0.5'"
+  bool text = false;     ///< whether the constant is a text, not a number
+  /// Numbers of samples whose field has the constant's type, or another type.
   std::uint64_t fits = 0, differs = 0;
 };
 
-/// Returns the comparisons in the order of the expression, which SQLite has accepted.
+/// Returns the comparisons of an expression that SQLite accepts, in the order of the expression.
 std::vector<Comparison> constant_comparisons(std::string_view expression);
 
 }  // namespace vfm::shard

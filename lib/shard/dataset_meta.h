@@ -1,9 +1,7 @@
-// Writes the files that make a folder of shards a dataset for other loaders: Energon's .nv-meta and
-// webdataset's wids.json. They are made from the shards' indexes; no tar is read.
-//
-// .nv-meta/.info.json, split.yaml, dataset.yaml, index.sqlite, index.uuid: Megatron-Energon's
-// format. index.uuid is computed from the contents, so that equal datasets have equal files.
-// Thread-safety: one thread at a time on one folder.
+// Writes the files that other loaders need to read a folder of shards as a dataset:
+// Megatron-Energon's .nv-meta and webdataset's wids.json. Reads only the shards' indexes, no tar.
+// Equal datasets have equal files.
+// Thread-safety: one thread at a time for each folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +17,15 @@
 namespace vfm::shard {
 
 struct DatasetShard {
-  std::string path;   ///< relative to the dataset's folder
-  std::string split;  ///< "train"
+  std::string path;   ///< path relative to the dataset's folder
+  std::string split;  ///< name of the split: "train"
   std::int64_t samples = 0;
   std::uint64_t bytes = 0;
   std::string xxh3;  ///< hash of the whole tar
 };
 
-/// The shards of a dataset by number: a list, which must outlive this, or a function that makes
-/// each shard on demand, so that many need not be in memory.
+/// The shards of a dataset by number. They come from a list, which must outlive this object, or
+/// from a function that makes one shard at a time.
 class DatasetShards {
  public:
   using At = std::function<DatasetShard(std::size_t number)>;
@@ -53,32 +51,31 @@ struct MediaMetadata {
   std::string type;
   HeldJson json;
 };
-/// Called for every member of every sample, in order.
+/// Returns the metadata of a member. Called for every member of every sample, in order.
 using MediaOf = std::function<MediaMetadata(std::size_t shard, std::int64_t sample,
                                             std::string_view key, std::string_view extension)>;
 
-/// Writes DIR/.nv-meta. Does nothing if the folder already describes these shards. Keys must be
-/// unique over all shards. Throws Error.
+/// Writes DIR/.nv-meta. Does nothing if the folder already describes these shards. Throws Error.
+/// Keys must be unique over all shards.
 void write_energon_meta(const std::string& directory, const DatasetShards& shards,
                         const MediaOf& media);
 
-/// Writes DIR/wids.json over all shards, and DIR/SPLIT/wids.json for each split. The files lack the
-/// optional MD5 sums, which no loader checks by default.
+/// Writes DIR/wids.json for all shards, and DIR/SPLIT/wids.json for each split, without the
+/// optional MD5 sums.
 void write_wids(const std::string& directory, const std::string& name,
                 const std::vector<DatasetShard>& shards);
 
-/// One member of a sample, from the indexes.
 struct IndexedMember {
   std::string extension;
-  std::uint64_t offset = 0, size = 0;  ///< of the member's data in the tar
+  std::uint64_t offset = 0, size = 0;  ///< bytes: offset of the data in the tar, and size
 };
 struct IndexedSample {
   std::string key;
-  std::uint64_t offset = 0, size = 0;  ///< of the sample, with headers and padding
+  std::uint64_t offset = 0, size = 0;  ///< bytes, with headers and padding
   std::vector<IndexedMember> members;
 };
-/// Walks the indexes X.idx and X.tar.idx of a tar that a Writer wrote. Throws Error if they are
-/// missing or malformed, or do not fit each other.
+/// Calls `use` for each sample in the indexes X.idx and X.tar.idx of a tar that a Writer wrote.
+/// Throws Error if an index is missing or malformed, or if the indexes do not fit each other.
 void for_each_indexed(const std::string& tar, const std::function<void(const IndexedSample&)>& use);
 
 }  // namespace vfm::shard

@@ -1,4 +1,5 @@
-// Writes .nv-meta/index.sqlite of Megatron-Energon: the position of every sample and member.
+// Writes .nv-meta/index.sqlite of Megatron-Energon, which has the position of every sample and
+// member.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +9,9 @@
 
 namespace vfm::shard {
 
-/// Writes `path` atomically from the indexes of the shards under `directory`: tables samples,
-/// sample_parts, media_metadata and media_filters (empty). The same shards and SQLite version give
-/// the same bytes. Throws Error; "key ... comes twice" if a key is in two shards.
+/// Writes `path` atomically from the indexes of the shards under `directory`. The same shards and
+/// SQLite version give the same bytes. Throws Error; the message is "key ... comes twice" if two
+/// shards have the same key.
 void write_energon_index(const std::string& directory, const std::string& path,
                          const DatasetShards& shards, const MediaOf& media);
 

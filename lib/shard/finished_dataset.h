@@ -1,5 +1,4 @@
-// Lists the shards of a finished dataset of vfm-shard, from the files of its folder. No tar is
-// read.
+// Lists the shards of a finished dataset of vfm-shard without reading tars.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +14,7 @@
 namespace vfm::shard {
 
 struct FinishedShard {
-  std::string name;  ///< its path in the plan: the same wherever the dataset is
+  std::string name;  ///< path of the shard in the plan, independent of the dataset's folder
   io::Record record;
 };
 
@@ -23,17 +22,16 @@ struct FinishedShard {
 /// Error{usage} for any other folder, and for an unfinished dataset.
 std::vector<FinishedShard> planned_shards(const std::string& directory);
 
-/// Returns the records of planned_shards().
 std::vector<io::Record> dataset_records(const std::string& directory);
 
-/// Returns the records of dataset_records() one at a time, since many records may take much memory.
+/// A reader of the records of planned_shards() that holds one record at a time.
 /// Thread-safety: one thread at a time.
 class DatasetRecords {
  public:
   /// Checks all shards. Throws Error{usage} as planned_shards() does.
   explicit DatasetRecords(const std::string& directory);
-  /// Returns the next record, or nothing at the end. Throws Error{usage} if the record's shard is
-  /// gone.
+  /// Returns the next record, or nullopt at the end. Throws Error{usage} if the record's shard is
+  /// missing.
   std::optional<io::Record> next();
 
  private:

@@ -1,7 +1,6 @@
 // Reads size and mode of a picture from the first bytes of a JPEG, PNG or WebP file, without
-// decoding.
-// Sources: ITU-T T.81 B.2.2, W3C PNG 11.2.2, RFC 9649 (WebP container).
-// Pure; thread-safety: any thread.
+// decoding. Sources: ITU-T T.81 B.2.2, W3C PNG 11.2.2, RFC 9649 (WebP container).
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +11,12 @@
 namespace vfm::shard {
 
 struct ImageHeader {
-  int width = 0, height = 0;  ///< as stored, before any EXIF rotation
-  std::string format;         ///< "JPEG", "PNG", "WEBP": Pillow's names
-  std::string mode;           ///< "RGB", "L", "RGBA", "P", "LA", "CMYK", "1", "I;16": Pillow's
+  int width = 0, height = 0;  ///< stored size in pixels, before any EXIF rotation
+  std::string format;         ///< Pillow's name of the format: "JPEG", "PNG", "WEBP"
+  std::string mode;           ///< Pillow's mode: "RGB", "L", "RGBA", "P", "LA", "CMYK", "1", "I;16"
 };
 
-/// Returns nothing if the file has another format or a damaged header.
+/// Returns nullopt if the file has another format or a damaged header.
 std::optional<ImageHeader> read_image_header(std::string_view bytes);
 
 }  // namespace vfm::shard

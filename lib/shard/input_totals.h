@@ -1,4 +1,4 @@
-// Counts the work in a tool's input before it starts, for progress.
+// Counts the work in a tool's input before it starts, to show progress.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,17 +10,16 @@
 
 namespace vfm::shard {
 
-/// Returns the number of records of kind "video" that these arguments of io::ManifestReader name,
-/// or 0 if the number is unknown, as on standard input. Bad lines are not counted.
+/// Returns the number of records of kind "video" in `inputs`, the arguments of io::ManifestReader,
+/// or 0 if the number is unknown, as for standard input.
 std::uint64_t count_videos(const std::vector<std::string>& inputs);
-/// Returns the number of samples of the input's shards, from records or indexes, or 0 if the number
-/// is unknown for one shard.
+/// Returns the number of samples of the input's shards, or 0 if it is unknown for one shard.
 std::uint64_t count_samples(const std::vector<std::string>& inputs);
-/// Returns the number of the input's shards, or 0 if the number is unknown.
+/// Returns the number of the input's shards, or 0 if it is unknown.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);
 
-/// Returns the number of samples of one shard, from its record or index, or counted. Throws Error
-/// if the shard cannot be read.
+/// Returns the number of samples of one shard, from its record or index, or by counting. Throws
+/// Error if the shard cannot be read.
 double sample_count(const io::Record& record);
 /// Returns the seconds of video in a shard, estimated from the JSON of its first 64 samples.
 double video_seconds(const io::Record& record);

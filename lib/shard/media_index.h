@@ -1,5 +1,5 @@
 // Reads metadata of videos and pictures from the index of a dataset (.nv-meta/index.sqlite,
-// vfm-shard(5)). The reader opens the index read only, and does not trust its schema.
+// vfm-shard(5)). The index may be damaged or hostile.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,8 +20,8 @@ class MediaIndex {
   MediaIndex(MediaIndex&&) noexcept;
 
   /// Returns the metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a
-  /// video; width, height of a picture. Returns null if the index has no metadata of the member.
-  /// Throws Error if the index is damaged.
+  /// video; width, height of a picture. Returns null if there is no metadata. Throws Error if the
+  /// index is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

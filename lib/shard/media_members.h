@@ -10,17 +10,16 @@
 
 namespace vfm::shard {
 
-/// Return whether a member of this extension is a video or a still picture, and whether it is a
-/// still picture. The extension's last part decides ("mp4", "left.mp4").
+/// Return whether a member of this extension is a video or a still picture, and whether the member
+/// is a still picture. The last part of the extension decides ("mp4", "left.mp4").
 bool is_media_extension(std::string_view extension);
 bool is_still_extension(std::string_view extension);
-/// Returns whether a path has the extension of a video or a still picture.
 bool is_media_name(const std::string& path);
 
-/// Returns the first video of `sample`; if it has no video, its first still picture; otherwise
-/// null. "mp4" comes before "left.mp4".
+/// Returns the first video of `sample`, otherwise its first still picture, otherwise null. "mp4"
+/// comes before "left.mp4".
 const Member* media_member(const Sample& sample);
-/// Returns the message for a sample without media: "has no video and no picture ...".
+/// Returns an error message for a sample without media: "has no video and no picture ...".
 std::string no_media(const Sample& sample);
 
 }  // namespace vfm::shard

@@ -1,6 +1,6 @@
-// A table of distinct names in order of arrival, numbered from 0. The table is compact, for very
-// many names: a name takes its length and 16 bytes (twice that just after a growth), several times
-// less than in a std::map.
+// A compact table of distinct names, numbered from 0 in the order of arrival.
+//
+// A name takes its length and 16 bytes, and up to twice as much just after the table has grown.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,11 +17,11 @@ namespace vfm::shard {
 
 class NameTable {
  public:
-  /// Returns the name's number, and whether the name is new. Throws std::length_error beyond 2^31
-  /// names.
+  /// Adds a name. Returns its number, and whether the name is new. Throws std::length_error beyond
+  /// 2^31 names.
   std::pair<std::uint32_t, bool> add(std::string_view name);
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Returns a name, valid until the next add().
+  /// Returns a name. The result is valid until the next add().
   std::string_view name(std::uint32_t number) const {
     const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
     return std::string_view(text_).substr(begin, ends_[number] - begin);
@@ -37,7 +37,7 @@ class NameTable {
 
   std::string text_;
   std::vector<std::uint64_t> ends_;
-  std::vector<std::uint32_t> slots_;  // open addressing: number + 1, or 0
+  std::vector<std::uint32_t> slots_;  // hash table of number + 1; 0: empty slot
 };
 
 }  // namespace vfm::shard

@@ -2,9 +2,9 @@
 //
 // StreamReader reads any tar that libarchive reads (PAX, GNU names, zstd, gzip; NeMo's "KEY..ext"
 // names), in one pass. IndexedReader has random access to an uncompressed tar with X.tar.idx beside
-// it. Members that belong to no sample (directories, links, "__meta__" names, names without a dot)
-// are ignored, as in every WebDataset reader. Samples before damage in a tar are returned. One
-// sample is in memory at a time; samples beyond ReadLimits are refused before they are in memory.
+// it. Both ignore members that belong to no sample (directories, links, "__meta__" names, names
+// without a dot). Both return the samples before damage in a tar, and skip samples beyond
+// ReadLimits without reading them into memory.
 // Thread-safety: StreamReader one thread; IndexedReader::read and view from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,41 +23,41 @@
 
 namespace vfm::shard {
 
-/// Opens a tar. Throws Error for a URL, a pipe, a device, a folder.
+/// Opens a tar. Throws Error for a URL, a pipe, a device or a folder.
 io::File open_tar(const std::string& path);
 
-/// Limits on a reader's memory.
 struct ReadLimits {
-  std::uint64_t member = kMaxMember - 1;            ///< most bytes of a sample's members together
+  std::uint64_t member = kMaxMember - 1;            ///< most bytes of all members of a sample
   static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
-  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of a compressed tar, unpacked,
-  static constexpr std::uint64_t kRatio = 200;      ///< plus this many times its size (text: 20-50)
+  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of an unpacked tar, plus
+  static constexpr std::uint64_t kRatio = 200;      ///< this factor times its compressed size
 };
 
-/// A sample that was skipped.
+/// A skipped sample, and the reason.
 struct Refused {
   std::string key;  ///< empty if unknown
-  std::string why;  ///< names member and tar
+  std::string why;  ///< message that names the member and the tar
   Cause cause = Cause::format;
 };
 
 class StreamReader {
  public:
   explicit StreamReader(const std::string& path, const ReadLimits& limits = {});
-  /// Reads an archive in memory, which must outlive the reader; `name` is for messages.
+  /// Reads an archive in memory, which must outlive the reader. Errors name the archive `name`.
   StreamReader(std::string_view archive, const std::string& name, const ReadLimits& limits = {});
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
-  /// Sets `sample` to the next consecutive members with one key. A member's name is split at the
-  /// first dot of its base name, and the extension is lower-cased. A second member of one extension
-  /// begins the next sample. Returns false at the end. Throws Error, naming the path, if the
-  /// archive is damaged, truncated, or unpacks to too much; earlier samples are whole. Samples that
-  /// are too large, or have too many or sparse members, are skipped; refused() lists them.
+  /// Sets `sample` to the next consecutive members with one key (split_member_name()). A second
+  /// member with the same extension begins a new sample. Skips samples that are too large, or have
+  /// too many or sparse members; refused() lists them. Returns false at the end. Throws an Error
+  /// that names the path if the archive is damaged or truncated, or unpacks to too many bytes.
+  /// Samples before an Error are whole.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
-  /// Returns whether samples can only be read in order: a compressed tar, or a list.
+  /// Returns whether samples can only be read in order, as from a compressed tar or a list of
+  /// files.
   bool compressed() const;
-  /// Returns the offsets, in the unpacked tar, of the data of the last sample's members.
+  /// Returns the offsets of the data of the latest sample's members in the unpacked tar.
   const std::vector<std::uint64_t>& begins() const;
 
  private:
@@ -66,8 +66,8 @@ class StreamReader {
   std::unique_ptr<State> state_;
 };
 
-/// The memory of one sample for IndexedReader::view. Reuse it for the next sample, to save
-/// allocations. Each thread needs its own.
+/// The memory of one sample for IndexedReader::view(). Reuse saves allocations. Each thread needs
+/// its own buffer.
 class ReadBuffer {
  public:
   const SampleView& sample() const { return view_; }
@@ -76,25 +76,24 @@ class ReadBuffer {
   friend class IndexedReader;
   std::unique_ptr<char[]> bytes_;
   std::size_t capacity_ = 0;
-  Sample owned_;  // for samples that libarchive has to read
+  Sample owned_;  // for samples that libarchive reads
   SampleView view_;
 };
 
 /// The offsets of the samples of an uncompressed tar.
 struct TarOffsets {
-  std::vector<std::uint64_t> at;  ///< of each sample, and of the end of the last whole sample
-  std::string damage;             ///< why the tar ends there; empty: the tar is whole
+  std::vector<std::uint64_t> at;  ///< offset of each sample, and the end of the last whole sample
+  std::string damage;             ///< reason why the offsets end early; empty: the tar is whole
 
-  /// Reads the headers of a tar; `name` is for messages. Throws Error if no sample is whole, and
-  /// for a compressed tar, whose samples can only be read in order.
+  /// Reads the headers of an uncompressed tar. Messages call it `name`. Throws Error if the tar is
+  /// compressed, or if no sample is whole.
   static TarOffsets scan(const std::string& path, const std::string& name);
 };
 
 class IndexedReader {
  public:
-  /// Throws Error without an index, or if it does not fit the tar.
+  /// Opens a tar and its index. Throws Error if the index is missing or does not fit the tar.
   explicit IndexedReader(const std::string& path, const ReadLimits& limits = {});
-  /// Uses the caller's index.
   IndexedReader(const std::string& path, TarOffsets index, const ReadLimits& limits = {});
   /// Returns a reader for view_at() only.
   static IndexedReader without_index(const std::string& path, const ReadLimits& limits = {});
@@ -103,22 +102,22 @@ class IndexedReader {
 
   const std::string& path() const;
   std::int64_t samples() const;
-  /// Returns sample `i`, 0 <= i < samples(), in one positioned read. Throws Error if the bytes are
-  /// not exactly one sample (a damaged tar, a damaged or foreign index), or exceed ReadLimits.
+  /// Returns sample `i`, 0 <= i < samples(). Throws Error if the bytes are not exactly one sample
+  /// (a damaged tar, a damaged or foreign index), or exceed ReadLimits.
   Sample read(std::int64_t i) const;
-  /// Reads without copies. Returns a view into `buffer`, valid until the buffer's next use.
+  /// Returns sample `i` without copies, as a view into `buffer`, valid until the buffer's next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// Does what view() does, for a sample at a known `offset` with `size` bytes.
+  /// Returns the sample of `size` bytes at `offset`, as view().
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
-  /// Read a sample in pieces, which several threads may do. read_piece() returns bytes [begin, end)
-  /// of the size(i) bytes of sample `i`. put_together() makes the sample of all pieces. Both throw
-  /// read()'s Errors.
+  /// Read a sample in pieces, on any threads. read_piece() returns bytes [begin, end) of the
+  /// size(i) bytes of sample `i`. put_together() makes the sample from all pieces. Both throw what
+  /// read() throws.
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
-  /// Returns the key of sample `i` from its first header, or "" if this header has no key.
+  /// Returns the key of sample `i` from its first header, or "" if the header has no key.
   std::string key(std::int64_t i) const;
-  /// Return the sample's offset in the tar, and its bytes with headers and padding.
+  /// Return the sample's offset in the tar, and the sample's bytes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
   const TarOffsets& index() const;
@@ -132,19 +131,18 @@ class IndexedReader {
   std::unique_ptr<State> state_;
 };
 
-/// The result of unpack().
 struct Unpacked {
-  bool compressed = false;       ///< false: nothing was written
-  std::string damage;            ///< why unpacking ended early; empty: all is unpacked
-  Cause cause = Cause::format;   ///< of damage
-  std::vector<Refused> refused;  ///< samples that are too large
+  bool compressed = false;  ///< whether the tar is compressed; if not, unpack() writes nothing
+  std::string damage;       ///< reason why unpacking ended early; empty: no damage
+  Cause cause = Cause::format;
+  std::vector<Refused> refused;  ///< skipped samples, which are too large
 };
 /// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
 /// Error if no sample is whole.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
-/// Calls `use` with every sample of the tar at `path`. Reads by the index beside the tar if the
-/// index fits; otherwise scans the tar. Throws the readers' Errors, and what `use` throws.
+/// Calls `use` with every sample of the tar at `path`. Uses the index beside the tar if it fits.
+/// Throws what the readers and `use` throw.
 void for_each_sample(const std::string& path, const std::function<void(Sample&)>& use);
 
 }  // namespace vfm::shard

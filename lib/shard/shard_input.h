@@ -15,20 +15,21 @@ namespace vfm::shard {
 
 class ShardInput {
  public:
-  /// `arguments` are those of io::ManifestReader. A folder stands for the shards of its dataset,
-  /// which come first. Throws Error{usage} for a folder without a finished dataset.
+  /// Opens the `arguments` of io::ManifestReader. A folder stands for the shards of its dataset,
+  /// which come before all other records. Throws Error{usage} for a folder without a finished
+  /// dataset.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
-  /// Returns the next record of any kind, or nothing at the end. Skips tars that are columns of
+  /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of
   /// other shards.
   std::optional<io::Record> next();
-  /// Tells whether the manifests were complete.
+  /// Returns whether the manifests were complete.
   const io::InputStreams& streams() const { return lines_.streams(); }
 
  private:
   std::optional<io::Record> next_listed();
 
-  std::vector<DatasetRecords> listed_;  // of the folders
+  std::vector<DatasetRecords> listed_;  // datasets of the folders
   std::size_t next_folder_ = 0;
   io::ManifestReader lines_;
 };

@@ -1,9 +1,10 @@
-// Inside lib/shard only: bounds the time of SQLite's functions, against hostile expressions.
+// Limits the time of SQLite's functions, as a defence against hostile expressions. Only lib/shard
+// uses this header.
 //
-// SQLite does not check for interrupts within a function. Most functions take time in proportion to
-// their arguments' bytes. Some take more: format() can repeat a character any number of times, a
-// search may compare each byte of one text with each byte of another, and json_patch() each name
-// with all others. json_set() and json_insert() use stack for each level of a path.
+// SQLite does not check for interrupts within a function. format() can repeat a character any
+// number of times, a search may compare each byte of one text with each byte of another text, and
+// json_patch() compares all names with each other. json_set() and json_insert() use stack for each
+// level of a path.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,9 +12,8 @@ struct sqlite3;
 
 namespace vfm::shard {
 
-/// From now on these slower functions of `db` fail if they might take more than a few seconds, or
-/// all of the stack. Otherwise their results are SQLite's own. The limits of `db` must be set
-/// before. Throws Error if SQLite cannot be started.
+/// Makes these functions of `db` fail if they might take more than a few seconds, or all of the
+/// stack. The limits of `db` must be set before. Throws Error if SQLite cannot be started.
 void bound_costs(sqlite3* db);
 
 }  // namespace vfm::shard

@@ -1,4 +1,4 @@
-// Reads single numbers of a tar's index (X.tar.idx).
+// Reads single offsets from a tar's index (X.tar.idx).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

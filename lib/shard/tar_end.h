@@ -1,4 +1,4 @@
-// Inside lib/shard only: finds out whether a tar is cut off, or has data after its end.
+// Finds out whether a tar is cut off, or has data after its end. Only lib/shard uses this header.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace vfm::shard {
 
-/// Returns a message if `tar` has data after its end, `end`, or "" if only zeros follow, with which
-/// programs pad. The first 16 MiB are checked.
+/// Returns an error message if `tar`, called `name`, has data in the 16 MiB after its end, the
+/// offset `end`. Returns "" if only zeros follow, which are padding.
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
 
-/// The end of a tar according to its index. If a program wrote no end blocks, the tar itself does
-/// not show that it was cut off between two members.
+/// The end of a tar according to its index. A tar without end blocks does not itself show that it
+/// was cut off between two members.
 enum class TarEnding {
-  whole,          ///< also if there are end blocks, or no index
-  behind_sample,  ///< it was cut off after a sample
-  within_sample   ///< the last sample lacks members
+  whole,          ///< whole tar, or no end to check: end blocks exist, or no index
+  behind_sample,  ///< tar cut off after a sample
+  within_sample   ///< tar cut off within a sample
 };
-/// Checks a `tar` whose readable part ends at `end`.
+/// Checks the end of a `tar` whose readable part ends at the offset `end`.
 TarEnding ending_by_index(const io::File& tar, std::uint64_t end);
 
 }  // namespace vfm::shard

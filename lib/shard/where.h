@@ -1,11 +1,10 @@
-// Filters: an SQL expression over the JSON of a sample, evaluated by SQLite.
+// Filters of samples: an SQL expression over the JSON of a sample, evaluated by SQLite.
 //
-// An expression is, for example, "motion > 0.002 AND seconds >= 2". Names in an expression are
-// fields of the sample's JSON. A missing field is NULL; booleans are 1 and 0; objects and arrays
-// are JSON text, for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE,
-// subqueries). Only functions that are deterministic and use nothing but their arguments are
-// allowed. An evaluation ends after about a second, or at a signal. Thread-safety: each thread
-// needs its own Where.
+// An example is "motion > 0.002 AND seconds >= 2". Names in an expression are fields of the
+// sample's JSON. A missing field is NULL. Booleans are 1 and 0. Objects and arrays are JSON text,
+// for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries),
+// with functions that are deterministic and use only their arguments. An evaluation ends after
+// about a second, or at a signal. Thread-safety: each thread needs its own Where.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,17 +19,17 @@ namespace vfm::shard {
 
 class Where {
  public:
-  /// Throws Error{usage} for an invalid expression, with SQLite's reason.
+  /// Parses an expression. Throws Error{usage}, with SQLite's reason, if the expression is invalid.
   explicit Where(const std::string& expression);
   ~Where();
   Where(Where&&) noexcept;
 
-  /// Returns the fields that the expression names, in the order in which SQLite finds them.
+  /// Returns the fields that the expression names, in SQLite's order.
   const std::vector<std::string>& fields() const;
-  /// Returns the comparisons with constants; keep() counts the types of their fields.
+  /// Returns the comparisons with constants, with the counts of keep().
   const std::vector<Comparison>& comparisons() const;
   /// Returns whether the expression is true (not false, not NULL) for the sample. Throws Error if
-  /// the evaluation fails or takes too long; Stopped.
+  /// the evaluation fails or takes too long. Throws Stopped.
   bool keep(const Json& meta);
 
  private:
@@ -38,15 +37,15 @@ class Where {
   std::unique_ptr<State> state_;
 };
 
-/// Returns "SQLite 3.40.1", for example.
+/// Returns SQLite's name and version: "SQLite 3.40.1".
 std::string sql_version();
 
-/// Returns at most three of `names` that `word` may mean, most similar first.
+/// Returns at most three of `names` that are similar to `word`, most similar first.
 std::vector<std::string> near_matches(const std::string& word,
                                       const std::vector<std::string>& names);
 
-/// Returns the elements of `names` that differ by one or two letters from a long `word`, most
-/// similar first.
+/// Returns the elements of `names` that differ from `word` by one letter, or by two if `word` is
+/// long. The most similar name comes first.
 std::vector<std::string> slips_of(const std::string& word, const std::vector<std::string>& names);
 
 }  // namespace vfm::shard
