@@ -1,7 +1,7 @@
 // vfm-caption: writes a caption for every sample of a shard X.tar to the column X.caption.tar.
 //
-// KEY.txt is the caption, KEY.json {"caption":…, "caption_source":…}. Sources are tried in order
-// until one has a caption:
+// KEY.txt is the caption. KEY.json is {"caption":…, "caption_source":…}. The sources are tried in
+// order until a source has a caption:
 //   existing          the next five, in this order
 //   existing:member   the sample's txt member (shards of other programs)
 //   existing:field    "caption" of KEY.json or of the shard's record: text, or a list with times
@@ -13,13 +13,12 @@
 //                     in KEY.json; with several windows also "caption_windows"; if a text of one
 //                     window reached the token limit, "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
-// With --endpoint, the last source ("endpoint" in KEY.json) is a model on a server
-// (columns/caption/endpoint.h). With --refine a language model rewrites captions and keeps the
-// draft as "caption_draft" (columns/caption/refine.h). With --also the model or server that
-// captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in the
-// shard's record counts texts cut at a model's token limit. A file beside a source is read only if
-// the shard's record names the source, as records of vfm-clip do, or if the file is in a folder
-// that the user names.
+// With --endpoint, a model on a server (columns/caption/endpoint.h) is the last source, "endpoint"
+// in KEY.json. With --refine, a language model rewrites captions, and "caption_draft" is the old
+// caption (columns/caption/refine.h). With --also, the model or server that captions a clip answers
+// further questions (columns/caption/questions.h). "caption_cut" in the shard's record is the
+// number of texts cut at the model's token limit. A file beside a source video is read only if the
+// shard's record names the source, or if the file is in a folder that the user names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,9 +37,8 @@
 
 namespace vfm::columns {
 
-/// The settings for rewriting captions.
 struct RefineOptions {
-  std::string folder;  ///< a language model's folder; empty: no rewriting
+  std::string folder;  ///< Folder of a language model, or empty for no rewriting.
   std::string prompt =
       "You rewrite captions of videos and pictures. Rewrite the caption that you are given as a "
       "fluent, detailed paragraph. Keep all that it says and the order of events, and add nothing "
@@ -49,26 +47,27 @@ struct RefineOptions {
 
 struct CaptionOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< the columns' folder; empty: each shard's folder
+  std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   shard::ReadLimits limits;
   CaptionSources from;
-  /// Folders in which files beside sources are read even if only the tar names the source.
+  /// Folders in which files beside sources are read even if the shard's record does not name the
+  /// source.
   std::vector<std::string> sidecars;
-  std::size_t max_characters = 0;  ///< longer captions are cut at a word; 0: never
-  /// If true, an empty caption is accepted, and a sample may be without a caption. If false, the
-  /// next source is tried after an empty caption, and a sample without words from any source is an
-  /// error (its caption is empty).
+  std::size_t max_characters = 0;  ///< Largest length of a caption, cut at a word, or 0.
+  /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
+  /// after an empty caption, and a sample without words from any source is an error and gets an
+  /// empty caption.
   bool keep_empty = false;
-  ModelCaptionOptions model;  ///< settings for the model of model:DIR
-  EndpointOptions endpoint;   ///< the server, if `from` has one
-  RefineOptions refine;       ///< its model runs with the settings of `model`
-  std::string report;         ///< HTML file; empty: none
-  /// If null, software decodes, with the same result.
+  ModelCaptionOptions model;  ///< Settings of the model of model:DIR.
+  EndpointOptions endpoint;   ///< Settings of the server, if `from` has a server.
+  RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
+  std::string report;         ///< Path of an HTML report, or empty.
+  /// Decoder, or null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. Throws Error and Stopped.
+/// Writes the columns. Returns the number of errors recorded. Throws Error and Stopped.
 long caption(const CaptionOptions& options, share::Slots& slots, Progress& progress,
              io::ManifestWriter& manifest);
 

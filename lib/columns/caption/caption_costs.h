@@ -1,6 +1,6 @@
-// Costs of a captioning model, for a dry run: memory, and floating-point operations (FLOPs) a clip,
-// counted from questions asked and tokens answered (models/vlm/answer_cost.h). Thread-safety: any
-// thread.
+// Costs of a captioning model, for a dry run: memory in bytes, and floating-point operations
+// (FLOPs) a clip. The costs are counted from questions and answers (models/vlm/answer_cost.h).
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,36 +17,38 @@ namespace vfm::columns {
 
 class CaptionCosts {
  public:
-  /// Adds questions about the same frames, with their answers; ignores questions without an answer.
+  /// Adds questions about the same frames, and the answers. Questions without an answer are
+  /// ignored.
   void add(const models::CaptionModel& model, std::span<const models::Question> questions,
            std::span<const models::Answer> answers);
-  /// Call it when all questions about a clip are asked.
+  /// Adds a clip. Call it after all questions about the clip.
   void add_clip();
-  /// Adds to the bytes of frames that wait for the model. The argument may be negative.
+  /// Adds `bytes`, which may be negative, to the bytes of frames in memory.
   void hold_frames(std::int64_t bytes);
 
-  /// Returns the number of "clips"; bytes for the largest question: "weights", "own_weights",
-  /// "together", "keys_values", "working", "frames", "program" and their total "memory"; means over
-  /// clips: "prompt_tokens", "text_tokens", "flops": {"vision", "prompt", "text"}. "program" is
-  /// measured: the process's memory without tensors, frames and their allocators' reserve. With
-  /// "device": "cuda" the total is a GPU's, without "frames" and "program". The result is null if
-  /// no clip was counted.
+  /// Returns an object, or null if no clip was counted. "clips" is the number of clips. "together"
+  /// is the number of questions answered at the same time. "weights", "own_weights", "keys_values",
+  /// "working", "frames", "program" and the total "memory" are bytes, for the largest question.
+  /// "prompt_tokens", "text_tokens" and "flops", {"vision", "prompt", "text"}, are means over
+  /// clips. "program" is the measured memory of the process without tensors and frames. On a GPU
+  /// the object has "device": "cuda", and "memory" is the total of the GPU, without "frames" and
+  /// "program".
   Json to_json() const;
-  /// Returns the same costs as lines of text.
+  /// Returns the costs as lines of text.
   std::string words() const;
 
  private:
   void measure_program();
 
-  mutable std::mutex mutex_;  // guards all
+  mutable std::mutex mutex_;  // guards all members below
   models::WeightCost weights_;
-  models::AnswerCost sum_;  // its bytes are the maximum, not the sum
-  std::size_t frames_ = 0;  // bytes, the maximum of a window
-  std::int64_t held_ = 0;   // bytes of frames, now
+  models::AnswerCost sum_;  // sums, and the maxima of bytes
+  std::size_t frames_ = 0;  // largest bytes of a window
+  std::int64_t held_ = 0;   // bytes of frames in memory
   double program_ = 0;      // bytes
   double tokens_ = 0;
   bool gpu_ = false;
-  bool further_ = false;  // several questions: keys and values of their common part are kept twice
+  bool further_ = false;  // if several questions share a prompt, its keys and values are kept twice
   std::int64_t clips_ = 0;
 };
 

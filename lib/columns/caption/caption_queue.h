@@ -1,6 +1,6 @@
-// Writes the samples of a caption column in order. Up to twice as many samples as parallel requests
-// wait for the server (columns/caption/endpoint.h). Answers are on disk before their sample is
-// written (columns/caption/paid_answers.h).
+// Writes the samples of a caption column in order. Samples wait for a server's answers
+// (columns/caption/endpoint.h), at most two samples for each parallel request. Answers are on disk
+// before a sample is written (columns/caption/paid_answers.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,19 +28,19 @@ namespace vfm::columns {
 struct Caption {
   std::string text;
   std::string source;
-  HeldJson facts = HeldJson::object();     ///< measured, if the sample's json lacks them
-  HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields
-  /// Requests to send, from Endpoint::requests(); may be empty.
+  HeldJson facts = HeldJson::object();     ///< Measured facts that the sample's json lacks.
+  HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields.
+  /// Requests from Endpoint::requests(). May be empty.
   std::vector<std::string> requests = {};
 };
 
-/// Cuts `text` to the length that the options allow.
+/// Returns `text`, cut to options.max_characters.
 std::string cut_caption(const CaptionOptions& options, std::string text);
 
-/// Returns the path of the server's answers, beside this record's column.
+/// Returns the path of the file with the server's answers, beside the record's column.
 std::string answers_path(const CaptionOptions& options, const io::Record& record);
 
-/// Adds `texts`, the number of texts cut at the token limit, to the record's "caption_cut".
+/// Adds `texts` to the record's "caption_cut", the number of texts cut at the token limit.
 void count_cut(ColumnNotes& notes, std::int64_t texts);
 
 class CaptionQueue {
@@ -49,22 +49,22 @@ class CaptionQueue {
   CaptionQueue(const CaptionOptions& options, Endpoint* endpoint, const io::Record& record,
                shard::Writer& writer, ColumnNotes& notes, Progress& progress);
 
-  /// `name`: the sample's name in errors.
+  /// Adds a sample. `name` is the sample's name in errors.
   void push(const std::string& key, const std::string& name, Caption caption);
-  /// Writes the remaining samples, and notes the tokens used. Throws EndpointDown; Error if all
-  /// captions are empty because the server failed; Stopped.
+  /// Writes the remaining samples, and notes the tokens used. Throws EndpointDown, Error if the
+  /// server failed for all captions, and Stopped.
   void finish();
 
  private:
   struct Asked {
     std::optional<EndpointAnswer> paid = {};
     std::future<EndpointAnswer> answer = {};
-    std::string request = {};  ///< kept if it may be sent again
+    std::string request = {};  ///< Request that may be sent again.
   };
   struct Waiting {
     std::string key, name;
     Caption caption;
-    std::vector<Asked> asked = {};  ///< the caption's, then the further questions'
+    std::vector<Asked> asked = {};  ///< Requests for the caption and for further questions.
   };
   Asked ask(const std::string& name, std::string request);
   void write_first();
@@ -79,12 +79,12 @@ class CaptionQueue {
   Progress& progress_;
   std::shared_ptr<PaidAnswers> paid_;
   std::deque<Waiting> waiting_;
-  bool any_text_ = false;  ///< whether a sample has a caption, or an answer
+  bool any_text_ = false;  ///< Whether a sample has a caption or an answer.
   std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 
-/// The number of a column's captions from each source, without builtin:measure and missing captions
-/// (ColumnJob::origins). Throws Error; Stopped.
+/// Returns the number of a column's captions from each source, for ColumnJob::origins.
+/// builtin:measure and missing captions are left out. Throws Error and Stopped.
 std::map<std::string, std::int64_t> caption_origins(const std::string& tar,
                                                     const shard::ReadLimits& limits);
 

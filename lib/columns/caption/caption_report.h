@@ -1,5 +1,5 @@
-// vfm-caption --report: a page that plays the first clips of the shards with their captions, and
-// shows the captions' sources and lengths. Thread-safety: one thread at a time.
+// The page of vfm-caption --report. The page plays the first clips of the shards with captions, and
+// shows the sources and lengths of all captions. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,22 +15,21 @@ namespace vfm::columns {
 
 class CaptionReport {
  public:
-  /// An empty path makes a report that does nothing.
+  /// If `path` is empty, no page is written.
   explicit CaptionReport(std::string path) : path_(std::move(path)) {}
 
-  /// Adds a shard with its caption column. Throws Error if that column cannot be read.
+  /// Adds a shard with its caption column. Throws Error if the caption column cannot be read.
   void add(const io::Record& record);
-  /// Writes the page. `incomplete`: the reason why the page lacks something, or empty if it is
-  /// complete.
+  /// Writes the page. `incomplete` is the reason why the page is incomplete, or empty.
   void write(const std::string& incomplete) const;
 
  private:
   void add_figures(const io::Record& record);
 
-  std::string path_, of_;                // of_: the folder of the first shard
-  std::map<std::string, long> sources_;  // caption_source -> samples
-  std::vector<double> words_;            // in each caption
-  std::int64_t cut_ = 0;                 // texts cut at the token limit
+  std::string path_, of_;                // of_ is the folder of the first shard
+  std::map<std::string, long> sources_;  // numbers of samples by caption_source
+  std::vector<double> words_;            // number of words of each caption
+  std::int64_t cut_ = 0;                 // number of texts cut at the token limit
   std::vector<report::Figure> figures_;
 };
 

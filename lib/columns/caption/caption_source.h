@@ -11,40 +11,39 @@
 namespace vfm::columns {
 
 enum class CaptionKind {
-  member,   ///< the sample's own txt member
-  field,    ///< `value` names it, in KEY.json or in the shard's record
-  sidecar,  ///< the file with the extension `value` beside the source video
-  model,    ///< the model in folder `value`
-  measure,  ///< a sentence of measurements
-  server,   ///< --endpoint
+  member,   ///< The sample's txt member.
+  field,    ///< The field `value` of KEY.json or of the shard's record.
+  sidecar,  ///< The file with the extension `value` beside the source video.
+  model,    ///< The model in folder `value`.
+  measure,  ///< A sentence of measurements.
+  server,   ///< The server of --endpoint.
 };
 
 struct CaptionSource {
   CaptionKind kind = CaptionKind::member;
-  std::string name;  ///< "caption_source" of its captions
+  std::string name;  ///< Value of "caption_source".
   std::string value = {};
 };
 
-/// "caption_source" of a measured caption, and of a sample without a caption.
+/// Values of "caption_source" for a measured caption and for a missing caption.
 inline constexpr const char *kMeasuredCaption = "builtin:measure", *kNoCaption = "none";
 
 struct CaptionSources {
-  std::vector<CaptionSource> list;  ///< in the order they are tried
-  /// The words of --from, for a column's settings. A model is "model" without its folder, which may
-  /// move.
+  std::vector<CaptionSource> list;  ///< Sources in the order in which they are tried.
+  /// Words of --from for a column's settings. The word of a model is "model", without the folder.
   std::vector<std::string> given;
 
   /// Returns the folder of the listed model, or "".
   std::string model_folder() const;
 };
 
-/// Parses the words of --from. If `server`, a server is added as the last source. Throws
+/// Parses the words of --from. If `server` is true, adds a server as the last source. Throws
 /// Error{usage} for an unknown source or a second model.
 CaptionSources parse_caption_sources(const std::vector<std::string>& from, bool server);
 
-/// Returns the field `name` of an object, or null if it is absent or null. A member with exactly
-/// this name is preferred. Otherwise each dot leads into an object, or into a list by index from 0:
-/// "meta.captions.0".
+/// Returns the field `name` of an object, or nullptr if the field is missing or null. Prefers a
+/// member with exactly this name. Otherwise each dot in the name leads into an object, or into a
+/// list by an index from 0: "meta.captions.0".
 const Json* find_field(const Json& object, const std::string& name);
 
 }  // namespace vfm::columns

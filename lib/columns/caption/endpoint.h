@@ -1,13 +1,13 @@
-// Captions from a server with OpenAI's chat completions API. A request has frames of a clip, as
-// JPEG in data: URLs, and a prompt.
+// Captions from a server with OpenAI's chat completions API. A request has a prompt, and frames of
+// a clip as JPEG in data: URLs.
 //
-// A queue of requests is sent by a fixed number of threads. After a temporary failure (no
-// connection, timeout, 408, 409, 425, 429, 5xx, an incomplete or unusable answer) a request is sent
-// again. The pauses grow, and Retry-After delays all requests. If tries run out, or the server
-// refuses the request (any other 4xx), the error is the clip's. If every clip would fail in the
-// same way (401, 402, 403, 404, 405, a redirect), or many clips in a row fail, no more requests are
-// sent. If an answer contains the secret (the API key), messages mask it; captions mask only
-// secrets of 8 characters or more. Thread-safety: any thread.
+// A fixed number of threads sends the requests. After a temporary failure (no connection, timeout,
+// status 408, 409, 425, 429 or 5xx, an incomplete or unusable answer) a request is sent again. The
+// pauses before further tries grow, and Retry-After delays all requests. If all tries fail, or if
+// the server refuses the request (other statuses 4xx), the clip has an error. After status 401,
+// 402, 403, 404 or 405, a redirect, or the failure of many clips in a row, no more requests are
+// sent. In messages the secret (the API key) is masked. In captions only secrets of at least 8
+// characters are masked. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,27 +35,27 @@
 namespace vfm::columns {
 
 struct EndpointOptions {
-  std::string url;           ///< "http://host:8000/v1", or with "/chat/completions"; empty: none
-  std::string model;         ///< its name on the server; empty: the only model (served_model())
-  std::string key_variable;  ///< environment variable with the secret; empty: VFM_ENDPOINT_KEY
+  std::string url;           ///< Address, such as "http://host:8000/v1", or empty for no server.
+  std::string model;         ///< Name of the model, or empty for the server's only model.
+  std::string key_variable;  ///< Environment variable of the secret; if empty, VFM_ENDPOINT_KEY.
   std::string secret;
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
       "the camera moves.";
-  int frames = 8;         ///< frames of a clip, chosen by plan_clip_frames()
-  int side = 512;         ///< longer side of a frame; smaller frames keep their size
-  int parallel = 4;       ///< requests at once
-  int retries = 5;        ///< most tries of a request after the first
-  double wait = 1;        ///< seconds before the second try, doubled for each further try
-  double seconds = 120;   ///< time limit of one try
-  int most_tokens = 512;  ///< limit for an answer
+  int frames = 8;         ///< Number of frames of a clip, by plan_clip_frames().
+  int side = 512;         ///< Longer side of a frame in pixels. Smaller frames are not scaled.
+  int parallel = 4;       ///< Number of requests at the same time.
+  int retries = 5;        ///< Number of tries after the first try.
+  double wait = 1;        ///< Pause before the second try in seconds, doubled for each further try.
+  double seconds = 120;   ///< Time limit of a try in seconds.
+  int most_tokens = 512;  ///< Largest number of tokens of an answer.
   double temperature = 0;
-  Questions also;                                   ///< further questions
-  bool send_schema = false;                         ///< sends schemas as "response_format"
-  std::optional<double> input_price, output_price;  ///< per million tokens
+  Questions also;            ///< Further questions.
+  bool send_schema = false;  ///< Whether a schema is sent as "response_format".
+  std::optional<double> input_price, output_price;  ///< Prices of a million tokens.
 };
 
-/// The server or the connection fails for all clips.
+/// The error of a server or connection that fails for all clips.
 class EndpointDown : public Error {
  public:
   explicit EndpointDown(const std::string& why) : Error(why, Cause::server) {}
@@ -70,21 +70,21 @@ class Endpoint {
   Endpoint& operator=(const Endpoint&) = delete;
 
   const EndpointOptions& options() const { return options_; }
-  /// Returns whether an answer's parsed value contains the secret, even if escapes in the JSON text
-  /// hid it.
+  /// Returns whether a parsed answer contains a secret of at least kShortestKey characters.
   bool has_secret(const AnswerValue& said) const;
-  /// Returns the bodies of a sample's requests: for the caption, then for each further question. An
-  /// answer is stored by its request's hash (request_hash()). `facts` receives what take_frames()
-  /// returns. Throws Error, which names `where`, if nothing decodes.
+  /// Returns the bodies of a sample's requests: the request for the caption, then a request for
+  /// each further question. Sets `facts` to the result of take_frames(). Throws Error, which names
+  /// `where`, if no frame decodes.
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
-  /// Returns a future with the answer or an exception: Error for the clip (Cause::server,
-  /// Cause::rejected), EndpointDown or Stopped. `clip`: a name, to count clips that fail in a row.
-  /// The request's thread first passes the answer to `keep`.
+  /// Sends a request. Returns a future with the answer or an exception: Error for the clip
+  /// (Cause::server, Cause::rejected), EndpointDown or Stopped. `clip` is the clip's name, for
+  /// counting clips that fail in a row. `keep` is called with the answer, in a thread of the
+  /// Endpoint, before the future is ready.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
-  /// Returns the number of tries of all requests so far.
+  /// Returns the number of tries of all requests.
   std::uint64_t tries() const { return tries_; }
 
  private:
@@ -98,7 +98,7 @@ class Endpoint {
   void work();
   EndpointAnswer answer(const Job& job);
   void pause(Clock::time_point until);
-  /// Throws Error with `cause`; EndpointDown after too many failures.
+  /// Throws Error with `cause`, or EndpointDown after too many failures.
   [[noreturn]] void fail_clip(Cause cause, const std::string& clip, const std::string& why);
 
   EndpointOptions options_;
@@ -107,20 +107,20 @@ class Endpoint {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool ending_ = false;
-  std::set<std::string> failed_in_a_row_;  ///< names of clips
-  std::string down_;                       ///< reason; empty: the server is up
-  Clock::time_point not_before_{};         ///< from Retry-After
+  std::set<std::string> failed_in_a_row_;  ///< Names of clips.
+  std::string down_;                       ///< Reason for sending no more requests, or empty.
+  Clock::time_point not_before_{};         ///< Time from Retry-After.
   std::vector<std::thread> threads_;
 };
 
-/// Returns the name of the server's only model. Throws Error{usage} if the server has several
-/// models, Error if it lists no model, and Stopped.
+/// Returns the name of the server's only model. Throws Error{usage} if the server lists several
+/// models, Error if the server lists no model, and Stopped.
 std::string served_model(const EndpointOptions& options);
 
-/// Returns `request` with a seed, to draw a different answer.
+/// Returns `request` with a seed. Other seeds may give other answers.
 std::string request_with_seed(std::string request, int seed);
 
-/// Returns the options that decide the column. They lack the address, so a server may move.
+/// Returns the options that decide the column, without the server's address.
 Json endpoint_config(const EndpointOptions& options);
 
 }  // namespace vfm::columns

@@ -1,5 +1,4 @@
-// Reads the value of --endpoint: a server's address, or a JSON file with the address and settings
-// (vfm-endpoint(5)).
+// Reads the value of --endpoint, a server's address or a JSON file (vfm-endpoint(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +8,7 @@
 
 namespace vfm::columns {
 
-/// Throws Error{usage}, which lists all that is wrong with the file, without values that may be
+/// Throws Error{usage}, which lists all faults of the file. The error shows no value that may be
 /// secret.
 EndpointOptions read_endpoint(const std::string& url_or_file);
 

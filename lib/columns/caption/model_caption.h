@@ -1,11 +1,11 @@
-// Captions a clip with a model that sees its frames (models/vlm/caption_model.h), by one question
-// for each window.
+// Captions a clip with a model that sees frames (models/vlm/caption_model.h). The model gets a
+// question for each window of the clip.
 //
-// A clip is cut into windows of `window` frames. Remaining frames of at least half a window form a
-// window. Fewer remaining frames are added to the last window. Frames are sampled at `fps`, and are
-// freed when their window is answered. The texts of several windows, also answers to further
-// questions (questions.h), are joined by spaces. Answers with a schema become a list, one element a
-// window. Thread-safety: any thread.
+// A clip is cut into windows of `window` frames. If at least half a window of frames remains, the
+// remaining frames form a window. Otherwise they are added to the last window. Frames are sampled
+// at `fps`, and are freed when their window is answered. The texts of several windows are joined by
+// spaces, and so are answers to further questions (questions.h). Answers with a schema become a
+// list with an element for each window. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,21 +31,20 @@ inline constexpr int kLeastWindow = 16;
 
 class CaptionCosts;
 
-/// Settings of a captioning model.
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;              ///< cpu or cuda; with workers: the workers'
-  workers::StageModels* workers = nullptr;  ///< run the model; null: this process does
-  bool int8 = false;                        ///< round weight matrices to 8 bits
-  double fps = 0;                           ///< frames sampled a second; 0: the model's rate
-  int window = 256;                         ///< length, in frames of the clip
-  std::optional<int> frame_tokens = {};     ///< most tokens for two frames
+  Device device = Device::cpu;  ///< cpu or cuda, the device of the workers if there are workers.
+  workers::StageModels* workers = nullptr;  ///< Workers that run the model; may be null.
+  bool int8 = false;                        ///< Whether weight matrices are rounded to 8 bits.
+  double fps = 0;                           ///< Frames sampled a second, or 0 for the model's rate.
+  int window = 256;                         ///< Length of a window in frames of the clip.
+  std::optional<int> frame_tokens = {};     ///< Largest number of tokens for two frames.
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
-  Questions also;                 ///< further questions
-  bool keep_tokens = false;       ///< keep tokens for scores (written_caption.h)
-  CaptionCosts* costs = nullptr;  ///< collects costs; may be null
+  Questions also;                 ///< Further questions.
+  bool keep_tokens = false;       ///< Whether tokens are kept for scores (written_caption.h).
+  CaptionCosts* costs = nullptr;  ///< Collector of costs; may be null.
 
   ModelPlace place() const { return {device, workers}; }
   double fps_of(const models::CaptionModel& model) const { return fps > 0 ? fps : model.fps(); }
@@ -56,34 +55,35 @@ struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// These functions return the number of windows in a clip, at least 1, and window number `i`.
+/// Return the number of windows in a clip, at least 1, and window number `i`.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
-/// If the container promised more frames than the clip has, returns how many of the first
-/// `answered` windows are the same for both lengths. The answers of these windows stay valid.
+/// Returns how many of the first `answered` windows are equal in a clip of `promised` frames, as
+/// the container says, and in the real clip of `frames` frames. The answers of these windows are
+/// used.
 std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
                           std::int64_t answered);
 
 struct ModelCaption {
   std::string text;
-  /// For several windows a list of {"start", "end", "caption"} (seconds from the clip's begin),
-  /// with fields of further questions. "cut": the caption reached the token limit; "also_cut":
-  /// names of further questions whose answers reached the limit. The value is null for a single
-  /// window.
+  /// For several windows, a list of {"start", "end", "caption"} with fields of further questions;
+  /// otherwise null. "start" and "end" are seconds from the clip's begin. "cut" is true if the
+  /// caption reached the token limit. "also_cut" has the names of further questions whose answers
+  /// reached the limit.
   HeldJson windows;
-  bool cut = false;  ///< the only window's text reached the token limit
-  HeldJson also =
-      HeldJson::object();  ///< fields of further questions; for one window "caption_also_cut"
-  std::vector<io::Fault> faults;  ///< faults of further questions, without Fault::input
-  std::int64_t cuts = 0;          ///< texts of all questions that reached the token limit
-  HeldJson
-      /// written_json(), if tokens are kept and the clip has at most `window` frames; else null
-      written;
-  HeldJson facts = HeldJson::object();  ///< result of take_frames()
+  bool cut = false;  ///< True if the text of a single window reached the token limit.
+  /// Fields of further questions. For a single window also "caption_also_cut".
+  HeldJson also = HeldJson::object();
+  std::vector<io::Fault> faults;  ///< Faults of further questions, without Fault::input.
+  std::int64_t cuts = 0;          ///< Number of texts that reached the token limit.
+  /// Result of written_json(). Null if tokens are not kept, or if the clip has more than `window`
+  /// frames.
+  HeldJson written;
+  HeldJson facts = HeldJson::object();  ///< Result of take_frames().
 };
 
 /// Captions a member of sample `key`. Throws Error, which names `where`, if the clip cannot be
-/// decoded or captioned; Stopped.
+/// decoded or captioned, and Stopped.
 ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const std::string& key, const models::CaptionModel& model,
                           const ModelCaptionOptions& options,
@@ -91,7 +91,7 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
 
 /// Adds the settings of `rule` that decide the texts.
 void add_rule(Json& config, const models::AnswerRule& rule);
-/// Returns all that decides the texts: the model's config() and the options.
+/// Returns the model's config() and the options that decide the texts.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 
 }  // namespace vfm::columns

@@ -1,8 +1,7 @@
-// Stores a server's answers, which may cost money, until a shard's column is complete:
-// X.caption.answers.jsonl beside the column. Each answer, even an empty one, is on disk at once
-// with its request's hash, so a restarted run does not pay twice. An incomplete line of a killed
-// run is ignored.
-// Thread-safety: any thread; the column's receipt locks out other programs.
+// Stores a server's answers in X.caption.answers.jsonl beside a column until the column is
+// complete. A restarted run does not pay twice, since each answer is on disk at once with the hash
+// of its request. An incomplete line of a killed run is ignored.
+// Thread-safety: any thread. The column's receipt locks out other programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,19 +20,19 @@ std::string request_hash(const std::string& request);
 
 class PaidAnswers {
  public:
-  /// Reads the existing answers. Throws Error.
+  /// Reads the answers in the file. Throws Error.
   explicit PaidAnswers(std::string path);
   std::optional<EndpointAnswer> find(const std::string& hash) const;
-  /// Returns when the answer is on disk (synced). Throws Error.
+  /// Stores an answer, and returns after the answer is synced to disk. Throws Error.
   void add(const std::string& hash, const EndpointAnswer& answer);
-  /// Removes the file of a complete column.
+  /// Removes the file. Call it when the column is complete.
   static void remove(const std::string& path);
 
  private:
   std::string path_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, EndpointAnswer> answers_;
-  io::File file_;  // opened at the first add
+  io::File file_;  // opened by the first add()
 };
 
 }  // namespace vfm::columns

@@ -1,5 +1,6 @@
-// Further questions about a clip, besides the caption: vfm-caption --also NAME=TEXT. The answer is
-// "caption_NAME" in KEY.json: one line of text, or with a schema a JSON value that fits the schema.
+// Further questions about a clip (vfm-caption --also NAME=TEXT). The answer is "caption_NAME" in
+// KEY.json. It is a line of text, or for a question with a schema a JSON value that fits the
+// schema.
 //
 // If an answer does not fit its schema, the question is asked again, except at temperature 0.
 // Thread-safety: plain values.
@@ -18,39 +19,39 @@ namespace vfm::columns {
 
 struct FurtherQuestion {
   std::string name, prompt;
-  std::shared_ptr<const text::JsonSchema> schema = {};  ///< null: the answer is text
+  std::shared_ptr<const text::JsonSchema> schema = {};  ///< Schema of the answer, or null for text.
 
   std::string field() const { return "caption_" + name; }
 };
 
 struct Questions {
   std::vector<FurtherQuestion> list;
-  int tries = 3;            ///< most tries of a question with a schema
-  bool keep_empty = false;  ///< accept an empty text
+  int tries = 3;            ///< Largest number of tries of a question with a schema.
+  bool keep_empty = false;  ///< Whether an empty text is accepted.
 
   int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// Returns all that decides the answers: {"short": {"prompt": …}, "facts": {"prompt", "schema":
-  /// hash, "tries"}}. "tries" is absent unless above 1.
+  /// Returns the settings that decide the answers: {"short": {"prompt": …}, "facts": {"prompt",
+  /// "schema": hash, "tries"}}. "tries" is present if it is above 1.
   Json to_json(double temperature) const;
 };
 
-/// Both functions parse prompts NAME=TEXT or NAME=@FILE, and optional schemas NAME=FILE.
-/// check_questions() opens no file. Both throw Error{usage}.
+/// Parse prompts NAME=TEXT or NAME=@FILE, and schemas NAME=FILE. check_questions() opens no file.
+/// Both throw Error{usage}.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
 std::vector<FurtherQuestion> parse_questions(const std::vector<std::string>& prompts,
                                              const std::vector<std::string>& schemas);
 
-/// An answer as a value for KEY.json.
+/// The value of an answer in KEY.json.
 struct AnswerValue {
   HeldJson value;
-  std::string fault = {};  ///< reason for no value; empty: a value exists
+  std::string fault = {};  ///< Reason for a missing value, or empty.
 };
 AnswerValue value_of_answer(const FurtherQuestion& question, const std::string& line,
                             bool keep_empty);
-/// Returns the error message if a question failed `tries` times.
+/// Returns the error message for a question that failed `tries` times.
 std::string question_fault(const FurtherQuestion& question, const std::string& why, int tries);
 
 }  // namespace vfm::columns

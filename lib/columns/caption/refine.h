@@ -1,10 +1,10 @@
-// Rewrites captions with a language model, which sees no frames (vfm-caption --refine DIR,
-// models/vlm/text_model.h).
+// Rewrites captions with a language model (vfm-caption --refine DIR, models/vlm/text_model.h). The
+// model sees no frames.
 //
-// The draft is a sample's caption from any source, before it is cut to a number of characters.
-// KEY.json keeps it as "caption_draft", with "caption_refined_by". "caption_cut" then refers to the
-// new text, and "caption_draft_cut" to the draft. If the model fails, the draft stays the caption,
-// and an error is recorded.
+// The old caption is called the draft. The draft may have any source, and is not cut to a number of
+// characters. KEY.json has the draft as "caption_draft", and "caption_refined_by". "caption_cut"
+// refers to the new caption, and "caption_draft_cut" to the draft. If the model fails, the draft is
+// the caption, and an error is recorded.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,15 +22,15 @@ namespace vfm::columns {
 
 class Refiner {
  public:
-  /// `as`: how the model runs and chooses tokens. Throws Error{usage} if the folder has no language
-  /// model, or its chat template cannot take the prompt.
+  /// `as` has the settings of the model. Throws Error{usage} if the folder has no language model,
+  /// or if the model's chat template cannot take the prompt.
   Refiner(const RefineOptions& options, const ModelCaptionOptions& as);
 
-  /// Rewrites a sample's caption, which must not be empty. `name`: the sample's name in errors.
+  /// Rewrites a sample's caption, which must not be empty. `name` is the sample's name in errors.
   /// Throws Stopped.
   void refine(const std::string& key, const std::string& name, Caption& caption,
               ColumnNotes& notes) const;
-  /// Returns all that decides the texts: the model's config() and the options.
+  /// Returns the model's config() and the options that decide the texts.
   const Json& config() const { return config_; }
 
  private:

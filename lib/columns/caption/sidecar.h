@@ -17,21 +17,22 @@
 namespace vfm::columns {
 
 /// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut.
-/// Each file is read once. A faulty file is noted once, and treated as absent. Security: samples of
-/// a foreign shard may name any file of this machine. Therefore a file is read only if `record`
-/// names its video ("source", "sources"), or if it is in one of `folders` after links are followed.
-/// A forbidden file that exists is logged. Samples of a renamed video have the old name. If the
-/// record has the hash of the video's contents ("source_hash", "source_hashes"), the name in the
-/// record is used.
+/// Each file is read once. A faulty file is noted once, and then ignored. Samples of a foreign
+/// shard may name any file of this machine. For security, a file is read only if `record` names its
+/// video ("source", "sources"), or if the file, after links are followed, is in one of `folders`.
+/// An existing file that may not be read is logged. A sample of a renamed video has the video's old
+/// name. If the record has the hash of the video's contents ("source_hash", "source_hashes"), the
+/// record's name of the video is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);
 
-  /// Returns the present name of the video that a sample's json names, or "" if it names no video.
+  /// Returns the present name of the video that a sample's json names, or "" if the json names no
+  /// video.
   std::string video_of(const Json& facts) const;
-  /// Returns the text for span [begin, end), in seconds, of `source`, from the file of this `kind`
-  /// ("txt", "json" or "srt"). Returns nothing if there is no such file or text, or for a URL.
-  /// `source_begin`: the container's start time, which is time 0 of subtitles ("srt").
+  /// Returns the text for the span [begin, end) of `source`, in seconds, from the file of kind
+  /// "txt", "json" or "srt". Returns nothing for a URL, or if the file or the text is missing.
+  /// `source_begin` is the start time of the container, which is time 0 of subtitles ("srt").
   std::optional<std::string> caption(const std::string& source, const std::string& kind,
                                      double begin, double end, double source_begin = 0);
 
@@ -41,14 +42,14 @@ class Sidecars {
   ColumnNotes& notes_;
   std::string shard_;
   std::set<std::string> named_;
-  std::map<std::string, std::string> called_;  // content hash -> name
+  std::map<std::string, std::string> called_;  // names by hash of contents
   std::vector<std::filesystem::path> folders_;
   bool said_ = false;
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// Returns the names, relative to the shard's folder, that decide which sidecars may be read. They
-/// are part of a column's settings.
+/// Returns the names that decide which sidecars may be read, relative to the shard's folder, for a
+/// column's settings.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
 /// Returns "dir/a.b.srt" for "dir/a.b.mp4" and "srt".

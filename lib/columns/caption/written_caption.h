@@ -1,11 +1,11 @@
-// Tokens of a model's caption and their log-probabilities. vfm-caption --logprobs stores them for
-// vfm-caption score in the caption column's KEY.json:
+// The tokens of a model's caption, and the log-probabilities of the tokens. vfm-caption --logprobs
+// stores the tokens in the caption column's KEY.json:
 //
 //   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
 //   seen
 //
-// A log-probability is taken before temperature and penalty, and has six digits. Thus the scoring
-// model need not see the clip again. Pure. Thread-safety: any thread.
+// A log-probability is computed before temperature and penalty, and has six digits. vfm-caption
+// score uses the stored values in place of the clip. Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,9 +30,9 @@ struct WrittenCaption {
 /// Returns the tokens as JSON, or null if the answer has no tokens.
 Json written_json(const models::Answer& answer, bool still);
 
-/// Returns the tokens in a sample's KEY.json, if their text is `caption` and `model` wrote them
-/// with the settings `asked` (config() with "fps", "window" and prompts). Otherwise returns
-/// nothing.
+/// Returns the tokens in a sample's KEY.json. Returns nothing if the text of the tokens is not
+/// `caption`, or if `model` did not write them with the settings `asked` (config() with "fps",
+/// "window" and prompts).
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 

@@ -1,6 +1,6 @@
-// Scores for filters, computed from a clip's vectors: how much people like the frames
-// (--aesthetic), how well the caption fits (--text-image), and how much the clip shows of a concept
-// (--concept). They are written to KEY.json:
+// Scores computed from a clip's vectors. --aesthetic predicts how much people like the frames,
+// --text-image how well the caption fits the clip, and --concept how well a prompt fits the clip.
+// KEY.json has the scores:
 //
 //   "aesthetic": 5.61            the mean of the scores of the frames that were encoded
 //   "concept_fox": 0.24          cosine of the clip's vector and the prompt's
@@ -29,7 +29,7 @@
 namespace vfm::columns {
 
 struct Concept {
-  std::string name;  ///< a to z, 0 to 9 and '_', at most 40
+  std::string name;  ///< Name of at most 40 characters: a to z, 0 to 9 and '_'.
   std::string prompt;
 };
 
@@ -37,30 +37,31 @@ struct Concept {
 std::vector<Concept> parse_concepts(const std::vector<std::string>& texts);
 
 struct ClipScoreOptions {
-  std::string aesthetic;  ///< file of an aesthetic head; empty: none
+  std::string aesthetic;  ///< File of an aesthetic head, or empty.
   bool text_image = false;
   std::vector<Concept> concepts;
 
   bool any() const { return !aesthetic.empty() || text_image || !concepts.empty(); }
-  /// Returns true if clips are compared with texts.
+  /// Returns whether clips are compared with texts.
   bool texts() const { return text_image || !concepts.empty(); }
 };
 
 class ClipScores {
  public:
-  /// `folder`: of `encoder`. To compare texts it must have a text tower, which runs at `place` in
-  /// `compute`, and a tokenizer. Throws Error{usage} if tower or tokenizer is missing, or the
-  /// aesthetic head does not fit `encoder`.
+  /// `folder` is the folder of `encoder`. If clips are compared with texts, the folder's text tower
+  /// runs at `place` in `compute`. Throws Error{usage} if the text tower or its tokenizer is
+  /// missing, or if the aesthetic head does not fit `encoder`.
   ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
              const std::string& folder, const ModelPlace& place, DType compute);
 
   bool text_image() const { return text_image_; }
-  /// Returns a function for the aesthetic score of a frame's unit vector. The function is empty
-  /// without --aesthetic.
+  /// Returns a function that computes the aesthetic score of a frame's unit vector. Without
+  /// --aesthetic the function is empty.
   FrameScore frame_score() const;
-  /// Returns the clip's fields except "text_image" and "scored_by".
+  /// Returns the clip's fields without "text_image" and "scored_by".
   Json of_clip(const ClipVector& clip) const;
-  /// Returns the unit vectors of the captions, in order. A vector that is not finite becomes empty.
+  /// Returns the unit vectors of the captions, in order. In place of a vector that is not finite,
+  /// returns an empty vector.
   std::vector<std::vector<float>> encode(const std::vector<std::string>& captions) const;
   /// Returns the value of "text_image".
   static double fit(const std::vector<float>& clip, const std::vector<float>& caption);

@@ -1,7 +1,7 @@
-// The vector of a clip by a picture encoder. The clip is cut into N equal parts, and the middle
-// frame of each is encoded, upright and in the shape shown. A clip of fewer than N frames is
-// encoded frame by frame. The clip's vector is the mean of the frames' unit vectors, scaled to
-// length 1. Thread-safety: any thread.
+// Computes the vector of a clip with a picture encoder. The clip is cut into N equal parts. The
+// middle frame of each part is encoded, upright and in the shape shown. In a clip of fewer than N
+// frames, all frames are encoded. The clip's vector is the mean of the frames' unit vectors, scaled
+// to length 1. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,8 +26,8 @@ namespace vfm::columns {
 
 inline constexpr int kClipFrames = 8, kMostClipFrames = 64;
 
-/// A clip's frames, each reduced by PictureEncoder::prepare() as it is decoded, or no frame if the
-/// clip cannot be decoded. `facts` and errors: see take_frames().
+/// The frames of a clip, prepared by PictureEncoder::prepare(), and the facts from take_frames(). A
+/// clip that cannot be decoded has no frames.
 struct PreparedClip {
   std::vector<std::vector<float>> frames;
   HeldJson facts = HeldJson::object();
@@ -36,7 +36,7 @@ PreparedClip prepare_clip(const shard::Member& member, const std::string& where,
                           const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
-/// Prepares a file or URL as a clip.
+/// Prepares the frames of a file or URL.
 PreparedClip prepare_file(const std::string& path, const models::PictureEncoder& encoder, int count,
                           const media::HardwareDecoder* hardware);
 
@@ -45,39 +45,39 @@ using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
   std::vector<float> vector;
-  double score = 0;        ///< mean of the frames' scores; 0 without frames or FrameScore
-  std::size_t frames = 0;  ///< if 0, the vector is zeros
-  std::vector<std::vector<float>> windows;  ///< the vectors of windows, computed as `vector`
+  double score = 0;        ///< Mean of the frames' scores, or 0 without frames or FrameScore.
+  std::size_t frames = 0;  ///< Number of frames. If 0, the vector is zeros.
+  std::vector<std::vector<float>> windows;  ///< Vectors of the windows, computed like `vector`.
 };
 
-/// Encodes frames of clips in batches of PictureEncoder::together() frames; a batch may have frames
-/// of several clips. Thread-safety: one thread.
+/// An encoder of clips that encodes batches of PictureEncoder::together() frames. A batch may have
+/// frames of several clips. Thread-safety: one thread.
 class ClipVectors {
  public:
-  /// `score` is called for each frame of a clip. It may be empty.
+  /// `score` is called for each frame of a clip. `score` may be empty.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
   /// Adds the frames of one PreparedClip.
   void push(std::vector<std::vector<float>> frames);
-  /// Begins a clip whose frames are added one by one, `frames` of them for the clip's own vector.
-  /// Full batches are encoded at once, so few frames are in memory. A second call before end()
-  /// discards the frames added so far.
+  /// Begins a clip whose frames are added one by one. `frames` is the number of frames for the
+  /// clip's vector, and `windows` the number of windows. Full batches are encoded at once. A second
+  /// call before end() discards the clip of the first call.
   void begin(std::size_t frames, std::size_t windows);
   /// Adds a frame for the clip's vector, for one of its windows, or for both.
   void add(std::vector<float> prepared, bool of_clip, std::optional<std::size_t> window);
   void end() { open_ = nullptr; }
   /// Discards the clip of begin().
   void drop();
-  /// Removes and returns the vectors of completely encoded clips, in order. With `rest` the last,
-  /// partial batch is encoded too, and all clips are returned.
+  /// Removes and returns the vectors of completely encoded clips, in order. With `rest` the
+  /// incomplete batch is encoded, too, and all clips are returned.
   std::vector<ClipVector> take(bool rest);
 
  private:
   struct Clip {
-    ClipVector sums;  // of vectors of length 1
+    ClipVector sums;  // sums of unit vectors
     std::size_t planned = 0, waiting = 0;
   };
-  struct Place {  // of a waiting frame; its clip may be discarded
+  struct Place {  // use of a waiting frame, whose clip may be discarded
     std::shared_ptr<Clip> clip;
     bool of_clip = false;
     std::optional<std::size_t> window;
@@ -89,9 +89,9 @@ class ClipVectors {
   const models::PictureEncoder& encoder_;
   FrameScore score_;
   std::vector<std::vector<float>> prepared_;
-  std::vector<Place> places_;                // of `prepared_`
+  std::vector<Place> places_;                // uses of `prepared_`
   std::deque<std::shared_ptr<Clip>> clips_;  // not yet taken
-  std::shared_ptr<Clip> open_;               // the last of clips_ between begin() and end()
+  std::shared_ptr<Clip> open_;               // last clip between begin() and end()
 };
 
 /// Returns the encoder's config(), with {"frames": `count`, "pool": "mean"}.

@@ -1,10 +1,10 @@
-// Computes vectors of a clip's windows, in addition to the clip's own vector.
+// Computes a vector for each window of a clip, besides the clip's vector.
 //
-// A clip of F frames and S seconds (by its rate) has W = S / `seconds` windows, rounded up, at
-// least 1, at most kMostClipWindows and F. Window k has frames k F / W to before (k + 1) F / W.
-// Windows are longer than `seconds` only if there are kMostClipWindows. The vector of a window is
-// computed from its frames by the rule for whole clips (columns/embed/clip_vector.h). The clip is
-// decoded once, and frames are encoded as they come: memory does not grow with the length.
+// A clip of F frames and S seconds has W = S / `seconds` windows, rounded up. W is at least 1, and
+// at most F and kMostClipWindows. Window k has the frames from k F / W to before (k + 1) F / W. The
+// vector of a window is computed from the window's frames by the rule for clips
+// (columns/embed/clip_vector.h). The clip is decoded once. The memory does not depend on the clip's
+// length. Thread-safety: any thread.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,12 +24,12 @@ namespace vfm::columns {
 
 inline constexpr std::int64_t kMostClipWindows = 1024;
 
-/// Returns the number of windows, W.
+/// Returns the number of windows W.
 std::int64_t count_clip_windows(std::int64_t frames, double fps, double seconds);
 
 /// A frame that is encoded for a window.
 struct WindowFrame {
-  std::int64_t number = 0;  ///< index in the clip
+  std::int64_t number = 0;  ///< Index of the frame in the clip.
   std::int64_t window = 0;
   bool operator==(const WindowFrame&) const = default;
 };
@@ -37,18 +37,18 @@ struct WindowFrame {
 std::vector<WindowFrame> plan_window_frames(std::int64_t frames, std::int64_t windows, int count);
 
 struct WindowedClip {
-  HeldJson facts;              ///< result of take_frames()
-  std::vector<double> begins;  ///< each window's begin, in seconds from the clip's first frame
+  HeldJson facts;              ///< Result of take_frames().
+  std::vector<double> begins;  ///< Begin of each window, in seconds from the clip's first frame.
 };
 
-/// Adds a clip with its windows to `vectors`. Throws what take_frames() throws, and then adds
-/// nothing.
+/// Adds a clip and its windows to `vectors`. Throws what take_frames() throws. After an exception
+/// nothing is added.
 WindowedClip take_clip_windows(const shard::Member& member, const std::string& where,
                                const Json& known, const models::PictureEncoder& encoder, int count,
                                double seconds, const media::HardwareDecoder* hardware,
                                ClipVectors& vectors);
 
-/// Returns {"seconds": 5, "frames": 8, "begin": [0, 4.8]}, for KEY.json.
+/// Returns the value for KEY.json, such as {"seconds": 5, "frames": 8, "begin": [0, 4.8]}.
 Json clip_windows_json(double seconds, int count, const std::vector<double>& begins);
 
 }  // namespace vfm::columns

@@ -1,11 +1,11 @@
 // vfm-embed: writes vectors for every sample of a shard X.tar to the column X.embed.tar.
 //
-// KEY.video.npy: the clip's look (builtin:look), or its vector by a picture encoder
-// (columns/embed/clip_vector.h); fp16, length 1. KEY.windows.npy, on request: a vector for each
-// window (columns/embed/clip_windows.h); fp16, windows x dim. KEY.text.npy: the caption's tokens;
-// fp16, tokens x dim, unpadded; absent if the shard has no captions. KEY.json: the encoders'
-// configs {"video_encoder":{…},"text_encoder":{…}}, and on request scores for filters
-// (columns/embed/clip_scores.h).
+// KEY.video.npy is a unit vector of the clip, in fp16, by builtin:look or a picture encoder
+// (columns/embed/clip_vector.h). KEY.windows.npy, on request, has a unit vector for each window,
+// [windows, dim] in fp16 (columns/embed/clip_windows.h). KEY.text.npy has a vector for each token
+// of the caption, [tokens, dim] in fp16. KEY.text.npy is missing in a shard without captions.
+// KEY.json has the encoders' configs, {"video_encoder":{…},"text_encoder":{…}}, and on request
+// scores (columns/embed/clip_scores.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,26 +27,26 @@ namespace vfm::columns {
 
 struct EmbedOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< the columns' folder; empty: each shard's folder
+  std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   shard::ReadLimits limits;
-  bool video = true;                   ///< encode clips: builtin:look, or picture_encoder
-  std::string picture_encoder;         ///< folder (models/encoder/picture_encoder.h)
-  DType picture_compute = DType::f32;  ///< f32 or bf16
-  int frames = kClipFrames;            ///< frames of a clip that picture_encoder sees
-  double window_seconds = 0;           ///< with picture_encoder: length of windows; 0: none
-  ClipScoreOptions scores;             ///< used with picture_encoder
-  bool text = true;                    ///< encode captions, if there are any
-  bool need_text = false;              ///< make a shard without captions an error
+  bool video = true;                   ///< Whether clips are encoded.
+  std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.
+  DType picture_compute = DType::f32;  ///< f32 or bf16.
+  int frames = kClipFrames;            ///< Number of frames of a clip that picture_encoder encodes.
+  double window_seconds = 0;           ///< Length of a window in seconds, or 0 for no windows.
+  ClipScoreOptions scores;             ///< Scores, for picture_encoder.
+  bool text = true;                    ///< Whether captions are encoded.
+  bool need_text = false;              ///< Whether a shard without captions is an error.
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
-  Device device = Device::cpu;  ///< device for encoders from folders, without `workers`
+  Device device = Device::cpu;  ///< Device of encoders from folders. Ignored with `workers`.
   workers::StageModels* workers = nullptr;
-  /// If null, software decodes, with the same result.
+  /// Decoder, or null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. A video that cannot be decoded is an error; its sample
-/// gets a vector of zeros. Throws Error and Stopped.
+/// Writes the columns. Returns the number of errors recorded. If a video cannot be decoded, its
+/// sample gets a vector of zeros, and an error is recorded. Throws Error and Stopped.
 long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
            io::ManifestWriter& manifest);
 

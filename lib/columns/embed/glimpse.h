@@ -1,5 +1,5 @@
-// Decodes a clip once, for its glimpse (curate/glimpse.h): a few small pictures. Thread-safety: any
-// thread.
+// Decodes a clip once and computes its Glimpse, a few small pictures (curate/glimpse.h).
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace vfm::columns {
 
-/// A sample's glimpse, and the facts from take_frames() (columns/clip_frames.h).
+/// The Glimpse of a sample, and the facts that take_frames() measures (columns/clip_frames.h).
 struct Seen {
   curate::Glimpse glimpse;
   HeldJson facts = HeldJson::object();
 };
-/// Arguments and errors: see take_frames().
+/// Returns the Glimpse of a sample's member. Throws what take_frames() throws.
 Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
                 const media::HardwareDecoder* hardware = nullptr);
 
-/// Returns the glimpse of a file or URL.
+/// Returns the Glimpse of a file or URL.
 curate::Glimpse glimpse_of_file(const std::string& path,
                                 const media::HardwareDecoder* hardware = nullptr);
 

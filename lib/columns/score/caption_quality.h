@@ -1,5 +1,5 @@
-// Measures of a caption's quality, and one score that combines them: the fields of KEY.json in a
-// score column (columns/score/score.h). Logarithms are natural.
+// Measures of a caption's quality, and a score that combines the measures. They are fields of
+// KEY.json in a score column (columns/score/score.h). Logarithms are natural.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
@@ -28,33 +28,36 @@
 
 namespace vfm::columns {
 
-/// The weights in z. If weights change, `rule` must change, too.
+/// The weights of z. If a weight changes, `rule` must change.
 struct QualityWeights {
   int rule = 1;
   double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;
 };
 inline constexpr QualityWeights kQualityWeights;
 
-/// A caption's mean ln p with and without the video, and caption_gain_least.
+/// The mean ln p of a caption's tokens with and without the video, and caption_gain_least.
 struct CaptionGain {
   double with = 0, without = 0, least = 0;
   std::size_t tokens = 0;
 };
-/// Computes the gain from ln p of the same tokens, at least one. Throws Error if the sizes differ.
+/// Computes the gain from ln p of each token with and without the video. At least one token is
+/// needed. Throws Error if the sizes differ.
 CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
 
 /// The known scores of one caption.
 struct CaptionScores {
   text::TextChecks text;
   std::optional<CaptionGain> gain;
-  std::vector<double> fits;  ///< a number per sentence; empty: unknown
+  std::vector<double> fits;  ///< caption_fits, or empty if unknown.
 
-  /// Returns the fields for KEY.json, with caption_quality only if `gain` and `fits` are known.
+  /// Returns the fields for KEY.json. caption_quality is present only if `gain` and `fits` are
+  /// known.
   Json fields() const;
 };
 
-/// Returns for each sentence the largest cosine with any frame. Arguments are unit vectors. Returns
-/// an empty list without sentences or frames. Throws Error if a number is not finite.
+/// Returns caption_fits, the largest cosine of each sentence and any frame. The arguments are unit
+/// vectors. Without sentences or frames, returns an empty list. Throws Error if the sizes of
+/// vectors differ or a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

@@ -1,12 +1,12 @@
-// vfm-caption score: measures the quality of captions automatically, and writes the column
-// X.score.tar. KEY.json has the fields of columns/score/caption_quality.h, and "caption_scored_by":
-// the models and the caption's hash.
+// vfm-caption score: measures the quality of captions, and writes the column X.score.tar. KEY.json
+// has the fields of columns/score/caption_quality.h. "caption_scored_by" in KEY.json has the models
+// and the caption's hash.
 //
-// A caption is the sample's txt member, usually from the caption column. A clip is decoded once,
-// and the captioner sees it once, at `fps` frames a second. In a clip longer than a window, it sees
-// as many frames as in one window, spread over the clip. If the caption column has the captioner's
-// result (written_caption.h), the captioner sees no frames. The CLIP model sees the middle frames
-// of kClipFrames equal parts. Captions are scored one at a time.
+// A caption is the sample's txt member, usually from the caption column. A clip is decoded once.
+// The captioner sees the clip at `fps` frames a second. From a clip longer than a window, the
+// captioner gets as many frames as from one window, spread over the clip. If the caption column has
+// the captioner's log-probabilities (written_caption.h), the captioner sees no frames. The CLIP
+// model sees the middle frames of kClipFrames equal parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,40 +25,42 @@
 
 namespace vfm::columns {
 
-/// Computes costs of a model that scores captions, for a dry run: floating-point operations (FLOPs)
-/// a clip, counted from the scored captions (models/vlm/answer_cost.h). Thread-safety: any thread.
+/// Costs of a model that scores captions, for a dry run: floating-point operations (FLOPs) a clip,
+/// counted from the scored captions (models/vlm/answer_cost.h). Thread-safety: any thread.
 class ScoreCosts {
  public:
-  /// Adds the FLOPs of one caption: with the video (0 if the caption's tokens were kept), and
-  /// without the video.
+  /// Adds the FLOPs of a caption with the video and without the video. `with` is 0 if the caption's
+  /// log-probabilities were stored.
   void add(double with, double without);
 
-  /// Counts {"clips", "written"} ("written": clips with kept tokens), and the mean "flops" a clip:
-  /// {"with_video", "alone"}. The result is null if no clip was added.
+  /// Returns an object, or null if no clip was added. "clips" is the number of clips, "written" the
+  /// number of clips with stored log-probabilities, and "flops", {"with_video", "alone"}, the mean
+  /// FLOPs a clip.
   Json to_json() const;
-  /// Returns the same counts as a line of text.
+  /// Returns the costs as a line of text.
   std::string words() const;
 
  private:
-  mutable std::mutex mutex_;  // guards all
+  mutable std::mutex mutex_;  // guards all members below
   double with_ = 0, without_ = 0;
   std::int64_t clips_ = 0, written_ = 0;
 };
 
 struct ScoreOptions {
   std::vector<std::string> inputs;
-  std::string directory;  ///< the columns' folder; empty: each shard's folder
+  std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   shard::ReadLimits limits;
-  std::string captioner, clip;  ///< folders of models; empty: none
-  ModelCaptionOptions model;    ///< settings for the captioner
-  ScoreCosts* costs = nullptr;  ///< collects costs; may be null
-  /// If null, software decodes, with the same result.
+  std::string captioner, clip;  ///< Folders of models, or empty.
+  ModelCaptionOptions model;    ///< Settings of the captioner.
+  ScoreCosts* costs = nullptr;  ///< Collector of costs; may be null.
+  /// Decoder, or null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Returns the number of errors recorded. A sample that has no caption, or that a model cannot
-/// score, is an error; its other fields are kept. Throws Error and Stopped.
+/// Writes the columns. Returns the number of errors recorded. If a sample has no caption, or if a
+/// model cannot score the sample, an error is recorded, and the sample's other fields are written.
+/// Throws Error and Stopped.
 long score_captions(const ScoreOptions& options, share::Slots& slots, Progress& progress,
                     io::ManifestWriter& manifest);
 

@@ -1,5 +1,5 @@
-// Takes the frames with which a caption is compared, for a captioner and for a CLIP model, in one
-// decoding. Thread-safety: any thread.
+// Takes frames of a clip for a captioner and for a CLIP model. The clip is decoded once.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,14 +17,14 @@ namespace vfm::columns {
 struct ScoreEyes {
   const models::CaptionModel* captioner = nullptr;
   const models::PictureEncoder* pictures = nullptr;
-  double fps = 2;    ///< frames a second for the captioner
-  /// Length of a window, in frames (columns/score/score.h).
+  double fps = 2;  ///< Frames a second for the captioner.
+  /// Length of a window in frames (columns/score/score.h).
   int window = 256;
 };
 
 struct ScoreFrames {
-  models::SeenFrames seen;                 ///< the captioner's frames
-  std::vector<std::vector<float>> frames;  ///< results of PictureEncoder::prepare()
+  models::SeenFrames seen;                 ///< Frames for the captioner.
+  std::vector<std::vector<float>> frames;  ///< Results of PictureEncoder::prepare().
 };
 
 /// Takes the frames of a sample's member. Throws Error, which names `where`, if the clip does not

@@ -1,8 +1,8 @@
-// vfm-embed index: makes an index of the vectors in shards, or updates one.
+// vfm-embed index: makes or updates an index of the vectors in shards.
 //
-// Shards are read in parallel; the file has the same bytes at any -j. A new index's centres and
-// code words are learned from vectors at even distances in the input. An update keeps centres and
-// code words, reads only new and changed shards, and removes missing shards.
+// Shards are read in parallel. The file does not depend on the number of jobs. A new index learns
+// centres and code words from a sample of vectors, at even distances in the input. An update keeps
+// centres and code words, reads only new and changed shards, and removes missing shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,21 +18,22 @@
 namespace vfm::columns {
 
 struct IndexOptions {
-  std::string path;                 ///< the index
-  std::vector<std::string> inputs;  ///< forms: shard/shard_input.h
+  std::string path;                 ///< Path of the index.
+  std::vector<std::string> inputs;  ///< Inputs in the forms of shard/shard_input.h.
   VectorKind kind = VectorKind::video;
-  bool force = false;  ///< make a new index even if one exists
+  bool force = false;  ///< Whether an existing index is replaced by a new index.
   shard::ReadLimits limits;
 };
 
-/// Returns the number of lists in an index of `vectors` vectors: two thirds of the square root,
-/// from 1 to 4096.
+/// Returns the number of lists in an index of `vectors` vectors: two thirds of the square root of
+/// `vectors`, from 1 to 4096.
 std::size_t index_lists(std::uint64_t vectors);
 
-/// Writes {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest.
-/// Returns the number of warnings: shards and kinds of vectors that are not in the index. Waits for
-/// another program that writes the index. Throws Error if nothing can be indexed, or the file is
-/// not an index, is damaged, or is of a VectorKind other than `kind`, and Stopped.
+/// Writes the index, and the record
+/// {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest. Waits
+/// while another program writes the index. Returns the number of warnings about shards and kinds of
+/// vectors that are not indexed. Throws Error if no vector can be indexed, or if the existing file
+/// is not an index, is damaged, or has another VectorKind, and Stopped.
 long build_index(const IndexOptions& options, share::Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 

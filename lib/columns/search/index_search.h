@@ -1,10 +1,10 @@
-// vfm-embed search --index: finds the samples nearest to a text, a video, a picture or each of many
-// vectors, without reading all samples.
+// vfm-embed search --index: finds the samples nearest to a text, a video, a picture or each vector
+// of a file, without reading all samples.
 //
-// The codes in the lists of the nearest centres are compared first, at least a sixteenth of all
-// codes. Then the vectors of the best thousand or more are read from their tars (halves) and
-// compared exactly. With `exact` all indexed vectors are compared exactly. Memory: the needed parts
-// of the index are mapped; other memory does not grow with the index.
+// First, the codes in the lists of the nearest centres are compared, at least a sixteenth of all
+// codes. Then the vectors of the best thousand or more codes are read from their tars and compared
+// exactly. With `exact` all indexed vectors are compared exactly. The needed parts of the index are
+// mapped. Other memory does not grow with the index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace vfm::columns {
 
-/// Returns true if the query is a file of vectors to search for, with a vector in each row.
+/// Returns whether the query is a file of vectors, with a vector in each row.
 bool is_vectors_file(const std::string& query);
 
-/// Writes matches as search() does. If the query is a file of vectors, each match has "query", the
-/// row's number from 0. Skips shards that are missing or have changed since they were indexed, with
-/// a warning, and returns their number. Throws Error if the index is missing or damaged, or the
-/// query cannot be compared with the index's vectors.
+/// Writes the records of search(). If the query is a file of vectors, a record also has "query",
+/// the number of the row from 0. Skips shards that are missing or have changed since they were
+/// indexed, with a warning, and returns their number. Throws Error if the index is missing or
+/// damaged, or if the query cannot be compared with the index's vectors.
 long search_index(const SearchOptions& options, share::Slots& slots, Progress& progress,
                   io::ManifestWriter& manifest);
 

@@ -1,13 +1,12 @@
 // Searches unit vectors by an inverted file with product quantization (Jegou, Douze and Schmid,
-// "Product quantization for nearest neighbor search", 2011). FAISS does the computation. A build
+// "Product quantization for nearest neighbor search", 2011). FAISS computes the results. A build
 // without FAISS has no inverted file.
 //
-// A vector belongs to the list of the centre with the largest inner product. Its difference from
-// the centre is cut into pieces of up to eight numbers. A piece's code is one byte: the number of
-// the nearest of 256 words. The caller stores lists and codes.
+// Each vector is in the list of the centre with the largest inner product. The difference of the
+// vector and the centre is cut into pieces of up to eight numbers. The code of a piece is a byte,
+// the number of the nearest of 256 words. The caller stores lists and codes.
 //
-// Results depend only on the vectors and their order, not on the number of threads. Between
-// processors the last bits may differ.
+// Results do not depend on the number of threads. On different processors the last bits may differ.
 // Thread-safety: const members and functions from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,14 +23,15 @@
 
 namespace vfm::columns {
 
-/// Returns for example "FAISS 1.7.3", or "" in a build without FAISS.
+/// Returns the version, such as "FAISS 1.7.3", or "" in a build without FAISS.
 std::string faiss_version();
-/// Throws Error{usage} in a build without FAISS, and says what to install. All functions below
-/// except code_bytes() throw the same error.
+/// In a build without FAISS, throws Error{usage}, which names the package to install. All functions
+/// below except code_bytes() throw the same error.
 void need_faiss();
 
-/// kCodeWords: words for a piece. code_bytes(): pieces of a vector; each takes a byte of its code.
-/// A piece's width is the largest number up to eight that divides `dim`.
+/// kCodeWords is the number of words for a piece. code_bytes() returns the number of pieces of a
+/// vector, which is the number of bytes of its code. The width of a piece is the largest divisor of
+/// `dim` that is at most eight.
 inline constexpr std::size_t kCodeWords = 256;
 inline std::size_t code_bytes(std::size_t dim) {
   std::size_t width = 8;
@@ -41,37 +41,37 @@ inline std::size_t code_bytes(std::size_t dim) {
 }
 
 struct TrainedLists {
-  std::vector<float> centres;  ///< lists x dim, of length 1
-  std::vector<float> words;    ///< code_bytes(dim) x 256 x width
+  std::vector<float> centres;  ///< Unit vectors, [lists, dim].
+  std::vector<float> words;    ///< Words, [code_bytes(dim), 256, width].
 };
-/// Learns centres by k-means, and words from the differences. `vectors`: n x dim, unit length, n at
-/// least `lists`. Throws Stopped.
+/// Learns centres by k-means, and words from the differences. `vectors` are unit vectors, [n, dim],
+/// n at least `lists`. Throws Stopped.
 TrainedLists train_lists(std::span<const float> vectors, std::size_t dim, std::size_t lists,
                          share::Slots& slots);
 
 class InvertedFile {
  public:
-  /// Copies the centres and words, which are from train_lists().
+  /// Copies the centres and words of train_lists().
   InvertedFile(std::size_t dim, std::span<const float> centres, std::span<const float> words);
   ~InvertedFile();
   InvertedFile(const InvertedFile&) = delete;
   InvertedFile& operator=(const InvertedFile&) = delete;
 
-  /// Computes the list of each of n vectors, and the codes: n x code_bytes(dim).
+  /// Computes the list and the code of each of n vectors. `codes` is [n, code_bytes(dim)].
   void code(const float* vectors, std::size_t n, std::uint32_t* lists, std::uint8_t* codes) const;
 
   struct List {
     std::span<const std::uint32_t> rows;
-    const std::uint8_t* codes = nullptr;  ///< rows x code_bytes(dim)
+    const std::uint8_t* codes = nullptr;  ///< Codes of the rows, [rows, code_bytes(dim)].
   };
   struct Search {
-    std::uint64_t codes = 0;  ///< search lists, nearest first, up to this many codes
-    std::size_t most = 0;     ///< most rows to find
+    std::uint64_t codes = 0;  ///< Largest number of codes to compare, nearest lists first.
+    std::size_t most = 0;     ///< Largest number of rows to find.
     std::function<List(std::size_t list)> list;
-    std::function<bool(std::uint32_t row)> take;  ///< a filter; may be empty
+    std::function<bool(std::uint32_t row)> take;  ///< Filter of rows; may be empty.
   };
-  /// Returns the rows, ascending, whose codes have the largest inner products with the query.
-  /// Throws Stopped, and what `list` and `take` throw.
+  /// Returns the rows whose codes have the largest inner products with the query, in ascending
+  /// order of rows. Throws Stopped, and what `list` and `take` throw.
   std::vector<std::uint32_t> search(std::span<const float> query, const Search& options) const;
 
  private:
@@ -79,7 +79,8 @@ class InvertedFile {
   std::unique_ptr<Parts> parts_;
 };
 
-/// out[q * n + i] = inner product of query q and vector i of n, all of unit length.
+/// Sets out[q * n + i] to the inner product of query q and vector i of n vectors. All vectors are
+/// unit vectors.
 void unit_products(std::span<const float> queries, std::span<const float> vectors, std::size_t dim,
                    std::vector<float>& out);
 

@@ -15,31 +15,31 @@
 
 namespace vfm::columns {
 
-/// Returns the tars to read for a search. The tar with videos is left out if small columns have all
-/// that is compared. The record must have "columns".
+/// Returns the tars to read for a search. If the shard has an embed column, the tar with videos is
+/// left out. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
-/// Adds caption, source, begin and end from `facts` unless `line` has them.
+/// Adds caption, source, begin and end from `facts`, unless `line` already has the field.
 void add_facts(Json& line, const Json& facts);
 
-/// Adds facts that only the clip's own json, in sample `row` of `tar`, has. Does nothing if the tar
+/// Adds facts from the json of the clip itself, in sample `row` of `tar`. Does nothing if the tar
 /// has no index.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
-/// Adds the clip's window (columns/embed/clip_windows.h) nearest to the unit vector `query`, the
-/// first of equals: "window": {"number" from 0, "begin" and "end" in seconds from the clip's first
-/// frame, "score"}. `facts`: the sample's json. Adds nothing if the sample has no windows. Throws
-/// Error, which names the sample, if its stored windows are inconsistent.
+/// Adds "window", the clip's window (columns/embed/clip_windows.h) nearest to the unit vector
+/// `query` (the first of equally near windows). "window" has "number" from 0, "begin" and "end" in
+/// seconds from the clip's first frame, and "score". `facts` is the sample's json. If the sample
+/// has no windows, adds nothing. Throws Error, which names the sample, if its stored windows are
+/// inconsistent.
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 
-/// Returns {"key":…,"path":…,"caption":…} and other known facts of the sample whose vector is at
-/// `row` of vectors_tar(), read from all searched tars; with its window if `kind` is video. Throws
-/// Error.
+/// Returns {"key":…,"path":…,"caption":…} and other known facts of the sample at `row` of
+/// vectors_tar(), from all searched tars. If `kind` is video, adds "window". Throws Error.
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 
-/// Returns the line printed: rank, score rounded to four digits, and `facts`.
+/// Returns the record to print: rank, score rounded to four digits, and `facts`.
 Json match_line(std::size_t rank, double score, const Json& facts);
 
 }  // namespace vfm::columns

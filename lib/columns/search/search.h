@@ -1,11 +1,12 @@
-// vfm-embed search: finds samples of embedded shards nearest to a text, video or picture.
+// vfm-embed search: finds the samples of shards with an embed column that are nearest to a text,
+// video or picture.
 //
-// A video or picture is encoded by the encoder of video.npy and compared by cosine. If there are no
-// captions, a text is encoded and compared in the same way, by CLIP or SigLIP. With captions, each
-// word of the query is compared with the nearest word of the caption (cosine of token vectors, as
-// in Khattab and Zaharia, "ColBERT", 2020). The score is the mean over the query's words, weighted
-// by their rarity among the captions searched (idf): 1 is a perfect match, 0 is chance. Every
-// vector is read. Memory: about 100 bytes a sample, and its caption.
+// A video or picture is encoded by the encoder of video.npy, and compared with clips by cosine. In
+// shards without captions, CLIP or SigLIP encodes a text, which is also compared by cosine. With
+// captions, each word of the query is compared with the nearest word of the caption, by the cosine
+// of token vectors (Khattab and Zaharia, "ColBERT", 2020). The score is the mean over the query's
+// words, weighted by their rarity among the captions searched (idf). A score of 1 is a perfect
+// match, and 0 is chance. Every vector is read. Memory: about 100 bytes a sample, and the caption.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,20 +23,21 @@
 namespace vfm::columns {
 
 struct SearchOptions {
-  std::vector<std::string> inputs;  ///< forms: shard/shard_input.h; columns beside them are found
+  /// Inputs in the forms of shard/shard_input.h. Columns beside the shards are found.
+  std::vector<std::string> inputs;
   shard::ReadLimits limits;
-  std::string query;                        ///< an existing media file, or text
-  std::optional<std::string> query_prompt;  ///< put before a text; empty: the encoder's prompt
+  std::string query;                        ///< Existing media file, or text.
+  std::optional<std::string> query_prompt;  ///< Prompt; if unset, the encoder's prompt is used.
   std::size_t top = 10;
-  std::string index;   ///< for search_index() (columns/search/index_search.h), instead of `inputs`
-  bool exact = false;  ///< with `index`: compare all its vectors
-  /// If null, software decodes, with the same result.
+  std::string index;   ///< Index for search_index(), in place of `inputs`.
+  bool exact = false;  ///< Whether all vectors of `index` are compared.
+  /// Decoder, or null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Writes the matches to standard output, best first, ties by key:
+/// Writes the matches to standard output, best first, and equal scores by key:
 /// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
-/// "end":…}, without unknown fields. Skips shards that cannot be searched, with a warning, and
+/// "end":…}. Unknown fields are left out. Skips shards that cannot be searched, with a warning, and
 /// returns their number. Throws Error{usage} if the query has no words or its media file is
 /// missing.
 long search(const SearchOptions& options, share::Slots& slots, Progress& progress,

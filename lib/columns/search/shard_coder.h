@@ -14,24 +14,25 @@
 
 namespace vfm::columns {
 
-/// Scales the vector to length 1. Returns false if an index of this model cannot take it.
+/// Scales the vector to length 1. Returns false if the vector's size is not model.dim, or if the
+/// vector cannot be scaled.
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {
-  std::string rows;  ///< from put_coded_row(); empty: no vector can be indexed
+  std::string rows;  ///< Rows of put_coded_row(), or empty if no vector can be indexed.
   IndexedShard shard;
   std::vector<io::Fault> errors;
 };
 
 class ShardCoder {
  public:
-  /// `inverted` is made of `model`. Both must outlive this object.
+  /// `inverted` must have the centres and words of `model`. Both must outlive this object.
   ShardCoder(const IndexModel& model, const InvertedFile& inverted,
              const shard::ReadLimits& limits);
 
-  /// Reads all vectors of `shard`, whose `tar`, `files` and `rows` are set. Unreadable vectors, and
-  /// vectors of an encoder other than the model's, are errors. Vectors that usable() refuses are
-  /// skipped. Throws Stopped.
+  /// Reads and codes all vectors of `shard`. Its `tar`, `files` and `rows` must be set. Records an
+  /// error for an unreadable vector, and for a vector of another encoder than the model's. Skips a
+  /// vector for which usable() returns false. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 
  private:

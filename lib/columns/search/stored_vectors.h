@@ -15,20 +15,20 @@ namespace vfm::columns {
 
 enum class VectorKind { video, text };
 
-/// Returns "video" or "text", as in KEY.video.npy and "video_encoder".
+/// Returns "video" or "text", as in KEY.video.npy or "text_encoder".
 const char* to_string(VectorKind kind);
 
-/// Returns the tar with a shard's vectors: its embed column, or its own tar. The record must have
-/// "columns" (shard::complete_shard).
+/// Returns the tar with a shard's vectors, which is the embed column or the shard's own tar. The
+/// record must have "columns" (shard::complete_shard).
 std::string vectors_tar(const io::Record& record);
 
-/// Reads samples of a tar by number, from the index beside it. If the index is missing or does not
-/// fit, the tar's headers are read, which is logged. If the tar is damaged, only samples before the
-/// damage can be read. Throws Error if the tar is missing, or compressed.
+/// Opens a tar whose samples are read by number. If the index beside the tar is missing or does not
+/// fit, reads the tar's headers, with a line in the log. If the tar is damaged, only samples before
+/// the damage can be read. Throws Error if the tar is missing or compressed.
 shard::IndexedReader open_rows(const std::string& tar, const shard::ReadLimits& limits);
 
 struct StoredVector {
-  std::uint64_t at = 0;  ///< offset in the tar of its halves, little-endian
+  std::uint64_t at = 0;  ///< Offset of the vector's fp16 numbers in the tar.
   std::vector<float> values;
   HeldJson encoder;
 };
@@ -39,12 +39,11 @@ class StoredVectors {
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
-  /// Returns the reason why the tar ends after these rows, or an empty text if the tar is complete,
-  /// at least by its index.
+  /// Returns the damage after the last row, or "" for a complete tar.
   const std::string& damage() const { return reader_.index().damage; }
-  /// Reads the vector of sample `row`, at least 0 and below rows(). Returns false if the sample has
-  /// no vector. Throws Error if the member is not one vector of halves, or the json does not give
-  /// its encoder.
+  /// Reads the vector of sample `row`, from 0 to below rows(). Returns false if the sample has no
+  /// vector. Throws Error if the member is not a single vector in fp16, or if the json does not
+  /// name the encoder.
   bool read(std::int64_t row, StoredVector& out);
 
  private:
@@ -53,17 +52,17 @@ class StoredVectors {
   shard::ReadBuffer buffer_;
 };
 
-/// Throws Error, which says that `what` are vectors of words by text encoder `encoder`.
+/// Throws Error, which says that `what` are vectors of words by the text encoder `encoder`.
 [[noreturn]] void fail_as_words(const std::string& what, const Json& encoder);
 
-/// Reads `out.size()` halves at offset `at`. Throws Error.
+/// Reads out.size() numbers in fp16, little-endian, at offset `at`. Throws Error.
 void read_halves(const io::File& tar, std::uint64_t at, std::vector<float>& out);
 
-/// Scales a vector to length 1. Returns false if it is all zeros or not finite.
+/// Scales a vector to length 1. Returns false if all numbers are zero or a number is not finite.
 bool to_unit_length(std::vector<float>& vector);
 
-/// Returns the cosine of a unit vector `query` and a stored vector, whose length after rounding to
-/// halves is nearly 1. The result is at most 1, and 0 if `stored` is all zeros or not finite.
+/// Returns the cosine of a unit vector `query` and a stored vector, at most 1. Returns 0 if all
+/// numbers of `stored` are zero or a number is not finite.
 double stored_cosine(const std::vector<float>& query, const std::vector<float>& stored);
 
 }  // namespace vfm::columns

@@ -1,10 +1,10 @@
-// The file of vfm-embed index. A search uses it to find vectors in many shards that may be near a
-// query.
+// The index file of vfm-embed index. A search finds vectors near a query with the index, without
+// reading all shards.
 //
-// The file has the lists and codes of an inverted file (columns/search/inverted_file.h), not the
-// vectors. It has each vector's offset in a tar, where candidates are read for exact comparison.
+// The file has the lists and codes of an inverted file (columns/search/inverted_file.h), and the
+// offset of each vector in a tar. The vectors themselves are read from the tars.
 //
-// Little-endian. A row is a sample; rows are numbered in the order of the shards.
+// Numbers are little-endian. A row is a sample. Rows are numbered in the order of the shards.
 //   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
 //                      facts and of the header until here (16 hex digits each)
 //   rows               u64 each: where its vector begins in the tar; 0: it has none
@@ -13,8 +13,8 @@
 //   entries            u32 each, by list: the vector's row; rows of a list ascend
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
-// Every part is checked before use: facts, centres and words on opening, a list and a shard's rows
-// on first use.
+// Facts, centres and words are checked when the file is opened. A list, and the rows of a shard,
+// are checked before their first use.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,37 +37,37 @@
 
 namespace vfm::columns {
 
-/// The state of a file. The file is treated as changed if a member differs.
+/// The state of a file. If a member differs, the file has changed.
 struct IndexedFile {
   std::string path;
-  std::int64_t bytes = 0, mtime = 0;  ///< mtime in ns
+  std::int64_t bytes = 0, mtime = 0;  ///< Size in bytes, and time of the last change in ns.
   bool operator==(const IndexedFile&) const = default;
 };
-/// Returns the file's present state. `bytes` is -1 if it does not exist.
+/// Returns the present state of a file. `bytes` is -1 for a missing file.
 IndexedFile file_state(const std::string& path);
 
 struct IndexedShard {
-  std::string path;  ///< the record's path
-  HeldJson columns;  ///< the record's columns
-  std::string tar;   ///< the tar with the vectors
+  std::string path;  ///< Path in the shard's record.
+  HeldJson columns;  ///< Columns in the shard's record.
+  std::string tar;   ///< Tar with the vectors.
   std::vector<IndexedFile> files;
-  std::uint64_t first = 0, rows = 0;  ///< its rows in the index
-  std::string hash;                   ///< XXH3-64 of its rows
+  std::uint64_t first = 0, rows = 0;  ///< First row and number of rows in the index.
+  std::string hash;                   ///< XXH3-64 of the rows.
 
   io::Record record() const;
-  /// Returns the reason why the index no longer fits the shard, or an empty text if it fits.
+  /// Returns the reason why the index no longer fits the shard, or "" if the index fits.
   std::string changed() const;
 };
 
 /// The encoder and sizes with which an index was made.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
-  HeldJson encoder;  ///< encoder in the first shard's samples
+  HeldJson encoder;  ///< Encoder of the first shard's samples.
   std::uint64_t dim = 0, lists = 0;
-  std::uint64_t trained = 0;  ///< number of vectors in the index when it was made
+  std::uint64_t trained = 0;  ///< Number of vectors when the index was made.
 };
 
-/// Offsets of the file's parts, in bytes.
+/// The offsets of the file's parts in bytes.
 struct IndexLayout {
   IndexLayout(const IndexModel& model, std::uint64_t rows, std::uint64_t entries);
   std::uint64_t rows, lists, centres, words, entries, codes, end;
@@ -84,13 +84,13 @@ struct ListHead {
 };
 inline constexpr std::array<char, 8> kIndexMagic = {'v', 'f', 'm', 'i', 'n', 'd', 'e', 'x'};
 inline constexpr std::uint64_t kIndexVersion = 1, kMostIndexDim = 1 << 16;
-/// Returns true if the file begins as an index does, damaged or not. Throws Error if it cannot be
-/// read.
+/// Returns whether the file begins like an index. The index may be damaged. Throws Error if the
+/// file cannot be read.
 bool is_index_file(const std::string& path);
-/// Returns XXH3-64, in 16 hex digits, of the joined parts.
+/// Returns XXH3-64 of the joined parts in 16 hexadecimal digits.
 std::array<char, 16> index_hash(std::initializer_list<std::string_view> parts);
 
-/// Thread-safety: const members from any thread.
+/// A mapped index file. Thread-safety: const members from any thread.
 class VectorIndex {
  public:
   /// Throws Error if the file cannot be read, is not an index, or is damaged.
@@ -104,12 +104,12 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Returns a list. Throws Error if it is damaged.
+  /// Returns a list. Throws Error if the list is damaged.
   List list(std::size_t list) const;
-  /// Returns the vectors' offsets in the tar of shard `shard`, by row, and 0 for no vector. Throws
-  /// Error if they are damaged.
+  /// Returns the offset of each row's vector in the tar of shard number `shard`, or 0 for a row
+  /// without a vector. Throws Error if the offsets are damaged.
   std::span<const std::uint64_t> positions(std::size_t shard) const;
-  /// Returns the number of the shard with this row. Throws Error if no shard has the row.
+  /// Returns the number of the shard that has the row. Throws Error if no shard has the row.
   std::size_t shard_of(std::uint32_t row) const;
 
  private:
@@ -123,13 +123,13 @@ class VectorIndex {
   IndexModel model_;
   std::vector<IndexedShard> shards_;
   std::uint64_t rows_ = 0, entries_ = 0;
-  std::vector<std::uint64_t> begins_;  // of the lists, in entries
-  std::vector<std::uint64_t> firsts_;  // of the shards
+  std::vector<std::uint64_t> begins_;  // first entry of each list
+  std::vector<std::uint64_t> firsts_;  // first row of each shard
   mutable std::unique_ptr<std::atomic<bool>[]> checked_lists_, checked_shards_;
 };
 
-/// Returns the facts of an index in `folder`, with paths of shards relative to it. `model_hash`:
-/// the hash of lists, centres and words.
+/// Returns the facts of an index in `folder`. Paths are relative to `folder`. `model_hash` is the
+/// hash of lists, centres and words.
 Json index_facts(const std::string& folder, const IndexModel& model,
                  const std::vector<IndexedShard>& shards, std::uint64_t rows, std::uint64_t entries,
                  const std::string& model_hash);

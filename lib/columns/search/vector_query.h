@@ -13,8 +13,8 @@ namespace vfm::columns {
 
 struct VectorQueries {
   std::size_t dim = 0;
-  std::vector<float> values;  ///< n x dim
-  bool numbered = false;      ///< the query is a file of vectors
+  std::vector<float> values;  ///< Unit vectors, [n, dim].
+  bool numbered = false;      ///< Whether the query is a file of vectors.
 
   std::size_t count() const { return values.size() / dim; }
   std::vector<float> one(std::size_t i) const {
@@ -23,9 +23,9 @@ struct VectorQueries {
   }
 };
 
-/// The query may be a text, a video or picture file, or a file of vectors (.npy of floats, one a
-/// row). Throws Error{usage} if the query is invalid or does not fit the vectors of `model`; Error
-/// if the encoder is missing.
+/// Returns the unit vectors of a query. The query is a text, a video or picture file, or a .npy
+/// file of floats with a vector in each row. Throws Error{usage} if the query is invalid or does
+/// not fit the vectors of `model`, and Error if the encoder is missing.
 VectorQueries vector_queries(const SearchOptions& options, const IndexModel& model);
 
 }  // namespace vfm::columns
