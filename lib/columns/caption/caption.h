@@ -2,7 +2,7 @@
 //
 // KEY.txt is the caption. KEY.json is {"caption":…, "caption_source":…}. The sources are tried in
 // order until a source has a caption:
-//   existing          the next five, in this order
+//   existing          the five sources below, in this order
 //   existing:member   the sample's txt member (shards of other programs)
 //   existing:field    "caption" of KEY.json or of the shard's record: text, or a list with times
 //   existing:txt      x.txt beside the source video x.mp4: the whole video's caption
