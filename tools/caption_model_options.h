@@ -1,4 +1,5 @@
-// Options of vfm-caption and `vfm-caption score`: how a captioner is asked, and where models run.
+// Options of vfm-caption and `vfm-caption score` about the captioner's questions, and about the
+// devices of models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -56,8 +57,8 @@ class CaptionModelOptions {
   const std::string& prompt() const { return prompt_; }
   vfm::workers::StageModels* workers() const { return workers_.get(); }
 
-  /// Puts the options into `model`. Call it after decoder(). `any` says whether there is a model,
-  /// which needs a device.
+  /// Stores the options in `model`. Call set() after decoder(). `any` tells whether a model is
+  /// used, which needs a device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
     if (any) {
       workers_ = workers_of(device_, jobs_, "vfm-caption");
@@ -65,7 +66,7 @@ class CaptionModelOptions {
       model.device = workers_ ? workers_->device() : vfm::choose_device(device_.device);
     }
     const bool gpu = model.device == vfm::Device::cuda;
-    // Texts must not depend on the run, so the fastest matrix product is not chosen by timing.
+    // Chooses no matrix product by timing, because texts must not depend on the run.
     if (gpu && !workers_) vfm::ops::set_gpu_options(model.device, true, "auto", "");
     const bool low = compute_ == "bf16" || (compute_ == "auto" && gpu);
     model.compute = low ? vfm::DType::bf16 : vfm::DType::f32;
@@ -78,9 +79,9 @@ class CaptionModelOptions {
  private:
   const vfm::cli::JobOptions& jobs_;
   std::string prompt_, compute_ = "auto";
-  double fps_ = 0;  // 0: the model's own
+  double fps_ = 0;  // Frames a second, or 0 for the model's own.
   int window_ = 256, frame_tokens_ = 0;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;  // on the GPUs of device_
+  std::unique_ptr<vfm::workers::StageModels> workers_;  // Workers on the GPUs of device_.
 };

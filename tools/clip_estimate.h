@@ -1,4 +1,4 @@
-// Implements --dry-run of vfm-clip and `vfm-clip shots`.
+// The option --dry-run of vfm-clip and `vfm-clip shots`.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,14 +8,14 @@
 #include "clip/options.h"
 #include "media/decode/decoder.h"
 
-/// Estimates how long the work would take. Sets `options` to a sample of the input, without pages.
+/// Estimates the time of the work. Replaces the input in `options` by a sample, and removes pages.
 inline long tell_clip_estimate(
     vfm::clip::ClipOptions& options, int jobs,
     std::function<long(vfm::Progress& progress, vfm::io::ManifestWriter& manifest)> work) {
   options.report.clear();
   options.explain.clear();
   options.most_seconds = vfm::cli::kEstimateSeconds;
-  options.shot_format = vfm::clip::ShotFormat::json;  // other formats go to standard output
+  options.shot_format = vfm::clip::ShotFormat::json;  // Other formats write to standard output.
   options.print_table = nullptr;
   return vfm::cli::tell_estimate(
       {.inputs = options.inputs,

@@ -1,4 +1,4 @@
-// The base of `vfm-clip shots` and `vfm-clip unique`, which decode videos and encode none.
+// The base of `vfm-clip shots` and `vfm-clip unique`, which decode but do not encode videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ class ClipReadingTool : public vfm::cli::Tool {
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
-  /// Call it first in check(): limits must be set before FFmpeg is used.
+  /// Sets limits for FFmpeg. Call check_work() first in check().
   void check_work() {
     input_limits_.check_isolation(hwaccel_);
     input_limits_.apply();
@@ -34,7 +34,8 @@ class ClipReadingTool : public vfm::cli::Tool {
                       device_.device);
     device_.cards();
   }
-  /// Call it first in run(). Returns the hardware decoder, or null for decoding in software.
+  /// Returns the hardware decoder, or null for decoding in software. Call begin_work() first in
+  /// run().
   const vfm::media::HardwareDecoder* begin_work() {
     vfm::media::begin_isolation();
     return engines_.decoder(hwaccel_);

@@ -1,4 +1,4 @@
-// Options of vfm-clip and `vfm-clip shots` about how shots are found.
+// Options of vfm-clip and `vfm-clip shots` about the search for shots.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,8 +44,8 @@ class ClipShotOptions {
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
   }
 
-  /// Throws Error{usage} for --no-gradual with --detector-model: a network has one score for all
-  /// changes.
+  /// Throws Error{usage} for --no-gradual with --detector-model, because a network has one score
+  /// for all changes.
   void check(vfm::clip::ClipRecipe& recipe) const {
     recipe.deinterlace = !no_deinterlace_;
     recipe.shots.gradual = !no_gradual_;
@@ -56,7 +56,7 @@ class ClipShotOptions {
     check_score("--threshold", recipe.shots.threshold);
   }
 
-  /// Throws Error{usage} for a score too high for a network.
+  /// Throws Error{usage} if the score is too high for a network.
   void check_score(const char* option, double score) const {
     if (by_model() && score >= 1)
       vfm::fail_usage("{} {} is not below 1: --detector-model gives probabilities", option, score);
@@ -64,8 +64,7 @@ class ClipShotOptions {
 
   vfm::cli::OptionRow& threshold() const { return *threshold_; }
 
-  /// Opens the model of --detector-model, which `options` then use. `options` must not outlive this
-  /// object.
+  /// Opens the model of --detector-model for `options`, which must not outlive this object.
   void open(vfm::clip::ClipOptions& options) {
     if (!by_model()) return;
     changes_ = std::make_unique<vfm::models::TransNet>(detector_model_);
@@ -81,5 +80,5 @@ class ClipShotOptions {
   vfm::cli::OptionRow* threshold_ = nullptr;
   bool no_gradual_ = false, no_deinterlace_ = false;
   std::string detector_model_;
-  std::unique_ptr<vfm::models::TransNet> changes_;  // of detector_model_
+  std::unique_ptr<vfm::models::TransNet> changes_;  // Model of detector_model_.
 };

@@ -1,5 +1,5 @@
 // Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
-// sessions is limited; on the first GPU it is limited only with VFM_SHARE.
+// sessions is limited, on the first GPU only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace vfm::cli {
 
-/// Opens a tool's hardware decoders and encoders. Call all functions before workers_of().
+/// Opens the hardware decoders and encoders of a tool. Call all functions before workers_of().
 class DeviceEngines {
  public:
   DeviceEngines(WorkerOptions& device, const JobOptions& jobs, std::string program)
@@ -29,8 +29,8 @@ class DeviceEngines {
     if (encode_) media::set_encode_sessions(nullptr);
   }
 
-  /// Throws Error{usage}, for a tool that runs without option `model`, if --device is given but
-  /// nothing would use it.
+  /// Throws Error{usage} if --device is given, but the tool uses no engine and runs without option
+  /// `model`.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
     if (device_.device == "auto") return;
@@ -40,8 +40,8 @@ class DeviceEngines {
                gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
   }
 
-  /// Returns and throws what media::choose_hardware() does; the result lives as long as this.
-  /// Decoders wait for a free session with --hwaccel cuda, but not with auto.
+  /// Returns the result of media::choose_hardware(), which lives as long as this object, and throws
+  /// its errors. With --hwaccel cuda, decoders wait for a free session. With auto they do not wait.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
     std::vector<share::Card> cards = gpus();
@@ -66,8 +66,8 @@ class DeviceEngines {
     return hardware_.get();
   }
 
-  /// If encoders of this name (empty: the default encoder) run on a GPU, lets them take sessions
-  /// from now on. Returns whether such encoders run on a GPU.
+  /// If encoders of this name (empty for the default encoder) run on a GPU, allows them to take
+  /// sessions, and returns true.
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
@@ -87,8 +87,8 @@ class DeviceEngines {
     std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
     return cards;
   }
-  /// Returns the GPU that FFmpeg takes. Returns nothing if there is no GPU, or if FFmpeg's GPU
-  /// cannot be identified, as with GPU instances (MIG).
+  /// Returns the GPU that FFmpeg uses. Returns no GPU if there is none, or if FFmpeg's GPU cannot
+  /// be identified, as with GPU instances (MIG).
   static std::vector<share::Card> first_gpu() {
     try {
       return workers::find_cards({"0"});

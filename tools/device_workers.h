@@ -1,5 +1,5 @@
-// Serves tools whose --device may start workers: processes that run models, one on each GPU. See
-// device_engines.h for decoding and encoding on GPUs.
+// Workers, which are processes that run models, one on each GPU, for tools with --device.
+// device_engines.h decodes and encodes on GPUs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfm::cli {
 
-/// --device auto|cpu|cuda|all|0,2: where to compute. "all" or a list asks for workers; "cpu," is a
-/// list, too: one worker on the processor.
+/// The option --device auto|cpu|cuda|all|0,2, which chooses where models compute. "all" or a list
+/// asks for workers. "cpu," is a list with one worker on the processor.
 struct WorkerOptions : DeviceOptions {
   OptionRow& add_workers(Options& options) {
     return options
@@ -26,9 +26,9 @@ struct WorkerOptions : DeviceOptions {
         .explained_in("vfm-devices(7)");
   }
   bool workers() const { return asks_workers(device); }
-  /// Returns the GPUs of workers, which are listed at the first call, or an empty list without
-  /// workers. Throws Error{usage} for GPUs that do not exist. Tool::check() should call it last,
-  /// because listing takes a second.
+  /// Returns the GPUs of workers, or an empty list without workers. The first call lists the GPUs,
+  /// which takes a second, so Tool::check() should call cards() last. Throws Error{usage} for GPUs
+  /// that do not exist.
   const std::vector<share::Card>& cards() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
@@ -37,9 +37,9 @@ struct WorkerOptions : DeviceOptions {
       names.push_back(name);
     return found_ = workers::find_cards(names);
   }
-  /// Reserves memory of the GPUs for this program's sessions, so that models do not use it. Without
-  /// VFM_SHARE models cannot know the use of this memory, so it is subtracted from the GPU's
-  /// memory.
+  /// Reserves memory of the GPUs for this program's sessions, so that models do not use this
+  /// memory. Without VFM_SHARE, the memory is subtracted from the GPU's memory, because models
+  /// cannot see its use.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
@@ -51,15 +51,16 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Allows more items under way, as many as can wait for workers, so that all GPUs are busy at any
-/// -j.
+/// Allows more items at the same time, as many as can wait for workers, so that all GPUs are busy
+/// with any -j.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));
   slots.set_flow(workers->flow());
 }
 
-/// Returns the workers that --device asks for, or null. Throws what WorkerOptions::cards() throws.
+/// Returns the workers that --device asks for, or null. Throws the errors of
+/// WorkerOptions::cards().
 inline std::unique_ptr<vfm::workers::StageModels> workers_of(vfm::cli::WorkerOptions& options,
                                                              const vfm::cli::JobOptions& jobs,
                                                              const std::string& program) {

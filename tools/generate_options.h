@@ -11,11 +11,11 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// Options of the tokenizer and of its computing, for vfm-generate, decode and cost.
+/// Options of the tokenizer and its device, for vfm-generate, decode and cost.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
-  vfm::cli::WorkerOptions device;  ///< the devices; only vfm-generate starts workers
+  vfm::cli::WorkerOptions device;  ///< Devices. Only vfm-generate starts workers.
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);
@@ -25,20 +25,21 @@ struct TokenizerOptions {
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// Options of clips' folder and encoder, for vfm-generate and decode.
+/// Options of the clips' folder and encoder, for vfm-generate and decode.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
-  std::optional<int> quality;  ///< 0..51
+  std::optional<int> quality;  ///< 0 to 51.
 
-  /// `encoder_shown`, `quality_shown`: the defaults in the help.
+  /// Adds the options. `encoder_shown` and `quality_shown` are the defaults in the help.
   void add(vfm::cli::Options& options, const char* encoder_shown, const char* quality_shown);
   bool stream() const { return output.directory == "-"; }
-  /// Throws Error{usage} if FFmpeg lacks the encoder, or a stream would go to a terminal.
+  /// Throws Error{usage} if FFmpeg lacks the encoder, or if standard output would be a stream on a
+  /// terminal.
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// Options of the model, and all that decide a clip's cost, for vfm-generate and cost.
+/// Options that decide a clip's cost, such as the model, for vfm-generate and cost.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;
@@ -47,9 +48,9 @@ class GenerateOptions {
   void add_prompt(vfm::cli::Options& options);
   void add_clip(vfm::cli::Options& options);
   void add_sampling(vfm::cli::Options& options);
-  /// Call it after --device was added.
+  /// Call add_precision() after --device was added.
   void add_precision(vfm::cli::Options& options);
-  /// Puts the options into the job, without opening a file. Throws Error{usage}.
+  /// Stores the options in the job. Opens no file. Throws Error{usage}.
   void read(vfm::generate::GenerateJob& job) const;
   /// Returns whether --condition-frames is given without --condition.
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
@@ -59,7 +60,7 @@ class GenerateOptions {
       quantize_, parallel_;
   std::vector<std::string> loras_;
   bool no_merge_ = false;
-  int frames_ = 0;  // 0: as many as in training
+  int frames_ = 0;  // Number of frames, or 0 for the number in training.
   std::optional<int> condition_frames_, steps_;
   std::optional<double> guidance_, temperature_, top_p_;
 };

@@ -10,11 +10,11 @@
 
 class ShardChoices {
  public:
-  /// check() fills `options`, which must outlive this.
+  /// check() fills `options`, which must outlive this object.
   explicit ShardChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options);
-  /// Call it in Tool::check().
+  /// Fills the options. Call check() in Tool::check().
   void check();
 
  private:

@@ -1,4 +1,4 @@
-// Implements --dry-run of tools whose input is shards.
+// The option --dry-run of tools whose input is shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,9 +12,9 @@
 #include "shard/input_totals.h"
 #include "shard/shard_input.h"
 
-/// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. `phases` says whether
-/// `work` has several phases. `counts` returns what `work` counted, and `model` returns the costs
-/// of its model; both may be empty.
+/// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. `phases` tells whether
+/// `work` has several phases. `counts` returns the counts of `work`, and `model` returns the costs
+/// of its model. Both functions may be empty.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
                                 bool phases = false, std::function<vfm::Json()> counts = nullptr,

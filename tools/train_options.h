@@ -1,5 +1,4 @@
-// Options that verbs of vfm-train share: recipe, data, the model to begin from, and how ranks
-// compute.
+// Options of several verbs of vfm-train: recipe, data, initial model, and computing of ranks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +11,11 @@
 #include "train/recipe_file.h"
 #include "train/run.h"
 
-/// RECIPE, settings, --data, --init, --continue and options that belong to them. The options'
+/// The arguments RECIPE and settings, and --data, --init, --continue with related options. The
 /// values are stored in `run`.
 class TrainingOptions {
  public:
-  /// With `full`, the manual explains each option; otherwise the manual refers to vfm-train(1).
+  /// With `full`, the manual explains each option. Otherwise the manual refers to vfm-train(1).
   explicit TrainingOptions(bool full = false) : full_(full) {}
 
   vfm::train::RunOptions run;
@@ -26,7 +25,7 @@ class TrainingOptions {
   void add_recipe(vfm::cli::Options& options);
   /// Adds --data, --synthetic and the encoders of clips.
   void add_data(vfm::cli::Options& options);
-  /// Adds --init, --init-lora, --base; with `stages` also --continue.
+  /// Adds --init, --init-lora and --base, and with `stages` also --continue.
   void add_beginning(vfm::cli::Options& options, bool stages);
   /// Checks the options that need no file.
   void check();
@@ -34,8 +33,8 @@ class TrainingOptions {
   void need_recipe() const;
   /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();
-  /// Arguments for a run with the same options: arguments() has RECIPE and settings,
-  /// data_arguments() the options of data and model.
+  /// Return arguments for a run with the same options. arguments() has RECIPE and settings.
+  /// data_arguments() has the options of data and model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.
@@ -49,7 +48,7 @@ class TrainingOptions {
   std::string synthetic_, init_lora_ = "auto";
 };
 
-/// --device, --deterministic, --attention, -j, and the limits on inputs.
+/// The options --device, --deterministic, --attention, -j, and limits on inputs.
 class RankOptions {
  public:
   explicit RankOptions(bool full = false) : full_(full) {}
@@ -62,20 +61,20 @@ class RankOptions {
   void add(vfm::cli::Options& options);
   /// Adds --no-cuda-graph, for verbs that compute steps.
   void add_graphs(vfm::cli::Options& options);
-  /// Chooses the device (the device of run.gpu, if set), and sets how this process computes.
+  /// Chooses the device (the device of run.gpu, if set), and sets the options of computing for this
+  /// process.
   void apply(vfm::train::RunOptions& run, const vfm::cli::Context& context) const;
 
  private:
   bool full_, no_graphs_ = false;
 };
 
-/// Does what a run and `vfm-train check` do before the first step. An error of all ranks is
-/// reported once.
+/// Prepares a run or `vfm-train check` for the first step. An error of all ranks is reported once.
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 
-/// Adds --gpu NAME or FILE: the GPU for which steps are predicted.
+/// Adds the option --gpu NAME or FILE, the GPU for which steps are predicted.
 vfm::cli::OptionRow& add_gpu(vfm::cli::Options& options, std::optional<std::string>& gpu);
 
-/// Writes a result to standard output, and `words` for people to standard error.
+/// Writes a result to standard output, and `words` to standard error.
 void tell(const vfm::Json& result, const std::string& words);

@@ -1,4 +1,5 @@
-// Makes the tools behind verbs. Each has a source file: `vfm-embed search` is in embed-search.cc.
+// Makes the tools of verbs. Each tool has a source file. For example, `vfm-embed search` is in
+// embed-search.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

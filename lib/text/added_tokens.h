@@ -1,8 +1,8 @@
-// Tokens that are found in the raw text first: special ones (</s>, [CLS], <extra_id_0>) and those
-// added to a finished vocabulary.
+// Finds special tokens (</s>, [CLS], <extra_id_0>) and tokens added to a finished vocabulary in a
+// text, before all other steps of a tokenizer.
 //
-// Source: huggingface/tokenizers, tokenizer/added_vocabulary.rs.
-// Thread-safety: const members from any thread.
+// Source: huggingface/tokenizers, tokenizer/added_vocabulary.rs. Thread-safety: const members from
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +17,8 @@ namespace vfm::text {
 struct AddedToken {
   std::string content;
   std::int32_t id = 0;
-  bool single_word = false;             ///< not inside a word
-  bool lstrip = false, rstrip = false;  ///< includes the spaces before, after it
+  bool single_word = false;             ///< Not found inside a word.
+  bool lstrip = false, rstrip = false;  ///< Includes spaces before, after the token.
 };
 
 class AddedTokens {
@@ -26,17 +26,18 @@ class AddedTokens {
   AddedTokens() = default;
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
-  /// A part of a text; the parts cover it, in order.
+  /// A part of a text, which is a token or other text.
   struct Part {
     std::size_t begin = 0, end = 0;
-    std::int32_t id = -1;  ///< -1: text
+    std::int32_t id = -1;  ///< Id of the token, or -1 for other text.
   };
-  /// Finds the leftmost token first; of several there, the longest.
+  /// Returns the parts of a text, in order, without gaps. Finds the leftmost token first, and the
+  /// longest of several tokens at the same place.
   std::vector<Part> split(std::string_view utf8) const;
 
  private:
   std::vector<AddedToken> tokens_;
-  PrefixTable table_;  ///< of positions in tokens_
+  PrefixTable table_;  ///< Positions in tokens_.
 };
 
 }  // namespace vfm::text

@@ -1,8 +1,7 @@
-// Caption files beside a video: SubRip (.srt) and JSON, and their captions of a span.
+// Reads caption files beside a video, in SubRip (.srt) or JSON, and finds the caption of a span.
 //
-// Pure: bytes in, captions out; finding and reading the files is the caller's. Hostile input gives
-// fewer captions or an Error, never a crash.
-// Thread-safety: any thread.
+// The caller finds and reads the files. Hostile input gives fewer captions or an Error, never a
+// crash. Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,31 +14,33 @@
 
 namespace vfm::text {
 
-/// A caption from `begin` to `end`, in seconds of the source. UTF-8, cleaned to one line.
+/// A caption from `begin` to `end`, in seconds of the source. The text is UTF-8 in one line.
 struct Cue {
   double begin = 0, end = 0;
   std::string caption;
 };
 
 struct SubRip {
-  std::vector<Cue> cues;  ///< by time
-  int malformed = 0;  ///< lines with an arrow whose times cannot be read, or end before they begin
+  std::vector<Cue> cues;  ///< Cues sorted by time.
+  int malformed = 0;      ///< Number of lines with an arrow but invalid times.
 };
 
-/// Reads the text of an .srt file. It is as lenient as players: any line ends, missing numbers or
-/// blank lines, '.' for ',', hours left out, position settings after the times. Mark-up (<i>,
-/// {\an8}) is removed, lines of a cue are joined by a space.
+/// Reads the text of an .srt file. Accepts what players accept: any line ends, missing numbers or
+/// blank lines, '.' for ',', missing hours, and position settings after the times. Removes mark-up
+/// (<i>, {\an8}), and joins the lines of a cue with a space.
 SubRip parse_srt(std::string_view utf8);
 
-/// Captions of a .json file, or of a field of a record: "text", {"caption": "text"} (the whole
-/// video: one cue without end), or [{"start": s, "end": s, "caption": "text"}, ...] in seconds,
-/// also as {"captions": [...]}. A list of texts is several captions of the whole video: takes the
-/// first that is not empty. Throws Error naming `what`.
+/// Returns the captions in a .json file, or in a field of a record. The JSON is "text", {"caption":
+/// "text"}, [{"start": s, "end": s, "caption": "text"}, ...] in seconds, or {"captions": [...]}.
+/// The first two give one cue for the whole video, without end. A list of texts has several
+/// captions of the whole video; the first caption that is not empty is used. Throws Error, which
+/// names `what`.
 std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
-/// The caption of the span [begin, end): the cues that belong to it, in order, joined by a space. A
-/// cue belongs if at least half of the shorter of the two, cue and span, is in both; so a cue that
-/// runs a few frames over a cut is not in the next clip's caption. Nothing if no cue belongs.
+/// Returns the caption of the span [begin, end): the texts of all cues in the span, in order,
+/// joined with a space. A cue is in the span if the overlap is at least half of the cue or half of
+/// the span. Thus a cue that ends a few frames after a cut is not in the next clip's caption.
+/// Returns nullopt if no cue is in the span.
 std::optional<std::string> caption_of_span(const std::vector<Cue>& cues, double begin, double end);
 
 }  // namespace vfm::text

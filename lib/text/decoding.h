@@ -1,10 +1,10 @@
-// Decodes ids of a text tokenizer to text, also while a model still makes them.
+// Decodes ids of a text tokenizer to text, also while a model still generates the ids.
 //
-// A token of a byte-level vocabulary is some bytes, which need not be whole characters: an emoji
-// may come in four tokens. So text comes out as soon as its characters are whole; invalid bytes
-// become U+FFFD. The pieces together equal the ids decoded at once.
-// Source: huggingface/tokenizers, decoders/ and pre_tokenizers/byte_level.rs.
-// Thread-safety: const members from any thread; a TextStream of one thread at a time.
+// A token of a byte-level vocabulary is a sequence of bytes that may end inside a character. For
+// example, an emoji may take four tokens. Therefore a TextStream returns text when its characters
+// are complete. Invalid bytes become U+FFFD. All returned texts together equal the text of all ids.
+// Source: huggingface/tokenizers, decoders/ and pre_tokenizers/byte_level.rs. Thread-safety: const
+// members from any thread; a TextStream one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,25 +20,25 @@ namespace vfm::text {
 struct TokenBytes {
   struct Token {
     std::string bytes;
-    bool special = false;  ///< a mark (<|im_end|>), not text
+    bool special = false;  ///< Whether a mark such as <|im_end|>, and not text.
   };
   std::unordered_map<std::int32_t, Token> tokens;
 };
 
 class TextStream {
  public:
-  /// `keep_special`: treats special tokens as text.
+  /// `keep_special` tells whether special tokens are decoded as text.
   explicit TextStream(std::shared_ptr<const TokenBytes> tokens, bool keep_special = false)
       : tokens_(std::move(tokens)), keep_special_(keep_special) {}
-  /// The text completed by this id. Unknown ids are left out.
+  /// Returns the text that this id completes. Ignores unknown ids.
   std::string add(std::int32_t id);
-  /// The remaining text when no id follows.
+  /// Returns the remaining text. Call end() after the last id.
   std::string end();
 
  private:
   std::shared_ptr<const TokenBytes> tokens_;
   bool keep_special_;
-  std::string waiting_;  ///< the beginning of a character
+  std::string waiting_;  ///< Begin of an incomplete character.
 };
 
 /// Decodes all ids at once.

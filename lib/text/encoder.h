@@ -1,4 +1,4 @@
-// Text encoders: a caption in, one vector per token out, unpadded.
+// Text encoders, which convert a caption to one vector for each token, without padding.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,31 +16,34 @@ namespace vfm::text {
 
 /// The configuration of an encoder, as in latents.json and train.json. Missing fields are empty.
 struct EncoderConfig {
-  /// "builtin:hash", "t5", "umt5", "sentence:bert" and the like (one vector for the whole text), or
-  /// another program's.
+  /// "builtin:hash", "t5", "umt5", a sentence encoder such as "sentence:bert" (one vector for the
+  /// whole text), or the name of another program's encoder.
   std::string name;
-  std::string path = {}, hash = {};  ///< of an encoder from a folder
+  std::string path = {}, hash = {};  ///< Folder of the encoder and hash of its files, or empty.
   std::optional<std::int64_t> dim = {}, max_tokens = {};
-  std::string compute = {};  ///< "f32", "bf16"; only of an encoder from a folder
-  std::string rule = {};     ///< "mean, normalised"; only of a sentence encoder
-  /// For a sentence encoder: the text before each text, instead of its folder's; and before a query
-  /// among these.
+  std::string compute = {};  ///< "f32" or "bf16" for an encoder from a folder.
+  std::string rule = {};     ///< "mean, normalised" or similar, for a sentence encoder.
+  /// For a sentence encoder: the text before each text, and the text before each query. If not set,
+  /// the folder's texts are used.
   std::optional<std::string> prompt = {}, query_prompt = {};
-  std::optional<std::int64_t> version = {};  ///< only of a built-in encoder
-  std::string unknown = {};                  ///< an unknown key, which make_encoder() refuses
+  std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
+  std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
 
-  /// Throws Error{usage}. For another program's encoder, whose embeddings are used unchanged, it
-  /// reads only name, path, hash and dim.
+  /// Reads a configuration from JSON. If another program's encoder made the embeddings, which are
+  /// used unchanged, reads only name, path, hash and dim. Throws Error{usage}.
   static EncoderConfig from_json(const Json& json);
   Json to_json() const;
-  /// Whether another program made the embeddings: no encoder here has that name.
+  /// Returns whether another program made the embeddings. This is the case if no encoder of vfm has
+  /// the name.
   bool foreign() const;
-  /// Whether it is a sentence encoder: the embedding of any text has one token.
+  /// Returns whether the encoder is a sentence encoder, so that the embedding of any text has one
+  /// token.
   bool one_token() const { return name.starts_with("sentence:"); }
   bool operator==(const EncoderConfig&) const = default;
 };
 
-/// `values` is (tokens, dim), row-major. With builtin:hash an empty text has no tokens.
+/// The vectors of a text. `values` has shape (tokens, dim), row-major. With builtin:hash an empty
+/// text has no tokens.
 struct TokenEmbeddings {
   std::vector<float> values;
   int tokens = 0;
@@ -50,22 +53,22 @@ struct TokenEmbeddings {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  virtual std::string name() const = 0;  ///< "builtin:hash"
+  virtual std::string name() const = 0;  ///< Name such as "builtin:hash".
   virtual int dim() const = 0;
-  /// Any UTF-8; malformed bytes are replaced by U+FFFD. At most max_tokens tokens, the rest is cut.
+  /// Encodes any text in UTF-8. Malformed bytes become U+FFFD. Uses at most max_tokens tokens, and
+  /// ignores the rest of the text.
   virtual TokenEmbeddings encode(std::string_view utf8) const = 0;
-  /// Encodes each of `texts`, in order; faster than one by one if a model runs. The last bits may
-  /// depend on the other texts.
+  /// Encodes all `texts`, in order. If a model runs, encode_all() is faster than encode() for each
+  /// text. The last bits may depend on the other texts.
   virtual std::vector<TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const;
-  /// The number of tokens that encode() cuts from the end of a text.
+  /// Returns the number of tokens at the end of a text that encode() ignores.
   virtual int tokens_left_out(std::string_view utf8) const = 0;
-  /// The configuration to rebuild it, stored with latents and models.
+  /// Returns the configuration for make_encoder(), which is stored with latents and models.
   virtual EncoderConfig config() const = 0;
 };
 
-/// Builds the encoder of `config`, such as {.name = "builtin:hash", .dim = 64};
-/// models/text_encoder.h also has the encoders with weights. Throws Error{usage} for an unknown
-/// name or key.
+/// Makes the encoder of `config`, such as {.name = "builtin:hash", .dim = 64}. Throws Error{usage}
+/// for an unknown name or key. models/text_encoder.h also makes encoders with weights.
 std::unique_ptr<TextEncoder> make_encoder(const EncoderConfig& config);
 
 }  // namespace vfm::text

@@ -1,18 +1,17 @@
-// Checks the form of a JSON value by a part of JSON Schema:
+// Checks a JSON value by a part of JSON Schema:
 //
 //   type                   one or a list of null, boolean, integer, number, string, array, object
-//   enum                   values, compared as JSON has them: 1 is 1.0, members have no order
+//   enum                   values; 1 equals 1.0, and the order of members is ignored
 //   minimum, maximum, exclusiveMinimum, exclusiveMaximum
 //   minLength, maxLength   of a text, in Unicode's code points
 //   items                  a schema for all elements; minItems, maxItems
 //   properties             a schema for each; required; additionalProperties: true, false, a schema
 //
-// Anything else in a schema is refused, except keys that do not restrict values: $schema, $comment,
-// title, description, default, examples. An integer is a number without a fraction, also as 2.0.
-// Source: "JSON Schema: a media type for describing JSON documents" and its validation vocabulary,
-// draft 2020-12. (Debian's validator for this library of JSON, valijson 1.0, does not take 2.0 as
-// an integer, compares whole numbers as doubles and ignores unknown keys.)
-// Pure. Thread-safety: const members from any thread.
+// All other keys of a schema are refused, except keys that do not restrict values: $schema,
+// $comment, title, description, default, examples. An integer is a number without a fraction, also
+// 2.0. Source: "JSON Schema: a media type for describing JSON documents" and its validation
+// vocabulary, draft 2020-12. (valijson 1.0 of Debian refuses 2.0 as an integer, compares integers
+// as doubles, and ignores unknown keys.) Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,10 +25,12 @@ namespace vfm::text {
 
 class JsonSchema {
  public:
-  /// Throws Error{usage}, naming `what` and the place, for an unsupported or impossible schema.
+  /// Throws Error{usage}, which names `what` and the place, for an unsupported or contradictory
+  /// schema.
   JsonSchema(Json schema, std::string_view what);
 
-  /// The place and reason of a misfit: "$.colours[2] is not one of …"; "" if the value fits.
+  /// Returns the place and reason of the first error, such as "$.colours[2] is not one of …".
+  /// Returns "" if the value is valid.
   std::string misfit(const Json& value) const;
   const Json& json() const { return schema_; }
 
@@ -37,8 +38,8 @@ class JsonSchema {
   HeldJson schema_;
 };
 
-/// The JSON that a model wrote: the whole text, or its only fenced block (```json … ```), mended by
-/// mend_json(). Throws Error if it is not JSON.
+/// Returns the JSON in a model's answer: the whole text, or its only fenced block (```json … ```).
+/// Repairs the JSON by mend_json() first. Throws Error if the text is not JSON.
 Json parse_answer(std::string_view said);
 
 }  // namespace vfm::text

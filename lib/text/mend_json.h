@@ -1,4 +1,4 @@
-// Mends JSON of a model or a server, so that it can be parsed.
+// Repairs JSON from a model or server, so that a parser accepts it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace vfm::text {
 
-/// `json` with U+FFFD for bytes that are not UTF-8, and for an escape that is half a character: a
-/// surrogate (\ud83d) without its partner. Models write these when they stop inside a character,
-/// and no parser takes them. Valid JSON is unchanged. Pure.
+/// Returns `json` with U+FFFD in place of bytes that are not UTF-8, and of surrogate escapes
+/// (\ud83d) without their partner. Models write these when an answer ends inside a character. Valid
+/// JSON is unchanged. Pure.
 std::string mend_json(std::string_view json);
 
 }  // namespace vfm::text

@@ -1,9 +1,8 @@
-// The "normalizer" of a tokenizer.json: changes a text before it is cut into pieces.
+// The "normalizer" of a tokenizer.json, which changes a text before it is split into pieces.
 //
-// Known: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled (sentencepiece's
-// compiled table, text/charsmap.h), Prepend, Replace, Sequence, Strip, StripAccents.
-// Source: huggingface/tokenizers, normalizers/.
-// Thread-safety: const members from any thread.
+// Supported: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Nmt, Precompiled (sentencepiece's
+// compiled table, text/charsmap.h), Prepend, Replace, Sequence, Strip, StripAccents. Source:
+// huggingface/tokenizers, normalizers/. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +14,11 @@
 
 namespace vfm::text {
 
-/// A part of a text on its way to the vocabulary. Well-formed UTF-8.
+/// A part of a text before the vocabulary is applied. Well-formed UTF-8.
 struct NormalPiece {
   std::string text;
-  /// True if its first character comes from the whole text's first: some tokenizers put a space
-  /// there.
+  /// Whether the first character comes from the first character of the whole text. Some tokenizers
+  /// put a space before it.
   bool at_start = false;
 };
 
@@ -29,7 +28,8 @@ class Normalizer {
   virtual void apply(NormalPiece& piece) const = 0;
 };
 
-/// Null for null. Throws Error{usage} for an unknown or malformed type, naming it and `what`.
+/// Returns the normalizer, or null for the JSON null. Throws Error{usage}, which names the type and
+/// `what`, for an unknown or malformed type.
 std::unique_ptr<Normalizer> make_normalizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

@@ -1,9 +1,9 @@
-// The pattern by which a tokenizer.json splits or replaces: a string, or a regular expression.
+// The pattern by which a tokenizer.json splits or replaces text: a string or a regular expression.
 //
-// The reference matches with Oniguruma, we with ICU. If their meanings differ ('.', '^', '$', \w,
-// \b, ...), the expression is refused. Published tokenizers use the rest: \p{...}, \s, \d, classes,
-// groups, look-around, counts.
-// Thread-safety: const members from any thread.
+// The reference uses Oniguruma, and this class uses ICU. An expression is refused if the two
+// libraries may differ ('.', '^', '$', \w, \b, ...). Supported are \p{...}, \s, \d, classes,
+// groups, look-around and counts, which published tokenizers use. Thread-safety: const members from
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::text {
 
-/// A part of a text; the parts that find() returns cover it, in order.
+/// A part of a text, which matches or does not match.
 struct TextSpan {
   std::size_t begin = 0, end = 0;
   bool match = false;
@@ -25,14 +25,17 @@ struct TextSpan {
 
 class Pattern {
  public:
-  /// A regular expression. Throws Error{usage} naming it and `what`.
+  /// Makes a pattern from a regular expression. Throws Error{usage}, which names the expression and
+  /// `what`.
   Pattern(std::string_view expression, std::string_view what);
-  /// {"String": "..."} or {"Regex": "..."}, the "pattern" of `owner`. Throws Error{usage}.
+  /// Makes a pattern from the member "pattern" of `owner`, which is {"String": "..."} or {"Regex":
+  /// "..."}. Throws Error{usage}.
   static Pattern from_json(const Json& owner, std::string_view what);
   ~Pattern();
   Pattern(Pattern&&) noexcept;
 
-  /// Throws Error if the expression takes too long on this text.
+  /// Returns the parts of the text, in order, without gaps. Throws Error if matching takes too
+  /// long.
   std::vector<TextSpan> find(std::string_view utf8) const;
 
  private:

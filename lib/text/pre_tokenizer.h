@@ -1,9 +1,9 @@
-// The "pre_tokenizer" of a tokenizer.json: cuts a normalised text into pieces, to each of which the
-// vocabulary is applied.
+// The "pre_tokenizer" of a tokenizer.json, which splits a normalised text into pieces. The
+// vocabulary is then applied to each piece.
 //
-// Known: BertPreTokenizer, ByteLevel, Digits, Metaspace, Sequence, Split, Whitespace,
-// WhitespaceSplit. Source: huggingface/tokenizers, pre_tokenizers/.
-// Thread-safety: const members from any thread.
+// Supported: BertPreTokenizer, ByteLevel, Digits, Metaspace, Sequence, Split, Whitespace,
+// WhitespaceSplit. Source: huggingface/tokenizers, pre_tokenizers/. Thread-safety: const members
+// from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,14 +21,16 @@ namespace vfm::text {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  /// Cuts each piece further; no result is empty.
+  /// Splits each piece into smaller pieces. No piece of the result is empty.
   virtual std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const = 0;
 };
 
-/// Each byte as a visible character: printable Latin-1 as itself, the others from U+0100 on.
+/// Returns each byte as a visible character. Printable Latin-1 characters are unchanged, and all
+/// other bytes become characters from U+0100 on.
 const std::array<std::string, 256>& byte_characters();
 
-/// Null for null. Throws Error{usage} for an unknown or malformed type, naming it and `what`.
+/// Returns the pre-tokenizer, or null for the JSON null. Throws Error{usage}, which names the type
+/// and `what`, for an unknown or malformed type.
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, std::string_view what);
 
 }  // namespace vfm::text

@@ -1,8 +1,8 @@
-// A set of strings that finds its members that a text begins with, for Unigram's vocabulary and
+// A set of strings that finds the members at the begin of a text, for Unigram's vocabulary and
 // added tokens.
 //
-// A sorted list, narrowed byte by byte: a few times slower than a trie, a tenth of its memory.
-// Thread-safety: const members from any thread.
+// The set is a sorted list. Compared with a trie, a search is a few times slower, and memory is a
+// tenth. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ namespace vfm::text {
 class PrefixTable {
  public:
   PrefixTable() = default;
-  /// The last of equal strings counts; empty ones are left out.
+  /// If strings are equal, the last entry is used. Empty strings are ignored.
   explicit PrefixTable(std::vector<std::pair<std::string, std::int32_t>> entries);
 
   bool empty() const { return entries_.empty(); }
@@ -35,8 +35,8 @@ class PrefixTable {
   struct Range {
     std::size_t begin, end;
   };
-  /// Narrows to the entries whose byte `length` - 1 is `byte`; their earlier bytes agree. False if
-  /// none is left.
+  /// Narrows the range to entries whose byte `length` - 1 is `byte`. Returns false if no entry
+  /// remains.
   bool narrow(Range& range, std::size_t length, char byte) const;
 
   std::vector<std::pair<std::string, std::int32_t>> entries_;

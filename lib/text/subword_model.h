@@ -1,13 +1,12 @@
-// The "model" of a tokenizer.json: pieces of text to ids of a vocabulary.
+// The "model" of a tokenizer.json, which converts pieces of text to ids of a vocabulary.
 //
-//   Unigram    the cut of a piece whose tokens have the highest sum of scores (Viterbi)
-//   BPE        characters, joined pair by pair in the order in which training joined them
-//   WordPiece  the longest token that fits, again and again
+//   Unigram    the tokens of a piece with the highest sum of scores (Viterbi)
+//   BPE        characters, joined to pairs in the order of the trained merges
+//   WordPiece  the longest token at the begin of the rest, repeatedly
 //
 // Sources: Kudo, "Subword regularization" (2018); Sennrich et al., "Neural machine translation of
 // rare words with subword units" (2016); Devlin et al., "BERT" (2019); huggingface/tokenizers,
-// models/, for text that is not in the vocabulary.
-// Thread-safety: const members from any thread.
+// models/, for text that is not in the vocabulary. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,17 +23,17 @@
 
 namespace vfm::text {
 
-/// Looks strings up without copying them.
+/// A hash that allows to look up a string_view.
 struct StringHash : std::hash<std::string_view> {
   using is_transparent = void;
 };
-/// Token to id.
+/// Maps a token to its id.
 using Vocabulary = std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>>;
 
 std::optional<std::int32_t> find(const Vocabulary& vocabulary, std::string_view token);
 
-/// Byte fallback: appends the ids of <0x41> and so on for each byte of `text`. False, with nothing
-/// appended, if one of them is not in the vocabulary.
+/// Appends the id of the token <0x41> (and so on) for each byte of `text`. If one of these tokens
+/// is not in the vocabulary, returns false and appends nothing.
 bool append_bytes(const Vocabulary& vocabulary, std::string_view text,
                   std::vector<std::int32_t>& ids);
 
@@ -42,7 +41,7 @@ class SubwordModel {
  public:
   explicit SubwordModel(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
   virtual ~SubwordModel() = default;
-  /// Appends the ids of a piece, which is not empty.
+  /// Appends the ids of a piece. The piece must not be empty.
   virtual void encode(std::string_view piece, std::vector<std::int32_t>& ids) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -51,8 +50,8 @@ class SubwordModel {
   Vocabulary vocabulary_;
 };
 
-// Each takes the object "model"; `vocabulary` is its member "vocab" if that is an object. They
-// throw Error{usage} naming `what` for malformed or unsupported settings.
+// Make a model from the object "model". `vocabulary` is its member "vocab" if this member is an
+// object. Throw Error{usage}, which names `what`, for invalid or unsupported settings.
 std::unique_ptr<SubwordModel> make_unigram(const Json& model, std::string_view what);
 std::unique_ptr<SubwordModel> make_bpe(const Json& model, Vocabulary vocabulary,
                                        std::string_view what);

@@ -1,6 +1,5 @@
-// Checks of a text's quality, whatever its subject: whether it repeats itself, its script, whether
-// it ends. It works for all languages.
-// Segmentation is ICU's (text/unicode.h). Thread-safety: any thread.
+// Checks the quality of a text in any language: repetition, script, and whether the text ends. ICU
+// splits the text (text/unicode.h). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,22 +10,22 @@
 
 namespace vfm::text {
 
-/// The sentences of a text in order, without space at their ends, at most `limit`; the last one
-/// then has all the rest. Unicode's rules (UAX 29) apply: a full stop before a small letter does
-/// not end a sentence.
+/// Returns the sentences of a text in order, without space at their ends, at most `limit`. If the
+/// text has more sentences, the last sentence of the result is the rest of the text. By Unicode's
+/// rules (UAX 29), a full stop before a small letter does not end a sentence.
 std::vector<std::string> sentences(std::string_view utf8, std::size_t limit);
 
 struct TextChecks {
-  /// The share of runs of three words that occurred before; 0 below four words.
+  /// Share of runs of three words that occurred before. 0 with fewer than four words.
   double repetition = 0;
-  /// The share of characters, without spaces, that belong to the text: not U+FFFD, private,
-  /// unassigned or control characters, nor letters of another script. 0 for an empty text.
+  /// Share of characters, without spaces, that are neither U+FFFD, private, unassigned or control
+  /// characters, nor letters of another script. 0 for an empty text.
   double clean = 0;
-  /// The script of most letters, by Unicode's name ("Latin"); Han, kana, bopomofo and hangul count
-  /// as one, named after the most frequent. "" without letters.
+  /// Unicode's name of the script of most letters, such as "Latin". Han, kana, bopomofo and hangul
+  /// are one script, named after its most frequent part. Empty without letters.
   std::string script;
-  /// True if it ends with a sentence's end ('.', '!', a Chinese full stop ...), ignoring quotes or
-  /// brackets behind it.
+  /// Whether the text ends with the end of a sentence ('.', '!', a Chinese full stop ...). Quotes
+  /// or brackets after the end are ignored.
   bool ended = false;
 };
 

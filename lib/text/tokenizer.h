@@ -1,13 +1,13 @@
-// Text tokenizers: text in, ids of a vocabulary out, equal to those of the reference libraries
-// (sentencepiece, huggingface/tokenizers) for the same file.
+// Tokenizers, which convert a text to ids of a vocabulary. The ids equal the ids of the reference
+// libraries (sentencepiece, huggingface/tokenizers) with the same file.
 //
-// Two kinds of files: `spiece.model`, by the sentencepiece library, and `tokenizer.json`, by our
-// own code (tokenizer_json.cc): Unigram, BPE and WordPiece, with the normalizers, pre-tokenizers
-// and post-processors that published models use. An unknown part is an Error{usage} that names it,
-// never a guess. Malformed UTF-8 becomes U+FFFD first, as in Python's decode(errors="replace").
-// models/text_encoder.h finds the files. Pairs of sentences are not supported; a tokenizer.json's
-// truncation and padding are ignored: the caller decides on lengths. Thread-safety: const members
-// from any thread.
+// A file `spiece.model` is read by the sentencepiece library. A file `tokenizer.json` is read by
+// tokenizer_json.cc, which supports Unigram, BPE and WordPiece, with the normalizers,
+// pre-tokenizers and post-processors of published models. Unknown parts are refused with
+// Error{usage}, which names the part. Malformed UTF-8 becomes U+FFFD before all steps, as in
+// Python's decode(errors="replace"). Pairs of sentences are not supported. A tokenizer.json's
+// truncation and padding are ignored. models/text_encoder.h finds the files. Thread-safety: const
+// members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,24 +24,25 @@ namespace vfm::text {
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
-  /// The ids of a text, with the special tokens that go around it. At most `max_tokens` with those:
-  /// the text is cut at its end, the special tokens stay.
+  /// Returns the ids of a text, with the special tokens before and after the text. If there would
+  /// be more than `max_tokens` ids, the text is cut at its end, and no special token is removed.
   virtual std::vector<std::int32_t> encode(std::string_view utf8, std::size_t max_tokens) const = 0;
-  /// The ids of a text that contains its special tokens, as from a chat template: adds none. Throws
-  /// Error for a text of more than 16 MiB, and if this is not supported.
+  /// Returns the ids of a text that already contains its special tokens, such as a filled chat
+  /// template. Throws Error if the text has more than 16 MiB, or if the tokenizer does not support
+  /// prompts.
   virtual std::vector<std::int32_t> encode_prompt(std::string_view utf8) const;
-  /// The bytes of tokens, for decoding. Throws Error{usage} if that is not supported: only a
-  /// tokenizer.json with the decoder ByteLevel is.
+  /// Returns the bytes of all tokens, for decoding. Throws Error{usage} unless the tokenizer is a
+  /// tokenizer.json with the decoder ByteLevel.
   virtual std::shared_ptr<const TokenBytes> token_bytes() const;
 };
 
-/// Makes a tokenizer from the bytes of a tokenizer.json, at most 64 MiB, named `what` in errors.
-/// Throws Error{usage}.
+/// Makes a tokenizer from the bytes of a tokenizer.json, at most 64 MiB. `what` is the name in
+/// errors. Throws Error{usage}.
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what);
 
-/// Makes a tokenizer from the bytes of a sentencepiece model, as in T5: `sentinels` tokens
-/// <extra_id_0>, <extra_id_1>, ... have the ids after the vocabulary, the last one first, and </s>
-/// ends the ids. Throws Error{usage}.
+/// Makes a tokenizer from the bytes of a sentencepiece model, as in T5. After the vocabulary, it
+/// has `sentinels` tokens <extra_id_0>, <extra_id_1>, ... in descending order. Each list of ids
+/// ends with </s>. Throws Error{usage}.
 std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string_view model, int sentinels,
                                                         std::string_view what);
 

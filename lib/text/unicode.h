@@ -1,9 +1,8 @@
-// Text as Unicode defines it, by ICU: decoding text files, cleaning, cutting, words.
+// Decodes text files, cleans and cuts texts, and finds words, by ICU.
 //
-// Nothing here depends on the locale of the process. Segmentation of scripts without spaces (Thai,
-// Chinese, Japanese...) uses ICU's dictionaries, so its words may differ between ICU versions.
-// Malformed input is never an error: bad bytes become U+FFFD.
-// Thread-safety: any thread.
+// Results do not depend on the locale of the process. For scripts without spaces (Thai, Chinese,
+// Japanese...), ICU uses dictionaries, so words may differ between ICU versions. Malformed bytes
+// become U+FFFD and are never an error. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,32 +13,34 @@
 
 namespace vfm::text {
 
-/// The text of a file in UTF-8: a byte order mark (UTF-8, UTF-16, UTF-32) decides and is removed;
-/// without one, UTF-16 is recognised by its zero bytes; all else is taken as UTF-8.
+/// Returns the text of a file in UTF-8. If the file begins with a byte order mark (UTF-8, UTF-16,
+/// UTF-32), the mark determines the encoding and is removed. Otherwise a file with zero bytes is
+/// read as UTF-16, and any other file as UTF-8.
 std::string to_utf8(std::string_view bytes);
-/// `utf8` with malformed bytes replaced by U+FFFD.
+/// Returns `utf8` with U+FFFD in place of malformed bytes.
 std::string valid_utf8(std::string_view utf8);
 
-/// One line fit for a caption: NFC; white space and control characters become single spaces, none
-/// at the ends. Marks that steer direction and joining (bidi controls, ZWJ, ZWNJ) stay.
+/// Returns a single line for a caption, in NFC. White space and control characters become single
+/// spaces, and none remains at the ends. Marks for direction and joining (bidi controls, ZWJ, ZWNJ)
+/// are kept.
 std::string clean_line(std::string_view utf8);
 
-/// The first `count` characters as a reader counts them (grapheme clusters), shortened to the end
-/// of a word unless that would lose more than half. Never cuts inside a character.
+/// Returns the first `count` characters (grapheme clusters). If this cuts a word, the word is
+/// removed, unless more than half of the result would be lost.
 std::string first_characters(std::string_view utf8, std::size_t count);
 
-/// In lower case, by the Unicode standard, for no particular language.
+/// Returns the lower case by the Unicode standard, for no specific language.
 std::string lower_case(std::string_view utf8);
 
-/// `utf8` without white space at the ends.
+/// Returns `utf8` without white space at the ends.
 std::string trimmed(std::string_view utf8);
 
-/// `utf8` without ASCII punctuation; white space becomes single spaces, none at the ends. SigLIP's
-/// texts were prepared so (big_vision's "canonicalize").
+/// Returns `utf8` without ASCII punctuation. White space becomes single spaces, and none remains at
+/// the ends. Texts for SigLIP are prepared in this way ("canonicalize" in big_vision).
 std::string without_punctuation(std::string_view utf8);
 
-/// The words of a text in order, at most `limit` of them: NFKC, case folded. Punctuation and spaces
-/// do not count; numbers, symbols and emoji do.
+/// Returns the words of a text in order, at most `limit`, in NFKC and case folded. Numbers, symbols
+/// and emoji are words. Punctuation and spaces are not.
 std::vector<std::string> words(std::string_view utf8, std::size_t limit);
 
 }  // namespace vfm::text

@@ -1,5 +1,5 @@
-// Inside lib/text only: a chat template's operators, as in Python, for numbers, strings and lists.
-// Whole numbers have 64 bits: an overflow is refused. Thread-safety: any thread.
+// Operators of a chat template on numbers, strings and lists, as in Python. Integers have 64 bits,
+// and an overflow is an error. Only for lib/text. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace vfm::text::jinja {
 
-/// `sign`: + - * / // % **
+/// Returns `a` SIGN `b`. `sign` is + - * / // % or **.
 Value compute(std::string_view sign, const Value& a, const Value& b, Run& run);
-/// `sign`: + -
+/// Returns SIGN `a`. `sign` is + or -.
 Value compute(std::string_view sign, const Value& a, Run& run);
 
 }  // namespace vfm::text::jinja

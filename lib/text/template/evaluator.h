@@ -1,4 +1,4 @@
-// Inside lib/text only: runs the tree of a chat template. Thread-safety: one thread at a time.
+// Runs the tree of a chat template. Only for lib/text. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace vfm::text::jinja {
 
-/// Variables, and the outer ones. A loop has a frame for each item, a macro one for each call:
-/// variables set there end with it.
+/// Variables, and the outer scope. Each item of a loop and each call of a macro has a scope of its
+/// own.
 struct Scope {
   const Scope* outer = nullptr;
   std::map<std::string, Value, std::less<>> names{};
@@ -24,10 +24,10 @@ class Evaluator {
   std::string render(const Template& of, Scope& variables);
 
  private:
-  /// How statements ended: the next action of a loop around them.
+  /// The next action after a statement in a loop.
   enum class Flow { on, leave, next };
 
-  /// Deeper than this (macros that call macros) is refused.
+  /// Limits the nesting, such as of macros that call macros.
   class Depth {
    public:
     explicit Depth(Evaluator& of);

@@ -1,5 +1,5 @@
-// Inside lib/text only: expressions of a chat template, by Jinja's precedence. The parser of
-// statements (syntax.h) is on top of it. Thread-safety: one thread at a time.
+// Parses the expressions of a chat template, by Jinja's precedence. syntax.h parses statements.
+// Only for lib/text. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,8 @@ class ExpressionParser {
       : what_(std::move(what)), tokens_(std::move(tokens)) {}
 
  protected:
-  /// One expression, or several with commas between, a tuple. `conditional`: "a if b" is one.
+  /// Parses one expression, or a tuple of several expressions with commas between. `conditional`
+  /// tells whether "a if b" is allowed.
   ExpressionPtr tuple(bool conditional = true);
   ExpressionPtr expression();
 
@@ -42,7 +43,7 @@ class ExpressionParser {
     run.refuse(pattern, std::forward<Args>(args)...);
   }
 
-  /// Nested deeper than this is refused: a stranger's file must not exhaust the stack.
+  /// Limits the nesting, which might exhaust the stack.
   class Level {
    public:
     explicit Level(ExpressionParser& parser);
@@ -59,7 +60,7 @@ class ExpressionParser {
  private:
   Expression node(Expression::Kind kind, std::string name = {}) const;
   ExpressionPtr done(Expression node) const;
-  /// Parts with any of these operators between them, the left ones first.
+  /// Parses parts that are joined by any of these operators, from left to right.
   ExpressionPtr chain(Expression::Kind kind, Token::Kind of,
                       std::initializer_list<std::string_view> operators,
                       const std::function<ExpressionPtr()>& part);

@@ -1,5 +1,6 @@
-// Inside lib/text only: the source of a chat template as tokens, with white space around tags
-// already trimmed by trim_blocks, lstrip_blocks and the signs of tags. Thread-safety: any thread.
+// Splits the source of a chat template into tokens. White space around tags is already removed by
+// the rules of trim_blocks and lstrip_blocks, and by the signs of tags. Only for lib/text.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,16 +12,16 @@ namespace vfm::text::jinja {
 
 struct Token {
   enum class Kind {
-    data,         ///< text between tags
+    data,         ///< Text between tags.
     print_begin,  ///< {{
     print_end,
     block_begin,  ///< {%
     block_end,
     name,
-    string,   ///< unescaped
-    integer,  ///< digits
+    string,  ///< Unescaped string.
+    integer,
     real,
-    sign,  ///< an operator or a bracket
+    sign,  ///< Operator or bracket.
     end,
   };
   Kind kind = Kind::end;
@@ -30,8 +31,8 @@ struct Token {
   bool is(Kind of, std::string_view with) const { return kind == of && text == with; }
 };
 
-/// Ends with a token of the kind `end`. `source` is well-formed UTF-8. Throws Error{usage}, naming
-/// `what` and the line.
+/// Returns the tokens. The last token is of the kind `end`. `source` must be well-formed UTF-8.
+/// Throws Error{usage}, which names `what` and the line.
 std::vector<Token> tokens_of(std::string_view source, std::string_view what);
 
 }  // namespace vfm::text::jinja

@@ -1,4 +1,4 @@
-// Inside lib/text only: a chat template as a tree. Thread-safety: const from any thread.
+// A chat template as a tree. Only for lib/text. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,25 +20,25 @@ struct Expression {
     name,
     list,
     tuple,
-    mapping,      ///< parts: key, value, key, value, ...
+    mapping,      ///< Parts are key, value, key, value, ...
     attribute,    ///< parts[0].name
     item,         ///< parts[0][parts[1]]
-    slice,        ///< parts[0][parts[1]:parts[2]:parts[3]]; null: not given
+    slice,        ///< parts[0][parts[1]:parts[2]:parts[3]]; missing parts are null.
     call,         ///< parts[0](parts[1], ..., words[0]=...)
     filter,       ///< parts[0]|name(parts[1], ...)
     test,         ///< parts[0] is name(parts[1], ...)
-    unary,        ///< name: - + not
-    logic,        ///< name: and or
-    binary,       ///< name: + - * / // % ** ~
+    unary,        ///< name is - + not.
+    logic,        ///< name is and or.
+    binary,       ///< name is + - * / // % ** ~.
     comparison,   ///< parts[0] words[0] parts[1] words[1] parts[2] ...
-    conditional,  ///< parts[1] if parts[0] else parts[2], which may be null
+    conditional,  ///< parts[1] if parts[0] else parts[2]; parts[2] may be null.
   };
   Kind kind = Kind::constant;
   int line = 1;
   std::string name;
   Value value;
   std::vector<ExpressionPtr> parts;
-  /// The names of the last arguments of a call, filter or test.
+  /// Names of the last arguments of a call, filter or test.
   std::vector<std::string> words;
   int depth = 1;
 };
@@ -47,13 +47,13 @@ struct Statement {
   enum class Kind { text, print, branch, loop, set, set_block, macro, group, leave, next };
   Kind kind = Kind::text;
   int line = 1;
-  std::string text;  ///< text to write; a macro's name
-  /// Names that get the value, or its parts if several; or a macro's parameters.
+  std::string text;  ///< Text to write, or a macro's name.
+  /// Names that get the value or its parts, or the parameters of a macro.
   std::vector<std::string> names;
-  std::string attribute;                ///< set: of the namespace names[0]; empty: of no namespace
-  ExpressionPtr expression;             ///< printed, looped over, assigned; a branch's condition
-  ExpressionPtr condition;              ///< of a loop's items
-  std::vector<ExpressionPtr> defaults;  ///< of a macro's last parameters
+  std::string attribute;     ///< Attribute of the namespace names[0] in a set, or empty.
+  ExpressionPtr expression;  ///< Printed, looped over or assigned value, or a branch's condition.
+  ExpressionPtr condition;   ///< Condition of a loop's items.
+  std::vector<ExpressionPtr> defaults;  ///< Defaults of a macro's last parameters.
   std::vector<Statement> body, otherwise;
 };
 
@@ -62,7 +62,7 @@ struct Template {
   std::vector<Statement> body;
 };
 
-/// Throws Error{usage}, naming `what`, the line and the construct.
+/// Throws Error{usage}, which names `what`, the line and the construct.
 Template parse_template(std::string_view source, std::string_view what);
 
 }  // namespace vfm::text::jinja

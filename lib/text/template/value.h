@@ -1,11 +1,10 @@
-// Inside lib/text only: the values of a chat template. They do not change once made, except
-// namespaces; so they are shared, not copied.
+// The values of a chat template. Values are immutable, except namespaces, and are shared, not
+// copied. Only for lib/text.
 //
-// A list or mapping knows its weight: one for each value in it and one for each byte of text,
-// counted as often as it would be written. So the text of a value is at most `kLargest`, however
-// often it repeats a part, and its depth at most `kDeepest`. Only variables hold namespaces, loops
-// and functions: nothing can hold itself.
-// Thread-safety: const members from any thread.
+// A list or mapping has a weight: the number of its values and bytes of text, counted as often as
+// they would be written. A value has at most the weight `kLargest` and the depth `kDeepest`. Only
+// variables hold namespaces, loops and functions, so that no value contains itself. Thread-safety:
+// const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,30 +25,31 @@ namespace vfm::text::jinja {
 inline constexpr std::size_t kLargest = std::size_t{16} << 20;
 inline constexpr int kDeepest = 100;
 
-/// The work of a rendering so far, and its position, for messages.
+/// The work of a rendering until now, and its position, for messages.
 struct Run {
-  std::string what;  ///< the template's name
+  std::string what;  ///< Name of the template.
   int line = 1;
   std::size_t work = 0;
 
-  /// Throws Error{usage}: "WHAT, line 3: ...".
+  /// Throws Error{usage} "WHAT, line 3: ...".
   template <class... Args>
   [[noreturn]] void refuse(FormatString<Args...> pattern, Args&&... args) const {
     fail_usage("{}, line {}: {}", what, line, vfm::format(pattern, std::forward<Args>(args)...));
   }
-  /// Adds work: about one for a node of the template, or for 16 bytes. Throws Error{usage}.
+  /// Adds work, about one unit for a node of the template, or for 16 bytes. Throws Error{usage}
+  /// above the limit.
   void charge(std::size_t units);
   void charge_bytes(std::size_t bytes) { charge(bytes / 16 + 1); }
 };
 
 class Value;
 using List = std::vector<Value>;
-using Dict = std::vector<std::pair<std::string, Value>>;  ///< in the order in which keys came
+using Dict = std::vector<std::pair<std::string, Value>>;  ///< Pairs in the order of insertion.
 struct Statement;
 struct Scope;
 
 struct Undefined {
-  std::string name;  ///< the requested name
+  std::string name;  ///< The requested name.
 };
 struct None {};
 struct Sequence;
@@ -67,7 +67,8 @@ class Value {
   static Value of(std::int64_t value) { return Value(Held(value)); }
   static Value of(double value) { return Value(Held(value)); }
   static Value of(std::string text);
-  /// These throw Error{usage} for values that are too large or deep, or may not be in a list.
+  /// Make a list or mapping. Throw Error{usage} if the value would be too large or deep, or if an
+  /// item may not be in a list.
   static Value of(List items, const Run& run, bool tuple = false);
   static Value of(Dict items, const Run& run);
   static Value of(const Json& json, const Run& run);
@@ -82,7 +83,7 @@ class Value {
   bool is_real() const { return std::holds_alternative<double>(held_); }
   bool is_number() const { return is_bool() || is_integer() || is_real(); }
 
-  /// Null if the value is of another kind.
+  /// Return null if the value is of another kind.
   const std::string* string() const;
   const List* list() const;
   const Dict* mapping() const;
@@ -92,14 +93,14 @@ class Value {
   bool is_tuple() const;
   const std::string& undefined_name() const { return std::get<Undefined>(held_).name; }
 
-  /// A bool counts as 0 or 1. For numbers only.
+  /// Return the number, or 0 or 1 for a bool. The value must be a number.
   std::int64_t integer() const;
   double real() const;
 
   bool truth() const;
   std::size_t weight() const;
   int depth() const;
-  /// Its name in messages: "a string", "undefined".
+  /// Returns the name of the kind in messages, such as "a string" or "undefined".
   std::string kind() const;
 
  private:
@@ -129,7 +130,7 @@ struct Loop {
   std::shared_ptr<const Sequence> items;
   std::size_t place = 0;
 };
-/// A global function, a method of `self`, or a macro with the variables that it sees.
+/// A global function, a method of `self`, or a macro with its visible variables.
 struct Function {
   std::string name;
   Value self;
@@ -138,9 +139,9 @@ struct Function {
 };
 
 const Value* find(const Dict& items, std::string_view key);
-/// Python's comparison.
+/// Returns the result of Python's comparison.
 bool equal(const Value& a, const Value& b, Run& run);
-/// The text of Python's str() and repr(); empty for undefined.
+/// Return the text of Python's str() and repr(). An undefined value gives an empty text.
 std::string to_text(const Value& value, Run& run);
 
 }  // namespace vfm::text::jinja
