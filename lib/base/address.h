@@ -1,10 +1,9 @@
-// Tells addresses ("s3://bucket/a.tar") from paths, and refuses addresses that a tool cannot use.
+// Distinguishes addresses ("s3://bucket/a.tar") from paths, and refuses addresses that a tool
+// cannot use. "./s3://bucket/x" is a path.
 //
 // Only videos and pictures may have addresses. All other inputs, and all outputs, are files and
-// folders of this machine. Options and arguments are checked first (cli/named_files.h), records
-// when they are read (io/manifest.h), recipes in train/recipe_file.h, and all other names when the
-// file is opened or made (io/file.h). "./s3://bucket/x" is a path.
-// Thread-safety: pure functions.
+// folders of this machine.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,19 +13,20 @@
 
 namespace vfm {
 
-/// Returns "https" for "https://...", in lower case, and "" for a path. "concat:a|b" is a path,
-/// too.
+/// Returns the scheme of an address in lower case, "https" for "https://...", and "" for a path.
+/// "concat:a|b" is a path.
 std::string url_scheme(std::string_view name);
 
-/// Returns why an address names no file or folder of this machine, and what to do, or "" for a
-/// path. "s3:/bucket", which lost a slash, is an address, too.
+/// Returns "" for a path. For an address, returns a message that says that files must be on this
+/// machine, and what to do. "s3:/bucket" is also an address.
 std::string no_file_message(std::string_view name);
 
-/// Returns why no video or picture is read from an address, and what to do, or "" for a path, for
-/// http, https and file, and for the schemes in `protocols` (InputLimits::protocols).
+/// Returns "" for a path, for http, https and file, and for the schemes in `protocols`
+/// (InputLimits::protocols). For another address, returns a message that says why videos and
+/// pictures cannot be read from it, and what to do.
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
-/// Throws Error{refused} for an address. All code that opens or makes files calls this.
+/// Throws Error{refused} for an address. All code that opens or makes files calls this function.
 void refuse_address(std::string_view name);
 
 }  // namespace vfm

@@ -1,5 +1,4 @@
-// The blocks of numbers in GGUF files (io/gguf.h), as GGML defines them. Each block has its own
-// scales. ops/matmul/block_rows.h computes with them.
+// Blocks of numbers in GGUF files (io/gguf.h), as GGML defines them. Each block has its own scales.
 //
 //   Q8_0   32 numbers, 34 bytes: f16 d; 32 signed q
 //          x = d q
@@ -11,9 +10,9 @@
 //          x = d s (q - 32), with one s for 16 numbers
 //
 // All products are exact in f32, and only the difference of Q4_K is rounded. So each number of a
-// block has one f32 value, however it is computed.
+// block has one f32 value on every device.
 // Source: ggml's block_q8_0, block_q4_K, block_q6_K and their dequantize_row functions.
-// Thread-safety: pure.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +25,7 @@ namespace vfm {
 enum class BlockFormat { q8_0, q4_k, q6_k };
 
 struct BlockLayout {
-  std::string_view name;  ///< "Q8_0"; a tensor's dtype, as "F32"
+  std::string_view name;  ///< dtype of a tensor in this format: "Q8_0"
   std::int64_t elements, bytes;
 };
 
@@ -41,7 +40,7 @@ constexpr BlockLayout block_layout(BlockFormat format) {
   }
 }
 
-/// Returns the format of this name, or nothing for an unknown name.
+/// Returns the format of this name, or nullopt for an unknown name.
 constexpr std::optional<BlockFormat> block_format(std::string_view name) {
   for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k})
     if (block_layout(format).name == name) return format;

@@ -1,6 +1,6 @@
-// The widest instruction set that this machine has and for which hot loops are compiled (isa_args
-// in lib/meson.build). ops/cpu/isa.h has the sets for matrix products only. Thread-safety: any
-// thread.
+// The widest instruction set of this machine for which hot loops are compiled (isa_args in
+// lib/meson.build). ops/cpu/isa.h has the instruction sets for matrix products.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,14 +8,19 @@
 
 namespace vfm {
 
-enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 (or another architecture), v3 and v4
+enum class CpuLevel {
+  base,
+  avx2,
+  avx512
+};  ///< x86-64-v2 or another architecture; x86-64-v3;
+    ///< x86-64-v4
 
 CpuLevel cpu_level() noexcept;
-/// From now on cpu_level() is at most the level of this name. Functions already chosen stay.
+/// Limits cpu_level() to the level of this name. Functions that were chosen before do not change.
 /// Returns false if no level has this name.
 bool limit_cpu_level(std::string_view name) noexcept;
 
-/// Chooses one of three functions or objects by cpu_level().
+/// Returns one of three functions or objects, chosen by cpu_level().
 template <class T>
 T* best_of(T* base, T* avx2, T* avx512) noexcept {
   switch (cpu_level()) {

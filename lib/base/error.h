@@ -1,8 +1,8 @@
 // The exception types of the library, Error and Stopped, and the functions that throw an Error.
 //
-// A message says what is wrong, with what, and what to do next. A message has no capital, no full
-// stop, and its subject in single quotes ("cannot open 'a.mp4': No such file or directory"). Only
-// cli/ prints it.
+// A message says what is wrong, with what, and what to do next. A message has no capital and no
+// full stop, and its subject is in single quotes ("cannot open 'a.mp4': No such file or
+// directory"). Only cli/ prints messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,40 +14,41 @@
 
 namespace vfm {
 
-/// Decides the exit status of a program: `usage` gives 2 (a bad option, recipe or model folder,
-/// found before any work), the other kinds give 1. `device` says that the device has failed, not
-/// its input. Code that records bad inputs rethrows such an Error (tensor/device.h, GpuError).
+/// The kind of an Error, which decides the exit status of a program. `usage` gives 2: a bad option,
+/// recipe or model folder, found before any work. The other kinds give 1. `device` means that the
+/// device has failed, not its input. Code that records bad inputs rethrows such an Error
+/// (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
-/// The kind of fault of an input, for scripts: the "code" of a record in errors.jsonl.
-/// vfm-manifest(5) documents the names. Names never change; new names may be added.
+/// What is wrong with an input: the "code" of a record in errors.jsonl. vfm-manifest(5) documents
+/// the names. Names never change; new names may be added.
 enum class Cause {
   other,
   open,       ///< the input does not exist, or cannot be read
-  refused,    ///< the input asks to read something that was not given
+  refused,    ///< the input names a file or address that it may not read
   format,     ///< the format is not supported, or the input is damaged beyond use
   decode,     ///< nothing in the input can be decoded
   limit,      ///< the input is larger than a limit allows
   timeout,    ///< the input gave no data or decoded picture for too long
-  crash,      ///< the process that decoded or computed it died
+  crash,      ///< the process that decoded or computed the input died
   memory,     ///< the input needs more memory than exists or is allowed
   line,       ///< a line of a list is neither a record nor a path
   missing,    ///< something that the input needs is missing
   empty,      ///< the input gives no result
   duplicate,  ///< the input's name exists already
   server,     ///< the server gave no answer
-  rejected,   ///< the server refuses to answer
+  rejected,   ///< the server refused to answer
   answer,     ///< the server's answer is unusable
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
-/// Returns whether the same input may succeed another time. If so, an output that the error left
-/// incomplete must not be kept as the input's result.
+/// Returns whether the same input may succeed another time. If so, do not keep an output that the
+/// error left incomplete.
 inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }
 
-/// Returns the cause's name: "open", "limit", ...
+/// Returns the name of the cause: "open", "limit", ...
 std::string_view to_string(Cause cause);
 /// Returns the cause of this name, or Cause::other for an unknown name.
 Cause parse_cause(std::string_view name);
@@ -65,12 +66,12 @@ class Error : public std::runtime_error {
   Cause cause_ = Cause::other;
 };
 
-/// Thrown, mostly by check_stop(), after SIGINT or SIGTERM (base/stop.h) or end_run()
-/// (base/run_end.h). Stopped is no Error and no std::exception, so code that records or replaces
-/// errors lets it pass. Only cli/ catches it, and callbacks of C libraries, which must not throw.
+/// Thrown by check_stop() and others after SIGINT or SIGTERM (base/stop.h) or end_run()
+/// (base/run_end.h). Stopped is no Error and no std::exception, so code that records errors does
+/// not catch it. Only cli/ and callbacks of C libraries catch Stopped.
 class Stopped {};
 
-/// Throw an Error with the formatted message, for the templates below.
+/// Throw an Error with the formatted message. The templates below call these functions.
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind);
 [[noreturn]] void throw_error(std::string_view pattern, FormatValues values, Cause cause);
 [[noreturn]] void throw_errno(int err, std::string_view pattern, FormatValues values);
@@ -87,14 +88,14 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), cause);
 }
 
-/// Throws Error{usage}: the caller asked for something impossible.
+/// Throws Error{usage}, for an impossible request of the caller.
 template <class... Args>
 [[noreturn]] void fail_usage(FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), ErrorKind::usage);
 }
 
-/// Returns what `act` returns. If `act` throws an Error, throws it as Error{usage}: the input of
-/// `act` was the caller's choice.
+/// Returns what `act` returns. If `act` throws an Error, throws it as Error{usage}. Use it if the
+/// user chose the input of `act`.
 template <class Act>
 auto as_usage(Act act) {
   try {
@@ -107,7 +108,7 @@ auto as_usage(Act act) {
 /// Returns the system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 
-/// Throws Error{runtime}: "<message>: <text of err>". The cause is Cause::open.
+/// Throws Error{runtime} with the message "<message>: <text of err>" and Cause::open.
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
   throw_errno(err, text_of(pattern), format_values(args...));

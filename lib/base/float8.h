@@ -1,10 +1,10 @@
 // 8-bit floats of the type E4M3: a sign bit, 4 bits of exponent (bias 7), 3 bits of mantissa.
 //
-// The largest value is 448; E4M3 has no infinity, and one NaN for each sign. Values from 2^-6 on
-// are normal, and rounding changes them by at most 2^-4 of their value. Smaller values are
-// multiples of 2^-9. Rounding is to nearest, ties to even. Values beyond 448, also infinity, become
-// 448; NaN stays NaN. A GPU's cvt.rn.satfinite does the same. Source: Micikevicius et al., "FP8
-// formats for deep learning" (2022). Thread-safety: pure functions.
+// The largest value is 448. E4M3 has no infinity, and one NaN for each sign. Values of at least
+// 2^-6 are normal, and their relative rounding error is at most 2^-4. Smaller values are multiples
+// of 2^-9. Rounding is to nearest, ties to even. Values above 448 and infinity become 448. NaN
+// remains NaN. A GPU's cvt.rn.satfinite has the same results. Source: Micikevicius et al., "FP8
+// formats for deep learning" (2022). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ inline std::uint8_t float_to_f8e4m3(float value) noexcept {
   const std::uint32_t sign = bits >> 24 & 0x80u, magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return 0x7f;
   if (magnitude > 0x43e00000u) return static_cast<std::uint8_t>(sign | 0x7eu);  // above 448
-  if (magnitude < 0x3c800000u) {  // below 2^-6: floats from 2^14 on are 2^-9 apart
+  if (magnitude < 0x3c800000u) {  // below 2^-6; floats from 2^14 on are multiples of 2^-9
     const float rounded = std::bit_cast<float>(magnitude) + 0x1p14f;
     return static_cast<std::uint8_t>(
         sign | (std::bit_cast<std::uint32_t>(rounded) - std::bit_cast<std::uint32_t>(0x1p14f)));
@@ -33,7 +33,7 @@ inline std::uint8_t float_to_f8e4m3(float value) noexcept {
 inline float f8e4m3_to_float(std::uint8_t code) noexcept {
   const std::uint32_t sign = std::uint32_t{code & 0x80u} << 24, magnitude = code & 0x7fu;
   if (magnitude == 0x7fu) return std::bit_cast<float>(sign | 0x7fc00000u);
-  if (magnitude < 8) {  // subnormal: the value is magnitude * 2^-9 exactly
+  if (magnitude < 8) {  // subnormal value: exactly magnitude * 2^-9
     const float value = static_cast<float>(magnitude) * 0x1p-9f;
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
   }

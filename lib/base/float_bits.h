@@ -1,7 +1,7 @@
-// Converts a float to its bits and back, in files that are compiled once per instruction set.
+// Converts a float to its bits and back, in files that are compiled once for each instruction set.
 //
-// std::bit_cast is not safe in such files. If a call is not inlined, the linker keeps one copy of
-// the function for the whole program, perhaps for an instruction set that this machine lacks.
+// In such files, std::bit_cast is not safe: the linker may keep one copy of it for the whole
+// program, compiled for an instruction set that this machine lacks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

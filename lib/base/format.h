@@ -1,8 +1,7 @@
 // Formats values as std::format does: format("{} of {:.1f} s", name, 2.5).
 //
-// format() uses {fmt} if the build has {fmt} (VFM_HAVE_FMT), and otherwise base/format_plain.h, so
-// that the compute core needs no library. Both check the pattern at compile time. Files that only
-// the full build has may use {fmt} directly.
+// format() uses {fmt} if the build has it (VFM_HAVE_FMT), and otherwise base/format_plain.h, so
+// that the compute core needs no library. Both check the pattern at compile time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +20,8 @@
 
 namespace vfm {
 
-// FormatString: a pattern checked at compile time. FormatValues: the values to write, of any types,
-// so functions that take them are no templates.
+// FormatString is a pattern that is checked at compile time. FormatValues are values of any types.
+// Functions with FormatValues need not be templates.
 #if VFM_HAVE_FMT
 template <class... Args>
 using FormatString = fmt::format_string<Args...>;

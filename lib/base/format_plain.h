@@ -1,13 +1,13 @@
-// Replaces {fmt} in builds without that library; base/format.h chooses. It has the part of {fmt}
-// that the compute core uses.
+// Replaces {fmt} in builds without that library (base/format.h). Supports the patterns that the
+// compute core uses.
 //
 //   {}                       anything: integers, floats (shortest that reads back the same), bool,
 //                            char, and what converts to std::string_view
 //   {:4} {:04} {:x} {:016x}  integers: width, zeros before them, base 16
 //   {:.2f} {:.3g}            floats: digits after the point, significant digits
 //   {{ }}                    braces
-// Other patterns, or a wrong number of fields, do not compile. Thread-safety: free functions, any
-// thread.
+// Other patterns, and a wrong number of values, do not compile. Thread-safety: free functions from
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,6 @@
 
 namespace vfm::plain {
 
-/// A value to write.
 using Argument =
     std::variant<bool, char, long long, unsigned long long, float, double, std::string_view>;
 
@@ -55,15 +54,15 @@ Argument argument(const T& value) {
   }
 }
 
-/// The content of a pair of braces.
+/// The content of one pair of braces in a pattern.
 struct PlainField {
   bool zeros = false;
   int width = 0, precision = -1;
-  char type = 0;  ///< 'd', 'x', 'f', 'g', or 0: none was named
+  char type = 0;  ///< 'd', 'x', 'f', 'g', or 0 without a type
 };
 
-/// Reads the field after a '{', and removes it with its '}' from `rest`. Throws (and so does not
-/// compile) for anything else.
+/// Reads the field after a '{', and removes the field and its '}' from `rest`. Throws for any other
+/// text, so that the pattern does not compile.
 constexpr PlainField parse_field(std::string_view& rest) {
   PlainField field;
   const auto next = [&]() -> char { return rest.empty() ? '\0' : rest.front(); };
@@ -91,7 +90,7 @@ constexpr PlainField parse_field(std::string_view& rest) {
   return field;
 }
 
-/// Throws (and so does not compile) if `pattern` does not fit values of these kinds.
+/// Throws if `pattern` does not fit values of these kinds, so that the call does not compile.
 constexpr void check(std::string_view pattern, std::initializer_list<PlainKind> kinds) {
   const PlainKind* kind = kinds.begin();
   while (!pattern.empty()) {
@@ -124,11 +123,11 @@ struct CheckedPattern {
   std::string_view text;
 };
 
-/// The pattern of a call with values of types Args.
+/// A checked pattern for values of the types Args.
 template <class... Args>
 using FormatString = CheckedPattern<std::type_identity_t<Args>...>;
 
-/// Formats for format() below. `pattern` must have been checked.
+/// Returns the text that format() below returns. `pattern` must have been checked.
 std::string format_arguments(std::string_view pattern, std::span<const Argument> arguments);
 
 template <class... Args>

@@ -1,5 +1,5 @@
 // Errors of outputs. A full disk ends the whole run (base/run_end.h), not only one item.
-// Thread-safe.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace vfm {
 
-/// Call it if an output could not be written, made, or renamed. Throws Error "<message>: <text of
-/// err>". If space or quota has run out, or the file system is read-only, calls end_run() and
-/// throws Stopped. Throws Stopped also if the output's reader has gone, after a call of
-/// stop_at_closed_pipes().
+/// Throws the error of an output that could not be written, made, or renamed: an Error "<message>:
+/// <text of err>". If space or quota has run out, or if the file system is read-only, calls
+/// end_run() and throws Stopped. After stop_at_closed_pipes(), also throws Stopped if the output's
+/// reader has gone.
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

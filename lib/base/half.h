@@ -1,5 +1,5 @@
 // 16-bit floats: IEEE binary16 (npy '<f2', latents and embeddings on disk) and bfloat16 (compute).
-// Rounding is to nearest, ties to even. Overflow of binary16 becomes infinity; NaN stays NaN.
+// Rounding is to nearest, ties to even. Overflow of binary16 becomes infinity. NaN remains NaN.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@ inline std::uint16_t float_to_bfloat16(float value) noexcept {
   return static_cast<std::uint16_t>(bits >> 16);
 }
 
-/// Convert each element; the spans have the same length.
+/// Convert each element. Both spans must have the same length.
 void floats_to_halves(std::span<const float> in, std::span<std::uint16_t> out) noexcept;
 void halves_to_floats(std::span<const std::uint16_t> in, std::span<float> out) noexcept;
 

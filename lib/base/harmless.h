@@ -1,4 +1,4 @@
-// Makes names safe to print: a file's name may have characters that control a terminal.
+// Makes names safe to print, since a file's name may have characters that control a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace vfm {
 
-/// Returns `text` with '?' for each character that ends a line, controls a terminal, or turns the
-/// direction of writing (steering_character(), base/utf8.h). Bytes that are not UTF-8 become '?',
-/// too, since a terminal with another encoding may obey them.
+/// Returns `text` with '?' for each character that ends a line, controls a terminal, or changes the
+/// direction of writing (steering_character(), base/utf8.h). Bytes that are not UTF-8 also become
+/// '?'.
 std::string harmless(std::string_view text);
 
-/// Returns `text` without the middle of each word above 1 KiB, and without the middle of a text
-/// above 4 KiB. The result states how much is left out.
+/// Returns `text` with at most 1 KiB of each word and at most 4 KiB in all. The middle of a longer
+/// word or text is left out; the result states how many bytes are missing.
 std::string shortened(std::string_view text);
 
 }  // namespace vfm

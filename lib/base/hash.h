@@ -1,5 +1,5 @@
-// XXH3 hashes of files and streams, as content addresses and checksums. They are not for security.
-// Use base/xxh3.h for names of samples and parameters.
+// XXH3 hashes of files and streams, used as content addresses and checksums, not for security.
+// base/xxh3.h has the hashes for names of samples and parameters.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace vfm {
 
-/// XXH3, 64 and 128 bits of a stream. hex64 is 16 lower-case digits, hex128 is 32, both in the
-/// canonical (big-endian) order that `xxhsum -H3` and `xxhsum -H2` print.
+/// Computes XXH3 of a stream, with 64 and 128 bits. hex64 has 16 lower-case digits, and hex128 has
+/// 32, both in the canonical (big-endian) order of `xxhsum -H3` and `xxhsum -H2`.
 class Hasher {
  public:
   Hasher();
@@ -29,7 +29,7 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the hex128 of one piece of text.
+/// Returns the hex128 of a text.
 std::string hash_hex(std::string_view text);
 
 }  // namespace vfm

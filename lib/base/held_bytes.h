@@ -1,5 +1,5 @@
-// Counts the bytes that values own beyond their sizeof, to bound the memory of waiting results
-// (share/ordered.h). An allocator's overhead is not included. Thread-safety: any thread.
+// Counts the bytes that values own beyond their sizeof, to limit the memory of waiting results
+// (share/ordered.h). The allocator's own memory is not included. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ inline std::size_t held_bytes(const std::string& text) {
   return text.size();
 }
 std::size_t held_bytes(const Json& value);
-/// If T owns memory, its namespace or an enclosing one needs a held_bytes() for T.
+/// Requires a held_bytes() for T, in T's namespace or an enclosing namespace, if T owns memory.
 template <class T>
 std::size_t held_bytes(const std::vector<T>& list) {
   std::size_t bytes = list.size() * sizeof(T);

@@ -1,5 +1,5 @@
-// A JSON value as a member of a struct in a header. Headers do not include base/json.h, which is
-// slow to compile.
+// A JSON value as a member of a struct in a header. Headers avoid base/json.h, which is slow to
+// compile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace vfm {
 
-/// Owns one Json, null at first; a copy owns a copy of it. It converts to Json; * and -> reach the
-/// members of Json that HeldJson lacks. Thread-safety: as Json.
+/// Owns one Json, null at first. A copy owns its own Json. A HeldJson converts to Json, and * and
+/// -> give access to the Json. Thread-safety: as Json.
 class HeldJson {
  public:
   HeldJson() noexcept = default;
-  /// Converts from Json and no other type.
+  /// Converts from Json, and from no other type.
   template <class T>
   requires std::same_as<std::remove_cvref_t<T>, Json> HeldJson(T&& value)
       : value_(made_of(std::forward<T>(value))) {}
@@ -36,7 +36,7 @@ class HeldJson {
   operator const Json&() const& { return **this; }
   operator Json&&() && { return static_cast<Json&&>(**this); }
   Json& operator[](const std::string& name) { return at_name(name); }
-  /// Returns the existing member. Throws what Json::at() throws.
+  /// Returns an existing member. Throws what Json::at() throws.
   const Json& operator[](const std::string& name) const { return at_name(name); }
 
   friend bool operator==(const HeldJson& a, const HeldJson& b);
@@ -48,7 +48,7 @@ class HeldJson {
   Json& at_name(const std::string& name);
   const Json& at_name(const std::string& name) const;
 
-  Json* value_ = nullptr;  // null as long as the value is
+  Json* value_ = nullptr;  // null while the Json is null
 };
 
 }  // namespace vfm

@@ -1,8 +1,7 @@
 // Limits on what an input file may demand: size and number of pictures, time without data, and the
 // further files and protocols that it opens.
 //
-// One set of limits applies to the whole program; every decoder obeys it. The tool sets the limits
-// from its options before threads start; otherwise the defaults apply.
+// One set of limits applies to the whole program, and every decoder obeys it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,14 +14,14 @@ namespace vfm {
 struct InputLimits {
   /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// The most pictures of a file are this number for each of its bytes, plus a thousand; 0: any
-  /// number. Every codec and container needs at least one bit for a picture.
+  /// Most pictures for each byte of a file; 0: no limit. A thousand more pictures are allowed.
+  /// Every codec and container needs at least one bit for a picture.
   std::uint64_t pictures_a_byte = 8;
-  /// After this many seconds without data or decoding progress, the program gives an input up; 0:
-  /// never.
+  /// Most seconds without data or decoding progress before the program gives up an input; 0: no
+  /// limit.
   double timeout = 60;
-  /// Decodes each file in its own process (media/isolate/isolated.h), which may use
-  /// `isolate_memory` bytes; 0: any number.
+  /// Whether each file is decoded in its own process (media/isolate/isolated.h). The process may
+  /// use `isolate_memory` bytes; 0: no limit.
   bool isolate = false;
   std::uint64_t isolate_memory = std::uint64_t{4} << 30;
   /// Allowed playlists, scripts and protocols, by FFmpeg's names ("hls", "https"). If the list is
@@ -32,23 +31,22 @@ struct InputLimits {
   bool allows(const std::string& protocol) const;
 };
 
-/// The least isolate_memory other than 0. With less, a process cannot be confined or decodes
-/// nothing.
+/// The least isolate_memory other than 0. A process with less memory cannot decode.
 inline constexpr std::uint64_t kLeastIsolateMemory = std::uint64_t{16} << 20;
 
-/// Sets the program's limits. Call it before threads start.
+/// Sets the program's limits. Call it before threads start. Otherwise the defaults apply.
 void set_input_limits(const InputLimits& limits);
 const InputLimits& input_limits();
 
-/// Parses "67108864", "64M" or "8192x8192". Throws Error{usage}.
+/// Parses a number of pixels: "67108864", "64M" or "8192x8192". Throws Error{usage}.
 std::uint64_t parse_pixels(const std::string& text);
-/// Throws Error{usage} for an unknown name.
+/// Throws Error{usage} if no playlist, script or protocol has this name.
 void check_protocol(const std::string& name);
-/// Throws Error unless a picture of this size may be decoded. `name` is the file, for the message.
+/// Throws Error if a picture of this size must not be decoded. The message names the file `name`.
 void check_pixels(const std::string& name, std::int64_t width, std::int64_t height);
-/// Returns the most pictures that a file of `bytes` may give. If `bytes` is 0, the size is unknown.
+/// Returns the most pictures that a file of `bytes` may give. `bytes` is 0 if the size is unknown.
 std::int64_t most_pictures(std::uint64_t bytes);
-/// Throws Error if `pictures` is more than most_pictures(bytes).
+/// Throws Error if `pictures` exceeds most_pictures(bytes).
 void check_pictures(const std::string& name, std::int64_t pictures, std::uint64_t bytes);
 
 }  // namespace vfm

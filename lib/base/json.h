@@ -1,5 +1,5 @@
-// The type of JSON values, which keep the order of their keys. base/json_fwd.h reads and writes
-// them.
+// Defines the type Json, whose objects keep the order of their names. base/json_fwd.h parses and
+// writes JSON.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// This stand-in replaces nlohmann's type with sorted names, which is not used here. Without it,
-// literals "..."_json would compile a parser in each file.
+// This replaces nlohmann's type with sorted names, which is not used here. Otherwise literals
+// "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {
  public:
@@ -21,5 +21,5 @@ class nlohmann::basic_json<> {
 
 #include <nlohmann/json.hpp>
 
-// Instantiated only in json.cc, since an instantiation takes long to compile.
+// Instantiated only in json.cc, since an instantiation compiles slowly.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;

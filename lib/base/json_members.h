@@ -1,5 +1,5 @@
-// Fast access to JSON objects with very many names. To find or add a name, Json itself compares it
-// with all earlier names. That takes minutes for an object that fits into one line.
+// Fast access to JSON objects with very many names. Json itself compares a name with all earlier
+// names, which can take minutes for an object of one line.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -14,23 +14,23 @@
 
 namespace vfm {
 
-/// An index of an object's members by name. While the index exists, nothing else may change the
+/// An index of an object's members by name. While the index exists, only the index may change the
 /// object.
 class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
   std::size_t size() const;
-  /// Returns the member of this name, and true if the member is new. A new member is null, and the
-  /// last one.
+  /// Returns the member of this name, and whether the member is new. A new member is null, and the
+  /// last member of the object.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:
   Json& object_;
-  std::unordered_map<std::string, std::size_t> places_;  // empty as long as there are few members
+  std::unordered_map<std::string, std::size_t> places_;  // empty while there are few members
 };
 
-/// Adds the members of the object `more` to the object `into`, in their order. If a member exists,
-/// put_ replaces its value; add_ keeps it.
+/// Adds the members of the object `more` to the object `into`, in order. If a member exists,
+/// put_members replaces its value, and add_members keeps it.
 void put_members(Json& into, const Json& more);
 void add_members(Json& into, const Json& more);
 

@@ -1,20 +1,18 @@
-// Counts threads that hang in a foreign library's call. Such a thread cannot be ended; code that
-// stops waiting for one counts it here. A program with such threads must end without waiting for
-// them and without freeing what they may still use (cli/runner.cc).
-//
-// Each such thread keeps its memory, and perhaps a processor, so a program may have at most
-// kMostLeftBehind at a time. One more such thread ends the run (base/run_end.h).
+// Counts threads that hang in a call of a foreign library. Such a thread cannot be ended. It keeps
+// its memory, and perhaps a processor. Code that stops waiting for a hanging thread calls
+// count_left_behind(). A program with hanging threads must end without waiting for them, and
+// without freeing memory that they may use (cli/runner.cc).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {
 
-/// Calls that already hang when the limit is reached may exceed it, by at most one for each slot.
+/// Most hanging threads of a program at a time. One more ends the run (base/run_end.h).
 constexpr int kMostLeftBehind = 16;
 
-/// Counts one more thread. Thread-safe.
+/// Counts one more hanging thread. Thread-safety: any thread.
 void count_left_behind();
-/// Counts one thread less: its call has returned after all.
+/// Counts one hanging thread less, since its call has returned.
 void count_returned() noexcept;
 int left_behind() noexcept;
 

@@ -1,7 +1,6 @@
-// Refuses Git LFS pointers: lines of text that replace a file until it is fetched. Without this
-// check such files would look damaged.
+// Refuses Git LFS pointers, which are lines of text that stand for a file that is not yet fetched.
 // Source: Git LFS, docs/spec.md (the first line; less than 1024 bytes).
-// Thread-safety: pure functions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,11 +9,11 @@
 
 namespace vfm {
 
-/// A pointer has at most this many bytes.
+/// Most bytes of a pointer.
 inline constexpr std::size_t kMostLfsPointer = 1023;
 
-/// Throws Error{missing}, which names the file, if `head`, the first bytes of the file, is or
-/// begins a pointer.
+/// Throws Error{missing}, which names the file, if `head` is a pointer or its beginning. `head` has
+/// the first bytes of the file.
 void refuse_lfs_pointer(std::string_view name, std::string_view head);
 
 }  // namespace vfm

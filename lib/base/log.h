@@ -1,8 +1,8 @@
-// Log messages of the library, for people; they are never a tool's data.
+// Log messages of the library, for people; a tool's data are never log messages.
 //
-// The library does not print. A message goes to one sink, which cli/ sets at start (stderr, with
-// the program's name); without a sink messages are dropped.
-// Thread-safety: set_log_sink before threads start; the other functions from any thread.
+// The library does not print. cli/ sets one sink at start, which writes messages to stderr. Without
+// a sink, messages are dropped.
+// Thread-safety: set_log_sink() before threads start; the other functions from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +13,13 @@
 
 namespace vfm {
 
-/// -q shows errors only; the default adds warnings; -v info; -vv debug.
+/// Importance of a message. -q shows errors only, the default also warnings, -v also info, and -vv
+/// also debug.
 enum class LogLevel { error = 0, warning = 1, info = 2, debug = 3 };
 
 using LogSink = void (*)(LogLevel level, std::string_view message);
 
-/// Sets the sink and the least important level that still reaches it.
+/// Sets the sink, and the least important level that the sink gets.
 void set_log_sink(LogSink sink, LogLevel level);
 LogLevel log_level();
 void log_message(LogLevel level, std::string_view message);

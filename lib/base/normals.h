@@ -1,10 +1,9 @@
 // Normally distributed numbers from a Philox stream, many at a time, for Random::fill_normal.
 //
-// The method is Box-Muller in f32, with polynomials. The method uses only additions, products,
-// quotients and roots, which are rounded correctly everywhere; normals_cpu.cc is compiled without
-// fused operations. So every instruction set gives the same bits, and an element does not depend on
-// the elements drawn with it. The results are within 4 units in the last place of Box-Muller in
-// exact arithmetic, tails included.
+// The method is Box-Muller in f32, with polynomials. Every instruction set gives the same bits,
+// since all operations are rounded correctly: additions, products, quotients and roots, none of
+// them fused. An element does not depend on the elements drawn with it. The results are within 4
+// units in the last place of Box-Muller in exact arithmetic, tails included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,15 +11,15 @@
 
 namespace vfm {
 
-/// The number of cipher blocks that are computed at once; each block gives four normals.
+/// Number of cipher blocks that one call computes. Each block gives four normals.
 inline constexpr int kNormalBlocks = 32;
 
-/// out[4 b + i]: normal i of block `first` + b, for kNormalBlocks blocks. `key` and `stream` as
-/// Random::cipher_key() and stream().
+/// Sets out[4 b + i] to normal i of block `first` + b, for kNormalBlocks blocks. `key` and `stream`
+/// are Random::cipher_key() and stream().
 using NormalBlocks = void(std::uint64_t first, const std::uint32_t key[2],
                           const std::uint32_t stream[2], float* out);
 
-/// The functions of normals_cpu.cc for each instruction set: x86-64-v2, v3, v4.
+/// The functions of normals_cpu.cc for x86-64-v2, v3 and v4.
 namespace base {
 NormalBlocks normal_blocks;
 }

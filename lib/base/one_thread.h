@@ -1,4 +1,4 @@
-// Serves parallel work on several items, each on one thread.
+// Limits OpenMP to one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace vfm {
 
-/// Limits the parallel regions of the calling thread to one OpenMP thread, for a scope. So results
+/// Limits the OpenMP parallel regions of the calling thread to one thread, for a scope. So results
 /// do not depend on the number of threads.
 class OneThread {
  public:

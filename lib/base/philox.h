@@ -2,9 +2,9 @@
 // 1, 2, 3", SC 2011).
 //
 // Every random number of vfm is a pure function of (seed, purpose, step or epoch, sample key,
-// element index). Nothing depends on MPI rank, thread or order of arrival, and element i can be
-// drawn without elements 0..i-1.
-// Thread-safety: values, free to copy and share.
+// element index). Random numbers do not depend on MPI rank, thread or order. Element i can be drawn
+// without elements 0..i-1.
+// Thread-safety: objects may be copied and shared.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,73 +16,73 @@
 
 namespace vfm {
 
-/// Returns one block of four 32-bit words, by the bare cipher: 10 rounds with the published
-/// constants.
+/// Returns one block of four 32-bit words of the cipher: 10 rounds with the published constants.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key) noexcept;
 
-/// The purpose of a stream. The purpose is part of the counter, so streams for different purposes
-/// never overlap. Saved results depend on the values: never renumber, only add.
+/// The purpose of a stream. Streams for different purposes never overlap. Saved results depend on
+/// these values: add values, but never change them.
 enum class Purpose : std::uint32_t {
   weight_init = 1,    // key: hash of the parameter's name
-  noise = 2,          // training noise: step, sample key
-  sigma = 3,          // noise level: step, sample key
-  text_dropout = 4,   // step, sample key
-  data_order = 5,     // epoch
-  sampler_noise = 6,  // generation: prompt index or key
+  noise = 2,          // training noise; step, sample key
+  sigma = 3,          // noise level; step, sample key
+  text_dropout = 4,   // dropped text conditions; step, sample key
+  data_order = 5,     // order of training data; epoch
+  sampler_noise = 6,  // noise of generation; prompt index or key
   shard_shuffle = 7,  // global shuffle of vfm-shard
   validation = 8,     // fixed noise of the validation loss
-  sigma_strata = 9,   // which stratum of the noise level a sample of the step gets
+  sigma_strata = 9,   // assignment of the step's samples to strata of the noise level
   split = 10,         // train/val split by source
-  crop = 11,          // random crops: step 0 of vfm-pack, else the step of training; sample key
+  crop = 11,          // random crops; step 0 in vfm-pack, otherwise the training step; sample key
   projection = 12,    // fixed random vectors of the hashing text embedder
   test = 13,
-  synthetic = 14,        // made-up training data: latents (step 0), text (1)
-  condition_noise = 15,  // on condition frames in generation: noise level and prompt
-  condition = 16,        // how many frames are given, and their noise level: step, sample key
-  caption = 17,          // which of several captions a sample has: epoch, sample key
-  estimate = 20,         // which records of an input a dry run looks at
-  balance = 21,          // which samples stay: step 0, sample key; where clusters begin: step 1
+  synthetic = 14,        // synthetic training data; step 0 for latents, 1 for text
+  condition_noise = 15,  // noise on condition frames in generation; noise level, prompt
+  condition = 16,        // number of condition frames, and their noise level; step, sample key
+  caption = 17,          // choice of one of a sample's captions; epoch, sample key
+  estimate = 20,         // choice of the input records that a dry run reads
+  balance = 21,          // choice of samples: step 0, sample key; first cluster centres: step 1
 };
 
 /// An indexed, stateless stream of random numbers.
 class Random {
  public:
-  /// `step` is a step, epoch or other counter below 2^32. `key` is a 64-bit hash that names the
-  /// sample.
+  /// Makes the stream of a purpose. `step` is a step, epoch or other counter below 2^32. `key` is a
+  /// 64-bit hash that names the sample.
   Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
          std::uint64_t key = 0) noexcept;
 
   /// Returns element `i` as 32 random bits.
   std::uint32_t bits(std::uint64_t i) const noexcept;
-  /// Returns element `i`, uniform in the open interval (0, 1), from 32 random bits; never 0 or 1.
+  /// Returns element `i`, uniform in the open interval (0, 1), from 32 random bits.
   double uniform(std::uint64_t i) const noexcept;
-  /// Returns element `i`, a standard normal (Box-Muller over words 2k and 2k+1 of the stream;
-  /// normals.h).
+  /// Returns element `i`, a standard normal, by Box-Muller (normals.h) from words 2k and 2k+1 of
+  /// the stream.
   float normal(std::uint64_t i) const noexcept;
-  /// Sets out[j] to normal(first + j), faster than many calls of normal().
+  /// Sets out[j] to normal(first + j). This is faster than calls of normal().
   void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;
   /// Sets out[j] to uniform(first + j) as float.
   void fill_uniform(std::span<float> out, std::uint64_t first = 0) const noexcept;
   /// Returns a uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
-  /// Return the arguments of philox4x32 for block i of this stream: key, and counter {low half of
-  /// i, high half of i, stream()[0], stream()[1]}. For GPU kernels that draw the same numbers.
+  /// Return the arguments of philox4x32() for block i of this stream: the key, and the counter {low
+  /// half of i, high half of i, stream()[0], stream()[1]}. GPU kernels draw the same numbers from
+  /// them.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 
  private:
   std::array<std::uint32_t, 4> block(std::uint64_t index) const noexcept;
-  std::array<std::uint32_t, 2> key_;     // from the seed
-  std::array<std::uint32_t, 2> sample_;  // folded from purpose, step and sample key
+  std::array<std::uint32_t, 2> key_;     // made from the seed
+  std::array<std::uint32_t, 2> sample_;  // made from purpose, step and sample key
 };
 
 /// Returns the 64-bit name of a sample for Random: the XXH3 of its key string.
 std::uint64_t random_key(std::string_view sample_key) noexcept;
 
-/// Returns the inverse of the standard normal CDF (Acklam's rational approximation with one Halley
-/// step; relative error below 1e-9). 0 < p < 1.
+/// Returns the inverse of the standard normal CDF for 0 < p < 1, by Acklam's rational approximation
+/// with one Halley step. The relative error is below 1e-9.
 double inverse_normal_cdf(double p);
 
 }  // namespace vfm

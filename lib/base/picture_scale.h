@@ -1,15 +1,15 @@
 // The weights and factors by which an 8-bit 4:2:0 picture becomes RGB of another size.
-// media/colour/scale_rule.h computes them; ops/picture/ uses them to compute, also on a GPU, the
+// media/colour/scale_rule.h computes them. ops/picture/ uses them, also on a GPU, and gives the
 // same bytes as media/colour/scaler.h.
 //
 // All numbers are 32-bit integers, as in swscale (libswscale/output.c and swscale.c):
 //
-//   rows      line[x] = min(sum of weights * samples >> 7, 32767), a sample's 8 bits in 15
-//   columns   y, u, v = sums of weights * lines, in 17 bits, u and v around 0; their rounding
-//             depends on how many lines there are
+//   rows      line[x] = min(sum of weights * samples >> 7, 32767), 15 bits for 8-bit samples
+//   columns   y, u, v = sums of weights * lines, in 17 bits; u and v are signed; the rounding
+//             depends on the number of lines
 //   colour    y = (y - luma_offset) * luma_gain + 2^21
-//             red = y + v * red_v, green = y + u * green_u + v * green_v, blue = y + u * blue_u,
-//             each clamped to 30 bits, of which the highest eight are the result
+//             red = y + v * red_v, green = y + u * green_u + v * green_v, blue = y + u * blue_u;
+//             each is clamped to 30 bits, and its highest 8 bits are the result
 // Thread-safety: plain data.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,14 +20,15 @@
 namespace vfm {
 
 /// The weights in one direction. Result i of n is the sum over k < size of weights[k * n + i] *
-/// input[first[i] + k]. These inputs always exist.
+/// input[first[i] + k]. All these inputs exist.
 struct PictureTaps {
   int size = 0;
   std::vector<std::int32_t> first, weights;
 };
 
-/// The weights of a row add up to about 2^14, and the weights of a column to about 2^12. Chroma has
-/// half the columns and rows of luma, rounded up, and as many results as luma.
+/// All weights and factors of a picture. The weights of a row add up to about 2^14, and the weights
+/// of a column to about 2^12. Chroma has half the columns and rows of luma, rounded up, and as many
+/// results as luma.
 struct PictureScale {
   int width = 0, height = 0, to_width = 0, to_height = 0;
   PictureTaps luma_x, chroma_x, luma_y, chroma_y;

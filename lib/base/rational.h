@@ -8,7 +8,7 @@
 
 namespace vfm {
 
-/// num/den, den > 0. A time base (1/12800) or a frame rate (30000/1001).
+/// A fraction num/den, den > 0: a time base (1/12800) or a frame rate (30000/1001).
 struct Rational {
   std::int64_t num = 0;
   std::int64_t den = 1;

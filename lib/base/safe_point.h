@@ -1,12 +1,13 @@
-// An action that threads do wherever they check for a stop (base/stop.h).
+// An action that threads do at safe points, which are the places where they check for a stop
+// (base/stop.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {
 
-/// From now on check_stop() calls `act` in every thread before it looks for a stop. `act` may wait,
-/// but must not throw.
+/// Makes check_stop() call `act` in every thread before it looks for a stop. `act` may wait, but
+/// must not throw.
 void act_at_safe_points(void (*act)()) noexcept;
 
 }  // namespace vfm

@@ -1,4 +1,4 @@
-// A shared library (dlopen) that is opened when first needed, so that programs start without it.
+// A shared library (dlopen) that is opened when it is first needed.
 // Thread-safety: one thread opens it; any thread may use its functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,17 +8,17 @@
 
 namespace vfm {
 
-/// The library is never closed, since its threads and destructors may outlive this object.
+/// A shared library, which is never closed, since its threads may outlive this object.
 class SharedLibrary {
  public:
-  /// Opens the first existing one of `names` (paths, or names that the loader searches).
+  /// Opens the first of `names` that exists. A name is a path, or a name that the loader searches.
   explicit SharedLibrary(std::initializer_list<const char*> names);
 
-  /// Returns why no library was opened, or which function the library lacks, or "" if nothing is
-  /// missing.
+  /// Returns the reason why no library was opened, or the function that the library lacks. Returns
+  /// "" if nothing is missing.
   const std::string& missing() const { return missing_; }
-  /// Points `function` to the function of this name, or to null; in that case missing() names the
-  /// function.
+  /// Sets `function` to the function of this name, or to null. In the latter case missing() names
+  /// the function.
   template <class F>
   void find(const char* name, F*& function) {
     function = reinterpret_cast<F*>(address(name));

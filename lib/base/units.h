@@ -1,4 +1,4 @@
-// Numbers with units, as people write them in options.
+// Parses and writes numbers with units, for options and messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,16 +8,17 @@
 
 namespace vfm {
 
-/// Parses "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, as in dd). Throws Error{usage}.
+/// Parses bytes: "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, as in dd). Throws
+/// Error{usage}.
 std::uint64_t parse_bytes(std::string_view text);
 /// Parses "2", "2s", "500ms", "1.5m" or "1h" into seconds, not negative. Throws Error{usage}.
 double parse_seconds(std::string_view text);
 
-/// Returns "1.5 GiB" or "312 B", for example.
+/// Returns bytes as text: "1.5 GiB" or "312 B".
 std::string format_bytes(double bytes);
-/// Returns "1h02m", "3m20s" or "12.5s", for example.
+/// Returns seconds as text: "1h02m", "3m20s" or "12.5s".
 std::string format_seconds(double seconds);
-/// Returns three digits and a decimal prefix: "12.3k", "4.56M".
+/// Returns a count with three digits and a decimal prefix: "12.3k", "4.56M".
 std::string format_count(double count);
 
 }  // namespace vfm

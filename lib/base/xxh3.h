@@ -1,7 +1,7 @@
 // XXH3 hashes of short text, used as 64-bit names of parameters, samples and words.
 //
-// Names are the same also in builds without libxxhash, since this code needs no library. It is not
-// vectorised; use base/hash.h for files and streams.
+// This code needs no library, so builds without libxxhash have the same names. It is slow for files
+// and streams; use base/hash.h for them.
 // Source: Collet, "XXH3 specification" (xxHash's doc/xxhash_spec.md).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace vfm {
 
-/// Returns the XXH3 of 64 bits, with seed 0 and the algorithm's own secret. Thread-safe.
+/// Returns the 64-bit XXH3 with seed 0 and the algorithm's own secret. Thread-safety: any thread.
 std::uint64_t xxh3_64(const void* data, std::size_t size) noexcept;
 
 }  // namespace vfm
