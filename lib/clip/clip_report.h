@@ -16,28 +16,28 @@
 
 namespace vfm::clip {
 
-/// Makes the page from finished outputs, so a resumed run also has the whole page. Thread-safety:
-/// one thread at a time.
+/// The page of an output folder. Data are read from finished outputs, so a resumed run also writes
+/// the whole page. Thread-safety: one thread at a time.
 class ClipReport {
  public:
-  /// Makes an object. If `path` is empty, its functions do nothing.
+  /// Opens the page at `path`. If `path` is empty, no function has an effect.
   ClipReport(std::string path, std::string directory);
-  /// Adds a finished source by the text of DIR/NAME.json.
+  /// Adds a finished source, given the text of its DIR/NAME.json.
   void add(const std::string& json);
   /// Writes the page. `incomplete` is the reason why data are missing, or empty.
   void write(const std::string& incomplete);
 
  private:
-  /// The begin of the earliest clip in seconds, by the source's hash.
+  /// hash of the source -> begin of the earliest clip
   using FirstClips = std::map<std::string, double>;
   FirstClips add_clips(const Json& finished);
   void add_clip(const shard::Sample& sample, const Json& facts, std::size_t& shown);
 
   std::string path_, directory_;
-  std::vector<std::string> lines_;  // time lines as SVG
+  std::vector<std::string> lines_;
   std::vector<std::string> line_captions_;
   std::vector<report::Figure> figures_;
-  static constexpr std::size_t kMeasures = 3;  // seconds, motion, brightness
+  static constexpr std::size_t kMeasures = 3;
   std::array<report::AxisRange, kMeasures> ranges_;
   io::ScratchFile measures_;
   std::size_t videos_ = 0, clips_ = 0;

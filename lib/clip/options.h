@@ -28,7 +28,7 @@ struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
-  /// Whether sound moves the threshold of `stitch` (clip/cut/sound_across.h).
+  /// If true, sound moves the threshold of `stitch` (clip/cut/sound_across.h).
   bool stitch_sound = false;
   /// The model of ClipOptions::stitch_vectors and the rule of comparison ("name", "hash" and more).
   /// If `stitch_model` is null, shots are stitched by their look.
@@ -46,15 +46,15 @@ struct ClipRecipe {
   media::AudioMode audio = media::AudioMode::drop;
   ClipSize size;        ///< Size of the clips, or unset for the source's size.
   Rational rate{0, 1};  ///< Frames per second, or 0 for the source's frame times.
-  bool crop = false;    ///< Whether to cut off black bars.
+  bool crop = false;    ///< If true, black bars are cut off.
   double stride = 0;    ///< Length of each clip in seconds, or 0 to cut at changes of shot.
   bool deinterlace = true;
-  bool keep_hdr = false;  ///< Whether HDR sources give 10-bit HDR clips.
+  bool keep_hdr = false;  ///< If true, HDR sources give 10-bit HDR clips.
   /// Encoder for keep_hdr. run() sets it to `encoder`, or to media::default_ten_bit_encoder() if
   /// `encoder` is empty.
   std::string hdr_encoder;
-  bool given = false;  ///< Whether ClipOptions::spans gives the clips.
-  bool smart = false;  ///< Whether to copy frames where possible (clip/cut/smart_cut.h).
+  bool given = false;  ///< If true, the clips are ClipOptions::spans.
+  bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
   /// The only encoder for `smart`, set by run(). If `smart_encoder` is empty, each codec has its
   /// own encoder.
   std::string smart_encoder;
@@ -67,8 +67,8 @@ struct ClipRecipe {
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
-/// The small videos of an input that share shards (clip/store/joined.h). Joining::many joins small
-/// videos after the first kOwnShards videos of the input.
+/// The small videos that share shards (clip/store/joined.h). Joining::many means small videos after
+/// the first kOwnShards videos of the input.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 
@@ -84,21 +84,21 @@ struct ClipOptions {
   std::string directory;
   ClipFormat format = ClipFormat::shards;
   Joining join = Joining::many;  ///< Choice of videos that share shards.
-  bool readable_names = false;   ///< Whether to use clip/store/names.h.
+  bool readable_names = false;   ///< If true, keys are as in clip/store/names.h.
   ShotFormat shot_format = ShotFormat::json;
   std::vector<double> thresholds;  ///< Thresholds, each of which gives a JSON list.
   /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
-  bool force = false;   ///< Whether to rewrite existing outputs.
-  bool reread = false;  ///< Whether to read sources whose hash is known.
+  bool force = false;   ///< If true, existing outputs are rewritten.
+  bool reread = false;  ///< If true, sources with known hashes are read, too.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
-  bool prune = false;  ///< Whether to remove outputs of sources outside the input.
+  bool prune = false;  ///< If true, outputs of sources outside the input are removed.
   /// Maximum size of frames that wait for encoders, in bytes for each slot.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
-  bool verify = false;  ///< Whether to compare clips with the source.
+  bool verify = false;  ///< If true, clips are compared with the source.
   std::string report;   ///< Path of the HTML report, or empty.
   std::string explain;  ///< Path of the HTML page of list_shots(), or empty.
-  /// Share above 0, up to 1, of a video that another video must show so that find_unique() leaves
+  /// Share of a video, above 0 and up to 1. If another video shows this share, find_unique() leaves
   /// the video out.
   double unique_share = 0.9;
   /// Length of the middle part of each video that is used, in seconds, or 0 for the whole video.

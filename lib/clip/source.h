@@ -37,7 +37,7 @@ struct ClipItem {
   std::vector<ClipSource> sources;
   std::string input, message;  ///< Input and message of kinds `duplicate` and `bad`.
   Cause cause = Cause::other;  ///< Cause of kind `bad`.
-  bool unread = false;         ///< Whether the contents of a `duplicate` are unknown.
+  bool unread = false;         ///< If true, the contents of a `duplicate` are unknown.
 };
 
 /// Returns the prefix of the names of an item's outputs, which is 16 digits of a hash of the
@@ -52,7 +52,7 @@ std::string image_extension(const std::string& path);
 /// Returns true if the first bytes of a WebP or PNG file mark an animation.
 bool is_animation(std::string_view head);
 
-/// Returns the number of threads for each decoder, which is above 1 for fewer inputs than slots.
+/// Returns the number of threads for each decoder, which is above 1 if inputs are fewer than slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
 /// Reads inputs and forms items. If several files have the same contents, the first file is used,
@@ -61,12 +61,11 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) form batches, too. A larger
 /// video is an item by itself. When a batch has a quarter of `batch_bytes`, the batch ends after
-/// the next video whose hash is below a threshold. The threshold grows with the batch. Most batches
-/// end before half of `batch_bytes`, and all batches end before they exceed `batch_bytes`. If a
-/// video is added or removed, only batches near this video change (content-defined chunking:
-/// Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File System", 2001, section 3.1). The
-/// size of a batch is the total of its files' sizes, plus a small amount for each video and its
-/// path.
+/// the next video whose hash is below a threshold. The threshold grows with the batch. All batches
+/// end before they exceed `batch_bytes`. If a video is added or removed, only batches near this
+/// video change (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network
+/// File System", 2001, section 3.1). The size of a batch is the total of its files' sizes, plus a
+/// small amount for each video and its path.
 class ClipItems {
  public:
   /// Opens the inputs. `folder` is for temporary files. If `folder` is empty, sources are not read

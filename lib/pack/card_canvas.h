@@ -2,7 +2,8 @@
 // pictures are equal to those of media::Scaler, byte by byte.
 //
 // For each new size and colour format, a test pattern is first scaled on the GPU and on the CPU. If
-// the results differ, the CPU scales pictures of this size and format, and the log says so once.
+// the results differ, the CPU scales pictures of this size and format, and a message is logged
+// once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,7 +43,7 @@ class CardScales {
 /// Collects the pictures of one clip at a time. Thread-safety: one thread at a time.
 class CardCanvas final : public data::ClipCanvas {
  public:
-  /// Makes an empty canvas. `scales` must outlive the canvas.
+  /// Makes a canvas. `scales` must outlive the canvas.
   explicit CardCanvas(CardScales& scales) : scales_(scales) {}
   void begin(int frames, int height, int width) override;
   bool draws() const override { return scales_.draws(); }

@@ -22,9 +22,9 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;            ///< Place of the window, without pixels.
-  std::vector<float> latent;        ///< Latent, from a continuous tokenizer.
-  std::vector<std::int32_t> codes;  ///< Codes, from a discrete tokenizer.
+  data::ClipPixels clip;  ///< Place of the window, without pixels.
+  std::vector<float> latent;
+  std::vector<std::int32_t> codes;
 };
 
 struct EncodedClip {
@@ -57,8 +57,8 @@ std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& t
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 
-/// Returns true if workers of service `number` decode with video engines. `number` must be of kind
-/// kClips.
+/// Returns true if workers of service `number`, which must be of kind kClips, decode with video
+/// engines.
 bool workers_decode(workers::StageModels& models, std::size_t number);
 /// Returns an encoder that decodes in workers of service `number`, which must be of kind kClips.
 std::unique_ptr<LatentEncoder> make_clip_encoder(workers::StageModels& models, std::size_t number,

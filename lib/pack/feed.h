@@ -24,29 +24,30 @@ namespace vfm::pack {
 
 /// A shard of clips. Its latents are DIR/SPLIT/name.tar, for each split of its samples.
 struct ClipShard {
-  std::string path;               ///< Path in the manifest.
-  std::string split;              ///< Default split of samples.
-  bool split_given = false;       ///< Whether the record has a split.
-  std::string name;               ///< Name of the outputs.
-  std::vector<std::string> tars;  ///< Tars of shard and columns.
+  std::string path;          ///< Path in the manifest.
+  std::string split;         ///< Default split of samples.
+  bool split_given = false;  ///< If true, the record has a split.
+  std::string name;
+  std::vector<std::string> tars;  ///< Tars of the shard and its columns.
   HeldJson record;
 };
 
 /// A step of work. A step has exactly one of `begin`, `sample` and `end`, or only `errors`.
 struct PackWork {
-  std::vector<io::Fault> errors;           ///< Errors since the previous step.
-  std::shared_ptr<const ClipShard> shard;  ///< The step's shard, or null with only `errors`.
+  std::vector<io::Fault> errors;  ///< Errors since the previous step.
+  /// The step's shard, or null for a step with only `errors`.
+  std::shared_ptr<const ClipShard> shard;
   bool begin = false;
   std::optional<shard::Sample> sample;
   std::string split;
   std::string refusal;  ///< Reason to refuse the sample, or empty.
   bool end = false;
-  std::vector<io::Fault> faults;  ///< Skipped parts, set with `end`.
-  bool any_refused = false;       ///< Whether a sample was skipped, set with `end`.
+  std::vector<io::Fault> faults;  ///< Skipped parts of the shard, set with `end`.
+  bool any_refused = false;       ///< Set with `end` if a sample was skipped.
 };
 
-/// Returns the size and hash of each tar. If the record's size is right, the hash is the record's,
-/// which is checked before the shard is read (check_shard_bytes).
+/// Returns the size and hash of each tar. If the record's size is right, its hash is used.
+/// check_shard_bytes() checks this hash before the shard is read.
 Json sources_of(const ClipShard& shard);
 
 class PackFeed {
@@ -64,8 +65,8 @@ class PackFeed {
 
  private:
   std::optional<PackWork> next_shard();
-  /// Returns the shard of a record. If the record is unusable, throws Error without the path in its
-  /// message.
+  /// Returns the shard of a record. If the record is unusable, throws Error, whose message lacks
+  /// the path.
   ClipShard parse(io::Record& record);
   void take_name(const ClipShard& shard, const std::string& split);
   /// Reads the next sample and its split into `work`. Returns false at the end.
@@ -75,8 +76,8 @@ class PackFeed {
   Finished finished_;
   std::vector<io::Fault> bad_;
   shard::ShardInput input_;
-  shard::NameTable paths_;  // paths of all shards so far
-  // Hash of "split/name" -> number in paths_ of the source shard.
+  shard::NameTable paths_;
+  // hash of "split/name" -> number in paths_ of the source shard
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read

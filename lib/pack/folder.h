@@ -29,7 +29,6 @@ class PackFolder {
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
 
   const std::string& directory() const { return directory_; }
-  /// Returns DIR/SPLIT/NAME.tar.
   std::string tar_path(const std::string& split, const std::string& name) const;
   /// Returns the notes, by split, of a finished shard made from exactly `made_from`, or no notes.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
@@ -37,15 +36,15 @@ class PackFolder {
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
   /// written to `tar`. Throws Error{usage} if `tar` has latents of another input.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Notes that an earlier run packed the same dataset. Call goes_on() if a shard of the earlier
-  /// run is also in this run.
+  /// Notes that an earlier run packed the same dataset, because this run has a shard of the earlier
+  /// run.
   void goes_on() { goes_on_ = true; }
   /// Returns true if this run has the shard.
   bool has(const std::string& split, const std::string& name) const;
   /// Writes the notes of the shard at `tar`, which must be on disk.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
-  /// Adds a shard of this run. Call add() after write_notes().
+  /// Adds a shard of this run, after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
   /// Removes shards of the same dataset that are not in this run. Writes index.jsonl and index.bin
   /// of each split, .nv-meta/, README.md and, last, latents.json. Throws Error if the run has no
@@ -58,7 +57,7 @@ class PackFolder {
   struct Split {
     shard::NameTable names;
     std::vector<PartFacts> facts;
-    std::vector<std::uint32_t> order;  // by name; made by finish()
+    std::vector<std::uint32_t> order;
   };
   struct Totals;
 

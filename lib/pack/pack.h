@@ -3,12 +3,12 @@
 // Each shard of clips gives a shard of latents for each split of its samples, DIR/SPLIT/X.tar
 // (data/latents.h). Samples are encoded in parallel, and shards are written in input order.
 //
-// X.json beside each shard is written last. It has the options and hashes of tars that decide the
-// shard, the shard's index, sums for statistics, and errors. If options and tars are unchanged, a
-// later run keeps the shard and reports its errors again. Shards that are no longer in the input
-// are removed. DIR/pack.json has the options. If the folder has other options, or a shard with the
-// same name from another input, run() throws Error. With `force` the folder is emptied. At the end
-// index.jsonl and latents.json are written, sorted by the names of shards.
+// X.json beside each shard is written last. X.json has the options and hashes of tars that decide
+// the shard, the shard's index, sums for statistics, and errors. If options and tars are unchanged,
+// a later run keeps the shard and reports its errors again. Shards that are no longer in the input
+// are removed. If the folder has other options (DIR/pack.json), or a shard with the same name from
+// another input, run() throws Error. With `force` the folder is emptied. At the end index.jsonl and
+// latents.json are written, sorted by the names of shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,12 +35,12 @@ struct PackOptions {
   bool force = false;
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
-  /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU than on the
-  /// CPU, a builtin tokenizer does not.
+  /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.
+  /// A builtin tokenizer gives equal results.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
-  /// Their GPUs decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own
+  /// GPUs of workers decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own
   /// hardware.
   workers::StageModels* workers = nullptr;
   std::string hwaccel = "none";

@@ -23,7 +23,7 @@ class ClipTars {
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:
-  std::string lines_;  // lines of JSON
+  std::string lines_;
 };
 
 struct PackReportOptions {

@@ -3,14 +3,13 @@
 //
 // Each video has a thread that decodes the video and decides where clips begin and end. Each clip
 // has a Lane, which is a queue of steps with one step for each frame. Threads of the crew run the
-// steps of a lane in order and one at a time, so an encoder writes the same bytes with any number
-// of threads. If the memory for waiting frames is full and enough lanes have frames, the video's
-// thread encodes, too. Frames that exceed the memory may lose their pixels, and are then decoded
-// again (clip/cut/late_frames.h). With -j1, or with as many videos as slots, the video's thread
-// encodes each frame at once.
+// steps of a lane in order, so an encoder writes the same bytes with any number of threads. If the
+// memory for waiting frames is full, the video's thread encodes, too, or frames lose their pixels
+// and are decoded again (clip/cut/late_frames.h). With -j1, or with as many videos as slots, the
+// video's thread encodes each frame at once.
 //
-// Each open encoder needs memory for at least forty frames. Therefore at most two encoders are open
-// for each slot, or one encoder if many frames wait. A video's thread may open one more.
+// At most two encoders are open for each slot, or one encoder if many frames wait, because an
+// encoder needs memory for at least forty frames. A video's thread may open one more encoder.
 //
 // If a step throws, later steps of its lane are dropped. The video's thread rethrows exceptions in
 // the order of clips (VideoLanes::check).
@@ -35,7 +34,7 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// The queue of steps for one clip. VideoLanes::open() makes lanes.
+/// The queue of steps for one clip.
 class Lane {
  public:
   using Step = std::function<void()>;
@@ -48,10 +47,10 @@ class Lane {
   bool over() const { return !running_ && steps_.empty(); }
 
   const VideoLanes* video_;
-  std::deque<std::pair<std::uint64_t, Step>> steps_;  // steps with their sizes in bytes
+  std::deque<std::pair<std::uint64_t, Step>> steps_;
   bool running_ = false;
   bool begun_ = false;
-  bool sealed_ = false;  // the last step was added
+  bool sealed_ = false;
   std::exception_ptr error_;
 };
 
@@ -59,7 +58,7 @@ class Lane {
 class Crew {
  public:
   /// Starts one thread less than `slots` has, or no thread if `most_bytes` is 0. `most_bytes`
-  /// limits the size of waiting steps. `slots` must outlive the crew.
+  /// limits the memory of waiting steps. `slots` must outlive the crew.
   Crew(share::Slots& slots, std::uint64_t most_bytes);
   /// Ends the threads. Destroy all VideoLanes first.
   ~Crew();
@@ -85,16 +84,16 @@ class Crew {
   std::condition_variable ended_;
   std::vector<std::shared_ptr<Lane>> lanes_;
   std::uint64_t bytes_ = 0;
-  std::uint64_t elsewhere_ = 0;  // sum of VideoLanes::elsewhere_
+  std::uint64_t elsewhere_ = 0;
   int videos_ = 0;
-  int helping_ = 0, idle_ = 0;  // threads with a slot; idle threads among them
+  int helping_ = 0, idle_ = 0;
   bool called_ = false;
   std::atomic<bool> closing_ = false;
   std::vector<std::thread> threads_;
 };
 
-/// The lanes of one video. The video's thread uses them and has a slot. Thread-safety: one thread
-/// at a time.
+/// The lanes of one video, for the video's thread, which has a slot. Thread-safety: one thread at a
+/// time.
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
@@ -115,7 +114,7 @@ class VideoLanes {
   /// Adds the next step, which keeps `bytes` of memory, to a lane. If too many steps wait, also
   /// runs steps in the calling thread. If an earlier step has thrown, drops the step.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// Seals the lane. Call seal() after the lane's last step was added.
+  /// Marks the lane's last step.
   void seal(Lane& lane);
   /// Drops the steps of an unwanted clip that have not begun.
   void cancel(Lane& lane);
@@ -128,10 +127,10 @@ class VideoLanes {
 
  private:
   bool waiting() const;
-  int lasting() const;  // number of lanes that keep a thread busy
+  int lasting() const;
 
   Crew& crew_;
-  std::int64_t elsewhere_ = 0;  // bytes from note_waiting()
+  std::int64_t elsewhere_ = 0;
 };
 
 }  // namespace vfm::clip

@@ -1,6 +1,5 @@
 // Cuts one video to clips in one pass. The subclasses of ClipCutter decide where clips begin and
-// end: ShotCutter at changes of shot (clip/cut/shot_cutter.h), StrideCutter and SpanCutter at given
-// places (clip/cut/given_cutter.h).
+// end: at changes of shot (clip/cut/shot_cutter.h), or at given places (clip/cut/given_cutter.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,21 +35,20 @@
 
 namespace vfm::clip {
 
-/// Seeks to the begin of the middle `seconds` of the video. Does nothing if the video is shorter or
-/// `seconds` is 0.
+/// Seeks to the start of the middle `seconds` of the video. If the video is shorter or `seconds` is
+/// 0, does nothing.
 void go_to_middle(media::Decoder& decoder, double seconds);
 
 /// Thread-safety: one thread at a time.
 class ClipCutter {
  public:
-  /// Opens the video. `progress` shows the position in the video. All arguments must outlive the
-  /// cutter. Throws Error.
+  /// Opens the video. All arguments must outlive the cutter. Throws Error.
   ClipCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,
              Progress& progress, ClipOutput& output);
   virtual ~ClipCutter() = default;
 
   /// Decodes the video once, and passes each encoded clip to the output, in order. Returns early if
-  /// ClipOutput::fits() is false. Throws Error if no frame can be decoded. Throws Stopped.
+  /// ClipOutput::fits() is false. Throws Error if no frame can be decoded, and Stopped.
   virtual void cut() = 0;
   /// Passes the remaining clips to the output. Call settle() after cut(), even if cut() has thrown
   /// Error. If both throw, the error of settle() is about an earlier place in the video.
@@ -65,7 +63,6 @@ class ClipCutter {
     curate::SmallPicture picture;
     curate::FrameMeasures measures;
   };
-  /// Why a clip begins or ends.
   struct Boundary {
     std::string type = "start";
     double score = 0;
@@ -76,13 +73,12 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// Decodes the next frame of the video or of its middle part. Returns false at the end.
+  /// Decodes the next frame. Returns false at the end of the video or of its middle part.
   bool next(media::Frame& frame);
   /// Counts a decoded frame, and cuts off its bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// Returns true if the encoding thread can decode a clip's frames again without all earlier
-  /// frames.
+  /// Returns true if a clip's frames can be decoded again without all earlier frames.
   bool may_read_again() const;
   /// Adds a frame to the open clip. If may_read_again() is true, the frame's pixels may be freed.
   void add_to_clip(const Seen& seen);
@@ -116,10 +112,9 @@ class ClipCutter {
   std::vector<std::string> errors_;
 
  private:
-  /// A clip whose last frame was added to its Lane.
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
-    std::shared_ptr<Lane> lane;  // null if the clip is known
+    std::shared_ptr<Lane> lane;
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
@@ -138,13 +133,13 @@ class ClipCutter {
   std::unique_ptr<media::SoundMeter> sound_meter_;
   std::unique_ptr<media::SourcePackets> packets_;
   std::int64_t sound_corrupt_ = 0;
-  std::int64_t max_length_ = 0;                          // in the time base; 0 without a limit
-  std::set<std::pair<std::int64_t, std::int64_t>> cut_;  // finished spans
+  std::int64_t max_length_ = 0;  // in the time base
+  std::set<std::pair<std::int64_t, std::int64_t>> cut_;
   // left_out_ has null, and errors_ has "", for each clip that may still fail.
   HeldJson left_out_ = HeldJson::array();
-  std::shared_ptr<Lane> lane_;  // null if the open clip is known
+  std::shared_ptr<Lane> lane_;
   std::shared_ptr<ClipFrames> again_;
-  std::deque<Ended> ended_;  // clips to pass to the output
+  std::deque<Ended> ended_;
 };
 
 }  // namespace vfm::clip

@@ -36,31 +36,29 @@ struct ClipEvidence {
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
-  /// For --smart-cut, picture_hash() of each copied frame, and "" for each encoded frame. The list
-  /// is empty if all frames were encoded.
+  /// Has picture_hash() of each copied frame, and "" for each encoded frame. If all frames are
+  /// encoded, the list is empty.
   std::vector<std::string> copied;
 };
 
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares the frames with the source. The number and times of frames must be
-/// equal. The first and last frame must have a PSNR of luma of at least 20 dB with the source. A
-/// different neighbouring frame of the source must not be more similar. Copied frames must be equal
-/// bit by bit. If the clip differs, throws Error with the difference.
+/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source, and
+/// must not be more similar to a different neighbouring frame. Copied frames must be equal bit by
+/// bit. If the clip differs, throws Error with the difference.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
  public:
   /// Opens an encoder. If `verify` is true, finish() verifies the clip. If `known` is true, the
-  /// clip exists, and nothing is encoded. `smart` is for ClipRecipe::smart.
+  /// clip exists, and nothing is encoded.
   ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info, bool verify, bool known,
               SmartStart smart);
 
   // The cutting thread calls these functions.
-  /// Counts a frame. Call count() before the frame is encoded.
+  /// Counts a frame, before the frame is encoded.
   void count(const media::Frame& frame);
-  /// keeps() returns true if the frame remains HDR. hdr() returns true if the clip's frames remain
-  /// HDR.
   static bool keeps(const media::Frame& frame) {
     return frame.layout == media::PixelLayout::yuv420p10;
   }
@@ -69,7 +67,7 @@ class ClipEncoder {
   std::int64_t end() const { return end_; }
   Span span() const { return {begin_, end_, info_.time_base}; }
   bool known() const { return known_; }
-  /// Notes that the next shot was stitched to this clip.
+  /// Notes that the next shot belongs to this clip.
   void joined(const JoinPlace& place) {
     ++shots_;
     if (recipe_.stitch_sound) joins_.push_back(place);
@@ -93,7 +91,7 @@ class ClipEncoder {
   std::string take_mp4() { return std::move(mp4_); }
   /// Returns the measured fields of KEY.json, in order.
   Json facts(const std::string& audio_codec) const;
-  /// Returns the measures of pictures that facts() lacks: boxes.
+  /// Returns the boxes that facts() lacks.
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:
@@ -110,8 +108,8 @@ class ClipEncoder {
   media::StreamInfo info_;
   bool known_;
   SmartStart start_;
-  std::vector<std::int64_t> later_;  // pts of frames after the head
-  std::unique_ptr<SmartCut> smart_;  // null if encoder_ is set
+  std::vector<std::int64_t> later_;
+  std::unique_ptr<SmartCut> smart_;
   std::unique_ptr<media::VideoEncoder> encoder_;
   media::EncodeOptions encode_options_;
   std::optional<media::Resizer> resizer_;
@@ -120,13 +118,13 @@ class ClipEncoder {
   media::ToneMapper tone_mapper_;
   bool verify_;
   ClipEvidence evidence_;
-  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;  // frames and pts of the source
+  std::int64_t frames_ = 0, begin_ = 0, end_ = 0;
   std::int64_t encoded_ = 0;
   std::int64_t copied_ = 0;
   std::string codec_name_, encoder_name_;
   std::string mp4_, failure_;
   std::size_t bytes_ = 0;
-  int width_ = 0, height_ = 0;  // upright, in square pixels
+  int width_ = 0, height_ = 0;
   Rational sample_aspect_{1, 1};
   media::Color color_;
   bool hdr_ = false;

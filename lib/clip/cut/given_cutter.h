@@ -12,7 +12,7 @@
 
 namespace vfm::clip {
 
-/// The base of StrideCutter and SpanCutter, which adds each frame to the clip at once.
+/// The base of StrideCutter and SpanCutter.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;
@@ -41,12 +41,11 @@ class SpanCutter final : public GivenCutter {
   void cut() override;
 
  private:
-  /// A pass that cuts pieces_[at, end).
   struct Pass {
     std::size_t at = 0, end = 0;
     bool found = false;
-    double length = 0, here = 0;  // duration and position of the last frame, as in SpanPiece
-    std::int64_t number = 0;      // number of the next frame
+    double length = 0, here = 0;
+    std::int64_t number = 0;
   };
   void plan();
   bool begin_pass();

@@ -15,12 +15,11 @@ class ImageError : public Error {
   using Error::Error;
 };
 
-/// Returns the picture's key, which does not depend on its batch. If `readable` is true, the key is
-/// a readable key (clip/store/names.h).
+/// Returns the picture's key, which does not depend on its batch. If `readable` is true, returns a
+/// readable key (clip/store/names.h).
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Makes a sample of two members: the file with the extension image_extension(path), and json.
-/// Throws ImageError.
+/// Makes a sample with the file and its json. Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

@@ -1,9 +1,8 @@
 // Frees the pixels of waiting frames that do not fit into memory, and decodes the frames again when
 // their pixels are needed.
 //
-// A frame waits for about a hundred later frames (curate::kShotLag) until its shot is known. Then
-// the frame waits for its clip's encoder, which may be a minute of video behind. Thread-safety: one
-// thread at a time.
+// A frame waits until its shot is known and its clip's encoder is ready. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +15,7 @@
 
 namespace vfm::clip {
 
-/// Returns the size of a frame's planes in bytes.
+/// Returns the bytes of a frame's planes.
 std::int64_t frame_bytes(const media::Frame& frame);
 void free_pixels(media::Frame& frame);
 inline bool is_freed(const media::Frame& frame) {
@@ -26,14 +25,13 @@ inline bool is_freed(const media::Frame& frame) {
 /// Decodes freed frames again, for the thread that decodes the video.
 class LateFrames {
  public:
-  /// Makes an object that opens the file when needed. `most_seconds` is ClipOptions::most_seconds,
-  /// which decides where frames begin.
+  /// Notes the path of the video. `most_seconds` is ClipOptions::most_seconds.
   LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds);
 
   /// Frees the pixels of `frame` if all waiting frames together would take more than 512 MiB.
   void spare(media::Frame& frame);
-  /// Returns the frame with the same pixels as before. Call fetch() in ascending order of frame
-  /// numbers. Throws Error if the file has changed meanwhile.
+  /// Returns the frame with its pixels. Call fetch() in ascending order of frame numbers. Throws
+  /// Error if the file has changed.
   media::Frame fetch(const media::Frame& freed);
 
  private:
@@ -41,19 +39,18 @@ class LateFrames {
   media::DecodeOptions decode_;
   double most_seconds_;
   std::optional<media::Decoder> decoder_;
-  std::int64_t begin_ = 0, next_ = 0;  // numbers of frames
+  std::int64_t begin_ = 0, next_ = 0;
 };
 
 /// Decodes freed frames of one clip again, for the encoding thread. Decoding begins at a key frame
 /// before the clip.
 class ClipFrames {
  public:
-  /// Makes an object that opens the file when needed. `picture` is the part of the frame without
-  /// bars, or nullopt.
+  /// Notes the path of the video. `picture` is the part without bars, or nullopt.
   ClipFrames(std::string path, const media::DecodeOptions& decode,
              std::optional<CroppedPicture> picture);
   /// Returns the frame with its pixels. Call fetch() in ascending order of time. Throws Error if
-  /// the file has changed meanwhile.
+  /// the file has changed.
   media::Frame fetch(const media::Frame& freed);
 
  private:

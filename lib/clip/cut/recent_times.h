@@ -10,7 +10,7 @@
 
 namespace vfm::clip {
 
-/// A ring buffer with the timestamps of the last 2 * curate::kShotLag frames.
+/// The timestamps of the last 2 * curate::kShotLag frames.
 class RecentTimes {
  public:
   void add(std::int64_t pts) { pts_[static_cast<std::size_t>(count_++ % kSize)] = pts; }

@@ -14,11 +14,11 @@
 
 namespace vfm::clip {
 
-/// The size of clips. If all members are zero, the source's size is kept.
+/// The size of clips, or zeros for the source's size.
 struct ClipSize {
-  /// Size in pixels. A side of -2 is computed from the shape of the picture, as an even number.
+  /// Size in pixels. If a side is -2, an even side is computed from the shape of the picture.
   int width = 0, height = 0;
-  /// Shorter side in pixels, instead of `width` and `height`. The longer side becomes even.
+  /// Shorter side in pixels, instead of `width` and `height`. The longer side is even.
   int short_side = 0;
 
   bool any() const { return width != 0 || short_side != 0; }
@@ -39,8 +39,8 @@ Rational parse_clip_rate(std::string_view text);
 /// the clip, rounded to at least one whole frame.
 class FrameClock {
  public:
-  /// Makes a clock from the frame rate of the output and the time base of the input. The first pts
-  /// of the output is 0.
+  /// Makes a clock from the output's frame rate and the input's time base. The output's first pts
+  /// is 0.
   FrameClock(Rational rate, Rational base) : rate_(rate), base_(base) {}
   Rational time_base() const { return {rate_.den, rate_.num}; }
   /// Adds an input frame with its duration. Returns the output frames that are complete, in order.
@@ -51,8 +51,8 @@ class FrameClock {
 
   Rational rate_, base_;
   std::optional<std::int64_t> first_;
-  std::int64_t next_ = 0;                // number of the next output frame
-  std::optional<media::Frame> waiting_;  // output frame next_ - 1, which may be dropped
+  std::int64_t next_ = 0;
+  std::optional<media::Frame> waiting_;
 };
 
 }  // namespace vfm::clip

@@ -1,6 +1,6 @@
 // Finds changes of shot in a video by the recipe's detector. The detector compares the looks of
-// frames (curate/shots/shot_detector.h), or runs a network (curate/shots/window_detector.h). Frames
-// for the network are scaled as FFmpeg's program scales them. Thread-safety: one thread at a time.
+// frames (curate/shots/shot_detector.h), or runs a network (curate/shots/window_detector.h) on
+// frames that are scaled as by FFmpeg. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ namespace vfm::clip {
 
 class ShotFinder {
  public:
-  /// Makes the recipe's detector for the video stream `info`. Detector::transnetv2 uses `model`.
+  /// Makes the recipe's detector. Detector::transnetv2 uses `model`.
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 
@@ -33,8 +33,7 @@ class ShotFinder {
   std::vector<curate::Judgement> take_judgements();
   const curate::MotionField& motion() const;
 
-  /// A change that has begun, and is so long that its frames need not wait. Frames from `begin` on
-  /// belong to no shot.
+  /// A change so long that its frames need not wait. Frames from `begin` on belong to no shot.
   struct OpenChange {
     curate::ChangeType type = curate::ChangeType::fade;
     std::int64_t begin = 0;
@@ -42,7 +41,6 @@ class ShotFinder {
   std::optional<OpenChange> open_change() const;
 
  private:
-  // Either looks_ or windows_ is set.
   std::optional<curate::ShotDetector> looks_;
   std::optional<curate::WindowDetector> windows_;
 

@@ -1,10 +1,9 @@
 // Makes one clip of --smart-cut: encodes some frames, and joins them with copied packets.
 // media/container/splice_plan.h decides which frames are copied.
 //
-// Frames are added as they are decoded, before the clip's end is known. The head of a clip, which
-// is the frames before its first key frame, is encoded at once. The tail is encoded at the end. If
-// encoded and copied frames do not fit together, add() or finish() throws Error. The caller then
-// encodes the whole clip.
+// Frames are added before the clip's end is known. The head, which is the frames before the clip's
+// first key frame, is encoded at once. The tail is encoded at the end. If encoded and copied frames
+// do not fit together, add() or finish() throws Error, and the caller encodes the whole clip.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -26,19 +25,17 @@
 
 namespace vfm::clip {
 
-/// The facts known when a clip begins.
 struct SmartStart {
   std::string reason;   ///< Reason to copy nothing, or empty.
-  std::string encoder;  ///< FFmpeg's name of the encoder for head and tail.
+  std::string encoder;  ///< FFmpeg's name of the encoder.
   /// pts of the first key frame where copying can begin, if a later key frame exists.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
-  std::string path;  ///< Path of the source.
+  std::string path;
   media::DecodeOptions decode;
 };
 
-/// Returns a SmartStart with `encoder`. Sets `reason` if no clip of the source can be copied,
-/// because frames are converted, or because frames of the encoder do not fit.
+/// Returns a SmartStart with `encoder`. If no clip of the source can be copied, sets `reason`.
 SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info);
 
 /// Decodes the source again, and calls `use` with the frames of [begin, end), in order.
@@ -47,23 +44,23 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 class SmartCut {
  public:
-  /// Opens a cut with the settings of the encoder. `start.reason` must be empty.
+  /// Opens a cut with the encoder's settings. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
-  /// Adds the next frame. Throws Error if the frame's format or size differs from the first frame's
-  /// or the encoder's.
+  /// Adds the next frame. Throws Error if the frame differs in format or size from the first frame
+  /// or the encoder.
   void add(const media::Frame& frame);
   /// Returns true if the frame is before the first frame that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
   /// Returns the mp4. `later` has the times of frames after the head, `copied` has their packets
-  /// from SourcePackets, and `end` is the end of the last frame. If all frames belong to the head,
-  /// the whole clip is encoded. Throws Error.
+  /// from SourcePackets, and `end` is the end of the last frame. If `later` is empty, the whole
+  /// clip is encoded. Throws Error.
   std::string finish(std::span<const std::int64_t> later, const media::CopiedVideo& copied,
                      std::int64_t end, const media::AudioTrack& audio);
 
   // Call these functions after finish().
-  std::int64_t head() const { return head_frames_; }      ///< Number of frames in the head.
-  std::int64_t copied() const { return copied_frames_; }  ///< Number of copied frames.
+  std::int64_t head() const { return head_frames_; }  ///< Number of frames in the head.
+  std::int64_t copied() const { return copied_frames_; }
 
  private:
   void check_kind(const media::Frame& frame);

@@ -2,8 +2,8 @@
 // change.
 //
 // The likeness must reach a threshold. The threshold is lower if sound continues across the change,
-// and higher if sound breaks (curate::threshold_with_sound). Sound is decoded only where it can
-// make a difference.
+// and higher if sound breaks (curate::threshold_with_sound). Sound is decoded only where the
+// decision needs it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,10 +22,10 @@ namespace vfm::clip {
 
 /// The decision about two adjacent shots.
 struct Join {
-  /// Likeness of the pictures. NaN means unknown, and the shots are not stitched.
+  /// Likeness of the pictures. NaN is an unknown likeness, which prevents stitching.
   double likeness = 0;
-  std::optional<double> sound;  ///< Value of curate::SoundContinuity::continuity.
-  double threshold = 0;         ///< Minimum likeness to stitch.
+  std::optional<double> sound;
+  double threshold = 0;  ///< Minimum likeness to stitch.
   bool joins() const { return likeness >= threshold; }
   /// Returns the fields likeness, sound and threshold. The likeness must not be NaN.
   Json json() const;
@@ -44,17 +44,17 @@ void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_b
 /// The sound of one video. Calls in order of time are faster. Thread-safety: one thread at a time.
 class SoundAcross {
  public:
-  /// Makes an object that opens the sound when needed. Sound is not used without
-  /// ClipRecipe::stitch_sound, for a source without sound, or for a URL unless clips keep sound.
+  /// Notes the video, whose sound is opened when needed. Sound is not used without
+  /// ClipRecipe::stitch_sound, or for a URL unless clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// The end of the earlier shot and the begin of the next shot, in the video's time base.
+  /// Times in the video's time base: begin and end of the earlier shot, and begin of the next shot.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides whether to stitch. `threshold` is the threshold without sound, which is used unchanged
-  /// if sound is unknown (no sound, several streams, silence, too little sound, or not decodable).
-  /// Throws Stopped, and Error of a cause that may_pass().
+  /// Decides whether to stitch. `threshold` is the threshold without sound, which is used if sound
+  /// is unknown (no sound, several streams, silence, too little sound, or not decodable). Throws
+  /// Stopped, and Error of a cause that may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

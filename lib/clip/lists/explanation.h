@@ -1,5 +1,5 @@
-// The HTML page of vfm-clip shots --explain, which shows why shots begin where they do. The page
-// has the detector's score over time, and pictures around changes that were found or nearly found.
+// The HTML page of vfm-clip shots --explain, which shows the detector's score over time, and
+// pictures around changes that were found or nearly found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +21,7 @@
 
 namespace vfm::clip {
 
-/// A reduced series of unknown length. Each of at most kMost equal parts of the series gives its
-/// largest value.
+/// A reduced series. Each of at most kMost equal parts of the series gives its largest value.
 class Peaks {
  public:
   static constexpr std::size_t kMost = 1000;
@@ -31,16 +30,16 @@ class Peaks {
   const std::vector<double>& y() const { return y_; }
 
  private:
-  std::vector<double> x_, y_;  // the largest value of each part
-  std::size_t part_ = 1;       // number of values in a part
+  std::vector<double> x_, y_;
+  std::size_t part_ = 1;
   std::size_t in_last_ = 0;
 };
 
 /// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
-  /// Rank of the decision. If there are too many decisions, found changes of low rank and other
-  /// decisions of high rank are kept.
+  /// Rank of the decision. A page with too many decisions keeps found changes of low rank and other
+  /// decisions of high rank.
   double rank = 0;
   std::string caption;
   std::string jpeg;  ///< The frames before and after, side by side.
@@ -53,22 +52,21 @@ struct ExplainedVideo {
   std::vector<report::Figure> found, near;
 };
 
-/// Collects the explanation of one video. With ClipRecipe::stitch_sound, the explanation also says
-/// whether found changes would be stitched. Memory: small pictures of the last 192 frames, and of
-/// decisions to show. Thread-safety: one thread at a time.
+/// The explanation of one video. With ClipRecipe::stitch_sound, the explanation says whether found
+/// changes would be stitched. Memory: small pictures of the last 192 frames, and of decisions to
+/// show. Thread-safety: one thread at a time.
 class Explanation {
  public:
   static constexpr std::size_t kFound = 40, kNear = 12, kDots = 2000;
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// Adds a frame. Call add() after `finder` got the frame, and before changes are taken from
-  /// `finder`.
+  /// Adds a frame after `finder` got the frame, and before changes are taken from `finder`.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
-  /// Adds a change that was taken from the finder.
+  /// Adds a change from the finder.
   void found(const curate::ShotChange& change);
   /// Adds decisions. Call settle() after each frame and after ShotFinder::finish(), when all
-  /// changes so far are taken.
+  /// changes are taken.
   void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 
@@ -90,14 +88,14 @@ class Explanation {
   double stitch_threshold_;
   SoundAcross sound_;
   std::vector<curate::SmallPicture> looks_;
-  std::int64_t shot_begin_ = 0;  // pts of the last shot
+  std::int64_t shot_begin_ = 0;
   RecentTimes times_;
   std::int64_t frames_ = 0;
   Peaks scores_;
   std::vector<double> dots_x_, dots_y_;
   std::vector<Decision> found_, near_, waiting_;
   std::deque<curate::ShotChange> last_;
-  std::optional<std::int64_t> fade_;  // first frame of an open fade
+  std::optional<std::int64_t> fade_;
   media::RgbImage before_fade_;
   std::size_t changes_ = 0;
 };

@@ -12,14 +12,13 @@
 
 namespace vfm::clip {
 
-/// Parses the scores of --thresholds, such as "0.3,0.4,0.5" or "0.3:0.5:0.1", which are the same.
-/// At most 100 scores are allowed. Throws Error{usage}.
+/// Parses the scores of --thresholds, such as "0.3,0.4,0.5" or the equal "0.3:0.5:0.1", up to 100
+/// scores. Throws Error{usage}.
 std::vector<double> parse_thresholds(const std::string& text);
 
-/// Prints a {"kind":"shots",...} line for each video. If `thresholds` is not empty, prints a line
-/// with "threshold" for each threshold. Warns of videos that fail, and returns the number of
-/// failures. Uses these options: recipe, inputs, hardware, shot_format, thresholds, print_table and
-/// explain.
+/// Prints a {"kind":"shots",...} line for each video, or for each video and threshold. Warns of
+/// videos that fail, and returns the number of failures. Uses recipe, inputs, hardware,
+/// shot_format, thresholds, print_table and explain.
 long list_shots(const ClipOptions& options, share::Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 

@@ -16,17 +16,17 @@ namespace vfm::clip {
 /// Returns a change of shot as {"frame":F,"pts":P,"time":S,"type":"cut","score":X}.
 Json change_json(const curate::ShotChange& change, std::int64_t pts, Rational time_base);
 
-/// Returns a {"kind":"shots",...} record as text for people, with a line for the video and a line
-/// for each change.
+/// Returns a {"kind":"shots",...} record as text for people: a line for the video, and a line for
+/// each change.
 std::string shots_table(const Json& record);
 
-/// The frames between two changes. Frames are numbered from 0. Seconds and ticks are measured from
-/// the first frame of the video.
+/// The frames between two changes. Frames are numbered from 0. Seconds and ticks begin at the first
+/// frame of the video.
 struct Shot {
   std::int64_t frame_begin = 0, frame_end = 0;
   double begin = 0, end = 0;
   std::int64_t tick_begin = 0, tick_end = 0;
-  std::string start_type = "start";  ///< Type of the change at the begin, from curate::name_of().
+  std::string start_type = "start";  ///< Type of the change at the begin.
   double start_score = 0;
 };
 
@@ -38,13 +38,13 @@ struct ShotsOfVideo {
   std::int64_t lead = 0;     ///< Ticks from the container's start to the first frame.
 };
 
-/// Return CSV with the columns of PySceneDetect's list of scenes, and a column Source. Frames are
-/// numbered from 1. The end frame is a shot's last frame.
+/// Both functions return CSV with the columns of PySceneDetect's list of scenes, and a column
+/// Source. Frames are numbered from 1. The end frame is a shot's last frame.
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 
-/// An EDL in the format CMX 3600, with the shots of all videos in sequence. Timecodes are without
-/// drop-frame, so 29.97 frames per second are counted as 30.
+/// An EDL in the format CMX 3600, with the shots of all videos in sequence. Timecodes are not
+/// drop-frame: a rate of 29.97 is treated as 30 frames per second.
 class ShotsEdl {
  public:
   /// Throws Error for a rate above 100 frames per second, which timecodes cannot express.
@@ -54,14 +54,14 @@ class ShotsEdl {
 
  private:
   std::int64_t events_ = 0;
-  std::int64_t seconds_ = 0;  // end of the list; each video begins at a whole second
+  std::int64_t seconds_ = 0;
 };
 
 /// OpenTimelineIO's JSON, with one timeline of one track. The track has a clip for each shot of
 /// each video, in sequence. The JSON is valid only after footer().
 ///
-/// Times are in frames, if the frame rate gives each time to within a tick. Otherwise (variable
-/// frame rate) times are in ticks of the stream's time base.
+/// Times are in frames if the frame rate gives each time to within a tick. Otherwise times are in
+/// ticks of the stream's time base.
 class ShotsTimeline {
  public:
   std::string header() const;
@@ -73,16 +73,15 @@ class ShotsTimeline {
 };
 
 /// FFmpeg's metadata (FFMETADATA1), with a chapter for each shot, in ticks of the video's time
-/// base. Tick 0 is the container's start, as in FFmpeg. If sound comes first, the first frame is at
-/// tick `lead`. The times of a further video begin at the end of the previous video, as in a joined
-/// file.
+/// base. Tick 0 is the container's start, which is before the first frame if sound comes first.
+/// Each further video begins at the end of the previous video.
 class ShotsChapters {
  public:
   std::string header() const;
   std::string add(const ShotsOfVideo& video);
 
  private:
-  double seconds_ = 0;  // length of the previous videos
+  double seconds_ = 0;
 };
 
 }  // namespace vfm::clip

@@ -35,8 +35,8 @@ struct SpanTime {
   };
   Unit unit = Unit::container;
   double seconds = 0;
-  std::int64_t frames = 0;  ///< Frames, which a timecode adds to `seconds`.
-  bool drop = false;        ///< Whether the timecode is drop-frame.
+  std::int64_t frames = 0;  ///< Frames in addition to `seconds`, for a timecode.
+  bool drop = false;        ///< If true, the timecode is drop-frame.
 
   /// Returns the place in frames if by_frame() is true, or in seconds on the container's clock.
   /// `first` is the first frame's time.
@@ -47,12 +47,12 @@ struct SpanTime {
 struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< Fields of the record except source and times.
-  std::string where;                     ///< Text such as "line 3 of 'spans.csv'".
-  std::string text() const;              ///< Returns the facts that decide the clip.
+  std::string where;
+  std::string text() const;  ///< Returns the facts that decide the clip.
 };
 
-/// Parses seconds ("1.5", "90.25", "00:01:30.250", "01:30"), a timecode with frames
-/// ("00:01:30:06"), or a drop-frame timecode ("00:01:30;06"). Throws Error.
+/// Parses seconds ("1.5", "00:01:30.250", "01:30"), a timecode with frames ("00:01:30:06"), or a
+/// drop-frame timecode ("00:01:30;06"). Throws Error.
 SpanTime parse_span_time(std::string_view text);
 
 /// A span in frames, or in seconds on the container's clock.
@@ -75,9 +75,9 @@ std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double f
 class GivenSpans {
  public:
   /// Reads the files. Spans without a source belong to `only_input`. If `only_input` is empty, such
-  /// spans belong to the video named like the file. For example, VIDEO.csv and VIDEO-Scenes.csv
-  /// belong to VIDEO.mp4. `on_bad` is called for invalid lines. Throws Error{usage} if a file
-  /// cannot be read.
+  /// spans belong to the video named like the file. For example, VIDEO.csv and VIDEO-Scenes.csv are
+  /// for VIDEO.mp4. `on_bad` is called for invalid lines. Throws Error{usage} if a file cannot be
+  /// read.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
@@ -85,11 +85,11 @@ class GivenSpans {
   /// without spans. Two paths to the same file are one source. Throws Error if the spans name the
   /// video without a folder, and an earlier video has the same name.
   const std::vector<GivenSpan>* take(const std::string& path);
-  /// Returns the sources that were not taken, as written in the files.
+  /// Returns the sources that were not taken.
   std::vector<std::string> left() const;
 
-  /// Adds a span. `source` is empty if the line has no source. If `by_name` is true, `source` is
-  /// the name or stem of a file, without a folder. The readers of the formats call add().
+  /// Adds a span. `source` may be empty. If `by_name` is true, `source` is a file's name or stem,
+  /// without a folder.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:
@@ -100,8 +100,8 @@ class GivenSpans {
   };
 
   std::string only_input_;
-  std::vector<Source> sources_;                 // in the order of the files
-  std::map<std::string, std::size_t> by_path_;  // by absolute, normalized path
+  std::vector<Source> sources_;
+  std::map<std::string, std::size_t> by_path_;
   std::map<std::string, std::size_t> by_name_;
 };
 

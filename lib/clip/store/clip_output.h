@@ -16,26 +16,25 @@
 
 namespace vfm::clip {
 
-/// Adds the fields of `from` that `to` lacks, to give a clip the extra fields of its video.
+/// Adds the fields of `from` that `to` lacks.
 void pass_on(const Json& from, Json& to);
 
 /// The error of a video that has no clip and no other error.
 inline constexpr const char* kNoClip = "no clip: every shot is too short";
 
-/// A finished clip.
 struct Clip {
   Span span;
   std::string mp4;
   HeldJson facts;                    ///< Fields of KEY.json from "stream" on.
   const GivenSpan* given = nullptr;  ///< Span that gave the clip, or null.
-  bool hdr = false;                  ///< Whether the clip is 10-bit HDR.
-  bool known = false;  ///< Whether a killed run finished the clip, so that mp4 and facts are empty.
+  bool hdr = false;                  ///< If true, the clip is 10-bit HDR.
+  bool known = false;                ///< If true, a killed run finished the clip.
 };
 
 /// The output of one video. Thread-safety: one thread at a time.
 class ClipOutput {
  public:
-  /// Makes an output for `store`. All arguments must outlive the output.
+  /// Opens the output. All arguments must outlive the output.
   ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
   /// Acts as ClipSink::begin().
@@ -46,8 +45,8 @@ class ClipOutput {
   bool has_more() const { return !kept_.empty(); }
   /// Adds the next clip of the video `info`. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
-  /// Returns false if the clips of a killed run differ from this video's clips. In this case added
-  /// clips are ignored.
+  /// Returns false if the clips of a killed run differ from this video's clips. Added clips are
+  /// then ignored.
   bool fits() const { return fits_; }
   /// Ends the store with the video's `summary`. If fits() is false, returns null, and the video
   /// must be cut again without the kept clips.
@@ -60,7 +59,7 @@ class ClipOutput {
   const ClipSource& source_;
   const ClipOptions& options_;
   ClipSink& store_;
-  KeptClips kept_;  // kept clips that are not reached yet
+  KeptClips kept_;
   bool fits_ = true;
 };
 

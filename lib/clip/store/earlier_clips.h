@@ -1,8 +1,8 @@
 // Finds complete clips of earlier runs in the output folder, to copy them into a changed batch.
 //
 // A batch of joined videos (clip/store/joined.h) changes if a video is added or removed, or if a
-// video with its own shards is joined. Clips are copied only if they were made with the same
-// settings and their shard's hash is right. The size of shards may differ.
+// video with its own shards is joined. Clips are copied only if they have the same settings, except
+// the size of shards, and their shard's hash is right.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,19 +24,17 @@
 
 namespace vfm::clip {
 
-/// Looks up a video's clips and the video's entry in an index. An entry has "source",
-/// "source_hash", "clips", given "spans", and the fields of ClipCutter::summary().
-///
-/// Thread-safety: any thread.
+/// Finds clips by their video. Thread-safety: any thread.
 class EarlierClips {
  public:
-  /// Makes an object for clips with `settings`, which must not include spans.
+  /// Opens the folder, to find clips with `settings`, which must not include spans.
   EarlierClips(std::string directory, const Json& settings);
 
   using Take = std::function<void(const shard::Sample& sample)>;
-  /// Passes the clips of the video to `take`, in order, and returns the video's entry. If clips are
-  /// missing or changed, returns null, although `take` may have received clips. `spans` is a hash
-  /// of the given spans, or empty. Throws what `take` throws, and Stopped.
+  /// Passes the clips of the video to `take`, in order, and returns the video's entry in the index
+  /// ("source", "source_hash", "clips", "spans", and ClipCutter::summary()). If clips are missing
+  /// or changed, returns null, although `take` may have received clips. `spans` is a hash of the
+  /// given spans, or empty. Throws what `take` throws, and Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:
@@ -48,7 +46,7 @@ class EarlierClips {
       HeldJson json;
       std::int64_t first = 0;  // number of the first clip in all shards
     };
-    std::unordered_map<std::string, Entry> entries;  // by the hash of the video
+    std::unordered_map<std::string, Entry> entries;
   };
   std::optional<Store> open(const std::string& name) const;
   bool is_same(const Json& settings) const;
@@ -61,9 +59,9 @@ class EarlierClips {
   std::string directory_;
   HeldJson settings_;
   std::mutex mutex_;
-  std::optional<io::FirstNames> joined_;  // hash of a video -> batch of the video
-  std::string last_;                      // the last batch looked up
-  std::optional<Store> store_;            // null if batch `last_` is unusable
+  std::optional<io::FirstNames> joined_;  // hash of a video -> its batch
+  std::string last_;                      // name of the batch in store_
+  std::optional<Store> store_;
 };
 
 }  // namespace vfm::clip

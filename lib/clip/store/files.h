@@ -1,8 +1,8 @@
 // Stores the clips of one source as plain files: DIR/KEY.mp4 and DIR/KEY.json.
 //
 // DIR/NAME.files lists the files (shard/file_list.h), and is written last. Until then
-// DIR/.NAME.journal lists the settings, files that are about to be written, and finished clips.
-// Therefore the next run knows every file of a killed run.
+// DIR/.NAME.journal lists the settings, files that are about to be written, and finished clips, so
+// the next run knows every file of a killed run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,8 +39,8 @@ class ClipFiles : public ClipStore {
   void note(const Json& line);
 
   io::File journal_;
-  HeldJson listed_ = HeldJson::array();  // finished samples
-  std::deque<HeldJson> found_;           // kept samples from the journal
+  HeldJson listed_ = HeldJson::array();
+  std::deque<HeldJson> found_;  // kept samples from the journal
 };
 
 }  // namespace vfm::clip

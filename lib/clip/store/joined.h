@@ -1,12 +1,12 @@
-// Small videos that share shards. The shards are DIR/joined-<h>-00000.tar, ..., and the index is
-// DIR/joined-<h>.json, where <h> is 16 digits of a hash of the videos' hashes.
+// Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
+// is 16 digits of a hash of the videos' hashes.
 //
 // The videos of a batch (clip/source.h) are cut on any thread, and their clips are collected in one
 // file (clip/store/parts.h). After the last video the shards are written in the order of the
-// videos. Therefore the shards' bytes do not depend on threads or on killed runs. Complete clips of
-// other shards in the folder are copied (clip/store/earlier_clips.h).
+// videos, so their bytes do not depend on threads or on killed runs. Complete clips of other shards
+// in the folder are copied (clip/store/earlier_clips.h).
 //
-// The list "sources" in the index has for each video "source", "source_hash", "clips", and the
+// The list "sources" in the json has for each video "source", "source_hash", "clips", and the
 // fields that the json of a single video has. "failed" says why a video could not be used. The next
 // run tries such a video again, and writes only if the video succeeds. A video is left out if one
 // of its clips has the same key ("equal_key") as a clip of another video. The video is tried again
@@ -58,13 +58,13 @@ class ClipPart : public ClipSink {
 /// thread, for different videos.
 class Joined {
  public:
-  /// Makes a batch from an item of kind `joined`. `settings` are the settings of the clips without
+  /// Opens a batch of an item of kind `joined`. `settings` are the settings of the clips without
   /// spans. `earlier` must outlive the batch.
   Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
          EarlierClips& earlier);
 
   /// Looks for finished work and locks the batch. Returns the indices in sources() of the videos
-  /// for which make() must be called. Throws Error, and Stopped.
+  /// for which make() must be called. Throws Error and Stopped.
   std::vector<std::size_t> begin();
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
   const std::vector<ClipSource>& sources() const { return sources_; }
@@ -75,7 +75,7 @@ class Joined {
   /// clips. Records an Error from `cut` that is about the video.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
-  /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error, and
+  /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error and
   /// Stopped.
   Json finish();
 
@@ -98,7 +98,7 @@ class Joined {
   HeldJson found_;    // the json of an earlier run
   std::mutex mutex_;  // guards the members below
   std::map<std::size_t, io::Fault> failed_;
-  std::map<std::size_t, std::string> equal_keys_;  // keys of the failed videos
+  std::map<std::size_t, std::string> equal_keys_;
 };
 
 /// Iterates over the items of an input. An unfinished batch becomes single videos. Thread-safety:
@@ -110,12 +110,12 @@ class JoinedItems {
     /// Batch of the video `item`, or of `item` if its kind is `joined`.
     std::shared_ptr<Joined> batch;
     std::size_t place = 0;  ///< Index of the video in the batch.
-    bool last = false;      ///< Whether the batch must be finished after the video.
+    bool last = false;      ///< If true, finish the batch after the video.
     std::size_t there = 0;  ///< Number of videos that were finished before, set with `last`.
   };
   using See = std::function<void(const ClipItem& item)>;
 
-  /// Opens the iterator. `see` is called with each input item. All arguments must outlive the
+  /// Begins the iteration. `see` is called with each input item. All arguments must outlive the
   /// iterator.
   JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
   std::optional<Work> next();
@@ -130,8 +130,8 @@ class JoinedItems {
   See see_;
   EarlierClips earlier_;
   std::shared_ptr<Joined> batch_;
-  std::vector<std::size_t> places_;  // videos of batch_ to make
-  std::size_t at_ = 0;               // index in places_
+  std::vector<std::size_t> places_;
+  std::size_t at_ = 0;
 };
 
 /// Returns a hash of a video's given spans, or an empty text without spans.

@@ -14,16 +14,16 @@ namespace vfm::clip {
 /// Thread-safety: one thread at a time.
 class Leftovers {
  public:
-  /// Makes an object for the output folder `directory`, which also gets temporary files. `readable`
-  /// says whether the run has readable names (clip/store/names.h).
+  /// Opens the output folder `directory`, which also gets temporary files. `readable` says whether
+  /// the run has readable names (clip/store/names.h).
   Leftovers(std::string directory, bool readable);
   /// Receives each item of the input.
   void see(const ClipItem& item);
   /// With -v, reports the number of leftover sources, up to 100. If `remove` is true, removes the
   /// outputs and columns of these sources (ClipStore::remove()). If the input is not completely
-  /// known, nothing is reported or removed. The input is not completely known if `broken_off` is
-  /// not empty, an item could not be read, or an input is a shard in the output folder. If `remove`
-  /// is true, an incompletely known input or a failed removal is an error.
+  /// known, nothing is reported or removed. An input is not completely known if `broken_off` is not
+  /// empty, an item could not be read, or an item is a shard in the output folder. If `remove` is
+  /// true, an incompletely known input or a failed removal is an error.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:
@@ -31,9 +31,9 @@ class Leftovers {
 
   std::string directory_;
   bool readable_;
-  io::FirstNames names_;  // names of sources, and keys of pictures
+  io::FirstNames names_;
   bool any_ = false;
-  std::string unknown_;  // an input with unknown outputs, and the reason
+  std::string unknown_;  // an input with unknown outputs
 };
 
 }  // namespace vfm::clip

@@ -3,8 +3,8 @@
 //
 // Clips of several videos are appended in any order. When a video has ended, a record lists its
 // clips. Each record has a checksum, and the next run uses all records before the first damaged
-// record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h) against other
-// programs. Memory: one clip, and each video's summary. Thread-safety: any thread.
+// record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h). Memory: one
+// clip, and each video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,8 +33,8 @@ class ClipParts {
     std::vector<Place> clips;
   };
 
-  /// Opens the file. If `keep` is true, keeps the records of an earlier run whose clips have the
-  /// same `settings`. Throws Error.
+  /// Opens the file. If `keep` is true, keeps the records of an earlier run with the same
+  /// `settings`. Throws Error.
   ClipParts(std::string path, const Json& settings, bool keep);
 
   /// Appends a clip. Throws Error if the clip cannot be written.
@@ -59,9 +59,9 @@ class ClipParts {
 
   std::string path_;
   io::File file_;
-  mutable std::mutex mutex_;  // guards the members below and the end of the file
+  mutable std::mutex mutex_;  // guards the members below and the file's end
   std::uint64_t size_ = 0;
-  std::map<std::string, Part> ended_;  // by hash; a map, because find() returns pointers
+  std::map<std::string, Part> ended_;  // by hash; pointers to elements must remain valid
 };
 
 }  // namespace vfm::clip

@@ -30,7 +30,7 @@ struct KeptClip {
   std::int64_t begin = 0, end = 0;  ///< Begin and end as pts.
   std::string key;
 };
-using KeptClips = std::deque<KeptClip>;  ///< Kept clips in the order of writing.
+using KeptClips = std::deque<KeptClip>;
 
 /// Receives the clips of one video, in order. Thread-safety: one thread at a time.
 class ClipSink {
@@ -48,8 +48,7 @@ class ClipSink {
   virtual Json finish(Json summary) = 0;
 };
 
-/// The base of the stores of all formats. Thread-safety: one thread at a time; stores of different
-/// names are independent.
+/// Thread-safety: one thread at a time; stores of different names are independent.
 class ClipStore : public ClipSink {
  public:
   /// Returns DIR/NAME.json or .files, if it has the same settings, all its files exist, and `redo`
@@ -66,10 +65,10 @@ class ClipStore : public ClipSink {
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
-  /// killed meanwhile, the next call or begin() removes the remaining files. Until then each
-  /// remaining file is complete, or notes mark it as incomplete. Keeps the files of samples for
-  /// which `in_use` returns true. If another program uses NAME, or if a file has changed since it
-  /// was written, throws Error and removes nothing.
+  /// killed meanwhile, the next call or begin() removes the remaining files. Each remaining file is
+  /// complete, or notes mark it as incomplete. Keeps the files of samples for which `in_use`
+  /// returns true. If another program uses NAME, or if a file has changed since it was written,
+  /// throws Error and removes nothing.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
@@ -81,7 +80,7 @@ class ClipStore : public ClipSink {
   static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);
 
  protected:
-  /// Makes a store whose json in DIR is named `index`.
+  /// Opens a store whose json in DIR is named `index`.
   ClipStore(std::string directory, std::string name, const std::string& index, Json settings);
   const std::string& index_path() const { return receipt_.path(); }
   /// Returns the path of the notes from which a killed run is resumed. When the index is written,
@@ -91,9 +90,9 @@ class ClipStore : public ClipSink {
   virtual void check_files(const Json& found) const = 0;
   virtual void write(const shard::Sample& sample) = 0;
   virtual void write_kept() {}
-  /// Returns the files of NAME except index and notes, in the order of removal. `index` is the json
-  /// that lists the files, or null if only the notes of a killed run list them. Throws Error if a
-  /// file has changed since it was written.
+  /// Returns the files of NAME except index and notes, in the order of removal. `index` lists the
+  /// files. If `index` is null, the notes of a killed run list the files. Throws Error if a file
+  /// has changed since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
   /// Returns notes that list the files of `index` for own_files(null). No run uses the listed
   /// files.
@@ -116,7 +115,7 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// Makes a store. `settings` are all facts that decide the files' bytes, except the source.
+/// Opens a store. `settings` are all facts that decide the files' bytes, except the source.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);

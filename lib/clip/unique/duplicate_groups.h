@@ -42,11 +42,11 @@ CommonStretch exchanged(const CommonStretch& stretch);
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  /// Number of the group from 0, in the order of first sources, or nullopt.
+  /// Number of the group, in the order of first sources, or nullopt.
   std::optional<std::size_t> group;
   /// Index of the source that replaces this source, or nullopt if this source is kept.
   std::optional<std::size_t> keeper;
-  bool exact = false;  ///< Whether the keeper has the same bytes.
+  bool exact = false;  ///< If true, the keeper has the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
 /// Returns a choice for each source. `share` is above 0, up to 1.

@@ -1,13 +1,13 @@
-// Finds places in different sources that may show the same content. The index maps codes to places.
-// A code describes a change between pictures (curate/copies/change_codes.h).
+// Finds places in different sources that may show the same content. The index maps codes of changes
+// between pictures (curate/copies/change_codes.h) to places.
 //
 // Unrelated sources share many codes by chance. Therefore a place is found only if several moments
-// share codes at one offset in time and for one crop. The places still have to be compared
+// share codes at one offset in time and for one crop. The places must still be compared
 // (curate/copies/align_videos.h).
 //
-// The index takes 12 bytes of memory for each moment with a change, at most 48 bytes for each
-// second of video. Each running search takes at most 127 MiB. Thread-safety: find() from any
-// thread, once finish() is done.
+// Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video, and at
+// most 127 MiB for each running search. Thread-safety: find() from any thread, once finish() is
+// done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace vfm::clip {
 
-/// A code and the moment of `source` that has the code.
+/// A code of a moment of `source`.
 struct IndexedMoment {
   std::uint32_t code = 0, source = 0, moment = 0;
   friend auto operator<=>(const IndexedMoment&, const IndexedMoment&) = default;

@@ -1,9 +1,9 @@
 // Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that
 // each source is decoded only once.
 //
-// A file has the pictures, 2048 bytes each (little-endian). Then 1024 bytes of JSON follow, padded
-// with spaces: the source, the settings of the pictures, and the number of pictures. Files are
-// written atomically. Thread-safety: any thread, but one thread at a time for each source.
+// A file has the pictures, 2048 bytes each (little-endian), and 1024 bytes of JSON, padded with
+// spaces: the source, the settings of the pictures, and the number of pictures. Files are written
+// atomically. Thread-safety: any thread, but one thread at a time for each source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,9 +20,9 @@
 namespace vfm::clip {
 
 struct SignatureFacts {
-  double seconds = 0;         ///< Length to the end of the last frame.
-  int width = 0, height = 0;  ///< Size as shown.
-  std::int64_t damaged = 0;   ///< Number of broken packets or frames.
+  double seconds = 0;  ///< Length to the end of the last frame.
+  int width = 0, height = 0;
+  std::int64_t damaged = 0;  ///< Number of broken packets or frames.
 };
 
 /// The pictures of a signature, mapped into memory.
@@ -42,10 +42,10 @@ std::string signature_path(const std::string& folder, const std::string& hash);
 struct SignatureWork {
   std::string folder;
   media::DecodeOptions decode;
-  bool force = false;  ///< Whether to replace an existing signature.
+  bool force = false;  ///< If true, an existing signature is replaced.
 };
-/// Makes the signature of a source unless the file exists. Throws Error if the source cannot be
-/// decoded or is longer than a day. Throws Stopped.
+/// Makes the signature of a source, unless the file exists. Throws Error if the source cannot be
+/// decoded or is longer than a day, and Stopped.
 SignatureFacts make_signature(const ClipSource& source, const SignatureWork& work,
                               Progress& progress);
 
