@@ -38,7 +38,7 @@ struct ColumnJob {
   std::string tool;              ///< Name of the tool, such as "vfm-caption".
   std::string column;            ///< Name of the column, such as "caption".
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
-  bool force = false;            ///< Whether existing columns are rewritten.
+  bool force = false;            ///< If true, existing columns are rewritten.
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
   /// Columns whose tars are not read. If such a column appears later, this column is not made
   /// again.

@@ -8,16 +8,16 @@
 //   existing:txt      x.txt beside the source video x.mp4: the whole video's caption
 //   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
 //   existing:srt      x.srt: the cues in the clip's span, joined
-//   field:NAME        any other field of KEY.json or the record; "a.b.0": a nested one
+//   field:NAME        any other field of KEY.json or the record; "a.b.0" is a nested field
 //   model:DIR         a model that sees the clip (columns/caption/model_caption.h), "caption_model"
-//                     in KEY.json; with several windows also "caption_windows"; if a text of one
-//                     window reached the token limit, "caption_cut": true
+//                     in KEY.json; with several windows also "caption_windows"; if the text of a
+//                     single window reached the token limit, "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
 // With --endpoint, a model on a server (columns/caption/endpoint.h) is the last source, "endpoint"
 // in KEY.json. With --refine, a language model rewrites captions, and "caption_draft" is the old
 // caption (columns/caption/refine.h). With --also, the model or server that captions a clip answers
 // further questions (columns/caption/questions.h). "caption_cut" in the shard's record is the
-// number of texts cut at the model's token limit. A file beside a source video is read only if the
+// number of texts cut at the model's token limit. A file beside a source is read only if the
 // shard's record names the source, or if the file is in a folder that the user names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -60,7 +60,7 @@ struct CaptionOptions {
   /// empty caption.
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< Settings of the model of model:DIR.
-  EndpointOptions endpoint;   ///< Settings of the server, if `from` has a server.
+  EndpointOptions endpoint;   ///< Settings of the server.
   RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
   std::string report;         ///< Path of an HTML report, or empty.
   /// Decoder, or null for decoding in software, with the same result.

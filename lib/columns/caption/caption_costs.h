@@ -43,7 +43,7 @@ class CaptionCosts {
   mutable std::mutex mutex_;  // guards all members below
   models::WeightCost weights_;
   models::AnswerCost sum_;  // sums, and the maxima of bytes
-  std::size_t frames_ = 0;  // largest bytes of a window
+  std::size_t frames_ = 0;  // largest number of bytes of a window
   std::int64_t held_ = 0;   // bytes of frames in memory
   double program_ = 0;      // bytes
   double tokens_ = 0;

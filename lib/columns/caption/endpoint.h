@@ -50,8 +50,8 @@ struct EndpointOptions {
   double seconds = 120;   ///< Time limit of a try in seconds.
   int most_tokens = 512;  ///< Largest number of tokens of an answer.
   double temperature = 0;
-  Questions also;            ///< Further questions.
-  bool send_schema = false;  ///< Whether a schema is sent as "response_format".
+  Questions also;
+  bool send_schema = false;  ///< If true, schemas are sent as "response_format".
   std::optional<double> input_price, output_price;  ///< Prices of a million tokens.
 };
 
@@ -107,7 +107,7 @@ class Endpoint {
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool ending_ = false;
-  std::set<std::string> failed_in_a_row_;  ///< Names of clips.
+  std::set<std::string> failed_in_a_row_;
   std::string down_;                       ///< Reason for sending no more requests, or empty.
   Clock::time_point not_before_{};         ///< Time from Retry-After.
   std::vector<std::thread> threads_;

@@ -15,13 +15,13 @@ constexpr std::size_t kShortestKey = 8;
 struct EndpointAnswer {
   std::string text;  ///< A line of text without the model's thinking.
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Numbers from the server, or 0.
-  bool cut = false;                                       ///< Whether "finish_reason" is "length".
+  bool cut = false;            ///< Whether the answer was cut ("finish_reason" is "length").
   std::string why_empty = {};  ///< Known reason for an empty text, or empty.
 };
 
 /// Returns the text of choices[0].message, which is a string or a list of parts. A `secret` of at
-/// least kShortestKey characters is masked. Throws Error if the body has no text. After this error
-/// a second try may succeed.
+/// least kShortestKey characters is masked. Throws Error if the body has no text. A second try may
+/// then succeed.
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
 /// Returns ": " and the message in an error body, shortened to one line. The message is the text in

@@ -35,15 +35,15 @@ struct ModelCaptionOptions {
   DType compute = DType::f32;
   Device device = Device::cpu;  ///< cpu or cuda, the device of the workers if there are workers.
   workers::StageModels* workers = nullptr;  ///< Workers that run the model; may be null.
-  bool int8 = false;                        ///< Whether weight matrices are rounded to 8 bits.
+  bool int8 = false;                        ///< If true, weight matrices are rounded to 8 bits.
   double fps = 0;                           ///< Frames sampled a second, or 0 for the model's rate.
   int window = 256;                         ///< Length of a window in frames of the clip.
   std::optional<int> frame_tokens = {};     ///< Largest number of tokens for two frames.
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
   std::string picture_prompt = "Describe in detail what this picture shows.";
   models::AnswerRule rule;
-  Questions also;                 ///< Further questions.
-  bool keep_tokens = false;       ///< Whether tokens are kept for scores (written_caption.h).
+  Questions also;
+  bool keep_tokens = false;       ///< If true, tokens are kept (written_caption.h).
   CaptionCosts* costs = nullptr;  ///< Collector of costs; may be null.
 
   ModelPlace place() const { return {device, workers}; }
@@ -71,7 +71,7 @@ struct ModelCaption {
   /// caption reached the token limit. "also_cut" has the names of further questions whose answers
   /// reached the limit.
   HeldJson windows;
-  bool cut = false;  ///< True if the text of a single window reached the token limit.
+  bool cut = false;  ///< Whether a single window's text reached the token limit.
   /// Fields of further questions. For a single window also "caption_also_cut".
   HeldJson also = HeldJson::object();
   std::vector<io::Fault> faults;  ///< Faults of further questions, without Fault::input.

@@ -3,7 +3,6 @@
 // schema.
 //
 // If an answer does not fit its schema, the question is asked again, except at temperature 0.
-// Thread-safety: plain values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +26,7 @@ struct FurtherQuestion {
 struct Questions {
   std::vector<FurtherQuestion> list;
   int tries = 3;            ///< Largest number of tries of a question with a schema.
-  bool keep_empty = false;  ///< Whether an empty text is accepted.
+  bool keep_empty = false;  ///< If true, an empty text is accepted.
 
   int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;

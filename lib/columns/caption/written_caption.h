@@ -1,11 +1,11 @@
 // The tokens of a model's caption, and the log-probabilities of the tokens. vfm-caption --logprobs
 // stores the tokens in the caption column's KEY.json:
 //
-//   "caption_written": {"ids": [...], "logprobs": [...]}     "picture": true where no video was
-//   seen
+//   "caption_written": {"ids": [...], "logprobs": [...], "picture": true}
 //
-// A log-probability is computed before temperature and penalty, and has six digits. vfm-caption
-// score uses the stored values in place of the clip. Pure. Thread-safety: any thread.
+// "picture" is present only for a still picture. A log-probability is computed before temperature
+// and penalty, and has six digits. vfm-caption score uses the stored values in place of the clip.
+// Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

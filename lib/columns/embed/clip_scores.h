@@ -2,9 +2,9 @@
 // --text-image how well the caption fits the clip, and --concept how well a prompt fits the clip.
 // KEY.json has the scores:
 //
-//   "aesthetic": 5.61            the mean of the scores of the frames that were encoded
-//   "concept_fox": 0.24          cosine of the clip's vector and the prompt's
-//   "text_image": 0.27           cosine of the clip's vector and the caption's
+//   "aesthetic": 5.61            mean score of the encoded frames
+//   "concept_fox": 0.24          cosine of the clip's vector and the prompt's vector
+//   "text_image": 0.27           cosine of the clip's vector and the caption's vector
 //   "scored_by": {"aesthetic": {"head": "mlp", "hash": ...}, "texts": {"name": "sentence:clip",
 //                 "hash": ..., ...}, "concepts": {"fox": "a photo of a fox"}}
 //

@@ -57,7 +57,7 @@ class ClipVectors {
   /// `score` is called for each frame of a clip. `score` may be empty.
   explicit ClipVectors(const models::PictureEncoder& encoder, FrameScore score = {})
       : encoder_(encoder), score_(std::move(score)) {}
-  /// Adds the frames of one PreparedClip.
+  /// Adds the frames of a PreparedClip.
   void push(std::vector<std::vector<float>> frames);
   /// Begins a clip whose frames are added one by one. `frames` is the number of frames for the
   /// clip's vector, and `windows` the number of windows. Full batches are encoded at once. A second
@@ -77,7 +77,7 @@ class ClipVectors {
     ClipVector sums;  // sums of unit vectors
     std::size_t planned = 0, waiting = 0;
   };
-  struct Place {  // use of a waiting frame, whose clip may be discarded
+  struct Place {  // destination of a waiting frame; its clip may be discarded
     std::shared_ptr<Clip> clip;
     bool of_clip = false;
     std::optional<std::size_t> window;
@@ -89,7 +89,7 @@ class ClipVectors {
   const models::PictureEncoder& encoder_;
   FrameScore score_;
   std::vector<std::vector<float>> prepared_;
-  std::vector<Place> places_;                // uses of `prepared_`
+  std::vector<Place> places_;                // destinations of `prepared_`
   std::deque<std::shared_ptr<Clip>> clips_;  // not yet taken
   std::shared_ptr<Clip> open_;               // last clip between begin() and end()
 };

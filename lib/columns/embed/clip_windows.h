@@ -3,8 +3,8 @@
 // A clip of F frames and S seconds has W = S / `seconds` windows, rounded up. W is at least 1, and
 // at most F and kMostClipWindows. Window k has the frames from k F / W to before (k + 1) F / W. The
 // vector of a window is computed from the window's frames by the rule for clips
-// (columns/embed/clip_vector.h). The clip is decoded once. The memory does not depend on the clip's
-// length. Thread-safety: any thread.
+// (columns/embed/clip_vector.h). The clip is decoded once. Memory does not grow with the clip's
+// length.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -30,14 +30,14 @@ struct EmbedOptions {
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   shard::ReadLimits limits;
-  bool video = true;                   ///< Whether clips are encoded.
+  bool video = true;                   ///< If true, clips are encoded.
   std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.
   DType picture_compute = DType::f32;  ///< f32 or bf16.
   int frames = kClipFrames;            ///< Number of frames of a clip that picture_encoder encodes.
   double window_seconds = 0;           ///< Length of a window in seconds, or 0 for no windows.
-  ClipScoreOptions scores;             ///< Scores, for picture_encoder.
-  bool text = true;                    ///< Whether captions are encoded.
-  bool need_text = false;              ///< Whether a shard without captions is an error.
+  ClipScoreOptions scores;             ///< Scores by picture_encoder.
+  bool text = true;                    ///< If true, captions are encoded.
+  bool need_text = false;              ///< If true, a shard without captions is an error.
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
   Device device = Device::cpu;  ///< Device of encoders from folders. Ignored with `workers`.
   workers::StageModels* workers = nullptr;

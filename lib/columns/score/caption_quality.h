@@ -4,10 +4,10 @@
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
 //   caption_logprob_blind     mean of ln p(t | prompt, before)
-//   caption_gain              the former less the latter: information in the video, nats a token
-//   caption_gain_least        the least ln p(t | video, ...) - ln p(t | ...) of a token: it
-//                             is low if one word is wrong
-//   caption_fits              of each sentence, its largest cosine with a frame
+//   caption_gain              caption_logprob - caption_logprob_blind, in nats a token
+//   caption_gain_least        least ln p(t | video, prompt, before) - ln p(t | prompt, before) of a
+//                             token
+//   caption_fits              largest cosine of each sentence and any frame
 //   caption_fit, caption_fit_least                                      mean and least caption_fits
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),

@@ -1,8 +1,8 @@
 // vfm-embed index: makes or updates an index of the vectors in shards.
 //
-// Shards are read in parallel. The file does not depend on the number of jobs. A new index learns
-// centres and code words from a sample of vectors, at even distances in the input. An update keeps
-// centres and code words, reads only new and changed shards, and removes missing shards.
+// The index does not depend on the number of jobs. A new index learns centres and code words from a
+// sample of vectors, at even distances in the input. An update keeps centres and code words, reads
+// only new and changed shards, and removes missing shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,7 +21,7 @@ struct IndexOptions {
   std::string path;                 ///< Path of the index.
   std::vector<std::string> inputs;  ///< Inputs in the forms of shard/shard_input.h.
   VectorKind kind = VectorKind::video;
-  bool force = false;  ///< Whether an existing index is replaced by a new index.
+  bool force = false;  ///< If true, an existing index is replaced.
   shard::ReadLimits limits;
 };
 

@@ -15,8 +15,7 @@
 
 namespace vfm::columns {
 
-/// A row of a scratch file, 12 bytes and the code. The scratch file is kept until the index is
-/// written.
+/// A row of a scratch file, 12 bytes and the code.
 struct CodedRow {
   static constexpr std::uint32_t kNoList = 0xffffffff;
   std::uint32_t list = kNoList;  ///< List of the vector, or kNoList without a vector.

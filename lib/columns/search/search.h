@@ -30,7 +30,7 @@ struct SearchOptions {
   std::optional<std::string> query_prompt;  ///< Prompt; if unset, the encoder's prompt is used.
   std::size_t top = 10;
   std::string index;   ///< Index for search_index(), in place of `inputs`.
-  bool exact = false;  ///< Whether all vectors of `index` are compared.
+  bool exact = false;  ///< If true, all vectors of `index` are compared.
   /// Decoder, or null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };

@@ -5,12 +5,13 @@
 // offset of each vector in a tar. The vectors themselves are read from the tars.
 //
 // Numbers are little-endian. A row is a sample. Rows are numbered in the order of the shards.
-//   header, 64 bytes   "vfmindex", version, begin and bytes of the facts (u64 each), XXH3-64 of the
-//                      facts and of the header until here (16 hex digits each)
-//   rows               u64 each: where its vector begins in the tar; 0: it has none
-//   lists              u64 entries and XXH3-64 (16 hex digits) of these
+//   header, 64 bytes   "vfmindex", version, offset and bytes of the facts (u64 each), XXH3-64 of
+//                      the facts and of the preceding 48 bytes (16 hex digits each)
+//   rows               u64 each: offset of the row's vector in the tar, or 0 without a vector
+//   lists              for each list: number of entries (u64), and XXH3-64 of the entries and
+//                      codes (16 hex digits)
 //   centres, words     f32: lists x dim, pieces x 256 x width
-//   entries            u32 each, by list: the vector's row; rows of a list ascend
+//   entries            u32 each, by list: row of the vector, ascending in each list
 //   codes              code_bytes(dim) each, in the order of the entries
 //   facts              JSON: kind, encoder, dim, lists, rows, entries, shards, hashes
 // Facts, centres and words are checked when the file is opened. A list, and the rows of a shard,
