@@ -71,7 +71,7 @@ struct Frame {
   int width = 0, height = 0;  ///< Size of the stored picture, before rotation and pixel aspect.
   const std::uint8_t* plane[3] = {};
   int stride[3] = {};       ///< Distance between rows in bytes.
-  bool full_range = false;  ///< Whether luma ranges from 0 to 255 instead of from 16 to 235.
+  bool full_range = false;  ///< Set if luma ranges from 0 to 255 instead of from 16 to 235.
   Color color;
   HdrMetadata hdr;  ///< Metadata of a yuv420p10 frame or, if it has none, of the container.
   std::uint8_t chroma_location = 0;  ///< AVChromaLocation of a yuv420p10 frame; 0 if unknown.
@@ -79,8 +79,8 @@ struct Frame {
   std::int64_t duration = 0;  ///< Time to the next frame in the stream's time base; 0 if unknown.
   std::int64_t index = 0;     ///< Number of the frame in presentation order, from 0.
   bool key = false;
-  bool interlaced = false;  ///< Whether the source marks the frame as two fields.
-  bool top_first = false;   ///< Whether the field with the top line is the earlier field.
+  bool interlaced = false;  ///< Set if the source marks the frame as two fields.
+  bool top_first = false;   ///< Set if the field with the top line is the earlier field.
   /// Owner of the memory of the planes.
   std::shared_ptr<const void> owner;
   /// Picture in GPU memory, or null. If it is set, the frame is yuv420 and has no planes. Only with

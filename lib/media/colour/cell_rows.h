@@ -1,5 +1,5 @@
-// The rows of a frame that curate/small_picture.h reads: two pixel rows for each row of cells. An
-// isolated decoder (media/isolate/) passes on only these rows.
+// Computes which rows of a frame curate/small_picture.h reads: two pixel rows for each row of
+// cells. With --isolate, the decoding process copies only these rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace vfm::media {
 
-/// Number of cells from top to bottom, for luma and chroma; packed RGB has both.
+/// Number of cells from top to bottom, for luma and for chroma. Packed RGB uses both.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
 struct CellSpan {
   int begin, end;
 };
-/// Returns the rows or columns of cell `i` of `cells` over `size` pixels. The result is never
-/// empty, even if cells outnumber pixels.
+/// Returns the rows or columns of cell `i`, if `cells` cells divide `size` pixels. The result has
+/// at least one pixel.
 inline CellSpan cell_range(int i, int cells, int size) {
   const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
   const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);
@@ -25,8 +25,8 @@ inline CellSpan cell_range(int i, int cells, int size) {
 struct CellRows {
   int upper, lower;
 };
-/// Returns two rows of a cell, a quarter of its height from the upper and the lower edge (the same
-/// row twice if the cell is thin).
+/// Returns two rows of a cell, a quarter of its height from its upper and lower edge. The rows of a
+/// thin cell can be equal.
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

@@ -1,4 +1,4 @@
-// Inside lib/media only: converts HdrMetadata from and to formats of FFmpeg and the encoders.
+// Inside lib/media only: converts HdrMetadata for FFmpeg and encoders.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,18 +9,20 @@
 
 namespace vfm::media {
 
-/// Returns a decoded picture's metadata; missing screen or light data come from `container`.
+/// Returns the metadata of a decoded picture. Missing screen or light data are copied from
+/// `container`.
 HdrMetadata hdr_of(const AVFrame& picture, const HdrMetadata& container);
-/// Returns a stream's metadata from its container.
+/// Returns the metadata of a stream from its container.
 HdrMetadata hdr_of(const AVStream& stream);
 /// Makes the muxer write `hdr`, in mp4 as boxes mdcv and clli.
 void set_hdr(AVStream& stream, const HdrMetadata& hdr);
 
-/// Returns the mastering screen for x264 and x265: "G(8500,39850)B(...)R(...)WP(...)L(max,min)".
+/// Returns the mastering screen as an option of x264 and x265:
+/// "G(8500,39850)B(...)R(...)WP(...)L(max,min)".
 std::string screen_text(const HdrMetadata& hdr);
-/// Returns the mastering screen for SVT-AV1, in fractions and cd/m2.
+/// Returns the mastering screen as an option of SVT-AV1, in fractions and cd/m2.
 std::string screen_text_svt(const HdrMetadata& hdr);
-/// Returns the light levels: "MaxCLL,MaxFALL".
+/// Returns the light levels as an option of encoders: "MaxCLL,MaxFALL".
 std::string light_text(const HdrMetadata& hdr);
 
 }  // namespace vfm::media

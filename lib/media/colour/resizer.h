@@ -1,5 +1,4 @@
-// Resizes and crops frames without a change of layout, between a decoder and an encoder. (Scaler
-// gives RGB.)
+// Resizes and crops frames without a change of pixel layout.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,30 +8,32 @@
 
 namespace vfm::media {
 
-/// A rectangle in whole pixels of a picture as stored.
+/// A rectangle in whole pixels of a stored picture.
 struct Rectangle {
   int x = 0, y = 0, width = 0, height = 0;
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
 /// Returns the part of `frame` inside `r`, which must lie within the frame. The result shares the
-/// planes of `frame`. Chroma stays aligned with luma if x and y are even. The result has the matrix
-/// of the whole picture.
+/// planes of `frame`, and has the matrix of the whole picture (resolve_matrix()). Chroma stays
+/// aligned with luma if x and y are even.
 Frame crop_frame(const Frame& frame, const Rectangle& r);
 
-/// Returns the place of `r`, in a `width` x `height` picture, after rotate_frame(degrees, mirror).
+/// Returns the rectangle that shows the content of `r` after rotate_frame(degrees, mirror). The
+/// picture before rotation has `width` x `height` pixels.
 Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degrees, bool mirror);
 
-/// Stretches frames of any size to one size: by averages to shrink, by bicubic interpolation to
-/// enlarge. Results are bit-exact across threads and runs. Time, range and colour stay; the matrix
-/// is set as in crop_frame(). Thread-safety: one thread at a time.
+/// A resizer to one size, by area averages to shrink and by bicubic interpolation to enlarge.
+/// Results have the same bits in every thread and run. Time, range and colours do not change. The
+/// result has the matrix of the original picture (resolve_matrix()). Thread-safety: one thread at a
+/// time.
 class Resizer {
  public:
   Resizer(int width, int height);
   ~Resizer();
   Resizer(Resizer&&) noexcept;
-  /// Returns `frame` itself if it has that size. Throws Error for an empty frame or impossible
-  /// size.
+  /// Returns `frame` itself if its size is the requested size. Throws Error for an empty frame or
+  /// an impossible size.
   Frame resize(const Frame& frame);
 
  private:

@@ -1,4 +1,4 @@
-// Crops, scales and rotates frames to RGB, for viewing and training.
+// Crops, scales and rotates frames, and converts them to RGB.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,35 +10,36 @@
 
 namespace vfm::media {
 
-/// Packed RGB, 8 bits, row-major: pixel (x, y) at 3 * (y * width + x).
+/// A picture of 8-bit RGB samples in rows. Pixel (x, y) begins at index 3 * (y * width + x).
 struct RgbImage {
   int width = 0, height = 0;
   std::vector<std::uint8_t> pixels;
 };
 
-/// A crop in upright display coordinates, then a resize.
+/// Options of a crop in the upright picture, followed by a resize.
 struct ScaleOptions {
-  int rotation = 0;     ///< clockwise degrees, from StreamInfo
-  bool mirror = false;  ///< flip left to right before the rotation, from StreamInfo
-  /// Fractions of the upright picture; zero width means the whole picture. Edges are rounded to
-  /// whole pixels (left and top edges of subsampled layouts to even pixels), and at least one pixel
-  /// is kept.
+  int rotation = 0;     ///< Clockwise rotation in degrees, from StreamInfo.
+  bool mirror = false;  ///< Flips left to right before the rotation, from StreamInfo.
+  /// The crop, in fractions of the upright picture. Zero width means the whole picture. Edges are
+  /// rounded to whole pixels; left and top edges of subsampled layouts to even pixels. The crop has
+  /// at least one pixel.
   double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
-  int width = 0, height = 0;  ///< of the result, upright; 0 x 0: the size of the crop
-  bool bicubic = false;       ///< is also used to shrink, as the ffmpeg program does
+  int width = 0, height = 0;  ///< Size of the upright result; 0 x 0 for the size of the crop.
+  bool bicubic = false;       ///< Shrinks by bicubic interpolation too, as the ffmpeg program does.
 };
 
-/// Scales by area averages to shrink, and by bicubic interpolation to enlarge. Results are
-/// bit-exact across threads and runs. Scaling is fastest if all frames have the same size and
-/// layout. YUV becomes full-range RGB by the frame's matrix (resolve_matrix()) and range.
-/// Thread-safety: one thread at a time; different scalers are independent.
+/// A converter to RGB. Shrinks by area averages, and enlarges by bicubic interpolation. Results
+/// have the same bits in every thread and run. YUV becomes full-range RGB by the matrix
+/// (resolve_matrix()) and range of the frame. Scaling is fastest if all frames have the same size
+/// and layout. Thread-safety: one thread at a time for each Scaler.
 class Scaler {
  public:
   Scaler();
   ~Scaler();
   Scaler(Scaler&&) noexcept;
   Scaler& operator=(Scaler&&) noexcept;
-  /// `image` is resized as needed. Throws Error for an empty frame or an impossible size.
+  /// Writes the scaled frame to `image`, which is resized as needed. Throws Error for an empty
+  /// frame or an impossible size.
   void to_rgb(const Frame& frame, const ScaleOptions& options, RgbImage& image);
 
  private:
@@ -46,7 +47,7 @@ class Scaler {
   std::unique_ptr<State> state_;
 };
 
-/// Returns a copy of the image as a frame (rgb24, full range).
+/// Returns a copy of the image as a frame in the layout rgb24 with full range.
 Frame to_frame(const RgbImage& image);
 
 }  // namespace vfm::media

@@ -13,7 +13,7 @@
 
 namespace vfm::media {
 
-/// Guards borrowed bytes, which are read only until end() is called. Thread-safe.
+/// A guard for borrowed bytes, which are not read after end(). Thread-safe.
 class Loan {
  public:
   /// Ends the loan. After end() returns, no thread reads the bytes.
@@ -21,7 +21,7 @@ class Loan {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  /// Calls `read` and returns true. After end(), returns false without calling `read`.
+  /// Calls `read` and returns true. After end(), returns false without a call.
   template <class Read>
   bool use(Read read) {
     const std::lock_guard lock(mutex_);
@@ -34,20 +34,20 @@ class Loan {
   bool ended_ = false;
 };
 
-/// A file, URL or bytes in memory. Copyable: a decoder that must start over reopens its Source.
+/// A file, a URL or bytes in memory, which can be opened several times.
 struct Source {
-  std::string name;            ///< path or URL; for memory a name for messages
-  std::string_view bytes;      ///< borrowed; data() is null for a path or URL
-  std::shared_ptr<Loan> loan;  ///< guards `bytes`; null: `bytes` outlive all readers
+  std::string name;            ///< Path or URL; for bytes in memory, a name for messages.
+  std::string_view bytes;      ///< Borrowed bytes; data() is null for a path or URL.
+  std::shared_ptr<Loan> loan;  ///< Guard of `bytes`; null if `bytes` outlive all readers.
 };
 
-/// Opens only containers (media/container/container.h), and only the Source, unless --protocols
-/// allows more. Throws Error if a server sends nothing for input_limits().timeout, or sends bytes
-/// but no whole packet for kPatience times as long, or if reading exceeds the processor time of
-/// --max-work. New bytes and packets are progress (beat(), bounded.h).
+/// An opened Source. Only containers (media/container/container.h) are opened, and no other file,
+/// unless --protocols allows it. Throws Error if a server sends nothing for input_limits().timeout,
+/// or sends bytes but no whole packet for kPatience times as long. Throws Error if reading exceeds
+/// the processor time of --max-work. Calls beat() (bounded.h) for new bytes and packets.
 class Input {
  public:
-  /// Throws the Errors of Decoder's constructor, except those about streams.
+  /// Opens the source. Throws the Errors of Decoder's constructor, except errors about streams.
   explicit Input(const Source& source);
   ~Input();
   Input(const Input&) = delete;
@@ -56,23 +56,24 @@ class Input {
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
-  /// unreadable packet and adds it to `corrupt`. Throws Error if reading fails (damaged data is no
-  /// failure), and Stopped.
+  /// unreadable packet and adds it to `corrupt`. Throws Error if reading fails, and Stopped.
+  /// Damaged data do not cause an Error.
   bool read(AVPacket* packet, std::int64_t& corrupt);
-  /// Seeks to the last packet of stream number `stream` that is not after `time`, in the stream's
-  /// time base. Returns false if no such packet exists. Throws Error if the server gave no answer.
+  /// Seeks to the last packet of stream number `stream` that is not after `time`, in the time base
+  /// of the stream. Returns false if no such packet exists. Throws Error if the server does not
+  /// answer.
   bool seek(int stream, std::int64_t time);
-  /// Returns the number of bytes present in the file, or the size that the server states. Returns 0
-  /// if the size is unknown, or if the input may open further files (--protocols).
+  /// Returns the size of the file in bytes, or the size that the server states. Returns 0 if the
+  /// size is unknown, or if the input may open further files (--protocols).
   std::uint64_t bytes() const;
-  /// Returns the index of the stream that a player would choose, never cover art or thumbnails.
-  /// Returns -1 if there is no such stream.
+  /// Returns the index of the stream that a player would choose, or -1. The stream is never cover
+  /// art or a thumbnail.
   int best_stream(AVMediaType type) const;
-  /// Throws Error if this stream's data lies in another file (a QuickTime data reference).
+  /// Throws Error if the data of this stream lie in another file (a QuickTime data reference).
   void check_inside(int stream) const;
-  /// Returns the size of a picture that FFmpeg refused while it looked for streams, or 0 x 0.
+  /// Returns the size of a picture that FFmpeg refused during opening, or 0 x 0.
   PixelSize impossible() const { return impossible_; }
-  /// Returns the streams for messages: "0 video h264 320x180, 1 audio aac".
+  /// Returns the streams as text: "0 video h264 320x180, 1 audio aac".
   std::string describe_streams() const;
 
  private:
@@ -96,13 +97,13 @@ class Input {
 
   Source source_;
   AVFormatContext* format_ = nullptr;
-  AVIOContext* io_ = nullptr;  // ours for files and memory; FFmpeg's own for URLs
-  std::int64_t position_ = 0;  // in source_.bytes
-  std::int64_t farthest_ = 0;  // highest position read
-  std::vector<int> outside_;   // streams whose data lies in other files
+  AVIOContext* io_ = nullptr;  // Owned by this object, except for URLs.
+  std::int64_t position_ = 0;  // Position in `source_.bytes`.
+  std::int64_t farthest_ = 0;  // Highest position that was read.
+  std::vector<int> outside_;   // Streams whose data lie in other files.
   PixelSize impossible_;
-  double most_seconds_ = 0;  // as far as is known
-  // Only with a URL: when the last bytes came, and how many bytes had come by then.
+  double most_seconds_ = 0;  // Limit of processor seconds.
+  // For URLs: the time of the last bytes, and the number of bytes until then.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;

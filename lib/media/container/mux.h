@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// One stream: packets in decoding order, with times in units of time_base.
+/// A stream. Packets are in decoding order, with times in units of time_base.
 struct MuxStream {
   ParametersPtr parameters;
   AVRational time_base{0, 1};
@@ -22,20 +22,19 @@ struct MuxStream {
   std::vector<PacketPtr> packets;
 };
 
-/// A MuxStream for sound, and one for a piece of a clip, whose packets have no decoding times.
+/// The packets of sound, and of a piece of a clip. Packets of a piece have no decoding times.
 struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 
-/// Returns the bytes of an mp4 with the moov box first, or of a mov if mp4 has no name for the
-/// codec. `audio` may be null. Equal streams give equal bytes. Edit lists hide negative times.
+/// Returns the bytes of an mp4 with the moov box first, or of a mov if mp4 does not support the
+/// codec. `audio` may be null. Equal streams give equal bytes. An edit list hides negative times.
 /// Throws Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
-/// Returns whether mp4 has a name for the codec.
+/// Returns true if mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
-/// Returns whether these packets can be written into an mp4. FFmpeg refuses some codecs that have a
-/// name in mp4 (FLAC, TrueHD), and some variants of other codecs, but only when it sees header or
-/// packets.
+/// Returns true if FFmpeg writes these packets into an mp4. FFmpeg refuses some codecs that have a
+/// name in mp4 (FLAC, TrueHD), and some variants of other codecs.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

@@ -1,4 +1,4 @@
-// Writes still pictures as PNG and JPEG. (Decoder reads such files.)
+// Writes still pictures as PNG and JPEG, which Decoder can read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,10 +1,9 @@
-// Reads the packets of a source's video, to copy them into clips without decoding. The source is
-// read separately from its Decoder. Packets have the times of the Decoder's frames.
+// Reads video packets of a source, to copy them into clips without decoding. Times are in the unit
+// of the frames of Decoder, which reads the source separately.
 //
-// Memory holds the packets from the last requested key frame to the last requested end. A call
-// without progress for input_limits().timeout throws Error{Cause::timeout}, as in Decoder. This
-// class ignores --isolate: this process reads everything.
-// Thread-safety: one thread at a time.
+// Memory has the packets from the last requested key frame to the last requested end. If a call
+// makes no progress for input_limits().timeout, it throws Error{Cause::timeout}. --isolate has no
+// effect on this class. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,16 +18,16 @@
 
 namespace vfm::media {
 
-/// The part of a clip that can be copied.
+/// The part of a clip that is copied from the source.
 struct CopiedVideo {
-  CodedVideo video;        ///< empty: no part can be copied
-  std::size_t frames = 0;  ///< number of frames that `video` shows, from the key frame on
-  std::string reason;      ///< why `video` is empty
+  CodedVideo video;        ///< Copied packets; empty if no part can be copied.
+  std::size_t frames = 0;  ///< Number of frames in `video`.
+  std::string reason;      ///< Reason why `video` is empty.
 };
 
 class SourcePackets {
  public:
-  /// Opens a path or URL as Decoder does; `stream`: StreamInfo::stream. Throws Error.
+  /// Opens a path or URL as Decoder does. `stream` is StreamInfo::stream. Throws Error.
   SourcePackets(const std::string& path, int stream);
   ~SourcePackets();
 
@@ -37,13 +36,13 @@ class SourcePackets {
   std::string refusal() const;
   SpliceKind kind() const;
 
-  /// Returns the time of the first key frame at or after `begin` where copying can begin, if any.
-  /// The call is quick if `begin` is at least the last call's `begin`; otherwise, the source is
-  /// read again from an earlier place. Throws Error if the source cannot be read.
+  /// Returns the time of the first key frame at or after `begin` where copying can begin, or
+  /// nullopt. The call is slow if `begin` is before the `begin` of the previous call. Throws Error
+  /// if the source cannot be read.
   std::optional<std::int64_t> key_from(std::int64_t begin);
-  /// Returns the packets that media/container/splice_plan.h chooses for `frames`, the times of a
-  /// clip's frames from `key` on. `key`: the last result of key_from(). `end`: the end of the last
-  /// frame. Throws Error.
+  /// Returns the packets that plan_splice() (splice_plan.h) chooses. `key` is the last result of
+  /// key_from(), `frames` has the times of the frames of the clip from `key` on, and `end` is the
+  /// end of the last frame. Throws Error.
   CopiedVideo copy(std::int64_t key, std::span<const std::int64_t> frames, std::int64_t end);
 
  private:

@@ -1,9 +1,8 @@
-// Joins a clip from packets of an Encoder and unchanged packets of the source.
+// Joins a clip from packets of an encoder and unchanged packets of the source.
 //
-// A decoder must not confuse the encoder's headers and the source's. For H.264 and HEVC, the mp4's
-// header (avc1, hvc1) has the parameter sets of both, and packets have none. The encoder's
-// parameter sets have a number of their own. A key frame of VP9 or AV1 resets the decoder; in AV1
-// each key frame has its sequence header.
+// A decoder needs the headers of both. For H.264 and HEVC, the header of the mp4 (avc1, hvc1) has
+// both parameter sets with different numbers, and packets have no parameter sets. For VP9 and AV1,
+// each key frame resets the decoder; in AV1 it has its sequence header.
 //
 // media/container/splice_plan.h chooses the packets, media/container/source_packets.h reads them.
 // Thread-safety: threads may share values, and any thread may call each function.
@@ -21,39 +20,38 @@
 
 namespace vfm::media {
 
-/// Coded pictures in decoding order, with their times in the source, and the parameters for a
-/// decoder. Cheap to copy.
+/// Coded pictures in decoding order, with their times in the source and the parameters for a
+/// decoder. Copying is cheap.
 class CodedVideo {
  public:
-  struct Data;  // FFmpeg's types, media/container/mux.h
+  struct Data;  // Defined in media/container/mux.h.
   CodedVideo() = default;
   explicit CodedVideo(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   bool empty() const { return !data_; }
-  std::uint64_t bytes() const;  ///< of the packets
+  std::uint64_t bytes() const;  ///< Size of the packets in bytes.
   const Data* data() const { return data_.get(); }
 
  private:
   std::shared_ptr<const Data> data_;
 };
 
-/// Returns FFmpeg's name of the encoder whose pictures can be joined with a source's pictures in
-/// this codec ("h264", "hevc", "vp9", "av1"). Returns "" if no such encoder is known, or if this
-/// FFmpeg lacks it.
+/// Returns FFmpeg's name of the encoder whose pictures can be joined with pictures of a source in
+/// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if there is no such encoder in this FFmpeg.
 std::string splice_encoder(const std::string& codec);
 
-/// Properties of a source's packets that the encoder must match, for EncodeOptions.
+/// The properties of packets of a source that the encoder must match.
 struct SpliceKind {
-  int profile = -99, level = -99;  ///< FFmpeg's numbers; -99: unknown
+  int profile = -99, level = -99;  ///< FFmpeg's numbers; -99 if unknown.
 };
 
-/// Returns "" if `copied` and `encoded` can be joined, otherwise the reason. Decodes the first
-/// picture of `copied`, which must equal `frame`. The pictures of `encoded` (may be empty) must
-/// have the same size, pixel format and colours.
+/// Returns "" if `copied` and `encoded` can be joined, otherwise the reason. `encoded` may be
+/// empty. Decodes the first picture of `copied`, which must equal `frame`. The pictures of
+/// `encoded` must have the same size, pixel format and colours.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
-/// Returns the mp4 of a clip: `head` (may be empty), `copied` and `tail` (may be empty), one after
-/// the other. Their times, in the source's time base, must differ and be in this order. The first
-/// time becomes zero, and the clip ends at `end`. Throws Error.
+/// Returns the mp4 of a clip that consists of `head`, `copied` and `tail`. `head` and `tail` may be
+/// empty. Times are in the time base of the source, must differ, and must be in this order. The
+/// first time becomes zero, and the clip ends at `end`. Throws Error.
 std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const CodedVideo& tail,
                        std::int64_t end, const AudioTrack& audio);
 

@@ -19,7 +19,7 @@ struct CodecWatch {
   std::atomic<std::uint64_t> impossible{0};  ///< Size of a picture that FFmpeg never decodes.
   // Settings for place_pictures() (picture_memory.h) from before the codec is opened.
   PictureMemory* memory = nullptr;  ///< Memory for pictures; null for FFmpeg's memory.
-  bool clean = false;               ///< Whether pictures are black (RGB: grey) before decoding.
+  bool clean = false;               ///< Makes pictures black (RGB: grey) before decoding.
 };
 
 /// Makes `watch` record what this codec logs. `watch` must outlive the codec.

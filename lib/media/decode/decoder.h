@@ -25,7 +25,7 @@ struct StreamInfo {
   int width = 0, height = 0;  ///< Coded size in pixels.
   Rational sample_aspect{1, 1};  ///< Width of a stored pixel divided by its height.
   int rotation = 0;     ///< Clockwise turn to show pictures upright: 0, 90, 180 or 270 degrees.
-  bool mirror = false;  ///< Whether pictures are flipped left to right before the rotation.
+  bool mirror = false;  ///< Set if pictures must be flipped left to right before the rotation.
   int display_width = 0, display_height = 0;  ///< Size after rotation, for square pixels.
   Rational time_base;
   Rational frame_rate;  ///< Average frames a second; 0/1 if unknown.
@@ -33,14 +33,14 @@ struct StreamInfo {
   /// The earliest start of a stream in seconds; 0 if unknown.
   double start = 0;
   std::int64_t frames = 0;  ///< Number of frames in the container; 0 if unknown.
-  bool image = false;       ///< Whether the file is a still picture.
-  bool interlaced = false;  ///< Whether the container marks the video as interlaced.
+  bool image = false;       ///< Set if the file is a still picture.
+  bool interlaced = false;  ///< Set if the container marks the video as interlaced.
   /// The H.273 numbers of the coded video, and the bits of a sample. Frames of an HDR stream are
   /// SDR, unless DecodeOptions::keep_hdr is set.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
-  bool has_audio = false;   ///< Whether there is an audio stream, even in an unknown codec.
+  bool has_audio = false;   ///< Set if there is an audio stream, even in an unknown codec.
   std::string audio_codec;  ///< Codec of the audio stream that a player would choose.
 };
 
@@ -60,17 +60,17 @@ struct DecodeOptions {
   int stream = -1;  ///< Index of the stream; -1 for the stream that a player would choose.
   int threads = 1;  ///< Number of decoder threads, which does not change frames.
   bool keyframes_only = false;
-  bool deinterlace = true;  ///< Whether interlaced frames become progressive.
-  bool keep_hdr = false;    ///< Whether HDR frames stay HDR, in the layout yuv420p10.
+  bool deinterlace = true;  ///< Makes interlaced frames progressive.
+  bool keep_hdr = false;    ///< Keeps HDR frames HDR, in the layout yuv420p10.
   FrameUse use = FrameUse::any;
   /// The result of choose_hardware() (hardware.h), or null for software. Hardware decodes only
   /// streams that it decodes exactly. Frames, times and corrupt() do not depend on the hardware,
   /// except as hardware.h says.
   const HardwareDecoder* hardware = nullptr;
-  /// Whether the decoder waits for a session of `hardware`. Must be false if the thread that waits
-  /// for frames can itself have a session.
+  /// Makes the decoder wait for a session of `hardware`. Must be false if the thread that waits for
+  /// frames can itself have a session.
   bool waits_for_session = true;
-  /// Whether frames stay on the GPU as Frame::card, if possible.
+  /// Keeps frames on the GPU as Frame::card, if possible.
   bool on_card = false;
   PictureMemory* memory = nullptr;  ///< Memory for pictures, inside lib/media only; may be null.
 };

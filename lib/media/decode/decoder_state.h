@@ -71,13 +71,13 @@ struct Decoder::State {
   bool finished = false;
   std::int64_t last_dts = 0;
   std::int64_t corrupt = 0;
-  bool careful = false;      // Whether damage was found; see decode().
-  bool from_start = true;    // Whether the source was read from the beginning without a seek.
-  bool on_hardware = false;  // Whether the codec uses options.hardware.
-  bool refused = false;      // Whether the hardware failed to give a picture.
+  bool careful = false;      // Set if damage was found; see decode().
+  bool from_start = true;    // Set if the source was read from the beginning without a seek.
+  bool on_hardware = false;  // Set if the codec uses options.hardware.
+  bool refused = false;      // Set if the hardware failed to give a picture.
   int hardware_width = 0, hardware_height = 0;  // Size of the pictures of the hardware.
-  bool any_frame = false;                       // Whether at least one frame was decoded.
-  bool irregular = false;                       // Whether a pts was computed from an earlier frame.
+  bool any_frame = false;                       // Set if at least one frame was decoded.
+  bool irregular = false;                       // Set if a pts was computed from an earlier frame.
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
   std::optional<Frame> earlier;  // The previous frame before deinterlacing.

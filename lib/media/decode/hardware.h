@@ -22,9 +22,8 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Returns "" if this machine can decode on GPU `gpu`, otherwise a reason such as "there is no
-/// NVIDIA driver (libcuda.so.1)". `gpu` is the driver's number within CUDA_VISIBLE_DEVICES. The
-/// driver is asked only once. Thread-safe.
+/// Returns "" if this machine can decode on GPU `gpu`, otherwise the reason. `gpu` is the driver's
+/// number within CUDA_VISIBLE_DEVICES. The driver is asked only once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// Returns the number of decoders that all programs together can have on a GPU at a time: 4 for

@@ -45,11 +45,11 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 ///   pictures * width * height * 3/2 * bytes of a sample + 16 MiB for the driver.
 /// Width and height are rounded up to multiples of 64. The number of pictures is 2 for FFmpeg, 3
 /// for this library, and the most reference pictures for this size at the highest level:
-///   H.264  table A-1: 696320 macroblocks, at most 16 pictures; doubled, since FFmpeg counts
-///          pictures that wait to be shown separately
+///   H.264  table A-1: 696320 macroblocks, at most 16 pictures. The number is doubled, since FFmpeg
+///          counts pictures that wait to be shown separately.
 ///   HEVC   A.4.2: 6 pictures of 35651584 samples, up to 16 pictures of a quarter of this size or
-///          less, and the next picture
-///   VP9    8 pictures
+///          less, and the next picture.
+///   VP9    8 pictures.
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec);
 
 /// Converts a picture in system memory from NV12 or P010 to yuv420p or yuv420p10, and applies the

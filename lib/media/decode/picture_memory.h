@@ -22,10 +22,11 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// Returns `size` bytes, which are freed with the last reference, or null if there is no room.
+  /// Returns `size` bytes, which are freed with the last reference, or null if too few bytes are
+  /// free.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
   /// Allocates planes that a Frame can use without a copy. Returns false, without changes, if the
-  /// pixel format is not a PixelLayout, or if there is no room.
+  /// pixel format is not a PixelLayout, or if too few bytes are free.
   bool give(AVCodecContext& codec, AVFrame& picture);
 
   static constexpr std::size_t kAlign = 64;

@@ -1,4 +1,4 @@
-// Inside lib/media only: the known encoders, and how to open each with our options.
+// Inside lib/media only: opens the supported encoders with the options of VideoEncoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,36 +7,36 @@
 
 namespace vfm::media {
 
-/// The properties that differ between encoders.
+/// The properties of an encoder.
 struct EncoderKind {
   const char* name;
-  const char* preset_option;  ///< null: no presets
+  const char* preset_option;  ///< Name of the preset option, or null.
   const char* default_preset;
-  bool even_size;   ///< 4:2:0 needs an even width and height
-  bool full_range;  ///< can tag luma as 0..255
-  bool any_layout;  ///< keeps the layout of the frames, except gray
-  bool own_clock;   ///< does not take every time base: gets frame numbers instead of times
-  bool unclosable;  ///< hangs if closed before the end of its first clip, so it is not tried out
+  bool even_size;   ///< Needs an even width and height for 4:2:0.
+  bool full_range;  ///< Supports luma from 0 to 255.
+  bool any_layout;  ///< Supports every layout of frames except gray.
+  bool own_clock;   ///< Gets frame numbers instead of times.
+  bool unclosable;  ///< Is never opened as a test, because it blocks when closed early.
 };
 
-/// Returns the entry for a name. Throws Error{usage}, which lists the available encoders, if the
-/// encoder is unknown or missing in this FFmpeg.
+/// Returns the properties of the encoder `name`. Throws Error{usage} if the encoder is unknown or
+/// missing in this FFmpeg. The message lists the available encoders.
 const EncoderKind& encoder_kind(const std::string& name);
 
-/// Opens an encoder for pictures of this size and format. `gpu`: the GPU's number, if
-/// encodes_on_gpu(); -1: FFmpeg chooses. `device`: from cuda_device() for that GPU; null: the
-/// encoder creates its own context. Throws Error{runtime} with FFmpeg's reason.
+/// Opens an encoder for pictures of this size and format. If encodes_on_gpu() is true, `gpu` is the
+/// number of the GPU, otherwise -1. `device` is the result of cuda_device() for this GPU, or null
+/// for a new context. Throws Error{runtime} with FFmpeg's reason.
 CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int width, int height,
                       AVPixelFormat format, const Frame& like, int gpu = -1,
                       AVBufferRef* device = nullptr);
 
-/// Returns FFmpeg's reason for not opening an encoder with this preset ("": the default), or "" if
-/// the encoder opens.
+/// Returns "" if the encoder opens with `preset`, otherwise FFmpeg's reason. An empty `preset`
+/// means the default.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 
 /// Throws Error{usage} if the encoder does not take samples of `bit_depth` bits, or does not open
-/// with this preset. Remembers the answer.
+/// with `preset`. Tests each combination only once.
 void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth);
 
 }  // namespace vfm::media

@@ -1,4 +1,4 @@
-// Inside lib/media only: restricts a process to what decoding needs.
+// Inside lib/media only: restricts a process to the rights that decoding needs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +9,11 @@ namespace vfm::media {
 /// Returns true if this build supports confine().
 bool can_confine();
 
-/// From now on this process, which must have one thread, can only use its open and mapped files,
-/// allocate memory, compute in threads, and end. Calls to open or create a file, socket or process,
-/// send a signal, or run other code fail. `bytes` is how much more memory the process can allocate;
-/// 0 means any amount. The kernel enforces this permanently (seccomp(2)). Returns false, without
-/// restricting the process, if the system refuses.
+/// Restricts this process permanently with seccomp(2). The process, which must have one thread, can
+/// afterwards only use its open and mapped files, allocate memory, start threads, and end. System
+/// calls that open or create files, sockets or processes, send signals, or run other programs fail.
+/// `bytes` limits the memory that the process can still allocate; 0 means no limit. Returns false,
+/// without a restriction, if the system refuses.
 bool confine(std::uint64_t bytes);
 
 }  // namespace vfm::media

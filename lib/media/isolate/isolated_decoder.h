@@ -1,7 +1,5 @@
-// Inside lib/media only: a Decoder that decodes in a child process (isolated.h).
-//
-// For sequential reads the parent asks for several pictures at once. The child decodes them and
-// waits. For reads with seeks the child decodes single pictures.
+// Inside lib/media only: a Decoder that decodes in a child process (isolated.h). A request for the
+// next frame may return several pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -46,15 +44,15 @@ struct Decoder::Apart : Decoder::Body {
   bool keep_hdr_, in_place_;
   std::shared_ptr<PicturePool> pool_;
   std::shared_ptr<Loans> loans_;
-  std::deque<Given> ahead_;      // pictures from the child that next() has not yet returned
-  std::exception_ptr failure_;   // the error after `ahead_`
-  std::optional<Reply> end_;     // or the end after `ahead_`
-  std::uint64_t taken_ = 0;      // pictures since the child began
-  std::uint64_t done_ = 0;       // places to free with the next request
-  std::uint64_t lent_ = 0;       // places of pictures that callers use without a copy
-  std::int64_t read_ = 0;        // frames since opening or seeking
-  double pixels_ = 0;            // of the frames in read_
-  std::size_t frame_bytes_ = 0;  // of the last frame
+  std::deque<Given> ahead_;      // Received pictures that next() has not returned.
+  std::exception_ptr failure_;   // Error of the child after the pictures in `ahead_`.
+  std::optional<Reply> end_;     // End of the video after the pictures in `ahead_`.
+  std::uint64_t taken_ = 0;      // Number of pictures from the child.
+  std::uint64_t done_ = 0;       // Bits of places that the next request frees.
+  std::uint64_t lent_ = 0;       // Bits of places that callers use.
+  std::int64_t read_ = 0;        // Number of frames since opening or seeking.
+  double pixels_ = 0;            // Sum of pixels since opening or seeking.
+  std::size_t frame_bytes_ = 0;  // Size of the previous frame in bytes.
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;
   bool seeks_ = false;

@@ -1,4 +1,4 @@
-// Inside lib/media only: how the parent uses the helper of isolated.h and its children.
+// Inside lib/media only: lets the parent use the helper of isolated.h and its children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,58 +15,58 @@
 
 namespace vfm::media {
 
-/// try_out: tests whether this system can confine a process.
+/// Orders to the helper. try_out tests whether this system can confine a process.
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
-  pid_t pid = 0;             ///< for `end`: the child
-  std::uint64_t memory = 0;  ///< for `try_out`: bytes for confine()
+  pid_t pid = 0;             ///< Process of the child to end.
+  std::uint64_t memory = 0;  ///< Bytes for confine() in `try_out`.
 };
 struct HelperReply {
-  pid_t pid = -1;  ///< of the new child
-  int status = 0;  ///< as from waitpid(); for `try_out`: 0 if the system can confine
+  pid_t pid = -1;  ///< Process of the new child.
+  int status = 0;  ///< Status from waitpid(); after `try_out`, 0 for success.
 };
 
-/// Returns true if begin_isolation() has started the helper, so that children decode.
+/// Returns true if begin_isolation() has started the helper.
 bool is_isolating() noexcept;
 
-/// A process that the helper forked. It ends with the helper at the latest.
+/// A process that the helper forked, which ends at the latest with the helper.
 struct Forked {
-  pid_t pid = 0;   ///< 0: none
-  int helper = 0;  ///< its helper's number: helpers that die are replaced, and counted from 0
+  pid_t pid = 0;   ///< Process number, or 0 for no process.
+  int helper = 0;  ///< Number of its helper, counted from 0.
 };
 
-/// One child process, which ends when this object is destroyed. Thread-safety: one thread at a
-/// time.
+/// A child process, which ends when this object is destroyed. Thread-safety: one thread at a time.
 class IsolatedChild {
  public:
   struct Told {
     Reply reply;
     std::string text;
   };
-  /// Opens the path `name`, or `bytes` if not null, for `request`. Throws the Errors of Decoder and
-  /// ask().
+  /// Starts the child, which opens the path `name`, or `bytes` if not null. Throws the Errors of
+  /// Decoder and ask().
   IsolatedChild(const std::string& name, std::string_view bytes, Request request);
   ~IsolatedChild();
   IsolatedChild(const IsolatedChild&) = delete;
   IsolatedChild& operator=(const IsolatedChild&) = delete;
 
-  /// Returns the child's reply to opening its source.
+  /// Returns the reply of the child after opening the source.
   const Told& opened() const { return opened_; }
-  /// Sends a request and waits for the answer. Throws
-  ///  * the child's Error;
-  ///  * Error{timeout} after input_limits().timeout without progress; or, even with progress, after
-  ///    ten times that plus the time to read the file at 64 KiB a second; or if the processor time
-  ///    since opening or the last seek exceeds --max-work;
-  ///  * Error{crash} if the child died, Error{memory} if the system killed the child, or the helper
-  ///    with all children;
-  ///  * Stopped.
+  /// Sends a request and returns the answer. Throws
+  ///   * the Error of the child;
+  ///   * Error{timeout} after input_limits().timeout without progress. Even with progress, throws
+  ///   it
+  ///     after ten times this timeout plus the time to read the file at 64 KiB a second, or if the
+  ///     processor time since opening or seeking exceeds --max-work;
+  ///   * Error{crash} if the child died;
+  ///   * Error{memory} if the system killed the child, or the helper with all children;
+  ///   * Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
   /// Returns true if the child has ended.
   bool gone() const { return forked_.pid == 0; }
-  /// Return the shared memory, and its parts. The child can change this memory at any time; the
-  /// parent only reads it.
+  /// Return the shared memory and its parts. The child can change the memory at any time. The
+  /// parent only reads the memory.
   const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }
   const PicturesHead& head() const {
     return *reinterpret_cast<const PicturesHead*>(shared_->data());
@@ -74,7 +74,7 @@ class IsolatedChild {
   const std::uint8_t* room() const { return shared_->data() + kSharedHead; }
   std::size_t room_bytes() const { return shared_->size() - kSharedHead; }
   const std::string& name() const { return name_; }
-  /// Returns the size of the source.
+  /// Returns the size of the source in bytes.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -85,12 +85,12 @@ class IsolatedChild {
   int end() noexcept;
 
   std::string name_;
-  std::uint64_t bytes_ = 0;  // of the source
+  std::uint64_t bytes_ = 0;  // Size of the source.
   share::Descriptor channel_;
   Forked forked_;
   std::shared_ptr<const share::MappedMemory> shared_;
   Told opened_;
-  double began_ = 0;  // spent() at the last seek
+  double began_ = 0;  // Result of spent() at the last seek.
 };
 
 }  // namespace vfm::media

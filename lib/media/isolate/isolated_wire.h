@@ -1,5 +1,5 @@
-// Inside lib/media only: the messages between the parent and a child of isolated.h. Parent and
-// child run the same program, so structs are sent unchanged; the receiver checks sizes and values.
+// Inside lib/media only: the messages between a parent and a child of isolated.h. Both run the same
+// program, so structs are sent unchanged. The receiver checks sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,51 +14,52 @@
 
 namespace vfm::media {
 
-/// The class for which a child decodes: Decoder, AudioReader, SoundMeter, SoundSamples.
+/// The class that needs a child: Decoder, AudioReader, SoundMeter or SoundSamples.
 enum class Want : std::uint32_t { decoder, audio, sound, samples };
 enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
-  // For open, which has the name as text and two descriptors: the source, and the shared memory.
+  // Members for `open`. Its text is the name, and its two descriptors are the source and the shared
+  // memory.
   Want want = Want::decoder;
-  std::uint64_t bytes = 0, shared = 0;  ///< sizes of source and memory
+  std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
   std::uint64_t max_pixels = 0, memory = 0;
-  std::int32_t stream = -1, threads = 1;  ///< stream: for sound, `video`
+  std::int32_t stream = -1, threads = 1;  ///< Stream of the video, and number of threads.
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
   FrameUse use = FrameUse::any;
-  // For next and seek.
-  std::uint64_t done = 0;  ///< places to free (isolated_pictures.h), as bits
-  std::uint32_t most = 1;  ///< for next: pictures at once
+  // Members for `next` and `seek`.
+  std::uint64_t done = 0;  ///< Places to free (isolated_pictures.h), as bits.
+  std::uint32_t most = 1;  ///< Highest number of pictures in the answer to `next`.
   std::int64_t pts = 0;
-  // For read, measure and hear.
+  // Members for `read`, `measure` and `hear`.
   std::int64_t begin = 0, end = 0, base_num = 0, base_den = 1;
   AudioMode mode = AudioMode::drop;
 };
 
-/// Makes a request to read, measure or hear.
+/// Returns a request to read, measure or hear.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
 enum class ChildAnswer : std::uint32_t { done, end, error };
 
-/// The head of a reply. The reply's text is an error's message or, for open, the facts of a stream
-/// (JSON).
+/// The head of a reply. The text after it is the message of an error or, for `open`, the properties
+/// of a stream as JSON.
 struct Reply {
   ChildAnswer answer = ChildAnswer::done;
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< of data in the room, other than pictures
-  std::int64_t begin = 0;   ///< SoundSamples::Heard::begin
+  std::uint64_t bytes = 0;  ///< Number of bytes of data in the room that are not pictures.
+  std::int64_t begin = 0;   ///< Value for SoundSamples::Heard::begin.
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;
 };
 
-/// Converts a stream's facts to text and back. Throws Error for invalid text.
+/// Convert the properties of a stream to text and back. Throw Error for invalid text.
 std::string pack_info(const StreamInfo& info);
 StreamInfo parse_info(const std::string& text);
 
-/// Converts a track's packets and parameters to bytes and back. Throws Error for invalid bytes.
+/// Convert the packets and parameters of a track to bytes and back. Throw Error for invalid bytes.
 std::string pack_track(const AudioTrack& track);
 AudioTrack parse_track(std::string_view bytes);
 

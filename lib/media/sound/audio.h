@@ -1,4 +1,4 @@
-// Reads the sound of a span of a source, as coded packets for VideoEncoder::add_audio().
+// Reads the sound of a span of a source as coded packets for VideoEncoder::add_audio().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,24 +12,26 @@
 namespace vfm::media {
 
 enum class AudioMode {
-  drop,  ///< no sound
-  copy,  ///< the source's packets, unchanged; aac for Vorbis, and if mp4 does not allow them
-  aac,   ///< decoded, cut to the sample, encoded as AAC
+  drop,  ///< No sound.
+  copy,  ///< Packets of the source, or `aac` for Vorbis and packets that mp4 does not allow.
+  aac,   ///< Decoded sound, cut to exact samples and encoded as AAC.
 };
 
 /// Parses "drop", "copy" or "aac". Throws Error{usage} for anything else.
 AudioMode parse_audio_mode(std::string_view name);
 
-/// The coded sound of a span; time zero is the span's beginning. Cheap to copy.
+/// The coded sound of a span. Time zero is the beginning of the span. Copying is cheap.
 class AudioTrack {
  public:
-  /// Returns true if there are no packets: the source has no sound, or no sound in the span.
+  /// Returns true if the source has no sound in the span.
   bool empty() const { return !data_; }
-  const std::string& codec() const { return codec_; }  ///< FFmpeg's name: "aac"; "" if empty
-  bool encoded() const { return encoded_; }            ///< a new encoding, not the source's packets
-  std::int64_t corrupt() const { return corrupt_; }  ///< packets that could not be read or decoded
+  /// Returns FFmpeg's name of the codec, such as "aac", or "" without sound.
+  const std::string& codec() const { return codec_; }
+  bool encoded() const { return encoded_; }  ///< Returns true for newly encoded sound.
+  /// Returns the number of packets that could not be read or decoded.
+  std::int64_t corrupt() const { return corrupt_; }
 
-  struct Data;  // the packets (media/container/mux.h)
+  struct Data;  // Defined in media/container/mux.h.
   const Data* data() const { return data_.get(); }
 
  private:
@@ -41,29 +43,29 @@ class AudioTrack {
   std::shared_ptr<const Data> data_;
 };
 
-/// Reads sound from the audio stream that a player would choose. The result of read() depends on
-/// its arguments alone. In containers that do not seek exactly, spans in order of time are quicker.
+/// A reader of the audio stream that a player would choose. The result of read() depends only on
+/// its arguments. If the container does not seek exactly, spans in rising order are read faster.
 /// Thread-safety: one thread at a time.
 ///
-/// `copy` gives all packets that overlap the span, and the packets of the 80 ms before the span,
-/// which decoders need to start cleanly. The mp4's edit list hides sound before the span, so the
-/// timing is exact. The last packet may extend beyond the span.
+/// `copy` returns all packets that overlap the span, and the packets of the 80 ms before the span,
+/// which decoders need for a clean start. An edit list of the mp4 hides sound before the span. The
+/// last packet may extend beyond the span.
 ///
-/// `aac` gives exactly the samples of the span: round(seconds * rate). Missing sound (a late start,
-/// a gap of more than 40 ms, an early end) becomes silence. Rates that AAC lacks become 48 kHz;
-/// more than eight channels become two. AAC has 64 kbit/s a channel.
+/// `aac` returns exactly round(seconds * rate) samples. Missing sound (a late start, a gap of more
+/// than 40 ms, an early end) becomes silence. Sample rates that AAC does not support become 48 kHz,
+/// and more than eight channels become two. The bit rate is 64 kbit/s for each channel.
 class AudioReader {
  public:
-  /// Opens a path or URL as Decoder does. For a source without sound every read is empty. `video`
-  /// is the decoder's StreamInfo::stream, or -1 for the stream that a player would show. If the
-  /// source's time restarts, sound follows the time of stream `video`.
+  /// Opens a path or URL as Decoder does. If the source has no sound, every result is empty.
+  /// `video` is StreamInfo::stream of the decoder, or -1 for the video that a player would show. If
+  /// the time of the source restarts, sound follows the time of this stream.
   explicit AudioReader(const std::string& path, int video = -1);
-  /// Reads `bytes`, which must outlive the reader and all its work.
+  /// Opens bytes in memory, which must outlive the reader and all its work.
   AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
-  /// `span` is in the source's time, like Frame::pts, in any time base.
+  /// Returns the sound of `span`, which has the time of Frame::pts in any time base.
   AudioTrack read(const Span& span, AudioMode mode);
 
  private:

@@ -1,4 +1,4 @@
-// Inside lib/media only: puts decoded sound on the time line of a span, and encodes it as AAC.
+// Inside lib/media only: places decoded sound in a span, and encodes it as AAC.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,23 +11,24 @@
 
 namespace vfm::media {
 
-/// The samples of one span, silent until frames are put. Rate and channels are the first frame's,
-/// if AAC has them.
+/// The samples of a span, silent at first. Rate and channels equal the first frame, if AAC supports
+/// them.
 class AudioCanvas {
  public:
-  /// Ignores gaps and overlaps of frames below `tolerance` seconds, as jitter of timestamps.
+  /// Makes a silent span of `seconds` with the format of `like`. Gaps and overlaps of frames below
+  /// `tolerance` seconds are ignored.
   AudioCanvas(const AVFrame& like, double seconds, double tolerance);
   ~AudioCanvas();
 
-  /// Adds a frame at `at`, from decode_audio() (audio_decoding.h). A frame of another rate, format
-  /// or channel layout is converted.
+  /// Adds a frame at the time `at` from decode_audio() (audio_decoding.h). Converts the frame if
+  /// its rate, format or channel layout differs.
   void put(const AVFrame& frame, std::optional<double> at);
-  /// Returns true if the end of the span has been reached.
+  /// Returns true if the samples reach the end of the span.
   bool full() const { return position_ && *position_ >= length_; }
   /// Returns true if at least one sample lies in the span.
   bool heard() const { return heard_; }
 
-  /// Returns the encoded sound. Call it once, at the end.
+  /// Returns the encoded sound. Must be called once, at the end.
   std::shared_ptr<AudioTrack::Data> encode();
 
  private:
@@ -39,7 +40,7 @@ class AudioCanvas {
   AVChannelLayout layout_{};
   std::int64_t length_ = 0, tolerance_ = 0;
   std::vector<std::vector<float>> samples_;  // [channel][length_]
-  std::optional<std::int64_t> position_;     // where the next sample goes
+  std::optional<std::int64_t> position_;     // Position of the next sample.
   bool heard_ = false;
   CodecPtr encoder_;
   SwrPtr converter_;

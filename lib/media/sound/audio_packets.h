@@ -1,10 +1,8 @@
-// Inside lib/media only: reads the packets of a source's sound, from any time on.
+// Inside lib/media only: reads the packets of sound of a source from any time on.
 //
-// If the container seeks exactly (mp4, Matroska), each start() seeks. In other containers, time
-// after a seek is a guess, or restarts. A file of these containers is therefore read once from its
-// beginning, and packets of the current span are kept. A Timeline aligns packet times with the
-// video's. To go back, the file is read again.
-// Thread-safety: one thread at a time.
+// If the container seeks exactly (mp4, Matroska), each start() seeks. Other files are read once
+// from the beginning, and a Timeline aligns the times of packets with the video. To go back, the
+// file is read again. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,26 +20,26 @@ namespace vfm::media {
 
 class AudioPackets {
  public:
-  /// Opens the source. Sound follows the time of the video stream with index `video`; -1 is the
-  /// stream that a player shows.
+  /// Opens the source. Sound follows the time of the video stream with index `video`, or of the
+  /// stream that a player shows if `video` is -1.
   AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }
-  /// Returns the audio stream that a player would choose, or null if there is none.
+  /// Returns the audio stream that a player would choose, or null.
   const AVStream* stream() const { return stream_; }
-  /// Returns the unit of packet times: the stream's time base, or samples if the file's times are
-  /// wrong.
+  /// Returns the unit of packet times: the time base of the stream, or samples if the times of the
+  /// file are wrong.
   AVRational base() const;
-  /// Returns the end of a packet's sound, or AV_NOPTS_VALUE if unknown.
+  /// Returns the end of the sound in a packet, or AV_NOPTS_VALUE if unknown.
   std::int64_t end_of(const AVPacket& packet) const;
   /// Returns the number of audio streams.
   int streams() const { return streams_; }
-  /// Returns true if there is sound of an unknown codec; then stream() is null. Reads up to the
-  /// first packet of this sound, which some announced sound never has.
+  /// Returns true if the codec of the sound is unknown; stream() is then null. Reads until the
+  /// first packet of this sound.
   bool is_unknown();
 
-  /// Makes next() begin with the packet heard at `time`, in base(), or an earlier packet. Adds
-  /// unreadable packets to `corrupt`. Throws Error.
+  /// Makes next() begin with the packet for `time`, in units of base(), or with an earlier packet.
+  /// Adds unreadable packets to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
   /// Reads the next packet. Returns false at the end.
   bool next(AVPacket* packet, std::int64_t& corrupt);
@@ -61,21 +59,21 @@ class AudioPackets {
   std::unique_ptr<Input> input_;
   AVStream* stream_ = nullptr;
   int streams_ = 0;
-  std::optional<bool> unknown_;  // is_unknown(), once it is known
+  std::optional<bool> unknown_;  // Result of is_unknown().
   bool seeks_ = true;
-  PacketPtr first_;  // the packet after a seek
+  PacketPtr first_;  // First packet after a seek.
 
   Timeline timeline_;
-  std::deque<PacketPtr> kept_, waiting_;  // waiting_: for video packets that give their time
-  std::size_t place_ = 0;                 // in kept_
-  std::int64_t floor_ = INT64_MIN;        // packets before this time are gone
-  bool counted_ = false;                  // time is counted in samples: the file's is wrong
-  std::int64_t each_ = 0;                 // samples of each packet; 0: each packet states it
+  std::deque<PacketPtr> kept_, waiting_;  // `waiting_` has packets without a final time.
+  std::size_t place_ = 0;                 // Index in `kept_`.
+  std::int64_t floor_ = INT64_MIN;        // Time before which packets are no longer kept.
+  bool counted_ = false;                  // Set if time is counted in samples.
+  std::int64_t each_ = 0;                 // Samples of each packet; 0 if they vary.
   std::int64_t counted_end_ = 0;
-  std::int64_t damage_ = 0;  // found on opening, to be reported
+  std::int64_t damage_ = 0;  // Corrupt packets found on opening.
 };
 
-/// Returns the time at which the packet's sound begins, or AV_NOPTS_VALUE if unknown.
+/// Returns the time at which the sound of the packet begins, or AV_NOPTS_VALUE if unknown.
 std::int64_t time_of(const AVPacket& packet);
 
 }  // namespace vfm::media

@@ -13,11 +13,11 @@
 
 namespace vfm::media {
 
-/// Either `here` or `child` is set. State is constructed from a Source and the index of the video
-/// stream. Thread-safety: one thread at a time.
+/// An object of class State in this process (`here`), or a child that replaces it (`child`). State
+/// is made from a Source and the index of the video stream. Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
-  /// `want` is the child's counterpart of State. Throws Error as State's constructor does.
+  /// Makes the State, or a child for `want`. Throws the Errors of the constructor of State.
   HereOrApart(const Source& source, int video, Want want) {
     if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });
@@ -28,7 +28,7 @@ struct HereOrApart {
     request.stream = video;
     child = std::make_unique<IsolatedChild>(source.name, source.bytes, request);
   }
-  /// Throws for an impossible answer of the child.
+  /// Throws Error for an impossible answer of the child.
   [[noreturn]] void disbelieve() const {
     fail_as(Cause::crash, "the process that read the sound of '{}' says what cannot be",
             child->name());

@@ -1,7 +1,6 @@
-// Inside lib/media only: converts decoded sound, frame by frame, to one rate and layout, and finds
-// its place in a span. Rate, format and channels may change from frame to frame. A converter that
-// changes the rate keeps some samples of earlier frames; these are part of the next result, which
-// begins earlier.
+// Inside lib/media only: converts decoded sound to one rate and layout, and finds its place in a
+// span. Rate, format and channels may change between frames. If the rate changes, a result may
+// begin with samples of earlier frames.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,27 +13,28 @@
 
 namespace vfm::media {
 
-/// Keeps one converted frame. Thread-safety: one thread at a time.
+/// A converter that keeps one converted frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
-  /// Samples become interleaved floats, at `rate` a second; the span has `length` samples for each
-  /// channel. Takes over `layout`, which has positions (audio_decoding.h).
+  /// Converts to interleaved floats with `rate` samples a second. `length` is the number of samples
+  /// of the span for each channel. Takes over `layout`, which must have positions
+  /// (audio_decoding.h).
   LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
       : layout_(layout), rate_(rate), length_(length) {}
   ~LaidSound() { av_channel_layout_uninit(&layout_); }
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
 
-  /// The samples of a frame in the span. They are valid until the next call.
+  /// The samples of a frame within the span, valid until the next call.
   struct Part {
-    std::int64_t begin = 0;  ///< place in the span, if there are samples
+    std::int64_t begin = 0;  ///< Position of the first sample in the span.
     const float* samples = nullptr;
-    std::size_t times = 0;  ///< samples for each channel
+    std::size_t times = 0;  ///< Number of samples for each channel.
   };
-  /// Converts a frame. `at` is from decode_audio() (audio_decoding.h). Throws Error as
-  /// open_converter() does.
+  /// Converts a frame. `at` is the time from decode_audio() (audio_decoding.h). Throws the Errors
+  /// of open_converter().
   Part lay(const AVFrame& frame, std::optional<double> at);
-  /// Returns true if the end of the span has been reached.
+  /// Returns true if the samples reach the end of the span.
   bool ended() const { return position_ >= length_; }
   const AVChannelLayout& layout() const { return layout_; }
   std::int64_t length() const { return length_; }

@@ -1,4 +1,4 @@
-// Measures loudness as ITU-R BS.1770-4 and EBU R128 define it, with libebur128.
+// Measures loudness by ITU-R BS.1770-4 and EBU R128 with libebur128.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace vfm::media {
 
-/// Returns "libebur128 1.2.6", or "" if this build lacks libebur128 and measures no loudness.
+/// Returns the version, such as "libebur128 1.2.6", or "" if this build has no libebur128. Without
+/// libebur128, loudness is not measured.
 std::string loudness_version();
 
 /// The weight of a channel in loudness.
@@ -18,15 +19,16 @@ enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {
  public:
-  /// Takes the weights of up to 64 channels. `rate` is 16 to 1,000,000 samples a second.
+  /// Makes a meter for up to 64 channels with these weights. `rate` is 16 to 1,000,000 samples a
+  /// second.
   LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate);
   ~LoudnessMeter();
   LoudnessMeter(LoudnessMeter&&) noexcept;
 
-  /// Adds samples of -1 to 1, interleaved: `times` for each channel.
+  /// Adds interleaved samples from -1 to 1. `times` is the number of samples for each channel.
   void add(const float* samples, std::size_t times);
-  /// Returns the integrated and gated loudness in LUFS. Returns no value below the gate of -70
-  /// LUFS, for less than 0.4 seconds of sound, or without libebur128.
+  /// Returns the integrated, gated loudness in LUFS. Returns nullopt below the gate of -70 LUFS,
+  /// for less than 0.4 seconds of sound, and without libebur128.
   std::optional<double> integrated() const;
 
  private:

@@ -1,5 +1,4 @@
-// Measures the sound of a span of a source. Sound is read separately from pictures, decoded once
-// for each span, and not kept in memory.
+// Measures the sound of a span of a source. The source is read separately from its pictures.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,14 +12,14 @@
 namespace vfm::media {
 
 struct SoundMeasures {
-  std::optional<double> loudness;  ///< LUFS (media/sound/loudness.h)
-  /// The share of the span's 50 ms pieces without sound, or with a root mean square below -60 dB of
-  /// full scale in all channels.
+  std::optional<double> loudness;  ///< Loudness in LUFS (media/sound/loudness.h).
+  /// The share of 50 ms pieces of the span that have no sound, or a root mean square below -60 dB
+  /// of full scale in all channels.
   double silence = 1;
-  std::optional<double> speech;  ///< media/sound/speech_likeness.h
+  std::optional<double> speech;  ///< Result of SpeechLikeness, 0 to 1.
 };
 
-/// Thread-safety: one thread at a time.
+/// A meter for one source. Thread-safety: one thread at a time.
 class SoundMeter {
  public:
   /// Opens the source as AudioReader does. Throws Error.
@@ -29,8 +28,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Measures the sound. Returns no value if no sound decodes. Throws Stopped, and Errors whose
-  /// cause may_pass() (base/error.h).
+  /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped, and
+  /// Errors whose cause may_pass() (base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

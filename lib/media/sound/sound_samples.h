@@ -1,5 +1,5 @@
-// Reads the sound of a short span of a source as samples, at a fixed rate, in two channels, for
-// analysis at changes of shot.
+// Reads the sound of a short span of a source as stereo samples at a fixed rate, for analysis at
+// changes of shot.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace vfm::media {
 
-/// Thread-safety: one thread at a time. The result of read() depends on its arguments alone; spans
-/// in order of time may be quicker (media/sound/audio.h).
+/// A reader of one source. The result of read() depends only on its arguments. Spans in rising
+/// order may be read faster (media/sound/audio.h). Thread-safety: one thread at a time.
 class SoundSamples {
  public:
   static constexpr int kRate = 16000, kChannels = 2;
@@ -28,14 +28,14 @@ class SoundSamples {
   SoundSamples(SoundSamples&&) noexcept;
 
   struct Heard {
-    std::int64_t begin = 0;      ///< of the first sample, in samples after the span's beginning
-    std::vector<float> samples;  ///< interleaved left and right, -8 to 8; empty if nothing is heard
+    std::int64_t begin = 0;      ///< Position of the first sample in the span.
+    std::vector<float> samples;  ///< Interleaved left and right samples, -8 to 8; may be empty.
   };
-  /// Reads the source's samples in the span; gaps between them become silence. Mono sound is
-  /// repeated in both channels; FFmpeg mixes more than two channels into two, without the
-  /// low-frequency effects channel. The span is cut off after kMostSeconds.
+  /// Returns the samples of the first kMostSeconds of the span. Gaps become silence. Mono sound is
+  /// repeated in both channels. FFmpeg mixes more than two channels into two, without the
+  /// low-frequency effects channel.
   ///
-  /// Returns no value unless the source has exactly one audio stream, which decodes and has at
+  /// Returns nullopt unless the source has exactly one audio stream that can be decoded, with at
   /// least 8000 samples a second. Throws Stopped, and Errors whose cause may_pass() (base/error.h).
   std::optional<Heard> read(const Span& span);
 

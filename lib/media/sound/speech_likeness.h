@@ -1,9 +1,9 @@
 // Measures how far sound is modulated like speech, which has two to eight syllables a second.
 //
-// The envelope is the root mean square of each 10 ms in the telephone band, 300 to 3400 Hz. Each
-// two seconds of the envelope are split by frequency, as in the modulation spectrum of Houtgast and
-// Steeneken (1985). Speech peaks at 4 Hz, unlike music (Scheirer and Slaney 1997). Drums and
-// applause with this rhythm give the result of speech.
+// The envelope is the root mean square of each 10 ms in the telephone band, 300 to 3400 Hz. The
+// spectrum of the envelope is measured in pieces of two seconds (Houtgast and Steeneken 1985).
+// Speech has its maximum at 4 Hz, unlike music (Scheirer and Slaney 1997). Drums and applause with
+// this rhythm give the same result as speech.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,17 +16,17 @@ namespace vfm::media {
 
 class SpeechLikeness {
  public:
-  /// `rate` is in samples a second; below 8000 there is never a result.
+  /// Makes a meter for `rate` samples a second. Rates below 8000 give no result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
-  /// Returns 0 to 1: the share of 2 to 8 Hz in the envelope's modulations from 0.5 to 25 Hz, times
-  /// the depth of 2 to 8 Hz if the depth is below 1. The depth is the root of twice the power,
-  /// divided by the mean envelope. Returns 0 for silence, and no value for less than a second of
-  /// sound.
+  /// Returns a number from 0 to 1: the share of 2 to 8 Hz in the modulations of the envelope from
+  /// 0.5 to 25 Hz. If the depth of the modulations of 2 to 8 Hz is below 1, the share is multiplied
+  /// by this depth, sqrt(2 * power) / mean of the envelope. Returns 0 for silence, and nullopt for
+  /// less than a second of sound.
   std::optional<double> result();
 
  private:
-  /// A second-order filter section, as in Bristow-Johnson's cookbook.
+  /// A second-order filter section (Bristow-Johnson).
   struct Section {
     double b0 = 1, b1 = 0, b2 = 0, a1 = 0, a2 = 0, s1 = 0, s2 = 0;
     double next(double x) {
@@ -42,9 +42,9 @@ class SpeechLikeness {
   double samples_per_value_;
   bool usable_;
   std::array<Section, 2> band_;
-  double power_ = 0, phase_ = 0;  // of the unfinished value
+  double power_ = 0, phase_ = 0;  // State of the unfinished value.
   std::size_t in_value_ = 0;
-  std::vector<double> envelope_;  // of the unfinished piece
+  std::vector<double> envelope_;  // Values of the unfinished piece.
   double syllables_ = 0, all_ = 0, mean_squared_ = 0;
   bool known_ = false;
 };
