@@ -4,8 +4,8 @@
 // the clusters of the vectors. Samples without the field form a value, too. If n_v samples have
 // value v, the fair share of v is a part of all samples in proportion to n_v^(1 - strength). With
 // strength 1, the fair share is equal for all values. If a value has more samples than its fair
-// share (rounded up), the samples with the lowest random numbers stay. A sample's random number
-// depends only on seed and key. A sample stays if all rules keep it. Thus the order of rules and
+// share (rounded up), the samples with the lowest random numbers are kept. A sample's random number
+// depends only on seed and key. A sample is kept if all rules keep it. Thus the order of rules and
 // input does not matter, and adding a sample changes the result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).

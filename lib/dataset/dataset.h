@@ -67,15 +67,15 @@ struct ShardOptions {
   std::vector<std::string> report_scores;
 };
 
-/// The numbers of samples that were read, that each step removed, and that stay in the dataset.
+/// The numbers of samples that were read, that each step removed, and that are kept.
 struct SampleCounts {
   std::uint64_t read = 0, filtered = 0, without = 0, duplicates = 0, balanced = 0, stay = 0;
 };
 
 /// Writes the dataset and, on request, the report. Writes a record for each shard to standard
-/// output, in order, when the shard is on disk. If `counts` is set, the run is a dry run: reads
-/// only a part of the input, and fills `counts`. In a dry run, lines of --without need not match a
-/// sample. Returns the number of recorded errors. Throws Error if no sample stays. Throws
+/// output, in order, when the shard is on disk. If `counts` is set, makes a dry run, which reads
+/// only a part of the input and fills `counts`. In a dry run, lines of --without need not match a
+/// sample. Returns the number of recorded errors. Throws Error if no sample is kept. Throws
 /// Error{usage} for a bad filter, for a field or vector that no sample has, or if the folder has a
 /// dataset of different options or sources. Throws Stopped.
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,

@@ -1,8 +1,8 @@
 // The dataset that an earlier run of vfm-shard wrote to the same folder.
 //
-// If options and at least one source are the same, the dataset is continued: shards in the new plan
-// stay, all other shards are removed before the new plan is written, and sources keep their splits.
-// Different options, or no common source, are an error.
+// If options and at least one source are the same, the dataset is continued. Shards in the new plan
+// are kept, and all other shards are removed before the new plan is written. Sources keep their
+// splits. Different options, or no common source, are an error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ struct EarlierDataset {
 
   bool there = false;  ///< Whether plan.json exists.
   std::string hash;
-  std::vector<std::pair<std::string, std::string>> shards;  ///< Paths in the folder, and plans.
+  std::vector<std::pair<std::string, std::string>> shards;  ///< Path in the folder, and plan.
   /// The sources of the earlier dataset, in temporary files. Empty without an earlier dataset, and
   /// with options.force, which splits all sources again.
   KnownSources sources;

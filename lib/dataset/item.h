@@ -22,7 +22,7 @@ struct ColumnPlace {
 struct Shape {
   std::string media;                     ///< Extension of the main member.
   std::string extras;                    ///< Other members except json, such as " txt text.npy".
-  std::string image_format, image_mode;  ///< Pillow's names. Empty unless an image.
+  std::string image_format, image_mode;  ///< Pillow's names of an image's format and mode.
   std::string bin;                       ///< Bin by size and duration (curate/binning.h).
   auto operator<=>(const Shape&) const = default;
 };
@@ -39,8 +39,8 @@ struct Item {
   std::uint64_t json_bytes = 0;
   std::string content;           ///< XXH3-128 of the media member.
   std::string identity;          ///< XXH3-128 of the whole sample.
-  std::string source;            ///< "source_hash", else "source", else the key.
-  std::string path;              ///< "source" if "source_hash" exists, else empty.
+  std::string source;            ///< Value of "source_hash", else of "source", else the key.
+  std::string path;              ///< Value of "source" if "source_hash" exists, else empty.
   std::uint64_t encoder = 0;     ///< Hash of the embedding's encoder (SampleVector::encoder).
   std::vector<float> embedding;  ///< Numbers of the embedding. Empty without embedding.
   std::string notes;             ///< Data for --balance (dataset/balance.h).

@@ -61,9 +61,9 @@ class ItemStore {
 
   /// Adds the items of a batch. Throws Error{usage} if the store would have too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
-  /// Finds items with the same key. Call settle_keys() after the last take(). The first item with a
-  /// key stays, and later items with this key are gone. Calls `again`, in any order, with each
-  /// later item's number, the later item, and the first item. Throws Stopped.
+  /// Marks an item as gone if an earlier item has the same key. Call settle_keys() after the last
+  /// take(). Calls `again`, in any order, with each gone item's number, the item, and the first
+  /// item with the key. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
@@ -73,7 +73,6 @@ class ItemStore {
   std::uint64_t there() const { return count_ - gone_count_; }
   bool is_there(std::uint32_t number) const { return !gone_[number]; }
   bool is_kept(std::uint32_t number) const { return !gone_[number] && !dropped_[number]; }
-  /// Drops an item.
   void drop(std::uint32_t number) { dropped_[number] = true; }
 
   /// Returns an item, without source, path and embedding.

@@ -23,8 +23,7 @@ struct JoinedSample {
   /// sample has media.
   HeldJson meta;
   std::string media;  ///< Extension of the main member: a video, else an image, else any member.
-  /// Views of all members in the columns, except "json". Media come first. The order is that of
-  /// vfm-shard(5).
+  /// Views of all members in the columns except "json", in the order of vfm-shard(5), media first.
   std::vector<shard::MemberView> members;
 
   std::string_view find(std::string_view extension) const;

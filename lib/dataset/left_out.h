@@ -32,8 +32,8 @@ struct LeftOut {
   static LeftOut unpack(std::string_view packed);
 };
 
-/// Parses JSON text. Returns null if `value` is empty, and a string if it is not valid JSON because
-/// it was shortened.
+/// Parses JSON text. Returns null if `value` is empty. Returns a string if `value` was shortened
+/// and is not valid JSON.
 Json value_json(const std::string& value);
 
 /// A list of all samples left out, in a temporary file.

@@ -2,8 +2,7 @@
 // of samples, and shards.
 //
 // The plan depends only on the scanned samples, the options, and the splits of an earlier run's
-// sources, not on the order of the input. Shards are in memory. Their samples are in a temporary
-// file, in the order of writing.
+// sources, not on the order of the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -24,7 +24,7 @@ inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {
   std::vector<float> values;  ///< Numbers of the vector. Empty if the sample has no vector.
-  std::uint64_t encoder = 0;  ///< Hash of the encoder. Vectors are compared if equal.
+  std::uint64_t encoder = 0;  ///< Hash of the encoder, equal for comparable vectors.
   std::string by;             ///< encoder_identity() as text, or empty if unknown.
 };
 

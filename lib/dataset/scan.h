@@ -27,7 +27,7 @@ namespace vfm::dataset {
 /// An input shard, given by the tars of its columns, first column first.
 struct InputShard {
   std::string name;
-  std::vector<std::string> tars;  ///< Uncompressed tars, also unpacked ones.
+  std::vector<std::string> tars;  ///< Paths of uncompressed or unpacked tars.
   std::uint64_t line = 0;
 };
 
@@ -47,17 +47,16 @@ struct Scan {
   std::set<std::string> inside;         ///< "OBJECT.MEMBER" of fields that are objects.
   std::set<std::string> vectors;        ///< Members NAME.npy of all samples.
   std::vector<shard::Comparison> compared;  ///< Comparisons in options.where.
-  NumberNames numbers;   ///< Numbers of unfiltered samples. Empty without options.report.
+  NumberNames numbers;   ///< Fields with numbers in unfiltered samples, if options.report is set.
   VectorNames encoders;  ///< Encoders of the vectors that options name.
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;  ///< Samples left out by options.without.
   WithoutList without;
   std::map<std::size_t, std::uint64_t> taken_out;  ///< Samples left out by each line of `without`.
-  io::InputStreams streams;  ///< Streams, to check that the input was complete.
+  io::InputStreams streams;                        ///< Begin and end records in the input.
 };
 
-/// Returns the folder for the contents of compressed tars, which samples are read from in any
-/// order.
+/// Returns the folder where compressed tars are unpacked, because samples are read in any order.
 std::string unpack_folder(const std::string& output);
 
 /// Reads all shards in `options.inputs`. Adds to `errors` records of other kinds, samples that

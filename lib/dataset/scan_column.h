@@ -30,12 +30,12 @@ class ScanColumn {
   /// Returns the parts of the tar that cannot be read.
   const std::vector<io::Fault>& faults() const { return tar_.faults; }
   ColumnPlace place() const { return {row_, reader().offset(row_), reader().size(row_)}; }
-  /// Returns the sample at `row`. Throws what IndexedReader::view() throws.
+  /// Returns the sample at `row`. Throws the errors of IndexedReader::view().
   const shard::SampleView& at(std::int64_t row);
   /// Returns the sample with this shard::column_key(), or null if the column has no such sample.
   const shard::SampleView* find(const std::string& key);
-  /// Returns true if a sample could not be read although the tar is complete: the index gives wrong
-  /// places. Samples read so far may then lack members.
+  /// Returns whether the index gives wrong places. In this case a sample could not be read although
+  /// the tar is complete, and earlier samples may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:

@@ -3,9 +3,8 @@
 // samples chosen at random. For each of these samples it also shows the nearest other samples by a
 // vector.
 //
-// The notes of samples are in a temporary file (dataset/item_store.h). Memory holds only counts and
-// the shown samples. The choice does not depend on the order of samples. Thread-safety: one thread
-// at a time; put_number_notes() from any thread.
+//  The choice does not depend on the order of samples. Thread-safety: one thread at a time;
+// put_number_notes() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
 // Assigns the sources of a dataset to the parts of the split. Sources with common content get the
 // same part.
 //
-// Sources are numbered in order of their names. Memory: one byte for each source, and nine more
-// bytes for each source joined by duplicates. Thread-safety: one thread at a time.
+//  Memory: one byte for each source, and nine more bytes for each source joined by duplicates.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace vfm::dataset {
 
-/// An array of zeros that takes memory only for pages with other values.
+/// An array of zeros that takes memory only for memory pages with other values.
 template <class T>
 class SparseArray {
  public:

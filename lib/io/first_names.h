@@ -1,9 +1,7 @@
 // A map from a key to the first name that was put with the key, for up to a hundred million keys.
 //
-// The first few thousand keys stay in memory. Later keys are in two temporary files: an SQLite
-// table of their 64-bit hashes, and a file of keys and names. Memory: about 16 MiB.
-// ScratchFile::disk_bytes() counts the keys and names, but not the table. Thread-safety: one thread
-// at a time.
+// The first few thousand keys are in memory. Later keys are in two temporary files. Memory: about
+// 16 MiB. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,8 +19,7 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// Makes temporary files in `folder`, and unlinks them at once. At most `in_memory` keys, at
-  /// least 1, stay in memory.
+  /// Makes temporary files in `folder`. At most `in_memory` keys, at least 1, are in memory.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;

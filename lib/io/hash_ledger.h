@@ -1,10 +1,9 @@
 // A cache of the hashes of files, kept between runs, so that unchanged files are not read again.
 //
 // The ledger has a row for each file. A row is valid if the file's size, mtime, ctime, inode and
-// device have not changed. (No program can set ctime.) A file that changed in the last two seconds,
-// or during the read, gets no row, because a further change may keep the same times. The ledger is
-// an SQLite file. Several programs may use the ledger at once. A killed program does not damage the
-// ledger. Each row has a checksum. If the ledger is damaged, files are read again.
+// device have not changed. A file that changed in the last two seconds, or during the read, gets no
+// row. The ledger is an SQLite file. Several programs may use the ledger at once. A killed program
+// does not damage the ledger. If the ledger is damaged, files are read again.
 //
 // A ledger is made only for many files or bytes. A ledger contains inodes and times, so two folders
 // of equal outputs may have different ledgers. Thread-safety: one thread at a time; several

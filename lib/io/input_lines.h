@@ -28,7 +28,7 @@ class InputLines {
   struct Line {
     std::string text;
     std::string where;   ///< Origin for messages, such as "line 3 of standard input".
-    bool as_is = false;  ///< True for an argument or name that is never JSON.
+    bool as_is = false;  ///< Whether the text is an argument or a name, and never JSON.
     std::string error;   ///< Reason for a missing text: over 16 MiB, or unreadable file.
   };
   using HoldsLines = std::function<bool(const std::string& argument)>;

@@ -13,7 +13,7 @@ void note_mapping(const void* begin, std::size_t bytes, const std::string& path)
 void forget_mapping(const void* begin) noexcept;
 
 struct FileMapping {
-  const char* path = nullptr;  ///< End of the path if very long; null for no file.
+  const char* path = nullptr;  ///< Path, or its end if very long. Null without a file.
   std::size_t bytes = 0;
 };
 

@@ -1,8 +1,8 @@
 // Reads parts of tensors from the files of a set. (io/safetensors.h maps whole sets.)
 //
-// A reader keeps the headers in memory, and reads only requested data, with pread. A range of
-// columns takes one read for each row. The bytes are returned as stored. Thread-safety: const
-// members from any thread.
+// A reader keeps the headers in memory, and reads only requested data. A range of columns takes one
+// read for each row. The bytes are returned as stored. Thread-safety: const members from any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

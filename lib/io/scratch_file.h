@@ -1,7 +1,6 @@
 // A temporary file for data that a run keeps on disk instead of in memory.
 //
-// The file has no name, so nothing remains after a killed run. If the file system has no unnamed
-// files, the file gets a hidden name that is removed at once. Thread-safety: one thread appends at
+// The file has no name, so nothing remains after a killed run. Thread-safety: one thread appends at
 // a time; then any thread may call read().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

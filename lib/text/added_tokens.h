@@ -18,7 +18,7 @@ struct AddedToken {
   std::string content;
   std::int32_t id = 0;
   bool single_word = false;             ///< Not found inside a word.
-  bool lstrip = false, rstrip = false;  ///< Includes spaces before, after the token.
+  bool lstrip = false, rstrip = false;  ///< Includes spaces before or after the token.
 };
 
 class AddedTokens {

@@ -21,14 +21,15 @@ std::size_t count_code_points(std::string_view utf8);
 /// Returns the begin of the code point before `end`. `end` must be above 0.
 std::size_t previous_boundary(std::string_view utf8, std::size_t end);
 
-bool is_space(char32_t c);    ///< White_Space.
-bool is_word(char32_t c);     ///< \w of Unicode TR 18: letters, marks, digits, connectors, joiners.
-bool is_numeric(char32_t c);  ///< Nd, Nl, No.
+bool is_space(char32_t c);  ///< Property White_Space.
+/// Class \w of Unicode TR 18: letters, marks, digits, connectors, joiners.
+bool is_word(char32_t c);
+bool is_numeric(char32_t c);  ///< Categories Nd, Nl, No.
 
 // Return whether a character is in a class of BERT, by Unicode 8.
-bool is_bert_control(char32_t c);      ///< Cc, Cf, Co, except tab and line ends.
-bool is_bert_punctuation(char32_t c);  ///< P*, and ASCII's symbols.
-bool is_bert_accent(char32_t c);       ///< Mn.
+bool is_bert_control(char32_t c);      ///< Categories Cc, Cf, Co, except tab and line ends.
+bool is_bert_punctuation(char32_t c);  ///< Categories P*, and ASCII's symbols.
+bool is_bert_accent(char32_t c);       ///< Category Mn.
 bool is_cjk_ideograph(char32_t c);     ///< Ideographs that BERT's tokenizer separates by spaces.
 
 /// Returns whether a character is Mn, Mc or Me of Unicode 9. The normalizer StripAccents removes

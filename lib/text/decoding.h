@@ -20,7 +20,7 @@ namespace vfm::text {
 struct TokenBytes {
   struct Token {
     std::string bytes;
-    bool special = false;  ///< Whether a mark such as <|im_end|>, and not text.
+    bool special = false;  ///< Whether the token is a mark such as <|im_end|>.
   };
   std::unordered_map<std::int32_t, Token> tokens;
 };

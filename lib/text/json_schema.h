@@ -10,8 +10,7 @@
 // All other keys of a schema are refused, except keys that do not restrict values: $schema,
 // $comment, title, description, default, examples. An integer is a number without a fraction, also
 // 2.0. Source: "JSON Schema: a media type for describing JSON documents" and its validation
-// vocabulary, draft 2020-12. (valijson 1.0 of Debian refuses 2.0 as an integer, compares integers
-// as doubles, and ignores unknown keys.) Thread-safety: const members from any thread.
+// vocabulary, draft 2020-12. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

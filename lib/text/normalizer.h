@@ -18,7 +18,7 @@ namespace vfm::text {
 struct NormalPiece {
   std::string text;
   /// Whether the first character comes from the first character of the whole text. Some tokenizers
-  /// put a space before it.
+  /// put a space before this character.
   bool at_start = false;
 };
 

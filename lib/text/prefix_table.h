@@ -1,8 +1,5 @@
 // A set of strings that finds the members at the begin of a text, for Unigram's vocabulary and
-// added tokens.
-//
-// The set is a sorted list. Compared with a trie, a search is a few times slower, and memory is a
-// tenth. Thread-safety: const members from any thread.
+// added tokens. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

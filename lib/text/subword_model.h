@@ -1,8 +1,8 @@
 // The "model" of a tokenizer.json, which converts pieces of text to ids of a vocabulary.
 //
 //   Unigram    the tokens of a piece with the highest sum of scores (Viterbi)
-//   BPE        characters, joined to pairs in the order of the trained merges
-//   WordPiece  the longest token at the begin of the rest, repeatedly
+//   BPE        characters, merged pair by pair in the order of training
+//   WordPiece  the longest token that fits, repeatedly
 //
 // Sources: Kudo, "Subword regularization" (2018); Sennrich et al., "Neural machine translation of
 // rare words with subword units" (2016); Devlin et al., "BERT" (2019); huggingface/tokenizers,

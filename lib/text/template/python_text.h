@@ -37,7 +37,7 @@ std::string_view stripped(std::string_view text, const std::string* characters, 
                           bool right);
 
 std::string upper_case(std::string_view text);
-std::string title_case(std::string_view text);  ///< str.title().
+std::string title_case(std::string_view text);  ///< Returns str.title().
 std::string capitalized(std::string_view text);
 
 /// Splits like str.split() and rsplit() at `separator`, or at white space if `separator` is null.
