@@ -1,12 +1,11 @@
 // Estimates for --dry-run how long a tool would need for its whole input, on this machine and on a
 // node of 32 cores.
 //
-// The estimate is made from a sample of the input, drawn with a fixed seed: sixteen records, or two
-// records for each job if there are more than eight jobs. The tool processes the sample as usual,
-// but writes to a temporary folder, which is removed. Only the middle ten seconds of each video are
-// processed. Shards are processed for ten seconds. If a tool reads shards twice, it processes at
-// most a gigabyte of shards. The measured time is scaled to all records, by the lengths of videos
-// and the counts of samples.
+// The estimate is made from a sample of the input. The sample has sixteen records, or two records
+// for each job if there are more than eight jobs, and is drawn with a fixed seed. The outputs are
+// written to a temporary folder, which is removed. Only the middle ten seconds of a video are
+// processed. Shards are processed for ten seconds, or up to a gigabyte if the tool reads shards
+// twice. The measured time is scaled by the lengths of all videos and the counts of all samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,11 +24,10 @@ namespace vfm::cli {
 
 class Options;
 
-/// Length of the part of each video that is processed, and time limit of the work on shards, in
-/// seconds.
+/// Processed seconds of each video, and time limit for shards in seconds.
 constexpr double kEstimateSeconds = 10;
-/// Largest size of all shards of a sample, in bytes, for a tool that reads shards more than once. A
-/// single shard may be larger.
+/// Largest total size of the sampled shards in bytes, for a tool that reads shards twice. A single
+/// shard may be larger.
 constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
 /// A reader of the tool's input.

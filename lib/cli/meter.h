@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip 120/1000 clips 14.2/s ETA 1m02s note place". If several programs
-// share slots (VFM_SHARE), one of them draws a line for each program, and the other programs draw
-// nothing (share/pipe_look.h).
+// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". If several
+// programs share slots (VFM_SHARE), one of them draws a line for each program, and the other
+// programs draw nothing (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -66,7 +66,7 @@ class Meter : public Progress {
   std::map<const void*, double> parts_;  // finished parts of unfinished items
   Clock::time_point begin_, last_;
   std::shared_ptr<share::PipeBoard> board_;
-  share::PipeLook shown_;           // newest look
+  share::PipeLook shown_;
   std::unique_ptr<PipeView> view_;  // calls draw_pipe()
 };
 

@@ -19,7 +19,7 @@ struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
-  /// Adds the arguments of add() for inputs that are shards.
+  /// Adds the arguments for shards.
   void add_shards(Options& options);
   /// Returns the inputs, or "-" if no input is given. With -0 each "-" becomes io::kNames. Throws
   /// Error{usage} if no input is given and standard input is a terminal, or if -0 is given without
@@ -27,7 +27,7 @@ struct InputOptions {
   std::vector<std::string> resolved() const;
 };
 
-/// Checks that a number is not NaN. CLI::Range accepts NaN.
+/// Checks that a number is not NaN.
 std::string not_nan(const std::string& text);
 
 /// Check that a number is finite, and that the number is above zero or not negative.
@@ -48,7 +48,7 @@ struct OutputOptions {
 
 /// -j/--jobs N and the environment variables for Context::slots().
 struct JobOptions {
-  int jobs = 0;              ///< Value of -j, or 0 without -j.
+  int jobs = 0;              ///< Value of -j, or 0.
   std::string share;         ///< VFM_SHARE, the file through which programs share slots, or "".
   std::string share_report;  ///< VFM_SHARE_REPORT, the path of a page about these programs, or "".
   /// Adds the option, and reads the environment.
@@ -110,8 +110,7 @@ struct MemberOptions {
   void add(Options& options);
 };
 
-/// Options of tools that add columns to shards: the shards, -o, -j, --max-member, --hwaccel and the
-/// limits of inputs.
+/// The common options of tools that add columns to shards.
 struct ColumnOptions {
   InputOptions input;
   OutputOptions output;

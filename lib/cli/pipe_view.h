@@ -1,8 +1,7 @@
 // Records the state of programs that share slots (share/pipe_look.h), in regular looks. --progress
 // and the page of VFM_SHARE_REPORT show these looks.
 //
-// A PipeView has its own thread. Its memory is bounded, since the intervals between kept looks grow
-// with the length of the run.
+// A PipeView has its own thread and bounded memory.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,7 +35,6 @@ class PipeView {
   /// "".
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
            std::function<void(const share::PipeLook&)> show, std::string page);
-  /// Ends the thread.
   ~PipeView();
   PipeView(const PipeView&) = delete;
   PipeView& operator=(const PipeView&) = delete;
@@ -47,7 +45,6 @@ class PipeView {
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A look and its time.
   struct Kept {
     double seconds;  // seconds since the begin
     share::PipeLook look;

@@ -53,10 +53,10 @@ class SampleProgress : public Progress {
   std::optional<Clock::time_point> begin_;
   int phases_ = 0;
   double done_ = 0, elapsed_ = 0;
-  std::map<const void*, Open> open_;  // videos that are worked on
+  std::map<const void*, Open> open_;  // unfinished videos
   Clock::time_point last_;
   double busy_ = 0;             // seconds in which a video was worked on
-  double sum_ = 0, whole_ = 0;  // seconds for the finished parts, and scaled to whole videos
+  double sum_ = 0, whole_ = 0;  // seconds for the finished parts, and predicted for whole videos
   std::size_t timed_ = 0;
 };
 

@@ -35,10 +35,10 @@ struct ColumnNotes {
 };
 
 struct ColumnJob {
-  std::string tool;              ///< Name of the tool, such as "vfm-caption".
-  std::string column;            ///< Name of the column, such as "caption".
+  std::string tool;              ///< Such as "vfm-caption".
+  std::string column;            ///< Such as "caption".
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
-  bool force = false;            ///< If true, existing columns are rewritten.
+  bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
   /// Columns whose tars are not read. If such a column appears later, this column is not made
   /// again.

@@ -1,6 +1,5 @@
 // Captioning and rewriting models that compute in workers (workers/worker.h). Such a model has the
-// interface of a model in this process. Its texts are the same as those of a model in this process
-// on the worker's device.
+// interface and the results of a model in this process on the same device.
 //
 // This process prepares frames and checks prompts. If several threads ask at the same time, their
 // questions are sent to one worker as a batch, up to the size that the model allows

@@ -1,5 +1,5 @@
-// Finds the devices that --device names. A device is called a card. A card is a GPU of this
-// machine, or the processor as the device of one worker.
+// Finds the cards that --device names. A card is a GPU of this machine, or the processor as the
+// device of one worker.
 //
 // A separate process (workers/worker.h) lists the GPUs, so the calling process never uses a GPU.
 // Thread-safety: any thread.

@@ -6,8 +6,7 @@
 //   words        JSON: {"name": "encode", "words": {...}, "tensors": [["F32", [2, 768]], ...]}
 //   tensors      each on the next multiple of 64 bytes, in their order
 //
-// Numbers have the machine's format. The reader checks each size before use. Thread-safety: any
-// thread.
+// Numbers have the machine's format. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// A picture encoder that computes in workers (workers/worker.h). It has the interface of an encoder
-// in this process, and returns the vectors of an encoder in this process on the worker's device.
+// A picture encoder that computes in workers (workers/worker.h). It has the interface and the
+// results of an encoder in this process on the same device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,5 @@
 // A video tokenizer that computes in workers (workers/worker.h). Each card computes one clip at a
-// time. The tokenizer has the interface of a tokenizer in this process, and returns the results of
-// a tokenizer in this process on the worker's device.
+// time. It has the interface and the results of a tokenizer in this process on the same device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,7 +32,7 @@ std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models,
                                                              std::size_t number);
 
-/// The service in the worker. Each request computes on one thread of the processor.
+/// The service of a tokenizer. A request computes on one thread of the processor.
 class TokenizerService : public Service {
  public:
   /// Opens what tokenizer_parcel() describes.

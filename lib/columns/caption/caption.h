@@ -63,7 +63,7 @@ struct CaptionOptions {
   EndpointOptions endpoint;   ///< Settings of the server.
   RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
   std::string report;         ///< Path of an HTML report, or empty.
-  /// Decoder, or null for decoding in software, with the same result.
+  /// Null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

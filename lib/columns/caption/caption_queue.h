@@ -28,7 +28,7 @@ namespace vfm::columns {
 struct Caption {
   std::string text;
   std::string source;
-  HeldJson facts = HeldJson::object();     ///< Measured facts that the sample's json lacks.
+  HeldJson facts = HeldJson::object();     ///< Facts that the sample's json lacks.
   HeldJson by_model = HeldJson::object();  ///< "caption_model" and related fields.
   /// Requests from Endpoint::requests(). May be empty.
   std::vector<std::string> requests = {};
@@ -79,7 +79,7 @@ class CaptionQueue {
   Progress& progress_;
   std::shared_ptr<PaidAnswers> paid_;
   std::deque<Waiting> waiting_;
-  bool any_text_ = false;  ///< Whether a sample has a caption or an answer.
+  bool any_text_ = false;
   std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 

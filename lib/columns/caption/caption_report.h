@@ -28,7 +28,7 @@ class CaptionReport {
 
   std::string path_, of_;                // of_ is the folder of the first shard
   std::map<std::string, long> sources_;  // numbers of samples by caption_source
-  std::vector<double> words_;            // number of words of each caption
+  std::vector<double> words_;            // numbers of words of the captions
   std::int64_t cut_ = 0;                 // number of texts cut at the token limit
   std::vector<report::Figure> figures_;
 };

@@ -42,7 +42,7 @@ struct EndpointOptions {
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
       "the camera moves.";
-  int frames = 8;         ///< Number of frames of a clip, by plan_clip_frames().
+  int frames = 8;         ///< Number of frames of a clip.
   int side = 512;         ///< Longer side of a frame in pixels. Smaller frames are not scaled.
   int parallel = 4;       ///< Number of requests at the same time.
   int retries = 5;        ///< Number of tries after the first try.
@@ -84,7 +84,6 @@ class Endpoint {
   /// Endpoint, before the future is ready.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
-  /// Returns the number of tries of all requests.
   std::uint64_t tries() const { return tries_; }
 
  private:

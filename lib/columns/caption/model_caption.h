@@ -1,11 +1,11 @@
-// Captions a clip with a model that sees frames (models/vlm/caption_model.h). The model gets a
-// question for each window of the clip.
+// Captions a clip with a model that sees frames (models/vlm/caption_model.h).
 //
-// A clip is cut into windows of `window` frames. If at least half a window of frames remains, the
-// remaining frames form a window. Otherwise they are added to the last window. Frames are sampled
-// at `fps`, and are freed when their window is answered. The texts of several windows are joined by
+// A clip is cut into windows of `window` frames, and the model gets a question for each window. If
+// at least half a window of frames remains, the remaining frames form a window. Otherwise they are
+// added to the last window. Frames are sampled at `fps`. The texts of several windows are joined by
 // spaces, and so are answers to further questions (questions.h). Answers with a schema become a
-// list with an element for each window. Thread-safety: any thread.
+// list with an element for each window.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -15,7 +15,6 @@
 
 namespace vfm::columns {
 
-/// Returns the hash of a request's body.
 std::string request_hash(const std::string& request);
 
 class PaidAnswers {

@@ -16,13 +16,13 @@
 
 namespace vfm::columns {
 
-/// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut.
-/// Each file is read once. A faulty file is noted once, and then ignored. Samples of a foreign
-/// shard may name any file of this machine. For security, a file is read only if `record` names its
-/// video ("source", "sources"), or if the file, after links are followed, is in one of `folders`.
-/// An existing file that may not be read is logged. A sample of a renamed video has the video's old
-/// name. If the record has the hash of the video's contents ("source_hash", "source_hashes"), the
-/// record's name of the video is used.
+/// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut. A
+/// faulty file is noted once, and then ignored. Samples of a foreign shard may name any file of
+/// this machine. For security, a file is read only if `record` names its video ("source",
+/// "sources"), or if the file, after links are followed, is in one of `folders`. An existing file
+/// that may not be read is logged. A sample of a renamed video has the video's old name. If the
+/// record has the hash of the video's contents ("source_hash", "source_hashes"), the record's name
+/// of the video is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);

@@ -60,8 +60,8 @@ class ClipVectors {
   /// Adds the frames of a PreparedClip.
   void push(std::vector<std::vector<float>> frames);
   /// Begins a clip whose frames are added one by one. `frames` is the number of frames for the
-  /// clip's vector, and `windows` the number of windows. Full batches are encoded at once. A second
-  /// call before end() discards the clip of the first call.
+  /// clip's vector, and `windows` the number of windows. A second call before end() discards the
+  /// clip of the first call.
   void begin(std::size_t frames, std::size_t windows);
   /// Adds a frame for the clip's vector, for one of its windows, or for both.
   void add(std::vector<float> prepared, bool of_clip, std::optional<std::size_t> window);

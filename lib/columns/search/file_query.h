@@ -47,7 +47,6 @@ bool has_texts(const Json& video_encoder);
 /// Throws Error{usage} if options.query is a file and options.query_prompt is set.
 void refuse_prompt_before_file(const SearchOptions& options);
 
-/// Returns whether a query text has words.
 bool has_words(const std::string& utf8);
 
 /// Returns an encoder of query texts for embeddings of `text_encoder`. `prompt` precedes the text.

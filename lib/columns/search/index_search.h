@@ -15,7 +15,7 @@
 
 namespace vfm::columns {
 
-/// Returns whether the query is a file of vectors, with a vector in each row.
+/// Returns whether the query is a file with a vector in each row.
 bool is_vectors_file(const std::string& query);
 
 /// Writes the records of search(). If the query is a file of vectors, a record also has "query",

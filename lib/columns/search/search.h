@@ -31,7 +31,7 @@ struct SearchOptions {
   std::size_t top = 10;
   std::string index;   ///< Index for search_index(), in place of `inputs`.
   bool exact = false;  ///< If true, all vectors of `index` are compared.
-  /// Decoder, or null for decoding in software, with the same result.
+  /// Null for decoding in software, with the same result.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
