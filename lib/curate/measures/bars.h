@@ -1,7 +1,7 @@
 // Finds black bars (letterbox, pillarbox) around the picture of a video.
 //
-// A row or column belongs to a bar if it is black in every frame given. Pure; thread-safety: one
-// thread at a time.
+// A row or column belongs to a bar if the row or column is black in all frames. Pure.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,18 +15,18 @@ namespace vfm::curate {
 
 class BarFinder {
  public:
-  /// Adds a frame as stored. Ignores black frames, and frames of another size than the first.
+  /// Adds a frame as stored. Ignores black frames, and frames whose size differs from the first
+  /// frame.
   void add(const media::Frame& frame);
-  /// Returns the picture without bars, on even rows and columns so that chroma stays in place.
-  /// Returns no value if there are no bars, if all frames are black, or if less than a third of a
-  /// side would remain.
+  /// Returns the picture without bars, with even numbers as edges. Returns nullopt if there are no
+  /// bars, if all frames are black, or if less than a third of a side would remain.
   std::optional<media::Rectangle> picture() const;
-  int width() const { return width_; }  ///< width of the frames; 0 before the first
+  int width() const { return width_; }  ///< width of the frames, or 0 before the first frame
   int height() const { return height_; }
 
  private:
   int width_ = 0, height_ = 0;
-  std::vector<bool> row_seen_, column_seen_;  // not black in some frame
+  std::vector<bool> row_seen_, column_seen_;  // whether any frame is not black there
 };
 
 }  // namespace vfm::curate

@@ -1,10 +1,9 @@
-// Splits the motion between two frames into camera motion and the rest.
+// Splits the motion between two frames into camera motion and object motion.
 //
-// An affine field (shift, zoom, turn, shear) is fitted to the motion vectors of blocks from shot
-// detection. Least squares over the blocks that follow the field are repeated until these blocks
-// stay the same: the "dominant motion" of Odobez and Bouthemy (1995), with vectors for gradients.
-// If an object covers most of the picture, its motion is taken for the camera's. Pure.
-// Thread-safety: none needed.
+// Camera motion is an affine field (shift, zoom, turn and shear), fitted to the motion vectors of
+// blocks. The method is the "dominant motion" of Odobez and Bouthemy (1995). If an object covers
+// most of the picture, the motion of the object is mistaken for camera motion. Pure functions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +12,12 @@
 namespace vfm::curate {
 
 struct MotionSplit {
-  float camera = 0;  ///< mean length of the field over all blocks, in frame diagonals
-  float object = 0;  ///< mean length of the vectors less the field, 0 if within the error
+  float camera = 0;  ///< mean length of the field's vectors, in frame diagonals
+  float object = 0;  ///< mean length of the remaining vectors, 0 within the error
 };
 
-/// `picture` is the later frame; its blocks without detail follow the camera. `aspect` is width /
-/// height as shown.
+/// Splits `motion`. `picture` is the later frame, whose blocks without detail follow the camera.
+/// `aspect` is width divided by height as displayed.
 MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture, double aspect);
 
 }  // namespace vfm::curate

@@ -1,7 +1,7 @@
-// `builtin:measure`: a caption made only of measurements.
+// Makes the captions of `builtin:measure`, which contain only measurements.
 //
-// The caption is one English sentence with length, light, colours, motion, camera motion and number
-// of shots. It names no objects. Pure; thread-safety: any thread.
+// A caption is one English sentence about duration, light, colours, motion, camera motion and
+// number of shots. A caption names no objects. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,26 +13,26 @@
 
 namespace vfm::curate {
 
-/// The measurements of a glimpse that describe() puts into words.
+/// The measurements of a glimpse.
 struct Measured {
   double light = 0;         ///< mean luma, 0 to 1
-  bool colourless = false;  ///< black and white
-  double motion = 0;        ///< mean |difference| of luma an eighth of a second apart
+  bool colourless = false;  ///< whether the glimpse is black and white
+  double motion = 0;        ///< mean absolute difference of luma after an eighth of a second
   struct Colour {
-    std::string name;  ///< a basic colour term: "red", "grey"
-    double share = 0;  ///< of all pixels
+    std::string name;  ///< basic colour term, such as "red"
+    double share = 0;  ///< share of all pixels
   };
-  std::vector<Colour> colours;  ///< largest share first; equal shares by name
+  std::vector<Colour> colours;  ///< colours, sorted by falling share, then by name
 };
 Measured measure(const Glimpse& glimpse);
 
 /// Returns a sentence such as "A dark 2.1-second video, mostly grey with some red, with little
-/// motion; the camera is still." Length, kind and number of shots come from `facts` (KEY.json:
-/// media, seconds, width, height, shots), all other parts from the glimpse. Unknown or unclear
-/// parts are left out; the shortest result is "A video.".
+/// motion; the camera is still." Duration, kind and number of shots come from `facts`, the clip's
+/// KEY.json (media, seconds, width, height, shots). All other parts come from the glimpse. Unknown
+/// and unclear parts are left out. The shortest result is "A video.".
 std::string describe(const Json& facts, const Glimpse& glimpse);
 
-/// Returns the basic colour term (Berlin and Kay) of a pixel, by hue, saturation and value.
+/// Returns the basic colour term (Berlin and Kay) for a pixel.
 const char* colour_name(int red, int green, int blue);
 
 }  // namespace vfm::curate

@@ -1,5 +1,4 @@
-// The luma of a frame, as stored or reduced, for measures of full pictures.
-// Pure. Thread-safety: none needed.
+// Reads the luma of a frame, as stored or reduced. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +10,7 @@
 
 namespace vfm::curate {
 
-/// The pixels from `left`, `top` up to, but not including, `right`, `bottom`.
+/// A rectangle of pixels. Column `right` and row `bottom` lie outside.
 struct PixelArea {
   int left = 0, top = 0, right = 0, bottom = 0;
 
@@ -20,24 +19,24 @@ struct PixelArea {
   friend bool operator==(const PixelArea&, const PixelArea&) = default;
 };
 
-/// Borrowed bytes, row after row.
+/// A view of luma bytes that a frame or another buffer owns.
 struct LumaPlane {
   const std::uint8_t* first = nullptr;
   std::ptrdiff_t stride = 0;
   int width = 0, height = 0;
-  bool full_range = true;  ///< false: black is 16 and white is 235
+  bool full_range = true;  ///< whether black is 0 and white is 255, instead of 16 and 235
 
   const std::uint8_t* row(int y) const { return first + y * stride; }
   /// Converts a difference of full-range grey levels to this plane's range.
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// Returns a frame's luma, 8 bits only. For packed RGB, returns the green channel, copied to
-/// `room`.
+/// Returns the luma of a frame with 8 bits. For packed RGB, copies the green channel to `room` and
+/// returns the copy.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
-/// Means of `factor` x `factor` pixels, in full range; the shorter side has about 360 means. Pixels
-/// left over at the right and the bottom are dropped.
+/// A picture of means of `factor` x `factor` pixels, in full range. The shorter side has about 360
+/// means. Remaining pixels at the right and bottom are dropped.
 struct ReducedLuma {
   int factor = 1, width = 0, height = 0;
   std::vector<std::uint8_t> pixels;

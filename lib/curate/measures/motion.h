@@ -1,10 +1,6 @@
-// Estimates motion between neighbouring frames by block matching on small pictures, with sub-cell
-// precision.
+// Estimates motion between neighbouring frames by matching blocks of small pictures.
 //
-// There are 64 blocks of 8 x 8 luma cells. Each block's shift is searched around zero and around
-// the vectors of neighbours in space and time, and refined. If the fit is bad, all shifts within 8
-// cells (an eighth of the picture) are tried. Vectors unlike their neighbours get a penalty.
-// Thread-safety: one thread at a time.
+// A picture has 64 blocks of 8 x 8 luma cells. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,20 +10,20 @@
 
 namespace vfm::curate {
 
-inline constexpr int kBlocks = 8;  ///< blocks a side
+inline constexpr int kBlocks = 8;  ///< number of blocks in a row or column
 
-/// The shift of a block since the frame before, in cells: right and down are positive.
+/// The shift of a block since the previous frame, in luma cells. Right and down are positive.
 struct MotionVector {
   float x = 0, y = 0;
 };
 
 struct MotionField {
   std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
-  float difference = 0;  ///< mean absolute luma and chroma difference a cell, without motion
-  float residual = 0;    ///< difference with blocks moved, which motion does not explain
+  float difference = 0;  ///< mean absolute difference of luma and chroma cells, without motion
+  float residual = 0;    ///< difference that remains after blocks are moved
 };
 
-/// Predicts vectors from the previous pair, so pass pairs in order.
+/// Estimates the motion in a video. Call estimate() for each pair of neighbouring frames in order.
 class MotionEstimator {
  public:
   /// Returns the motion from `before` to `after`.
@@ -37,7 +33,7 @@ class MotionEstimator {
   struct Cell {
     int x = 0, y = 0;
   };
-  std::array<Cell, kBlocks * kBlocks> cells_{};  // of the last pair, whole cells
+  std::array<Cell, kBlocks * kBlocks> cells_{};  // vectors of the last pair in whole cells
   MotionField field_;
 };
 

@@ -1,6 +1,6 @@
-// Measures of a clip that need full pictures: quality, text, bars, overlays. The caller gives every
-// eighth picture.
-// Keeps sums, no pictures. Pure. Thread-safety: one thread at a time.
+// Measures quality, text, black bars and overlays in full pictures of a clip. The caller passes
+// every eighth picture. Memory does not grow with the number of pictures. Pure. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,33 +16,33 @@
 
 namespace vfm::curate {
 
-/// Means over the measured pictures. Boxes are in pixels as stored.
+/// The means over the measured pictures. Areas are in pixels as stored.
 struct PictureMeasures {
   PictureQuality quality;
-  double text_area = 0,
-         text_area_most = 0;   ///< text_area(): mean, and highest of a picture
-  double bars = 0;             ///< share of the area outside `picture`
-  PixelArea whole;             ///< the whole picture
-  PixelArea picture;           ///< without black bars (curate/measures/bars.h)
-  bool overlay_known = false;  ///< StillOverlay::can_tell()
+  /// The mean and the largest text_area() of the pictures.
+  double text_area = 0, text_area_most = 0;
+  double bars = 0;  ///< share of the area in black bars
+  PixelArea whole;
+  PixelArea picture;           ///< picture without black bars (curate/measures/bars.h)
+  bool overlay_known = false;  ///< result of StillOverlay::can_tell()
   std::optional<PixelArea> overlay;
-  /// `picture` less the smallest strip along one side that contains the overlay; all of `picture`
-  /// if that would remove more than a quarter.
+  /// The part of `picture` that remains without the smallest strip along one side that contains the
+  /// overlay. If the strip is more than a quarter of `picture`, the crop is all of `picture`.
   PixelArea proposed_crop;
 };
 
 class PictureMeter {
  public:
-  /// Adds a picture. `frame` has 8 bits, and `small` is made from it.
+  /// Adds a picture. `frame` has 8 bits. `small` is the small picture of `frame`.
   void add(const media::Frame& frame, const SmallPicture& small);
-  /// Returns no value without pictures, or if a side is below 32 pixels.
+  /// Returns the measures, or nullopt if there are no pictures or a side is below 32 pixels.
   std::optional<PictureMeasures> result() const;
 
  private:
   PictureQuality sum_;
   double text_ = 0, text_most_ = 0;
   std::int64_t pictures_ = 0;
-  PixelArea whole_;  // of the first picture
+  PixelArea whole_;  // area of the first picture
   BarFinder bars_;
   StillOverlay overlay_;
   ReducedLuma reduced_;

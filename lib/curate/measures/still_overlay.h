@@ -1,11 +1,9 @@
-// Finds an overlay that stays while a clip's pictures move: a station's logo, a watermark, a
-// constant caption.
+// Finds an overlay that does not move during a clip, such as a logo, a watermark or a constant
+// caption.
 //
-// A luma gradient that is the same in all pictures belongs to a still edge; a gradient that changes
-// direction belongs to moving edges. An overlay is a small group of still edges in a clip whose
-// edges mostly move. If the camera rests, there is no result. Gradients are averaged over time as
-// in Dekel et al., "On the effectiveness of visible watermarks", 2017. Thread-safety: one thread at
-// a time.
+// An overlay is a small group of edges that do not move, in a clip whose edges mostly move. If the
+// camera does not move, there is no result. Luma gradients are averaged over time as in Dekel et
+// al., "On the effectiveness of visible watermarks", 2017. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,18 +17,17 @@ namespace vfm::curate {
 
 class StillOverlay {
  public:
-  /// Adds a picture; ignores pictures of another size than the first.
+  /// Adds a picture. Ignores pictures whose size differs from the first picture.
   void add(const ReducedLuma& picture);
-  /// Returns true if a result is possible: there are at least eight pictures, and most of their
-  /// edges move.
+  /// Returns true if there are at least eight pictures, and most of their edges move.
   bool can_tell() const;
-  /// Returns the overlay within `area` that has most edges. Overlay and `area` are in pixels of the
-  /// unreduced pictures. Ignores overlays larger than a tenth of the area, and the middle fifth of
-  /// both sides, where a zoom moves nothing.
+  /// Returns the overlay within `area` that has most edges, or nullopt. Both areas are in pixels of
+  /// the pictures before reduction. Ignores overlays larger than a tenth of `area`, and the middle
+  /// fifth of width and height.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:
-  /// Sums over pictures at every second pixel of the reduced pictures.
+  /// The sums of gradients over all pictures, at every second pixel.
   struct Edge {
     std::int32_t x = 0, y = 0, strength = 0;
   };

@@ -1,12 +1,11 @@
-// Measures how much of a picture looks like lines of text, by edges alone, without a trained model.
+// Measures how much of a picture looks like lines of text, without a trained model.
 //
-// A line of text is a row of strokes. Along each of its pixel rows, luma rises and falls (or falls
-// and rises) within a stroke's width, many times. There are no strokes above and below, and all
-// strokes of a line have one lightness. Three things are measured: stroke edges close together in a
-// row (Wu, Manmatha and Riseman, "TextFinder", 1999); their vertical extent by projection (Lienhart
-// and Effelsberg 2000); and, along rows only, pairs of edges with opposite sign (Epshtein, Ofek and
-// Wexler, "Detecting text in natural scenes with stroke width transform", 2010). Windows in a row,
-// keyboards and fences may be taken for text. Pure. Thread-safety: none needed.
+// A line of text is a row of strokes of the same lightness, without strokes above and below.
+// Strokes are found by close edges in a row (Wu, Manmatha and Riseman, "TextFinder", 1999) and by
+// pairs of edges with opposite sign (Epshtein, Ofek and Wexler, "Detecting text in natural scenes
+// with stroke width transform", 2010). Projection gives the height of a line (Lienhart and
+// Effelsberg 2000). Rows of windows, keyboards and fences may be mistaken for text. Pure functions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +15,12 @@
 
 namespace vfm::curate {
 
-/// Returns boxes of lines, in pixels of `picture`. Lines lower than 6 pixels, higher than a seventh
-/// of the picture, or less than twice as wide as high are not found, nor is vertical or slanted
-/// text.
+/// Returns the boxes of text lines, in pixels of `picture`. Does not find vertical or slanted text,
+/// or lines lower than 6 pixels, higher than a seventh of the picture, or narrower than twice their
+/// height.
 std::vector<PixelArea> find_text_lines(const ReducedLuma& picture);
 
-/// Returns the share of the picture in boxes of find_text_lines(), 0 to 1. Overlaps are counted
-/// once.
+/// Returns the share of the picture that the boxes of find_text_lines() cover, 0 to 1.
 double text_area(const ReducedLuma& picture);
 
 }  // namespace vfm::curate

@@ -1,6 +1,6 @@
-// Finds gradual changes of shot: dissolves, wipes, fades through black, white or any one colour,
-// and other transitions. gradual_change.h explains how.
-// Constant memory: a mebibyte for the last 128 frames. Thread-safety: one thread.
+// Finds gradual changes of shot (curate/shots/gradual_change.h): dissolves, wipes, fades through
+// one colour, and other transitions. Memory is constant: one mebibyte for the last 128 frames.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,26 +19,25 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// `strictness` says how well changes other than fades must fit. 1 is normal; higher values find
-  /// fewer changes.
+  /// If `strictness` is higher, the detector finds fewer changes other than fades. 1 is normal.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
-  /// Adds a frame. `motion` is the motion since the frame before.
+  /// Adds the next frame. `motion` is the motion since the previous frame.
   void push(const FrameFeatures& features, const MotionField& motion);
   void finish();
   /// Returns the changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
-  /// Returns the first frame of the present run of one colour, if a fade led into the run.
+  /// Returns the first frame of the current run of one colour, or nullopt if no fade led into the
+  /// run.
   std::optional<std::int64_t> open_fade() const;
-  /// Returns true if frames i and k show one scene: they differ less than half as much as i and
-  /// `away`, or share colours that `away` lacks. Only the last 127 frames are in memory; returns
-  /// false for other frames.
+  /// Returns true if frames i and k resemble each other much more than frame `away`. Returns false
+  /// if a frame is not among the last 127 frames.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Returns true if three quarters of frame i equal the frame before, as when a title or an
-  /// object's edge enters or leaves a plain ground.
+  /// Returns true if more than three quarters of frame i equal the previous frame.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
-  /// Returns true if both frames show the same plain colour, not black.
+  /// Returns true if both frames show the same plain colour other than black.
   bool same_ground(std::int64_t i, std::int64_t k) const;
-  /// Returns true if edges (same_view.h) or colours show the same scene before and after a change.
+  /// Returns true if edges (same_view.h) or colours show the same scene before and after the
+  /// change.
   bool one_view(const GradualChange& change) const;
   /// Returns true if edges show that frames i and k show one view. Returns false if a frame is not
   /// in memory.
@@ -46,37 +45,37 @@ class GradualDetector {
 
  private:
   static constexpr int kCells = 256 + 64 + 64;
-  static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little to see
-  struct Relief {                                 // the content of an area; cells outside are zero
-    alignas(32) std::array<float, kCells> cells;  // less the planes' means
-    float energy = 0;                             // sum of squares
+  static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little detail
+  struct Relief {                                 // content of an area, 0 outside the area
+    alignas(32) std::array<float, kCells> cells;  // less the means of the planes
+    float energy = 0;                             // sum of the squares of `cells`
   };
-  struct Tiny : Relief {  // within `area`
+  struct Tiny : Relief {  // Relief of `area`
     ActiveArea area;
-    float residual = 0;  // of MotionField
-    MotionVector moved;  // mean of the blocks that move
+    float residual = 0;  // MotionField::residual
+    MotionVector moved;  // mean vector of the moving blocks
     SmallPicture picture;
     CoarsePicture coarse;
-    std::array<float, 3> mean{};  // of luma, u, v
-    float variance = 0;           // of all cells around `mean`
+    std::array<float, 3> mean{};  // means of luma, u and v
+    float variance = 0;           // variance of all cells around `mean`
     bool uniform = false;
   };
   struct PartsFit {
     float misfit = 0, step = 0, mixed = 0;
-    float at_once = 0;  // 1: all parts have changed equally far, 0: each shows one of the pictures
+    float at_once = 0;  // 1 if all parts change equally far, 0 if each part shows one picture
   };
   struct Candidate {
     std::int64_t a = 0, b = 0;
     float quality = 0;
     GradualChange change;
-    bool no_camera = false;  // not camera motion, even if one shift may explain it
-    bool through = false;    // through one colour, from which the new picture opens
-    bool closes = false;     // closes to black; a picture that opens from black may belong to it
+    bool no_camera = false;  // whether the change is not camera motion
+    bool through = false;    // whether the new picture opens from one colour
+    bool closes = false;     // whether the old picture closes to black
   };
-  static constexpr int kRing = 128;      // power of two above kGradualLag
-  static constexpr int kAfter = 3;       // frames needed after a window to judge it
-  static constexpr float kBest = 0.75f;  // quality of a transition, below that of a clean dissolve
-  static constexpr float kBlack = 16;    // luma below which a frame of one colour is black
+  static constexpr int kRing = 128;      // a power of two above kGradualLag
+  static constexpr int kAfter = 3;       // number of frames after a window that a judgement needs
+  static constexpr float kBest = 0.75f;  // quality of a transition, lower than of a dissolve
+  static constexpr float kBlack = 16;    // luma of a black frame is below this limit
 
   Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
   const Tiny& at(std::int64_t index) const {
@@ -125,14 +124,14 @@ class GradualDetector {
   std::vector<Tiny> ring_ = std::vector<Tiny>(kRing);
   std::int64_t frames_ = 0;
   std::optional<Candidate> best_;
-  std::int64_t best_end_ = 0;                         // Candidate::b of the last change found
+  std::int64_t best_end_ = 0;                         // Candidate::b of the last change
   std::optional<std::int64_t> run_begin_, run_end_;   // the current or last run of one colour
-  bool run_faded_in_ = false, run_cut_into_ = false;  // whether contrast fell before it, or not
-  bool run_is_shot_ = false;                          // the fade into it has been reported
+  bool run_faded_in_ = false, run_cut_into_ = false;  // whether a fade or a cut led into the run
+  bool run_is_shot_ = false;                          // whether the fade into the run was returned
   std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
   std::int64_t last_black_ = -1;                      // last black frame of the run
-  std::int64_t ground_end_ = -1;                      // one past the last frame of the run before
-  std::int64_t ground_begin_ = -1;                    // first frame of the run before
+  std::int64_t ground_end_ = -1;                      // one past the last frame of the previous run
+  std::int64_t ground_begin_ = -1;                    // first frame of the previous run
   std::vector<GradualChange> found_;
 };
 

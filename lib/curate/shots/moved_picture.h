@@ -1,9 +1,9 @@
-// Measures transitions in which a whole picture moves: it pushes out, covers or uncovers the other
-// picture, or shrinks to nothing.
+// Measures transitions in which a whole picture moves. The picture pushes, covers or uncovers the
+// other picture, or shrinks to a line.
 //
-// Lines are rows, or columns for motion to the side. During the transition each line looks like a
-// line of the picture before or after; the progress determines which. A pan by exactly one picture
-// looks the same, but is continuous at the seam. Pure functions. Thread-safety: none needed.
+// Lines are columns for horizontal motion and rows for vertical motion. During a transition, each
+// line looks like a line of the picture before or after. A pan by exactly one picture looks the
+// same, but the picture is continuous at the seam. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,30 +14,32 @@
 
 namespace vfm::curate {
 
-/// Lines of a picture on the chroma grid, each with its luma, u and v.
+/// The rows or columns of a picture on the chroma grid. Each line has luma, u and v.
 struct PictureLines {
   alignas(32) std::array<std::array<std::uint8_t, 3 * kChromaSide>, kChromaSide> line;
 };
 PictureLines columns_of(const SmallPicture& picture);
 PictureLines rows_of(const SmallPicture& picture);
 
-/// push: both pictures move; cover: the new picture slides over the old; reveal: the old picture
-/// slides off the new; squeeze: the old picture shrinks to a line in the middle of the new.
+/// A kind of motion:
+///   push     Both pictures move.
+///   cover    The new picture slides over the old picture.
+///   reveal   The old picture slides off the new picture.
+///   squeeze  The old picture shrinks to a line in the middle of the new picture.
 enum class Move { push, cover, reveal, squeeze };
 inline constexpr int kMoves = 4;
 
-/// How well lines of `now` match lines of `before` and `after`.
+/// The match of the lines of a frame with the lines before and after the transition.
 struct MovedFit {
-  int way = 0;       ///< 1: to higher lines (right, down); -1: to lower lines; 0: squeeze
-  float share = 0;   ///< progress, 0 to 1
-  float misfit = 1;  ///< remaining difference, relative to unrelated lines
+  int way = 0;       ///< 1 for motion right or down, -1 for left or up, 0 for squeeze
+  float share = 0;   ///< progress of the transition, 0 to 1
+  float misfit = 1;  ///< remaining difference relative to unrelated lines
 };
-/// Returns, for each Move, the best share and way.
+/// Returns the best fit for each Move.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// Returns the difference of the lines that meet in a push, relative to the difference of unrelated
-/// lines, or, if larger, to three times the difference of neighbouring lines. The result is small
-/// within one view, even if up to `near` lines are skipped or repeated.
+/// Returns the difference of the two lines that meet in a push, relative to unrelated lines. The
+/// result is small within one view, even if up to `near` lines are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

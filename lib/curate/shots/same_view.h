@@ -1,10 +1,8 @@
-// Tests by edges whether two pictures show the same view, despite different light, overlays, or a
-// turned camera.
+// Tests whether the edges of two pictures show the same view. The light may change, a title may
+// appear, and the camera may turn.
 //
-// A flash, an explosion or a lamp weakens edges, a title covers some edges, and a turning camera
-// moves all edges alike. In another scene edges lie elsewhere. A comparison takes about 200
-// microseconds, so compare only the few frames that look like a change. Pure. Thread-safety: none
-// needed.
+// A comparison takes about 200 microseconds, so compare only frames that look like a change. Pure
+// functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,31 +11,32 @@
 namespace vfm::curate {
 
 struct SharedEdges {
-  /// The share, 0 to 1, of parts with the same edges. Parts are compared if they lie in both
-  /// pictures and have more than purely vertical or horizontal edges; each picture has 4 x 4 parts.
-  /// The share is 0 if few parts have edges, or if the middle parts differ.
+  /// The share of parts that have the same edges in both pictures, 0 to 1. A picture has 4 x 4
+  /// parts. Parts that lie outside one picture, or have only vertical or only horizontal edges, are
+  /// not compared. If few parts have edges, or if the middle parts differ, the share is 0.
   float share = 0;
-  int right = 0, down = 0;  ///< shift of all edges from the first to the second, luma cells
-  float strength = 1;       ///< contrast of the second's edges relative to the first's
+  int right = 0, down = 0;  ///< shift of the edges to the second picture, in luma cells
+  float strength = 1;       ///< contrast of the second picture's edges relative to the first
 
   /// Returns true if the pictures show one view.
   bool most() const { return share > 0.5f; }
 };
 
-/// `area` is the part inside the black bars of both pictures.
+/// Compares the edges within `area`, the part inside the black bars of both pictures.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
-/// The shift of the first picture that best explains the second, by plain differences. It is meant
-/// for pictures without edges, such as soft sky, whose colours move with the camera.
+/// The shift of the first picture that best explains the second picture. WholeShift is for pictures
+/// without edges, such as a soft sky.
 struct WholeShift {
-  int right = 0, down = 0;  ///< luma cells, even; at least a quarter is shared
-  float left_over = 1;      ///< difference of the shared part, relative to the unshifted pictures
+  int right = 0, down = 0;  ///< shift in luma cells, even numbers
+  float left_over = 1;      ///< remaining difference, relative to pictures without a shift
 };
-/// Finds the WholeShift. A call takes about a millisecond.
+/// Finds the best shift for which the pictures share at least a quarter. A call takes about a
+/// millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
-/// Returns true if the pictures differ only in one box of at most a third of the area, as when a
-/// title comes or goes. Around the box the pictures are the same and have detail.
+/// Returns true if the pictures differ only inside one box, such as a title, of at most a third of
+/// the area. The equal part around the box has detail.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

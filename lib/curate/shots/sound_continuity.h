@@ -1,22 +1,20 @@
-// Measures whether the background sound continues across a change of shot, or comes from another
-// place or take.
+// Measures whether the background sound continues across a change of shot.
 //
-// The background is heard in pauses between words and notes, so the quiet windows of each frequency
-// band are compared (as in the minimum statistics of Martin, IEEE Trans. Speech and Audio
-// Processing 9(5), 2001). The distance between the two sides is compared with the distance between
-// the halves of each side.
+// The background is audible in pauses between words and notes. The quiet windows before and after
+// the change are therefore compared in each frequency band (minimum statistics of Martin, IEEE
+// Trans. Speech and Audio Processing 9(5), 2001).
 //
-// A side is up to a second, without the 60 ms next to the change. Hann windows of 32 ms begin every
-// 16 ms. The 20 bands are critical bands from 100 to 7700 Hz (Zwicker 1961). Levels are in dB of
-// full scale, from the summed power of both channels plus -75 dB, which hides quieter differences.
-// The distance of two sets of windows in a band is the mean difference of their quantiles 0.1, 0.2
-// and 0.3. Over all bands, the distance is the mean of the middle ten distances. With D the
-// distance of the two sides, and U the mean distance of the halves of each side:
+// A side is the second before or after the change, without the 60 ms next to the change. Hann
+// windows of 32 ms begin every 16 ms. The 20 critical bands lie between 100 and 7700 Hz (Zwicker
+// 1961). A level is the power of both channels plus -75 dB of full scale, in dB. The distance of
+// two sets of windows in a band is the mean difference of their quantiles 0.1, 0.2 and 0.3. The
+// distance over all bands is the mean of the middle ten distances. D is the distance of the two
+// sides. U is the mean distance between the halves of a side.
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
-// There is no result for silence on both sides or a side below a quarter of a second. Pure;
-// thread-safety: any thread.
+// There is no result if both sides are silent, or if a side is shorter than a quarter of a second.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,17 +24,17 @@
 namespace vfm::curate {
 
 inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
-/// Seconds of a side: the most that is used, and the least that gives a result.
+/// The longest part of a side that is used, and the shortest side that gives a result, in seconds.
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
-  double apart = 0;       ///< D, dB
-  double usual = 0;       ///< U, dB
-  double continuity = 1;  ///< 0 to 1; 1: the sound continues
+  double apart = 0;       ///< distance D of the two sides in dB
+  double usual = 0;       ///< mean distance U between the halves of a side in dB
+  double continuity = 1;  ///< 1 if the sound continues, 0 if not, or a value between
 };
 
-/// `before` ends where the picture changes, `after` begins there. Samples are finite, at
-/// kContinuityRate, interleaved left and right. Only the part next to the change is used.
+/// Compares the sound before and after a change of shot. Samples are finite, interleaved left and
+/// right, at kContinuityRate. Only the parts next to the change are used.
 std::optional<SoundContinuity> sound_continuity(std::span<const float> before,
                                                 std::span<const float> after);
 

@@ -1,10 +1,9 @@
-// Decides whether to rejoin shots that show the same scene but were parted by a flash, jump cut or
-// glitch.
+// Decides whether to join two shots of the same scene that a flash, jump cut or glitch separates.
 //
 // As in Panda-70M (Chen et al., CVPR 2024, section 3.1), the last picture of a shot is compared
-// with the first of the next shot. Without a network, colour layout, edge directions and brightness
-// must all agree. With the caller's network, the cosine of its vectors of the two pictures decides.
-// Pure functions. Thread-safety: none needed.
+// with the first picture of the next shot. If the caller has a network, the cosine of its vectors
+// of the two pictures decides. Without a network, the layout of colours, the directions of edges
+// and the brightness must agree. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,37 +15,37 @@
 
 namespace vfm::curate {
 
-/// The look of one picture: three vectors, each compared by its cosine.
+/// The look of one picture.
 struct SceneLook {
-  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U, V, less the planes' means
-  std::array<float, 64 * 4> edges{};   ///< 8 x 8 cells, energy of four edge directions
-  std::array<float, 3> colour{};       ///< mean Y, U, V
+  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U and V, less the means of the planes
+  std::array<float, 64 * 4> edges{};   ///< energy of four edge directions in 8 x 8 cells
+  std::array<float, 3> colour{};       ///< means of Y, U and V
 };
 SceneLook scene_look(const SmallPicture& picture);
 
-/// Returns the lower of the cosines of layout and edges, less 0.2 for each 16 grey levels of
-/// difference in mean colour. 1 means the same look; the result may be negative.
+/// Returns the smaller cosine of layout and edges, less 0.2 for each 16 grey levels between the
+/// mean colours. 1 means the same look. The result may be negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
-/// Above this look_similarity() two shots are joined.
+/// The look_similarity() above which two shots are joined.
 inline constexpr double kStitchThreshold = 0.6;
 
-/// The longest gap between two shots that can be joined.
-inline constexpr std::int64_t kLongestBridge = 12;  // frames
+/// The longest gap in frames between two shots that can be joined.
+inline constexpr std::int64_t kLongestBridge = 12;
 
-/// Returns the least likeness to join two shots if the continuity of their sound is known
+/// Returns the least likeness that joins two shots whose sound has a known `continuity`
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
-/// threshold), 0 raises it by kSoundRaises * (1 - threshold), and 0.5 keeps it. Between these
-/// values, the result is interpolated.
+/// threshold). Continuity 0 raises `threshold` by kSoundRaises * (1 - threshold). Continuity 0.5
+/// keeps `threshold`. The result is interpolated between these values.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
-/// Returns the cosine of a network's vectors of two pictures, which need not have length 1. Returns
-/// NaN for zero vectors, numbers that are not finite, or different sizes.
+/// Returns the cosine of two vectors, which may have any length. Returns NaN if a vector is zero,
+/// if a number is infinite or NaN, or if the sizes differ.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
-/// The least cosine of a network's vectors that joins two shots. Panda-70M joins if unit vectors of
-/// ImageBind are at most 0.6 apart: cosine 1 - 0.6^2 / 2.
+/// The least cosine of a network's vectors that joins two shots. Panda-70M joins two shots if the
+/// unit vectors of ImageBind have a distance of at most 0.6, which is a cosine of 1 - 0.6^2 / 2.
 inline constexpr double kVectorStitchThreshold = 0.82;
 
 }  // namespace vfm::curate

@@ -1,8 +1,8 @@
-// Measures wipes, in which a straight edge crosses the picture, followed by the new shot.
+// Measures wipes. In a wipe, a straight edge crosses the picture, and the new shot follows the
+// edge.
 //
-// In a frame within a wipe, each cell looks as before or as after the wipe, and an edge separates
-// these two kinds. A dissolve has mixed cells, a cut has no edge, and a moving camera gives cells
-// of neither kind, so they do not fit. Pure functions. Thread-safety: none needed.
+// Cells on one side of the edge look like the old shot, and cells on the other side like the new
+// shot. Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,28 +13,26 @@
 
 namespace vfm::curate {
 
-/// Means of 4 x 4 cells of a small picture: 16 x 16 of luma, then 8 x 8 of u and of v.
+/// The means of 4 x 4 cells of a small picture: 16 x 16 of luma, then 8 x 8 of u and 8 x 8 of v.
 using CoarsePicture = std::array<std::uint8_t, 384>;
 CoarsePicture coarse_picture(const SmallPicture& picture);
 
-enum class WipeWay { right, left, down, up };  ///< the direction of the edge
+enum class WipeWay { right, left, down, up };  ///< direction in which the edge moves
 inline constexpr int kWipeWays = 4;
-inline constexpr int kWipeSteps = 16;  ///< cells in a row or column
+inline constexpr int kWipeSteps = 16;  ///< number of cells in a row or column
 
-/// How well `now` fits as a frame within a wipe.
+/// The fit of the frame `now` to a wipe from `before` to `after`.
 struct WipeFrame {
-  /// For an edge after k of 16 cells, how far cells that it has passed look like `after` and other
-  /// cells like `before`, weighted by their difference. 1 means all, 0 half, and below 0 the
-  /// reverse.
+  /// The agreement for an edge that has passed k of 16 cells. Passed cells should look like
+  /// `after`, and other cells like `before`. Cells are weighted by the difference between `before`
+  /// and `after`. The agreement is 1 if all cells agree and 0 if half of the cells agree.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> agreement;
-  /// The same as `agreement`, but with equal weight for all cells in which `before` and `after`
-  /// differ. In `agreement` a few cells outweigh all other cells if a camera moves from dark to
-  /// light.
+  /// The agreement with equal weight for all cells in which `before` and `after` differ.
   std::array<std::array<float, kWipeSteps + 1>, kWipeWays> votes;
-  /// How clearly cells look like `before` or `after`: 1 means exactly, 0 equally like both.
+  /// The clearness is 1 if each cell equals `before` or `after`, and 0 if each cell resembles both
+  /// equally.
   float clearness = 0;
-  /// The share of the cells in which `before` and `after` differ. An appearing title changes few
-  /// cells.
+  /// The share of the cells in which `before` and `after` differ.
   float changed = 0;
 };
 WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
@@ -46,13 +44,13 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// Return the `agreement` and the `votes` of an edge in a given direction after `share` of the
-/// picture.
+/// Returns WipeFrame::agreement of an edge in direction `way` after `share` of the picture.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
+/// Returns WipeFrame::votes of an edge in direction `way` after `share` of the picture.
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
-/// Returns true if both pictures move with the edge, as when a camera turns from a dark to a light
-/// wall: the shifted pictures explain `now` about as well as the unshifted, or better.
+/// Returns true if both pictures move with the edge, as in a pan from a dark wall to a light wall.
+/// Shifted pictures then explain `now` about as well as unshifted pictures, or better.
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share);
 
