@@ -3,7 +3,8 @@
 //
 // The edges of an axis split the numbers above 0 into half-open intervals. Unknown values have a
 // separate interval ("unsized", "untimed"). Every sample therefore has exactly one bin. Images have
-// a bin for each file format. Pure functions. Thread-safety: any thread.
+// a bin for each file format.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

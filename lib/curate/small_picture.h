@@ -3,7 +3,8 @@
 //
 // The frame is stretched to a square. A cell is the mean of at most 16 of its pixels, so a frame
 // takes about 15 microseconds at any size. Pixels are read as stored, before rotation and pixel
-// aspect. Pure functions. Thread-safety: any thread.
+// aspect.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,6 @@
 // Splits a dataset into parts, such as train and validation. All samples of a source are in the
-// same part. Pure functions. Thread-safety: any thread.
+// same part.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

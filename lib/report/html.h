@@ -1,7 +1,8 @@
 // Writes self-contained HTML reports without external scripts or files.
 //
 // A Page collects sections and writes one file. Pictures are embedded as data URLs, and charts as
-// inline SVG. Callers pass plain text, which Page escapes. Thread-safety: one thread at a time.
+// inline SVG. Callers pass plain text, which Page escapes.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Correlation of two small pictures, one of which may be a crop of the other.
-// Pure. Thread-safety: none needed.
+// Correlates two small pictures. The second picture may be a crop of the first picture.
+// Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,34 +11,34 @@
 
 namespace vfm::curate {
 
-/// The correlation of two changes, over the cells that both show.
+/// The correlation of two changes, over the cells that both pictures show.
 struct Correlation {
-  double value = 0;                                ///< -1 to 1; 0 if one is flat
-  double first_strength = 0, second_strength = 0;  ///< standard deviations, in levels
+  double value = 0;  ///< correlation from -1 to 1, or 0 if a change is flat
+  double first_strength = 0, second_strength = 0;  ///< standard deviations in grey levels
 };
 
 class CropSampler {
  public:
-  /// Returns the sampler for a second picture whose edges lie at `crop` of the first. Returns no
-  /// value if the pictures share less than 0.4 of the second's area, or differ in size by more than
-  /// 1.7 times.
+  /// Returns a sampler for a second picture whose edges lie at `crop` of the first picture. Returns
+  /// nullopt if the pictures share less than 0.4 of the second picture's area, or if their sizes
+  /// differ by a factor above 1.7.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
-  /// Returns the correlation of the pictures, 0 to 1, without the tenth of the cells that differs
+  /// Returns the correlation of two pictures, 0 to 1. Ignores the tenth of the cells that differs
   /// most from a linear relation. `noise` is added to variances and covariance, so two flat
   /// pictures give 1.
   double correlate_pictures(const SignaturePicture& first, const SignaturePicture& second,
                             double noise) const;
 
  private:
-  /// The place of a row or column of the second picture in the first, between two cells.
+  /// The place of a row or column of the second picture between two cells of the first picture.
   struct Tap {
-    int cell = 0;    ///< the first of the two cells
+    int cell = 0;    ///< index of the first cell
     float part = 0;  ///< weight of the next cell
   };
   struct Side {
-    int begin = 0, end = 0;  ///< cells that both show
+    int begin = 0, end = 0;  ///< cells that both pictures show
     std::array<Tap, kSignatureSide> taps;
   };
   static Side side_of(double low, double high);

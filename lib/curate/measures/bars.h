@@ -1,7 +1,7 @@
 // Finds black bars (letterbox, pillarbox) around the picture of a video.
 //
-// A row or column belongs to a bar if the row or column is black in all frames. Pure.
-// Thread-safety: one thread at a time.
+// A row or column belongs to a bar if the row or column is black in all frames.
+// Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,7 +2,8 @@
 //
 // The Gauss-Newton method minimises the squared difference of two pictures, from coarse to fine
 // (Lucas and Kanade 1981, Bergen et al. 1992). Motion is known only if details in the whole picture
-// move alike. Pure functions. Thread-safety: any thread.
+// move alike.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

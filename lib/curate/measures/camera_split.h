@@ -2,8 +2,8 @@
 //
 // Camera motion is an affine field (shift, zoom, turn and shear), fitted to the motion vectors of
 // blocks. The method is the "dominant motion" of Odobez and Bouthemy (1995). If an object covers
-// most of the picture, the motion of the object is mistaken for camera motion. Pure functions.
-// Thread-safety: any thread.
+// most of the picture, the motion of the object is mistaken for camera motion.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

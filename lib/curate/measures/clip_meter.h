@@ -1,7 +1,8 @@
 // Measures motion, light, colour and sharpness of a clip, frame by frame, while the clip is cut.
 //
 // Motion, light and colour come from the small pictures of shot detection. Pictures are measured as
-// stored, before rotation. Pure. Thread-safety: one thread at a time.
+// stored, before rotation.
+// Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

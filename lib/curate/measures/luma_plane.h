@@ -1,4 +1,5 @@
-// Reads the luma of a frame, as stored or reduced. Pure functions. Thread-safety: any thread.
+// Reads the luma of a frame, as stored or reduced.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
 // Estimates motion between neighbouring frames by matching blocks of small pictures.
 //
-// A picture has 64 blocks of 8 x 8 luma cells. Thread-safety: one thread at a time.
+// A picture has 64 blocks of 8 x 8 luma cells.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

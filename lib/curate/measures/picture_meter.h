@@ -1,6 +1,6 @@
 // Measures quality, text, black bars and overlays in full pictures of a clip. The caller passes
-// every eighth picture. Memory does not grow with the number of pictures. Pure. Thread-safety: one
-// thread at a time.
+// every eighth picture. Memory does not grow with the number of pictures.
+// Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,7 @@
 // Measures coding artefacts, exposure and focus from the luma of one full picture.
 //
-// Only some rows are read. Pure functions. Thread-safety: any thread.
+// Only some rows are read.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,7 +3,8 @@
 //
 // An overlay is a small group of edges that do not move, in a clip whose edges mostly move. If the
 // camera does not move, there is no result. Luma gradients are averaged over time as in Dekel et
-// al., "On the effectiveness of visible watermarks", 2017. Thread-safety: one thread at a time.
+// al., "On the effectiveness of visible watermarks", 2017.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

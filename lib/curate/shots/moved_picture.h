@@ -3,7 +3,8 @@
 //
 // Lines are columns for horizontal motion and rows for vertical motion. During a transition, each
 // line looks like a line of the picture before or after. A pan by exactly one picture looks the
-// same, but the picture is continuous at the seam. Pure functions. Thread-safety: any thread.
+// same, but the picture is continuous at the seam.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

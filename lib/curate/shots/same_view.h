@@ -1,8 +1,8 @@
 // Tests whether the edges of two pictures show the same view. The light may change, a title may
 // appear, and the camera may turn.
 //
-// A comparison takes about 200 microseconds, so compare only frames that look like a change. Pure
-// functions. Thread-safety: any thread.
+// A comparison takes about 200 microseconds, so compare only frames that look like a change.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,8 @@
 // Finds the changes of shot, abrupt or gradual, in a stream of frames.
 //
 // Memory is constant: small pictures of the last kShotLag frames. A frame takes about 50
-// microseconds. Pure. Thread-safety: one thread at a time.
+// microseconds.
+// Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,7 +3,8 @@
 // As in Panda-70M (Chen et al., CVPR 2024, section 3.1), the last picture of a shot is compared
 // with the first picture of the next shot. If the caller has a network, the cosine of its vectors
 // of the two pictures decides. Without a network, the layout of colours, the directions of edges
-// and the brightness must agree. Pure functions. Thread-safety: any thread.
+// and the brightness must agree.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,7 +2,8 @@
 // edge.
 //
 // Cells on one side of the edge look like the old shot, and cells on the other side like the new
-// shot. Pure functions. Thread-safety: any thread.
+// shot.
+// Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,20 +1,15 @@
 // Divides sketches into cells, so that a search for neighbours compares only a few cells. A sketch
-// belongs to the centre with which its product is largest.
+// belongs to the cell whose centre has the largest product with the sketch.
 //
-// Centres are sketches, found by a few rounds of spherical k-means from evenly spaced rows of a
-// sample. Cells therefore have similar sizes. Only whole numbers are used, so results are the same
-// on every processor.
+// Centres are sketches, found by a few rounds of spherical k-means. Cells have similar sizes. The
+// results are the same on every processor.
 //
-// The cells to search follow from this: let a and b be at most a distance D apart, c the centre of
-// a, and e another centre. If b lies in the cell of e, then b.e >= b.c, so (b - a).(e - c) >= a.c -
-// a.e. The left side is at most D |e - c|, so the distance of a from the border of the cells, (a.c
-// - a.e) / |e - c|, is at most D. Cells further away need no search. D is reached only if b lies
-// straight across the border; in high dimensions most neighbours lie along the border. With a
-// `margin` below 1, only cells within margin * D are searched; with `margin` 1 no neighbour is
-// missed.
+// The cells to search: Let a and b be two sketches at a distance of at most D, c the centre of a,
+// and e another centre. The distance of a from the border between the two cells is (a.c - a.e) / |e
+// - c|. If this distance is above D, b does not lie in the cell of e. With a `margin` below 1, only
+// cells within margin * D are searched. With `margin` 1, no neighbour is missed.
 //
-// Equal rows of the sample may give equal centres. Only the first of equal centres gets sketches;
-// the cells of the other equal centres are empty and never searched.
+// If centres are equal, only the first of the equal centres gets sketches.
 // Thread-safety: any thread, except find().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,23 +25,24 @@ namespace vfm::curate {
 
 class SketchCells {
  public:
-  /// Finds `wanted` centres of `sample`: sketches of `width` numbers, in random order, at least as
-  /// many as centres. Throws Stopped.
+  /// Finds `wanted` centres of `sample`, which has sketches of `width` numbers in random order.
+  /// There are at least as many sketches as centres. Throws Stopped.
   static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
                           std::size_t wanted, share::Slots& slots);
 
   std::size_t count() const { return count_; }
-  /// Writes the nearest cell of each of `n` sketches: the first of equally near cells.
+  /// Writes the nearest cell of each of `n` sketches, or the first of equally near cells.
   void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
 
   struct Reach {
-    double distance = 0;   ///< D: sqrt(2 - 2 cosine) of vectors
+    double distance = 0;   ///< largest distance D of neighbours, sqrt(2 - 2 cosine)
     double margin = 1;     ///< share of `distance` that is searched, 0 to 1
-    std::size_t most = 0;  ///< highest number of cells searched
+    std::size_t most = 0;  ///< largest number of cells to search
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< the sketch's own cell, then cells by distance of border
-    bool all = true;                   ///< false: cells were left out because of `most`
+    std::vector<std::uint32_t> cells;  ///< cell of the sketch, then other cells by distance of the
+                                       ///< border
+    bool all = true;                   ///< false if cells were left out because of `most`
   };
   /// Finds the cells to search for neighbours of each of four sketches.
   void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
@@ -60,7 +56,7 @@ class SketchCells {
   std::size_t width_, count_;
   std::vector<std::int16_t> centres_;  // count x width
   std::vector<std::int16_t> tiles_;    // centres_ as tiles (fill_tile())
-  std::vector<bool> repeats_;          // centres that equal an earlier one
+  std::vector<bool> repeats_;          // whether a centre equals an earlier centre
 };
 
 }  // namespace vfm::curate

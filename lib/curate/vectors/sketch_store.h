@@ -1,8 +1,9 @@
-// The sketches of all vectors, in memory, sorted by cell, for curate/vectors/cell_search.h.
+// Keeps the sketches of all vectors in memory, sorted by cell, for curate/vectors/cell_search.h.
 //
-// A vector has three numbers: its rank (its index in CellSearch::places, the better sample first),
-// its place (where it is read from) and its slot (sorted by cell, then rank). Vectors without a
-// direction are in no cell and have the last slots. Thread-safety: any thread, after construction.
+// A vector has three numbers. The rank is the index in CellSearch::places, with better samples
+// first. The place is the argument of CellSearch::read. The slot is the index after sorting by
+// cell, then rank. Vectors without a direction are in no cell and have the last slots.
+// Thread-safety: any thread, after construction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace vfm::curate {
 
-/// Calls `work` for portions of `each` numbers of [0, count), and `done` with the results in order.
+/// Calls `work` for portions of `each` numbers of [0, count), and `done` with each result in order.
 template <class Out>
 void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
                  const std::function<Out(std::size_t begin, std::size_t end)>& work,
@@ -43,19 +44,19 @@ void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
 
 class SketchStore {
  public:
-  /// Reads vectors at evenly spaced ranks, to compute the basis and the centres; then reads all
-  /// vectors in order of place. `search` must outlive this object. Throws Stopped, and what
-  /// search.read throws.
+  /// Computes the basis and the centres from evenly spaced vectors, then reads all vectors in order
+  /// of place. `search` must outlive this object. Throws Stopped and the exceptions of search.read.
   SketchStore(const CellSearch& search, share::Slots& slots);
 
-  /// Reads a vector, scaled to length 1. Returns false if the vector has no direction.
+  /// Reads a vector and scales it to length 1. Returns false if the vector has no direction.
   bool read(std::size_t rank, std::vector<float>& row) const;
   const SketchCells& cells() const { return *cells_; }
   const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
   std::size_t slot(std::size_t rank) const { return slot_of_rank_[rank]; }
   std::size_t rank(std::size_t slot) const { return rank_of_slot_[slot]; }
-  /// Return the first slot of a cell, and one past its last slot.
+  /// Returns the first slot of a cell.
   std::size_t begin(std::size_t cell) const { return begins_[cell]; }
+  /// Returns one past the last slot of a cell.
   std::size_t end(std::size_t cell) const { return begins_[cell + 1]; }
   bool in_a_cell(std::size_t slot) const { return slot < begins_.back(); }
 
