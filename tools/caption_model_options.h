@@ -83,5 +83,5 @@ class CaptionModelOptions {
   int window_ = 256, frame_tokens_ = 0;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;  // Workers on the GPUs of device_.
+  std::unique_ptr<vfm::workers::StageModels> workers_;
 };

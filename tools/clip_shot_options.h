@@ -44,8 +44,7 @@ class ClipShotOptions {
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");
   }
 
-  /// Throws Error{usage} for --no-gradual with --detector-model, because a network has one score
-  /// for all changes.
+  /// Throws Error{usage} for --no-gradual with --detector-model.
   void check(vfm::clip::ClipRecipe& recipe) const {
     recipe.deinterlace = !no_deinterlace_;
     recipe.shots.gradual = !no_gradual_;
@@ -80,5 +79,5 @@ class ClipShotOptions {
   vfm::cli::OptionRow* threshold_ = nullptr;
   bool no_gradual_ = false, no_deinterlace_ = false;
   std::string detector_model_;
-  std::unique_ptr<vfm::models::TransNet> changes_;  // Model of detector_model_.
+  std::unique_ptr<vfm::models::TransNet> changes_;
 };

@@ -38,8 +38,7 @@ struct WorkerOptions : DeviceOptions {
     return found_ = workers::find_cards(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use this
-  /// memory. Without VFM_SHARE, the memory is subtracted from the GPU's memory, because models
-  /// cannot see its use.
+  /// memory. Without VFM_SHARE, the memory is subtracted from the GPU's memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::Card& card : found_)
       (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);

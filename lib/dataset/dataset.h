@@ -3,13 +3,12 @@
 //
 // The first pass reads every sample once (dataset/scan.h). Then the dataset is planned
 // (dataset/plan.h). The second pass reads samples again in shuffled order, and writes the shards
-// (dataset/write.h). Between the passes, the facts of samples are in temporary files in the
-// dataset's folder (dataset/item_store.h). Memory grows by a few bytes a sample, and by the
-// compared embeddings, up to ShardOptions::near_bytes.
+// (dataset/write.h). Memory grows by a few bytes a sample, and by the compared embeddings, up to
+// ShardOptions::near_bytes.
 //
 // DIR/plan.json has the plan, and a hash of all that decides the shards. X.json beside each shard
-// has the shard's record, and is written after the shard. A second run plans again, keeps shards
-// whose record matches the plan, and removes all other shards (dataset/folder.h).
+// has the shard's record, and is written after the shard. A second run keeps shards of the same
+// plan (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

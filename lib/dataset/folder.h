@@ -2,7 +2,7 @@
 //
 // If options and at least one source are the same, the dataset is continued. Shards in the new plan
 // are kept, and all other shards are removed before the new plan is written. Sources keep their
-// splits. Different options, or no common source, are an error.
+// splits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

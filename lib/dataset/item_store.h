@@ -43,10 +43,9 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// near_bytes() returns the bytes for each sample to compare all pairs of embeddings of length
-/// `dim`. near_bytes_in_clusters() returns the least bytes for each sample to compare in clusters.
-/// This is kPlaceInClusters, and the size of a sketch. kPlaceInClusters is the size of an
-/// embedding's place and of its positions in two orders.
+/// Memory in bytes for each compared embedding. near_bytes() is for all pairs of embeddings of
+/// length `dim`. near_bytes_in_clusters() is the least for clusters, which is kPlaceInClusters (an
+/// embedding's place, and its positions in two orders) and a sketch.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);

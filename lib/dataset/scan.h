@@ -56,7 +56,7 @@ struct Scan {
   io::InputStreams streams;                        ///< Begin and end records in the input.
 };
 
-/// Returns the folder where compressed tars are unpacked, because samples are read in any order.
+/// Returns the folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
 
 /// Reads all shards in `options.inputs`. Adds to `errors` records of other kinds, samples that

@@ -47,9 +47,8 @@ class Sources {
 
   /// Assigns all sources. Warns of empty parts, and of sources with duplicates in another part.
   void assign();
-  /// Returns whether the input has a source with the name or path of a known source. (A repaired
-  /// video has a new hash.) If the source's name is only a key such as "000042", the contents must
-  /// be equal too.
+  /// Returns whether the input has a source with the name or path of a known source. If the
+  /// source's name is only a key such as "000042", the contents must be equal too.
   bool any_known() const { return any_known_; }
   /// Writes sources.jsonl, sorted by source. If the split has several parts, the file also has
   /// known sources that are not in the input, except sources listed in `without`.

@@ -42,9 +42,9 @@ std::vector<Fault> parse_faults(const Json& list);
 /// A writer of errors.jsonl, which has one record with the reason for each skipped item. If there
 /// were errors, finish() replaces an earlier run's file. Otherwise finish() removes the earlier
 /// file. Lines that another program adds during the run are kept. Equal lines are written once.
-/// Inputs and messages are cut at 256 KiB. Records are in a temporary file until finish(). Each
-/// fault is also logged as a warning. Thread-safety: any thread. Call add() from the ordered side
-/// of for_each_ordered, so that the file does not depend on -j.
+/// Inputs and messages are cut at 256 KiB. Each fault is also logged as a warning. Thread-safety:
+/// any thread. Call add() from the ordered side of for_each_ordered, so that the file does not
+/// depend on -j.
 class ErrorLog {
  public:
   /// `tool` is the name of the program, for the records.
@@ -60,7 +60,7 @@ class ErrorLog {
   std::string others_lines() const;
 
   std::string path_, tool_;
-  std::string before_;  // Content of the file before this run.
+  std::string before_;
   mutable std::mutex mutex_;
   Sorter lines_;  // Records of (line, place, number).
   std::uint64_t count_ = 0;

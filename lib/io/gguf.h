@@ -10,8 +10,8 @@
 //
 // A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h. All other types are
 // refused. The fastest dimension of a tensor is the last in `shape`. Settings that are lists are
-// ignored. models/folder/gguf_folder.h interprets the tensors. Source: github.com/ggml-org/ggml
-// docs/gguf.md. Thread-safety: parse and const members from any thread.
+// ignored. Source: github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members
+// from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

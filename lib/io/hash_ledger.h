@@ -5,9 +5,8 @@
 // row. The ledger is an SQLite file. Several programs may use the ledger at once. A killed program
 // does not damage the ledger. If the ledger is damaged, files are read again.
 //
-// A ledger is made only for many files or bytes. A ledger contains inodes and times, so two folders
-// of equal outputs may have different ledgers. Thread-safety: one thread at a time; several
-// programs.
+// A ledger contains inodes and times, so two folders of equal outputs may have different ledgers.
+// Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -57,7 +56,7 @@ class HashLedger {
   /// Returns the checksum of a row. For tests.
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
-  std::uint64_t files_read() const { return files_read_; }    ///< Number of files read.
+  std::uint64_t files_read() const { return files_read_; }
   std::uint64_t files_known() const { return files_known_; }  ///< Number of hashes from rows.
   /// Number of files that differ from a valid row.
   std::uint64_t files_differ() const { return files_differ_; }
@@ -77,7 +76,7 @@ class HashLedger {
 
   std::string path_;
   bool check_;
-  bool off_ = false;  // Whether no ledger can be used.
+  bool off_ = false;
   std::unique_ptr<Table> table_;
   std::vector<Row> pending_;
   std::uint64_t pending_bytes_ = 0;

@@ -1,5 +1,4 @@
-// GET and POST requests over http and https, by libcurl (http.cc). Builds without libcurl have
-// no_http.cc.
+// GET and POST requests over http and https, by libcurl (http.cc).
 //
 // Requests may contain a secret, so they are sent only to the named address. Redirects are not
 // followed, proxies of the environment are not used, and certificates are verified. A stop
@@ -34,7 +33,7 @@ bool have_http();
 std::string http_version();
 
 /// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
-/// fragment. (Logs and records show the URL.)
+/// fragment.
 void check_http_url(const std::string& url);
 
 /// Sends the request and waits for the answer. Errors of the server or network are in HttpAnswer.

@@ -14,8 +14,7 @@
 
 namespace vfm::io {
 
-/// The argument for names on standard input that end with NUL and are taken literally. A real
-/// argument has no NUL.
+/// The argument for names on standard input that end with NUL and are taken literally.
 inline const std::string kNames("-\0", 2);
 
 /// A reader of input lines. The argument "-" gives the lines on standard input. The argument kNames
@@ -47,7 +46,7 @@ class InputLines {
   HoldsLines holds_lines_;
   std::size_t next_argument_ = 0;
   std::optional<LineReader> lines_;
-  bool names_ = false;  // Whether items of lines_ end with NUL.
+  bool names_ = false;
   InputStreams streams_;
 };
 

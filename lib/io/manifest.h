@@ -59,8 +59,8 @@ class ManifestReader {
 
 /// Writes each record to a descriptor as one line, without delay. Terminal control characters
 /// become \uXXXX. When a record is written, its file is durable. cli::run calls begin() and end().
-/// Without an end record, readers know that the tool was killed or failed. The begin record is
-/// delayed until input is read (io/held_begin.h). Thread-safety: any thread, line by line.
+/// The begin record is delayed until input is read (io/held_begin.h). Thread-safety: any thread,
+/// line by line.
 class ManifestWriter {
  public:
   /// Writes to `fd`, by default standard output. Does not own the descriptor.

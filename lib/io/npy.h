@@ -18,8 +18,8 @@ struct NpyHeader {
   std::vector<std::int64_t> shape;  ///< Dimensions in C order. Empty for a scalar.
   std::size_t data_offset = 0;      ///< Offset of the data. A multiple of 64 in files of vfm.
 
-  std::int64_t elements() const;  ///< Product of the shape.
-  std::size_t item_size() const;  ///< Bytes of one element.
+  std::int64_t elements() const;
+  std::size_t item_size() const;
 };
 
 /// Parses the header of `bytes`, and checks that the data have the size that the header gives.

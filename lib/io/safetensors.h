@@ -86,8 +86,8 @@ SafetensorsPlan plan_safetensors(const std::string& name, std::vector<TensorView
                                  std::uint64_t max_file_bytes);
 
 /// Writes one file in pieces, atomically. The data begin at a multiple of 64. The metadata are
-/// {"format":"pt"}, which other readers require, and `metadata`. If the object is destroyed before
-/// finish(), no file remains. Thread-safety: one thread at a time.
+/// {"format":"pt"} and `metadata`. If the object is destroyed before finish(), no file remains.
+/// Thread-safety: one thread at a time.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,

@@ -39,7 +39,7 @@ class SafetensorsReader final : public TensorSet {
     std::uint64_t begin;
   };
   std::vector<File> files_;
-  std::vector<Place> places_;  // Places of tensors().
+  std::vector<Place> places_;
   mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 

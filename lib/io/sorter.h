@@ -20,13 +20,12 @@ namespace vfm::io {
 class Sorter {
  public:
   /// Default memory in bytes, for some hundred thousand records. With more than ten million
-  /// records, a Sorter takes up to 56 MiB, and can merge 10^8 records in one pass.
+  /// records, a Sorter takes up to 56 MiB.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   /// Uses `memory` bytes, or up to seven times as many if all records together take more than
-  /// `memory`^2 / 2^16 bytes. While records are read, the next record of each run is in memory, so
-  /// long records take more memory. Temporary files are in `folder`. If all records fit into
-  /// memory, no file is made.
+  /// `memory`^2 / 2^16 bytes. Long records take more memory. Temporary files are in `folder`. If
+  /// all records fit into memory, no file is made.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;

@@ -64,7 +64,7 @@ class InputStreams {
   void remark(std::string text);
 
   std::string here_ = working_folder();
-  std::vector<Stream> open_;  // Open streams, latest last.
+  std::vector<Stream> open_;
   std::vector<std::string> remarks_;
 };
 

@@ -21,10 +21,8 @@ struct TensorRange {
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;
-  std::int64_t elements() const;  ///< Number of elements in the box.
-  /// Returns the number of the box's elements before element `at` of the whole tensor. Thus
-  /// elements [begin, end) of the tensor contain the box's elements [elements_before(begin),
-  /// elements_before(end)).
+  std::int64_t elements() const;
+  /// Returns the number of the box's elements before element `at` of the whole tensor.
   std::int64_t elements_before(std::int64_t at) const;
 };
 

@@ -23,7 +23,7 @@ struct TensorView {
   std::span<const std::byte> data;
 
   std::int64_t elements() const;
-  std::uint64_t bytes() const;  ///< Bytes according to dtype and shape.
+  std::uint64_t bytes() const;
 };
 
 /// Most dimensions of a tensor. Files with more dimensions are refused.
@@ -43,7 +43,7 @@ class TensorSet {
   const std::vector<TensorView>& tensors() const { return tensors_; }
   /// Returns the tensor with this name, or null.
   const TensorView* find(std::string_view name) const;
-  std::uint64_t bytes() const;  ///< Bytes of all tensors.
+  std::uint64_t bytes() const;
 
   /// Fills `out` with the elements of `range` in C order, beginning at the range's element `begin`.
   /// The size of `out` must be a whole number of elements, and the range must have all of these

@@ -1,7 +1,6 @@
 // Reads caption files beside a video, in SubRip (.srt) or JSON, and finds the caption of a span.
 //
-// The caller finds and reads the files. Hostile input gives fewer captions or an Error, never a
-// crash. Thread-safety: pure functions.
+// Hostile input gives fewer captions or an Error, never a crash. Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,8 +38,7 @@ std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
 /// Returns the caption of the span [begin, end): the texts of all cues in the span, in order,
 /// joined with a space. A cue is in the span if the overlap is at least half of the cue or half of
-/// the span. Thus a cue that ends a few frames after a cut is not in the next clip's caption.
-/// Returns nullopt if no cue is in the span.
+/// the span. Returns nullopt if no cue is in the span.
 std::optional<std::string> caption_of_span(const std::vector<Cue>& cues, double begin, double end);
 
 }  // namespace vfm::text

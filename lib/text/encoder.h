@@ -29,8 +29,8 @@ struct EncoderConfig {
   std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
 
-  /// Reads a configuration from JSON. If another program's encoder made the embeddings, which are
-  /// used unchanged, reads only name, path, hash and dim. Throws Error{usage}.
+  /// Reads a configuration from JSON. If another program's encoder made the embeddings, reads only
+  /// name, path, hash and dim. Throws Error{usage}.
   static EncoderConfig from_json(const Json& json);
   Json to_json() const;
   /// Returns whether another program made the embeddings. This is the case if no encoder of vfm has

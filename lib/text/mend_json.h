@@ -8,8 +8,7 @@
 namespace vfm::text {
 
 /// Returns `json` with U+FFFD in place of bytes that are not UTF-8, and of surrogate escapes
-/// (\ud83d) without their partner. Models write these when an answer ends inside a character. Valid
-/// JSON is unchanged. Pure.
+/// (\ud83d) without their partner. Valid JSON is unchanged. Pure.
 std::string mend_json(std::string_view json);
 
 }  // namespace vfm::text

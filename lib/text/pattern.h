@@ -2,8 +2,7 @@
 //
 // The reference uses Oniguruma, and this class uses ICU. An expression is refused if the two
 // libraries may differ ('.', '^', '$', \w, \b, ...). Supported are \p{...}, \s, \d, classes,
-// groups, look-around and counts, which published tokenizers use. Thread-safety: const members from
-// any thread.
+// groups, look-around and counts. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -6,8 +6,7 @@
 // pre-tokenizers and post-processors of published models. Unknown parts are refused with
 // Error{usage}, which names the part. Malformed UTF-8 becomes U+FFFD before all steps, as in
 // Python's decode(errors="replace"). Pairs of sentences are not supported. A tokenizer.json's
-// truncation and padding are ignored. models/text_encoder.h finds the files. Thread-safety: const
-// members from any thread.
+// truncation and padding are ignored. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
