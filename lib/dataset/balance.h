@@ -1,12 +1,12 @@
 // The option --balance of vfm-shard, which leaves out samples of over-represented values.
 //
 // A rule names a field of the samples' JSON. If the rule names vectors (NAME.npy), the values are
-// the clusters of the vectors. Samples without the field form a value, too. If n_v samples have
-// value v, the fair share of v is a part of all samples in proportion to n_v^(1 - strength). With
-// strength 1, the fair share is equal for all values. If a value has more samples than its fair
-// share (rounded up), the samples with the lowest random numbers are kept. A sample's random number
-// depends only on seed and key. A sample is kept if all rules keep it. Thus the order of rules and
-// input does not matter, and adding a sample changes the result for few others.
+// the clusters of the vectors. Samples without the field form a value, too. The fair share of a
+// value is a part of all samples. If n samples have the value, the part is proportional to n^(1 -
+// strength). With strength 1, the fair share is equal for all values. If a value has more samples
+// than its fair share (rounded up), the samples with the lowest random numbers are kept. A sample's
+// random number depends only on seed and key. A sample is kept if all rules keep it. Thus the order
+// of rules and input does not matter, and adding a sample changes the result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //

@@ -27,7 +27,7 @@ struct PlannedShard {
   std::string split, bin;
   std::string path;  ///< Path relative to the dataset's folder.
   std::uint64_t samples = 0;
-  double seconds = 0;  ///< Duration of all samples.
+  double seconds = 0;  ///< Duration of all samples in seconds.
   std::string plan;    ///< Hash of the planned contents.
   Shape shape;         ///< Shape of the first sample. All samples have the same members.
 };

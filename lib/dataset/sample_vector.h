@@ -50,7 +50,7 @@ class VectorNames {
   std::map<std::uint64_t, std::string> names_;
 };
 
-/// Throws Error{usage}, which names `option`, unless `member` is like "NAME.npy".
+/// Throws Error{usage}, which names `option`, if `member` does not have the form "NAME.npy".
 void check_vector_name(const std::string& option, const std::string& member);
 
 }  // namespace vfm::dataset

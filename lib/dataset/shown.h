@@ -1,9 +1,9 @@
 // Chooses the samples that the report of vfm-shard shows, and collects statistics of the numbers in
 // the JSON of all kept samples. The report shows the lowest and highest samples by each score, and
-// samples chosen at random. For each of these samples it also shows the nearest other samples by a
+// samples chosen at random. For each sample, the report also shows the nearest other samples by a
 // vector.
 //
-//  The choice does not depend on the order of samples. Thread-safety: one thread at a time;
+// The choice does not depend on the order of samples. Thread-safety: one thread at a time;
 // put_number_notes() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -69,7 +69,7 @@ void write_file(const std::string& path, std::string_view contents);
 /// Writes a whole file atomically unless the file already has the same bytes. Waits while another
 /// program writes the file.
 void update_file(const std::string& path, std::string_view contents);
-/// Calls fsync() on a directory. Call it after a rename or unlink in the directory.
+/// Calls fsync() on a directory. Call sync_directory() after a rename or unlink in the directory.
 void sync_directory(const std::string& path);
 
 }  // namespace vfm::io

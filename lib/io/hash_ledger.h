@@ -45,9 +45,9 @@ class HashLedger {
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns hash_file() of an open file that was not read yet, from a valid row if there is one.
-  /// Rows have absolute paths with unresolved links. Throws Error if the file cannot be read.
-  /// Throws Stopped.
+  /// Returns hash_file() of a file that was just opened. If the file has a valid row, the hash is
+  /// not computed. Rows have absolute paths with unresolved links. Throws Error if the file cannot
+  /// be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the latest rows. hash() also does so at intervals.
   void finish();

@@ -28,8 +28,8 @@ class LineReader {
   static LineReader standard_input(char end = '\n');
 
   /// Returns the next line without its newline, or nullopt at the end. A last line without newline
-  /// is returned, too. Throws LongLine; then the next call returns the following line. Throws Error
-  /// if the file cannot be read. Throws Stopped after a signal.
+  /// is returned, too. Throws LongLine for a long line, and the next call returns the following
+  /// line. Throws Error if the file cannot be read. Throws Stopped after a signal.
   std::optional<std::string> next();
   /// Returns the place of the last line, such as "line 3 of standard input".
   std::string where() const;

@@ -26,7 +26,7 @@ struct NpyHeader {
 /// Throws Error, which names `what`. Hostile input gives an Error, never a crash. Pure; fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
-/// Returns the bytes of a file.
+/// Returns the bytes of a .npy file.
 std::string make_npy(std::string_view dtype, const std::vector<std::int64_t>& shape,
                      const void* data, std::size_t bytes);
 /// Returns the bytes of a '<f2' file. Values are rounded to the nearest half, ties to even.

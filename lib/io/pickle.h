@@ -26,9 +26,9 @@ struct PickledTensor {
   std::vector<std::int64_t> shape, strides;  ///< Dimensions and strides in elements. Not negative.
 };
 
-/// Returns all tensors, in the pickle's order. If a dictionary has a dictionary "state_dict",
-/// "model", "model_state_dict" or "module", returns only the tensors of this member, and logs its
-/// name. Throws Error, which names `what`, for another protocol, for an instruction, class or
+/// Returns all tensors, in the pickle's order. If the root has a dictionary named "state_dict",
+/// "model", "model_state_dict" or "module", returns only the tensors of this dictionary, and logs
+/// its name. Throws Error, which names `what`, for another protocol, for an instruction, class or
 /// function that is not allowed, for invalid bytes, for too deep a nesting, or if no tensor is
 /// found. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);

@@ -1,5 +1,5 @@
 // The paths in stored files and records. A stored file names other files relative to its own
-// folder, so the names stay right when all files are moved together. Thread-safety: any thread,
+// folder, so the names remain valid if all files are moved together. Thread-safety: any thread,
 // while the working directory does not change.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

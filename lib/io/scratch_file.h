@@ -30,8 +30,8 @@ class ScratchFile {
   std::uint64_t size() const { return on_disk_ + buffer_.size(); }
   void read(void* out, std::size_t size, std::uint64_t offset) const;
 
-  /// Return the bytes on disk of all ScratchFiles of this process. The functions return the current
-  /// number and the highest number so far.
+  /// Return the current and the highest number of bytes on disk of all ScratchFiles of this
+  /// process.
   static std::uint64_t disk_bytes();
   static std::uint64_t most_disk_bytes();
 

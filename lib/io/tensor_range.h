@@ -1,5 +1,5 @@
-// A box-shaped part of a tensor, and the positions of its elements in the tensor. Both are in C
-// order. Thread-safety: const members from any thread.
+// A box-shaped part of a tensor, and the positions of its elements in the tensor. The part and the
+// tensor are in C order. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

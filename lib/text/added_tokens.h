@@ -1,5 +1,5 @@
-// Finds special tokens (</s>, [CLS], <extra_id_0>) and tokens added to a finished vocabulary in a
-// text, before all other steps of a tokenizer.
+// Finds special tokens (</s>, [CLS], <extra_id_0>) and added tokens in a text before all other
+// steps of a tokenizer. Added tokens extend a finished vocabulary.
 //
 // Source: huggingface/tokenizers, tokenizer/added_vocabulary.rs. Thread-safety: const members from
 // any thread.

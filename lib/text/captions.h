@@ -31,7 +31,7 @@ SubRip parse_srt(std::string_view utf8);
 
 /// Returns the captions in a .json file, or in a field of a record. The JSON is "text", {"caption":
 /// "text"}, [{"start": s, "end": s, "caption": "text"}, ...] in seconds, or {"captions": [...]}.
-/// The first two give one cue for the whole video, without end. A list of texts has several
+/// The first two forms give one cue for the whole video, without end. A list of texts has several
 /// captions of the whole video. The first caption that is not empty is used. Throws Error, which
 /// names `what`.
 std::vector<Cue> captions_of_json(const Json& value, std::string_view what);

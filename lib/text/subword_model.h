@@ -23,7 +23,7 @@
 
 namespace vfm::text {
 
-/// A hash that allows to look up a string_view.
+/// A hash that finds a string_view without a copy.
 struct StringHash : std::hash<std::string_view> {
   using is_transparent = void;
 };
@@ -32,7 +32,7 @@ using Vocabulary = std::unordered_map<std::string, std::int32_t, StringHash, std
 
 std::optional<std::int32_t> find(const Vocabulary& vocabulary, std::string_view token);
 
-/// Appends the id of the token <0x41> (and so on) for each byte of `text`. If one of these tokens
+/// Appends the id of a byte token, such as <0x41>, for each byte of `text`. If one of these tokens
 /// is not in the vocabulary, returns false and appends nothing.
 bool append_bytes(const Vocabulary& vocabulary, std::string_view text,
                   std::vector<std::int32_t>& ids);

@@ -21,7 +21,7 @@ std::string to_utf8(std::string_view bytes);
 std::string valid_utf8(std::string_view utf8);
 
 /// Returns a single line for a caption, in NFC. White space and control characters become single
-/// spaces, and none remains at the ends. Marks for direction and joining (bidi controls, ZWJ, ZWNJ)
+/// spaces, and are removed at the ends. Marks for direction and joining (bidi controls, ZWJ, ZWNJ)
 /// are kept.
 std::string clean_line(std::string_view utf8);
 
@@ -35,12 +35,12 @@ std::string lower_case(std::string_view utf8);
 /// Returns `utf8` without white space at the ends.
 std::string trimmed(std::string_view utf8);
 
-/// Returns `utf8` without ASCII punctuation. White space becomes single spaces, and none remains at
+/// Returns `utf8` without ASCII punctuation. White space becomes single spaces, and is removed at
 /// the ends. Texts for SigLIP are prepared in this way ("canonicalize" in big_vision).
 std::string without_punctuation(std::string_view utf8);
 
 /// Returns the words of a text in order, at most `limit`, in NFKC and case folded. Numbers, symbols
-/// and emoji are words. Punctuation and spaces are not.
+/// and emoji are words. Punctuation and spaces are not words.
 std::vector<std::string> words(std::string_view utf8, std::size_t limit);
 
 }  // namespace vfm::text

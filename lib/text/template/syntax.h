@@ -51,7 +51,7 @@ struct Statement {
   /// Names that get the value or its parts, or the parameters of a macro.
   std::vector<std::string> names;
   std::string attribute;     ///< Attribute of the namespace names[0] in a set, or empty.
-  ExpressionPtr expression;  ///< Printed, looped over or assigned value, or a branch's condition.
+  ExpressionPtr expression;  ///< Value to print, iterate or assign, or condition of a branch.
   ExpressionPtr condition;   ///< Condition of a loop's items.
   std::vector<ExpressionPtr> defaults;  ///< Defaults of a macro's last parameters.
   std::vector<Statement> body, otherwise;
