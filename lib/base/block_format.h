@@ -25,7 +25,7 @@ namespace vfm {
 enum class BlockFormat { q8_0, q4_k, q6_k };
 
 struct BlockLayout {
-  std::string_view name;  ///< dtype of a tensor in this format: "Q8_0"
+  std::string_view name;  ///< Dtype of a tensor in this format: "Q8_0".
   std::int64_t elements, bytes;
 };
 

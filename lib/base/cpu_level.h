@@ -8,12 +8,7 @@
 
 namespace vfm {
 
-enum class CpuLevel {
-  base,
-  avx2,
-  avx512
-};  ///< x86-64-v2 or another architecture; x86-64-v3;
-    ///< x86-64-v4
+enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 or no x86, x86-64-v3, x86-64-v4.
 
 CpuLevel cpu_level() noexcept;
 /// Limits cpu_level() to the level of this name. Functions that were chosen before do not change.

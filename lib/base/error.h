@@ -24,21 +24,21 @@ enum class ErrorKind { runtime, usage, device };
 /// the names. Names never change; new names may be added.
 enum class Cause {
   other,
-  open,       ///< the input does not exist, or cannot be read
-  refused,    ///< the input names a file or address that it may not read
-  format,     ///< the format is not supported, or the input is damaged beyond use
-  decode,     ///< nothing in the input can be decoded
-  limit,      ///< the input is larger than a limit allows
-  timeout,    ///< the input gave no data or decoded picture for too long
-  crash,      ///< the process that decoded or computed the input died
-  memory,     ///< the input needs more memory than exists or is allowed
-  line,       ///< a line of a list is neither a record nor a path
-  missing,    ///< something that the input needs is missing
-  empty,      ///< the input gives no result
-  duplicate,  ///< the input's name exists already
-  server,     ///< the server gave no answer
-  rejected,   ///< the server refused to answer
-  answer,     ///< the server's answer is unusable
+  open,       ///< The input does not exist, or cannot be read.
+  refused,    ///< The input names a file or address that it may not read.
+  format,     ///< The format is not supported, or the input is damaged beyond use.
+  decode,     ///< Nothing in the input can be decoded.
+  limit,      ///< The input is larger than a limit allows.
+  timeout,    ///< The input gave no data or decoded picture for too long.
+  crash,      ///< The process that decoded or computed the input died.
+  memory,     ///< The input needs more memory than exists or is allowed.
+  line,       ///< A line of a list is neither a record nor a path.
+  missing,    ///< Something that the input needs is missing.
+  empty,      ///< The input gives no result.
+  duplicate,  ///< The input's name exists already.
+  server,     ///< The server gave no answer.
+  rejected,   ///< The server refused to answer.
+  answer,     ///< The server's answer is unusable.
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
@@ -48,7 +48,6 @@ inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }
 
-/// Returns the name of the cause: "open", "limit", ...
 std::string_view to_string(Cause cause);
 /// Returns the cause of this name, or Cause::other for an unknown name.
 Cause parse_cause(std::string_view name);
@@ -82,7 +81,6 @@ template <class... Args>
   throw_error(text_of(pattern), format_values(args...), ErrorKind::runtime);
 }
 
-/// Throws Error{runtime} with a formatted message and a cause.
 template <class... Args>
 [[noreturn]] void fail_as(Cause cause, FormatString<Args...> pattern, Args&&... args) {
   throw_error(text_of(pattern), format_values(args...), cause);

@@ -58,7 +58,7 @@ Argument argument(const T& value) {
 struct PlainField {
   bool zeros = false;
   int width = 0, precision = -1;
-  char type = 0;  ///< 'd', 'x', 'f', 'g', or 0 without a type
+  char type = 0;  ///< 'd', 'x', 'f' or 'g', or 0 without a type.
 };
 
 /// Reads the field after a '{', and removes the field and its '}' from `rest`. Throws for any other

@@ -23,25 +23,25 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
 /// The purpose of a stream. Streams for different purposes never overlap. Saved results depend on
 /// these values: add values, but never change them.
 enum class Purpose : std::uint32_t {
-  weight_init = 1,    // key: hash of the parameter's name
-  noise = 2,          // training noise; step, sample key
-  sigma = 3,          // noise level; step, sample key
-  text_dropout = 4,   // dropped text conditions; step, sample key
-  data_order = 5,     // order of training data; epoch
-  sampler_noise = 6,  // noise of generation; prompt index or key
-  shard_shuffle = 7,  // global shuffle of vfm-shard
-  validation = 8,     // fixed noise of the validation loss
-  sigma_strata = 9,   // assignment of the step's samples to strata of the noise level
-  split = 10,         // train/val split by source
-  crop = 11,          // random crops; step 0 in vfm-pack, otherwise the training step; sample key
-  projection = 12,    // fixed random vectors of the hashing text embedder
+  weight_init = 1,    // Initial weights, by hash of the parameter's name.
+  noise = 2,          // Training noise, by step and sample key.
+  sigma = 3,          // Noise level, by step and sample key.
+  text_dropout = 4,   // Dropped text conditions, by step and sample key.
+  data_order = 5,     // Order of training data, by epoch.
+  sampler_noise = 6,  // Noise of generation, by prompt index or key.
+  shard_shuffle = 7,  // Global shuffle of vfm-shard.
+  validation = 8,     // Fixed noise of the validation loss.
+  sigma_strata = 9,   // Assignment of a step's samples to strata of the noise level.
+  split = 10,         // Train/val split by source.
+  crop = 11,          // Random crops, by step (0 in vfm-pack) and sample key.
+  projection = 12,    // Fixed random vectors of the hashing text embedder.
   test = 13,
-  synthetic = 14,        // synthetic training data; step 0 for latents, 1 for text
-  condition_noise = 15,  // noise on condition frames in generation; noise level, prompt
-  condition = 16,        // number of condition frames, and their noise level; step, sample key
-  caption = 17,          // choice of one of a sample's captions; epoch, sample key
-  estimate = 20,         // choice of the input records that a dry run reads
-  balance = 21,          // choice of samples: step 0, sample key; first cluster centres: step 1
+  synthetic = 14,        // Synthetic training data: latents at step 0, text at step 1.
+  condition_noise = 15,  // Noise on condition frames in generation, by noise level and prompt.
+  condition = 16,        // Number and noise level of condition frames, by step and sample key.
+  caption = 17,          // Choice of one of a sample's captions, by epoch and sample key.
+  estimate = 20,         // Choice of the input records that a dry run reads.
+  balance = 21,          // Choice of samples by key at step 0, cluster centres at step 1.
 };
 
 /// An indexed, stateless stream of random numbers.

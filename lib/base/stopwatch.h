@@ -12,7 +12,7 @@ namespace vfm {
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  std::string text() const { return format_seconds(seconds()); }  ///< time as text: "12.5s"
+  std::string text() const { return format_seconds(seconds()); }  ///< Time as text: "12.5s".
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -15,8 +15,8 @@ namespace vfm::shard {
 
 struct Comparison {
   std::string field;
-  std::string constant;  ///< first constant, as written: "'0.5'"
-  bool text = false;     ///< whether the constant is a text, not a number
+  std::string constant;  ///< First constant, as written: "'0.5'".
+  bool text = false;     ///< Whether the constant is a text, not a number.
   /// Numbers of samples whose field has the constant's type, or another type.
   std::uint64_t fits = 0, differs = 0;
 };

@@ -15,8 +15,9 @@ namespace vfm::shard {
 
 /// A group of shards that are loaded together, called a config in the card.
 struct CardConfig {
-  std::string name;                  ///< name of the config: "mp4"; the first config is the default
-  std::vector<std::string> members;  ///< all extensions of the samples' members
+  std::string name;                  ///< Name of the config: "mp4". The first config is the
+                                     ///< default.
+  std::vector<std::string> members;  ///< All extensions of the samples' members.
   /// Paths or globs of each split, relative to the folder.
   std::map<std::string, std::vector<std::string>> files;
 };

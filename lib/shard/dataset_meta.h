@@ -17,11 +17,11 @@
 namespace vfm::shard {
 
 struct DatasetShard {
-  std::string path;   ///< path relative to the dataset's folder
-  std::string split;  ///< name of the split: "train"
+  std::string path;   ///< Path relative to the dataset's folder.
+  std::string split;  ///< Name of the split: "train".
   std::int64_t samples = 0;
   std::uint64_t bytes = 0;
-  std::string xxh3;  ///< hash of the whole tar
+  std::string xxh3;  ///< Hash of the whole tar.
 };
 
 /// The shards of a dataset by number. They come from a list, which must outlive this object, or
@@ -67,11 +67,11 @@ void write_wids(const std::string& directory, const std::string& name,
 
 struct IndexedMember {
   std::string extension;
-  std::uint64_t offset = 0, size = 0;  ///< bytes: offset of the data in the tar, and size
+  std::uint64_t offset = 0, size = 0;  ///< Offset of the data in the tar, and size, in bytes.
 };
 struct IndexedSample {
   std::string key;
-  std::uint64_t offset = 0, size = 0;  ///< bytes, with headers and padding
+  std::uint64_t offset = 0, size = 0;  ///< Bytes, with headers and padding.
   std::vector<IndexedMember> members;
 };
 /// Calls `use` for each sample in the indexes X.idx and X.tar.idx of a tar that a Writer wrote.

@@ -14,7 +14,7 @@
 namespace vfm::shard {
 
 struct FinishedShard {
-  std::string name;  ///< path of the shard in the plan, independent of the dataset's folder
+  std::string name;  ///< Path of the shard in the plan, independent of the dataset's folder.
   io::Record record;
 };
 

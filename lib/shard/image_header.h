@@ -11,9 +11,10 @@
 namespace vfm::shard {
 
 struct ImageHeader {
-  int width = 0, height = 0;  ///< stored size in pixels, before any EXIF rotation
-  std::string format;         ///< Pillow's name of the format: "JPEG", "PNG", "WEBP"
-  std::string mode;           ///< Pillow's mode: "RGB", "L", "RGBA", "P", "LA", "CMYK", "1", "I;16"
+  int width = 0, height = 0;  ///< Stored size in pixels, before any EXIF rotation.
+  std::string format;         ///< Pillow's name of the format: "JPEG", "PNG", "WEBP".
+  std::string mode;           ///< Pillow's mode: "RGB", "L", "RGBA", "P", "LA", "CMYK", "1",
+                              ///< "I;16".
 };
 
 /// Returns nullopt if the file has another format or a damaged header.

@@ -27,16 +27,16 @@ namespace vfm::shard {
 io::File open_tar(const std::string& path);
 
 struct ReadLimits {
-  std::uint64_t member = kMaxMember - 1;            ///< most bytes of all members of a sample
-  static constexpr std::size_t kMembers = 4096;     ///< most members of a sample
-  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< most bytes of an unpacked tar, plus
-  static constexpr std::uint64_t kRatio = 200;      ///< this factor times its compressed size
+  std::uint64_t member = kMaxMember - 1;            ///< Most bytes of all members of a sample.
+  static constexpr std::size_t kMembers = 4096;     ///< Most members of a sample.
+  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Bytes that every tar may unpack to.
+  static constexpr std::uint64_t kRatio = 200;      ///< Further bytes for each compressed byte.
 };
 
 /// A skipped sample, and the reason.
 struct Refused {
-  std::string key;  ///< empty if unknown
-  std::string why;  ///< message that names the member and the tar
+  std::string key;  ///< Key of the sample, or empty if unknown.
+  std::string why;  ///< Message that names the member and the tar.
   Cause cause = Cause::format;
 };
 
@@ -82,8 +82,8 @@ class ReadBuffer {
 
 /// The offsets of the samples of an uncompressed tar.
 struct TarOffsets {
-  std::vector<std::uint64_t> at;  ///< offset of each sample, and the end of the last whole sample
-  std::string damage;             ///< reason why the offsets end early; empty: the tar is whole
+  std::vector<std::uint64_t> at;  ///< Offset of each sample, and end of the last whole sample.
+  std::string damage;             ///< Reason why the offsets end early, or empty for a whole tar.
 
   /// Reads the headers of an uncompressed tar. Messages call it `name`. Throws Error if the tar is
   /// compressed, or if no sample is whole.
@@ -132,10 +132,10 @@ class IndexedReader {
 };
 
 struct Unpacked {
-  bool compressed = false;  ///< whether the tar is compressed; if not, unpack() writes nothing
-  std::string damage;       ///< reason why unpacking ended early; empty: no damage
+  bool compressed = false;  ///< Whether the tar is compressed. If not, unpack() writes nothing.
+  std::string damage;       ///< Reason why unpacking ended early, or empty.
   Cause cause = Cause::format;
-  std::vector<Refused> refused;  ///< skipped samples, which are too large
+  std::vector<Refused> refused;  ///< Skipped samples, which are too large.
 };
 /// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
 /// Error if no sample is whole.

@@ -26,14 +26,14 @@ struct Sample {
 
   /// Returns the member's data, or null if the sample has no such member.
   const std::string* find(std::string_view extension) const;
-  std::int64_t bytes() const;  ///< bytes of the data of all members
+  std::int64_t bytes() const;  ///< Bytes of the data of all members.
 };
 
 /// A view of a Member, valid as long as the bytes that it points to.
 struct MemberView {
   std::string_view extension;
   std::string_view data;
-  std::uint64_t offset = 0;  ///< offset of the data in the tar; only from an IndexedReader
+  std::uint64_t offset = 0;  ///< Offset of the data in the tar. Only an IndexedReader sets it.
 };
 struct SampleView {
   std::string_view key;

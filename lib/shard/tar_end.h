@@ -16,9 +16,9 @@ std::string behind_end(const io::File& tar, std::uint64_t end, const std::string
 /// The end of a tar according to its index. A tar without end blocks does not itself show that it
 /// was cut off between two members.
 enum class TarEnding {
-  whole,          ///< whole tar, or no end to check: end blocks exist, or no index
-  behind_sample,  ///< tar cut off after a sample
-  within_sample   ///< tar cut off within a sample
+  whole,          ///< The tar is whole, or has end blocks, or has no index.
+  behind_sample,  ///< The tar is cut off after a sample.
+  within_sample   ///< The tar is cut off within a sample.
 };
 /// Checks the end of a `tar` whose readable part ends at the offset `end`.
 TarEnding ending_by_index(const io::File& tar, std::uint64_t end);

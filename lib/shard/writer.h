@@ -21,8 +21,8 @@ namespace vfm::shard {
 inline constexpr std::size_t kTarBlock = 512;
 
 struct WriterOptions {
-  bool energon_index = true;  ///< whether to write X.tar.idx
-  bool dali_index = true;     ///< whether to write X.idx
+  bool energon_index = true;  ///< Whether to write X.tar.idx.
+  bool dali_index = true;     ///< Whether to write X.idx.
 };
 
 /// Limits of a member: most bytes of its name, KEY.EXTENSION, and a number of bytes that its data
@@ -46,7 +46,7 @@ class Writer {
 
   const std::string& path() const;
   std::int64_t samples() const;
-  std::uint64_t bytes() const;  ///< bytes written so far, without the end blocks
+  std::uint64_t bytes() const;  ///< Bytes written so far, without the end blocks.
   /// Commits the indexes, then the tar. Returns the tar's manifest record {"kind":"shard","path":…,
   /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). Removes an
   /// earlier tar first. Throws Error if there are no samples.

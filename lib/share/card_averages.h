@@ -15,14 +15,14 @@ namespace vfm::share {
 
 /// Counters of one stage since it joined the board, including the item under way.
 struct CardCounts {
-  std::array<double, kMostCards> busy{};   ///< seconds with an item, for each card
-  std::array<double, kMostCards> items{};  ///< number of finished items, for each card
-  double short_of = 0;                     ///< seconds in which an item waited for a card
-  double ready = 0, handed = 0;            ///< numbers of results, as in OrderedFlow
+  std::array<double, kMostCards> busy{};   ///< Seconds with an item, for each card.
+  std::array<double, kMostCards> items{};  ///< Number of finished items, for each card.
+  double short_of = 0;                     ///< Seconds in which an item waited for a card.
+  double ready = 0, handed = 0;            ///< Numbers of results, as in OrderedFlow.
   /// Half of the sum of squared differences between the times of successive items, which estimates
   /// the variance of the times.
   double squares = 0;
-  double last = 0;  ///< seconds of the latest finished item; 0: no item finished yet
+  double last = 0;  ///< Seconds of the latest finished item, or 0 before the first.
 
   /// Adds the time of a finished item to `squares`, and sets `last`.
   void count_length(double seconds);
@@ -34,9 +34,9 @@ struct CardAverages {
   /// Time constants in seconds: after this time, the weight of an old value has fallen to 1/e.
   static constexpr std::array<double, kSpans> kRemembered = {1, 6, 24};
 
-  CardCounts seen;                       ///< the counters at the latest add()
-  std::array<CardCounts, kSpans> mean;   ///< weighted sums; older counts weigh less
-  std::array<double, kSpans> seconds{};  ///< weighted seconds that each sum covers
+  CardCounts seen;                       ///< Counters at the latest add().
+  std::array<CardCounts, kSpans> mean;   ///< Weighted sums. Older counts weigh less.
+  std::array<double, kSpans> seconds{};  ///< Weighted seconds that each sum covers.
 
   /// Adds the counters `now`, read `passed` seconds after the previous call.
   void add(const CardCounts& now, double passed);

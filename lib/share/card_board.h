@@ -7,17 +7,17 @@
 // card at the same time.
 //
 // The state is in the file FILE.gpus, where FILE is the file of VFM_SHARE (share/pipe_board.h).
-// When a program ends, even by a kill, its cards and the memory of its models become free. Waiting
-// programs notice this within 50 ms. A worker process that inherits life() keeps the memory
-// reserved until the process ends. A program that is stopped (SIGSTOP) keeps its models and the
-// cards on which it has items, but after 50 ms other programs get the free cards. Without
-// VFM_SHARE, only this program uses the cards.
+// When a program ends, even by a kill, its cards and the memory of its models become free. A worker
+// process that inherits life() keeps the memory reserved until the process ends. A program that is
+// stopped (SIGSTOP) keeps its models and the cards on which it has items, but after 50 ms other
+// programs get the free cards. Without VFM_SHARE, only this program uses the cards.
 //
 // The file has room for 64 cards and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different memory or sessions for a card, the least
-// value is used. Thread-safety: any thread. Threads of the board call `load` and `unload`: at the
-// same time for different cards, one after another for the same card, and never while an item of
-// this program is on the card.
+// value is used.
+// Thread-safety: any thread. Threads of the board call `load` and `unload`: at the same time for
+// different cards, one after another for the same card, and never while an item of this program is
+// on the card.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,18 +43,17 @@ constexpr unsigned card_flag(CardKind kind) {
 inline constexpr std::int64_t kSessionBytes = std::int64_t{160} << 20;
 
 struct Card {
-  int index = 0;            ///< CUDA's number of the GPU; -1 - i for the i-th "cpu" of --device
-  std::string name;         ///< unique name on this machine: "GPU-5e6b...", "cpu 0"
-  std::int64_t memory = 0;  ///< bytes for models and sessions of all programs
-  int sessions = 0;         ///< number of sessions of all programs, for decoding and encoding
-                            ///< together
+  int index = 0;            ///< CUDA's number of the GPU, or -1 - i for the i-th "cpu" of --device.
+  std::string name;         ///< Name, unique on this machine: "GPU-5e6b...", "cpu 0".
+  std::int64_t memory = 0;  ///< Bytes for models and sessions of all programs.
+  int sessions = 0;         ///< Sessions of all programs, for decoding and encoding.
   /// Bytes of `memory` that this program keeps for its sessions.
   std::int64_t kept = 0;
 };
 
 /// The needs of a stage. A stage is one program of the pipe with one use of cards.
 struct CardNeed {
-  std::string stage;  ///< name of the program: "vfm-embed"
+  std::string stage;  ///< Name of the program: "vfm-embed".
   CardKind kind = CardKind::compute;
   /// Bytes on each card. For a model: the loaded model and its work. For sessions: the program's
   /// CUDA context.
@@ -82,8 +81,8 @@ class CardBoard {
   };
   /// A card, or sessions of a card, that one item has until give() or fail().
   struct Lease {
-    const Card* card = nullptr;  ///< valid while the board exists
-    int sessions = 1;            ///< number of the item's sessions
+    const Card* card = nullptr;  ///< Valid while the board exists.
+    int sessions = 1;            ///< Number of the item's sessions.
   };
 
   /// Joins the file `share`.gpus, or makes it. If `share` is empty, uses no file. Leaves out cards

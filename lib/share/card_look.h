@@ -1,6 +1,5 @@
 // Text for people about how programs used shared cards (GPUs) between two looks. A look is one
 // reading of share/card_states.h.
-//
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,9 +14,9 @@ namespace vfm::share {
 
 /// A program's use of one kind of cards between two looks.
 struct CardLook {
-  CardStageState state;  ///< state at the second look
-  double busy = 0;       ///< mean number of cards or sessions with an item
-  double short_of = 0;   ///< share of the time in which an item waited for a card, 0 to 1
+  CardStageState state;  ///< State at the second look.
+  double busy = 0;       ///< Mean number of cards or sessions with an item.
+  double short_of = 0;   ///< Share of the time in which an item waited for a card, 0 to 1.
 };
 
 /// Returns how the program `pid` used each kind of cards. If the program joined after `before`, the
@@ -34,7 +33,7 @@ bool waits_for_cards(const CardLook& look);
 /// Returns whether more cards would make the program faster: its items wait, and all its cards are
 /// busy.
 bool is_short_of_cards(const CardLook& look);
-/// Returns whether `busy`, a mean number of cards, is close enough to `cards` to mean all cards.
+/// Returns whether `busy`, the mean number of busy cards, is nearly `cards`.
 bool all_cards_busy(double busy, int cards);
 
 /// Return headings and rows of two tables of an HTML page: one table of cards, and one of programs.

@@ -25,7 +25,6 @@ class CardMap {
   /// Opens the file for `share`, the value of VFM_SHARE. If `share` is empty, uses memory of this
   /// program.
   explicit CardMap(const std::string& share);
-  /// Returns the path of the file for `share`.
   static std::string file_of(const std::string& share);
 
   /// Takes a free record for this program, and finds or adds an entry for each of `cards`. Throws
@@ -46,7 +45,7 @@ class CardMap {
   /// Returns the number in the file of each card of this program.
   const std::vector<int>& places() const { return places_; }
 
-  /// Marks the records of programs that have ended.
+  /// Marks the records of ended programs.
   void end_dead();
   /// Returns whether the record's program has joined, has not ended, and was running within the
   /// last second. A running program updates its record every 50 ms.

@@ -1,9 +1,8 @@
 // The layout of the file of share/card_board.h in memory.
 //
-// The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
-// The file's first bytes, kCardWords, name the version. The file's lock guards all fields except
-// `takes` and the futexes. If a program is killed while it writes, each number has its old or its
-// new value.
+// Only running programs of one build of vfm, on one machine, read this layout. The file's first
+// bytes, kCardWords, name the version. The file's lock guards all fields except `takes` and the
+// futexes. If a program is killed while it writes, each number has its old or its new value.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,36 +27,35 @@ enum class CardModel : std::uint8_t { none, loading, loaded, unloading };
 struct alignas(4096) CardRecord {
   char stage[32];
   std::int64_t pid;
-  std::uint64_t input, output;  // pipe_name() of the pipes
+  std::uint64_t input, output;  // Values of pipe_name().
   std::int64_t memory;
   std::int32_t kind;
   std::uint32_t beside;
-  std::int32_t place;      // place in the pipe; written by any program
-  std::uint32_t used;      // whether the record ever had a program
-  std::uint32_t gone;      // whether the record's program has ended; written by any program
-  std::uint32_t finished;  // whether no more items come
-  std::int32_t waiting;    // number of items that wait for a card
-  std::atomic<std::uint32_t> call_items, call_keeper;  // futexes that wake waiting threads
-  std::uint64_t left;                                  // time in nanoseconds when the program left
+  std::int32_t place;      // Place in the pipe. Any program writes it.
+  std::uint32_t used;      // Whether the record ever had a program.
+  std::uint32_t gone;      // Whether the program has ended. Any program writes it.
+  std::uint32_t finished;  // Whether no more items come.
+  std::int32_t waiting;    // Number of items that wait for a card.
+  std::atomic<std::uint32_t> call_items, call_keeper;  // Futexes that wake waiting threads.
+  std::uint64_t left;                                  // Time in nanoseconds when the program left.
   // Times in seconds of card_clock().
   double joined, beat, waits_since, last_item;
-  double load_seconds;  // seconds of the latest load; 0: no load yet
-  CardSet may;          // cards that the program can use
-  CardSet left_out;     // cards of `may` that failed
-  CardSet wanted;       // cards that shall have the model; written by any program
+  double load_seconds;  // Seconds of the latest load, or 0 before the first load.
+  CardSet may;          // Cards that the program can use.
+  CardSet left_out;     // Cards of `may` that failed.
+  CardSet wanted;       // Cards that should have the model. Any program writes it.
   std::array<CardModel, kMostCards> model;
-  std::array<std::int32_t, kMostCards> items;  // number of items or sessions in use
-  std::array<double, kMostCards> since;        // begin of the item, or sum of the sessions' begins
-  std::array<double, kMostCards> unwanted;     // time when the card left `wanted`
-  CardCounts counts;                           // counters without items under way
-  CardAverages averages;                       // written by any program
+  std::array<std::int32_t, kMostCards> items;  // Number of items or sessions in use.
+  std::array<double, kMostCards> since;        // Begin of the item, or sum of the sessions' begins.
+  std::array<double, kMostCards> unwanted;     // Time when the card left `wanted`.
+  CardCounts counts;                           // Counters without items under way.
+  CardAverages averages;                       // Averages. Any program writes them.
 };
 
-/// The entry of one card.
 struct CardEntry {
   char name[kCardName];
   std::int64_t memory;
-  std::array<std::int32_t, kCardKinds> sessions;  // for each CardKind; 0: not known yet
+  std::array<std::int32_t, kCardKinds> sessions;  // Sessions for each CardKind, 0 if not known.
 };
 
 struct CardFile {
@@ -65,7 +63,7 @@ struct CardFile {
     std::int32_t cards;
     /// How often any program took a card for an item, for each CardKind.
     std::array<std::atomic<std::uint32_t>, kCardKinds> takes;
-    double looked, changed;  // times of the latest plan and of the latest load
+    double looked, changed;  // Times of the latest plan and of the latest load.
     std::array<CardEntry, kMostCards> card;
   } head;
   CardRecord records[kCardRecords];

@@ -15,30 +15,30 @@ namespace vfm::share {
 
 struct CardState {
   std::string name;
-  std::int64_t memory = 0;  ///< bytes for models and sessions
-  std::int64_t used = 0;    ///< bytes that models and sessions use
+  std::int64_t memory = 0;  ///< Bytes for models and sessions.
+  std::int64_t used = 0;    ///< Bytes that models and sessions use.
 };
 
 /// The state of one record of the board. A program may have several records.
 struct CardStageState {
-  std::string stage, kind;  ///< program and CardKind: "vfm-embed", "compute"
+  std::string stage, kind;  ///< Program and CardKind: "vfm-embed", "compute".
   std::int64_t pid = 0;
   bool alive = false;
-  int held = 0;                       ///< cards or sessions with an item
-  int waiting = 0;                    ///< items that wait for a card or session
-  bool lacks_memory = false;          ///< whether items wait for memory for the model
-  std::vector<std::string> loaded;    ///< names of cards with the model
-  std::vector<std::string> loading;   ///< names of cards that load or unload the model
-  std::vector<std::string> left_out;  ///< names of cards that failed
-  int cards = 0;                      ///< number of cards of the program, including failed cards
-  double busy_seconds = 0;            ///< seconds with an item, summed over all cards
-  double short_seconds = 0;           ///< seconds in which an item waited for a card
-  std::int64_t items = 0;             ///< number of finished items
+  int held = 0;                       ///< Cards or sessions with an item.
+  int waiting = 0;                    ///< Items that wait for a card or session.
+  bool lacks_memory = false;          ///< Whether items wait for memory for the model.
+  std::vector<std::string> loaded;    ///< Names of cards with the model.
+  std::vector<std::string> loading;   ///< Names of cards that load or unload the model.
+  std::vector<std::string> left_out;  ///< Names of cards that failed.
+  int cards = 0;                      ///< Number of cards of the program, including failed cards.
+  double busy_seconds = 0;            ///< Seconds with an item, summed over all cards.
+  double short_seconds = 0;           ///< Seconds in which an item waited for a card.
+  std::int64_t items = 0;             ///< Number of finished items.
 };
 
 struct CardStates {
   std::vector<CardState> cards;
-  std::vector<CardStageState> stages;  ///< records in the order of the pipe
+  std::vector<CardStageState> stages;  ///< Records in the order of the pipe.
 };
 
 class CardMap;

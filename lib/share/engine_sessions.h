@@ -44,7 +44,7 @@ class EngineSessions {
   class Session {
    public:
     virtual ~Session() = default;
-    int gpu = 0;  ///< number of the GPU, as Card::index
+    int gpu = 0;  ///< Number of the GPU, as Card::index.
   };
   /// Takes the sessions that `bytes` of memory need, all on one card; an encoder takes at most
   /// CardBoard::most_sessions(). If too few sessions are free, waits for them. Returns null instead

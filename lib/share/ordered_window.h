@@ -1,8 +1,6 @@
 // A queue of the items under way and of finished results that wait for earlier results. Only
 // share/ordered.h uses it.
-//
-// The queue limits the weight of the waiting results, not their number, so a long item does not
-// stop all threads soon. Thread-safety: any thread; take() calls `next` on one thread at a time.
+// Thread-safety: any thread; take() calls `next` on one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,9 +26,9 @@ template <class In, class Out>
 class OrderedWindow {
  public:
   struct Entry {
-    std::optional<In> in;  ///< the item, until a thread begins it
+    std::optional<In> in;  ///< The item, until a thread begins it.
     std::optional<Out> out;
-    std::exception_ptr error;  ///< the error, if the item has no result
+    std::exception_ptr error;  ///< The error, if the item has no result.
     std::size_t weight = sizeof(Entry);
     bool ready = false;
   };

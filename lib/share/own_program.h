@@ -1,6 +1,6 @@
 // Starts this program again as a second process that does part of the work.
 //
-// argv[1] tells the new process what to do. A channel (share/channel.h) connects the two processes.
+// A channel (share/channel.h) connects the two processes.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,8 +18,8 @@ namespace vfm::share {
 inline constexpr int kChannelNumber = 3;
 
 struct OwnProgram {
-  std::string mode;  ///< argv[1]; argv[2] is kChannelNumber
-  int channel = -1;  ///< channel end for the new process
+  std::string mode;  ///< argv[1] of the new process. argv[2] is kChannelNumber.
+  int channel = -1;  ///< End of the channel for the new process.
   /// Names and values of environment variables that are added or replaced for the new process.
   std::vector<std::pair<std::string, std::string>> variables = {};
   /// File descriptor for the standard output and standard error of the new process, or -1. If it is

@@ -33,23 +33,22 @@ namespace vfm::share {
 
 /// The state of one program. All seconds include waits under way.
 struct StageState {
-  std::string name, unit;  ///< program and its unit of work: "vfm-clip", "videos"
+  std::string name, unit;  ///< Program and its unit of work: "vfm-clip", "videos".
   std::int64_t pid = 0;
-  bool alive = false;            ///< whether the program still runs
-  bool stopped = false;          ///< whether SIGSTOP or Ctrl-Z stopped the program; false if not
-                                 ///< visible
-  bool draws = false;            ///< whether the program wants to draw the view
-  bool self = false;             ///< whether the state describes the calling program
-  int held = 0;                  ///< slots that the program has
-  int most = 0;                  ///< most slots that the program may have
-  int waiting = 0;               ///< items that were read, but not begun
-  std::int64_t input_bytes = 0;  ///< bytes in the pipe that the program reads
-  std::uint64_t done = 0;        ///< finished units of work
-  double input_seconds = 0;      ///< seconds in which the program waited for input
-  double output_seconds = 0;     ///< seconds in which the program waited for its reader
-  double slot_seconds = 0;       ///< seconds in which threads waited for slots, summed over threads
-  double busy_seconds = 0;       ///< seconds in which threads had a slot, summed over threads
-  double age = 0;                ///< seconds since the program joined, or until it left
+  bool alive = false;            ///< Whether the program still runs.
+  bool stopped = false;          ///< Whether SIGSTOP or Ctrl-Z stopped the program, if visible.
+  bool draws = false;            ///< Whether the program wants to draw the view.
+  bool self = false;             ///< Whether this is the calling program.
+  int held = 0;                  ///< Slots that the program has.
+  int most = 0;                  ///< Most slots that the program may have.
+  int waiting = 0;               ///< Items that were read, but not begun.
+  std::int64_t input_bytes = 0;  ///< Bytes in the pipe that the program reads.
+  std::uint64_t done = 0;        ///< Finished units of work.
+  double input_seconds = 0;      ///< Seconds in which the program waited for input.
+  double output_seconds = 0;     ///< Seconds in which the program waited for its reader.
+  double slot_seconds = 0;       ///< Seconds of waiting for slots, summed over threads.
+  double busy_seconds = 0;       ///< Seconds with a slot, summed over threads.
+  double age = 0;                ///< Seconds since the program joined, or until it left.
 };
 
 class PipeMap;
@@ -91,7 +90,7 @@ class PipeBoard {
   /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
   /// Report, for a board without slots, that a thread begins (+1) or ends (-1) to wait for a slot
-  /// of another kind, or to hold such a slot.
+  /// from another source, or to hold such a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes the number of make's jobserver tokens that this program has. Call it right after
@@ -120,10 +119,8 @@ class PipeBoard {
 
   std::unique_ptr<PipeMap> map_;
   // Guarded by the mutex of the map.
-  std::uint64_t looked_ = 0, turns_ = 0;  // time of the latest look for dead programs; number of
-                                          // looks
-  std::vector<int> stopped_looks_;        // for each record: looks in a row that found the program
-                                          // stopped
+  std::uint64_t looked_ = 0, turns_ = 0;  // time of the latest look for dead programs; looks so far
+  std::vector<int> stopped_looks_;        // for each record: looks in a row while stopped
 };
 
 }  // namespace vfm::share

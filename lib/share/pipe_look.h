@@ -1,6 +1,6 @@
 // A view of a pipe as text for a terminal: the work of each program, and the bottleneck.
 //
-// A look is one reading of the shared board (share/pipe_board.h). The functions compare two looks.
+// A look is one reading of the shared board (share/pipe_board.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,21 +16,21 @@ namespace vfm::share {
 
 /// The work of one program between two looks.
 struct StageLook {
-  StageState state;                  ///< state at the second look
-  double rate = 0;                   ///< finished units of work per second
-  double slots = 0;                  ///< mean number of slots that the program had
-  double waiting = 0;                ///< mean number of threads that waited for a slot
-  double input = 0;                  ///< share of the time spent waiting for input, 0 to 1
-  double output = 0;                 ///< share of the time spent waiting for the reader, 0 to 1
-  std::vector<CardLook> cards = {};  ///< use of each kind of cards
+  StageState state;                  ///< State at the second look.
+  double rate = 0;                   ///< Finished units of work per second.
+  double slots = 0;                  ///< Mean number of slots that the program had.
+  double waiting = 0;                ///< Mean number of threads that waited for a slot.
+  double input = 0;                  ///< Share of the time spent waiting for input, 0 to 1.
+  double output = 0;                 ///< Share of the time spent waiting for the reader, 0 to 1.
+  std::vector<CardLook> cards = {};  ///< Use of each kind of cards.
 };
 
 struct PipeLook {
-  int slots = 0;  ///< shared slots; PipeBoard::kNone: the slots are make's
+  int slots = 0;  ///< Number of shared slots, or PipeBoard::kNone with make's slots.
   int cards = 0;
   double seconds = 0;
-  std::vector<StageLook> stages;  ///< programs in the order of the pipe
-  std::string held_up;            ///< bottleneck of the whole run; empty: not known
+  std::vector<StageLook> stages;  ///< Programs in the order of the pipe.
+  std::string held_up;            ///< Bottleneck of the whole run, or empty if not known.
 };
 
 /// Returns the work between two looks. If a program joined after `before`, the result includes all
@@ -43,8 +43,8 @@ void add_cards(PipeLook& look, const CardStates& before, const CardStates& after
 /// there is no such program.
 struct Bottleneck {
   int stage = -1;
-  std::string why;  ///< reason: "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for
-                    ///< more"
+  std::string why;  ///< Reason: "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for
+                    ///< more".
 };
 /// Finds the bottleneck. The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.

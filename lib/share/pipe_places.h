@@ -15,11 +15,10 @@ namespace vfm::share {
 /// pipe.
 std::uint64_t pipe_name(int fd);
 
-/// One program and its pipes.
 struct PipeEnds {
-  bool used = false;  ///< whether there is a program
+  bool used = false;  ///< Whether there is a program.
   std::int64_t pid = 0;
-  std::uint64_t input = 0, output = 0;  ///< pipe_name() of the pipes
+  std::uint64_t input = 0, output = 0;  ///< pipe_name() of the pipes.
 };
 
 /// Returns the place of each program whose `used` is true, from 0. Programs of one pipe are in the

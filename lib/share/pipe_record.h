@@ -1,8 +1,7 @@
 // The layout of the file of share/pipe_board.h in memory.
 //
-// The layout is no disk format: only running programs of one build of vfm, on one machine, read it.
-// The file's first bytes, kPipeWords, name the version. Thread-safety: any thread, by atomic
-// fields.
+// Only running programs of one build of vfm, on one machine, read this layout. The file's first
+// bytes, kPipeWords, name the version. Thread-safety: any thread, by atomic fields.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,24 +36,21 @@ struct PipeTime {
 using PipeName = std::atomic<char>[32];
 
 /// The record of one program. Other programs write only `gone`, `place`, `call_items`, `call_help`
-/// and `passed_by`, and take the tokens of a killed program. No field needs a lock: a record is
-/// complete before `used` is set, and other programs' writes name the program, so they do not
-/// affect the next program of the record.
+/// and `passed_by`, and take the tokens of a killed program. No field needs a lock.
 struct alignas(1024) PipeRecord {
   PipeName name, unit;
   std::atomic<std::int64_t> pid;
-  std::atomic<std::uint64_t> input, output;  // pipe_name() of the pipes; 0: no pipe
-  std::atomic<std::uint64_t> joined, left;   // times in nanoseconds, as pipe_clock()
-  std::atomic<std::uint32_t> used;           // number of the latest program of the record; 0: none
-  std::atomic<std::uint32_t> gone;           // number of a program of the record that has ended
+  std::atomic<std::uint64_t> input, output;  // Values of pipe_name(), or 0 without a pipe.
+  std::atomic<std::uint64_t> joined, left;   // Nanoseconds of pipe_clock().
+  std::atomic<std::uint32_t> used;           // Number of the latest program, or 0 before the first.
+  std::atomic<std::uint32_t> gone;           // Number of a program that has ended.
   std::atomic<std::uint32_t> draws;
-  std::atomic<std::uint32_t> version;  // odd while the times change
+  std::atomic<std::uint32_t> version;  // Odd while the times change.
   std::atomic<std::int32_t> place, most, held;
-  std::atomic<std::int32_t> tokens;                  // tokens of make's jobserver
-  std::atomic<std::int32_t> items, help;             // threads that wait for a slot
-  std::atomic<std::uint32_t> call_items, call_help;  // futexes that wake waiting threads
-  std::atomic<std::uint32_t> passed_by;              // whether other programs took slots of the
-                                                     // stopped program
+  std::atomic<std::int32_t> tokens;                  // Tokens of make's jobserver.
+  std::atomic<std::int32_t> items, help;             // Threads that wait for a slot.
+  std::atomic<std::uint32_t> call_items, call_help;  // Futexes that wake waiting threads.
+  std::atomic<std::uint32_t> passed_by;              // Whether other programs took slots.
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;
@@ -77,13 +73,13 @@ inline std::string pipe_name_text(const PipeName& from) {
 
 struct PipeFile {
   struct alignas(1024) Head : SharedHead {
-    std::atomic<std::int32_t> slots;   // as PipeBoard::slots()
-    std::atomic<std::uint32_t> takes;  // number of slots that programs have taken so far
-    std::atomic<std::uint32_t> joins;  // number of the latest program that joined
-    std::atomic<std::int32_t> lost;    // number of make's tokens that killed programs had
+    std::atomic<std::int32_t> slots;   // Value of PipeBoard::slots().
+    std::atomic<std::uint32_t> takes;  // Number of slots that programs have taken so far.
+    std::atomic<std::uint32_t> joins;  // Number of the latest program that joined.
+    std::atomic<std::int32_t> lost;    // Number of make's tokens that killed programs had.
   } head;
   PipeRecord records[kPipeRecords];
-  /// The number of the program that has each slot; 0: the slot is free.
+  /// The number of the program that has each slot, or 0 for a free slot.
   std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
 };
 static_assert(sizeof(PipeFile) == 80 * 1024);

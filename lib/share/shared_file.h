@@ -1,8 +1,8 @@
 // A file of fixed size that the programs of a pipe map into memory and lock byte by byte.
 //
 // A reader or writer of the mapped data locks byte 0. The program with record i locks byte 1 + i
-// while it runs. The kernel frees both locks when the program ends, even by a kill. The locks are
-// open file description locks (fcntl(2)), so the file must be on a local file system.
+// while it runs. The locks are those of share/pipe_lock.h, so the file must be on a local file
+// system.
 // Thread-safety: stated at each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -44,10 +44,9 @@ bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint3
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);
 
-/// The beginning of the mapped file.
 struct SharedHead {
   char words[24];
-  std::atomic<std::int64_t> locker;  ///< process that has the file's lock; 0: unknown
+  std::atomic<std::int64_t> locker;  ///< Process that has the file's lock, or 0 if unknown.
 };
 
 class SharedFile {
@@ -97,7 +96,6 @@ class SharedFile {
   /// belongs to a second open file description, life(). A process that inherits life() also holds
   /// the lock.
   bool live(std::size_t record, bool apart = false);
-  /// Returns the file descriptor that live() opened with `apart`, or -1.
   int life() const { return life_fd_; }
 
  private:

@@ -18,11 +18,11 @@ enum class SlotUse { item, help };
 
 /// The input of next_claim() for one program.
 struct SlotClaim {
-  int place = 0;  ///< position in the pipe; later programs have greater numbers
-  int held = 0;   ///< slots that the program has
-  int most = 0;   ///< most slots that the program may have (-j)
-  int items = 0;  ///< items that wait for a slot
-  int help = 0;   ///< threads that could help with items under way
+  int place = 0;  ///< Position in the pipe. Later programs have greater numbers.
+  int held = 0;   ///< Slots that the program has.
+  int most = 0;   ///< Most slots that the program may have (-j).
+  int items = 0;  ///< Items that wait for a slot.
+  int help = 0;   ///< Threads that could help with items under way.
 };
 
 /// Returns the index of the program that gets a free slot, or -1 if no program wants a slot.

@@ -2,8 +2,7 @@
 //
 // The slots come from -j N, from a GNU make jobserver, or from a file that programs share
 // (share/pipe_board.h). With a jobserver, a program owns one slot, and borrows the other slots from
-// make as tokens. A thread holds a slot only while it works on an item. So programs that a pipe
-// connects under `make -j16` share the sixteen slots.
+// make as tokens. A thread holds a slot only while it works on an item.
 //
 // A thread has no slot while it waits for a device, such as a GPU (Away). A thread with a GPU may
 // wait for a slot, but a thread with a slot never waits for a GPU, so there is no deadlock. Items
