@@ -15,8 +15,8 @@
 namespace vfm::curate {
 
 struct BinEdges {
-  std::vector<double> resolution{256, 480, 720, 1080, 2160};  ///< shorter side in pixels
-  std::vector<double> aspect{0.65, 0.88, 1.16, 1.55};         ///< width divided by height
+  std::vector<double> resolution{256, 480, 720, 1080, 2160};  ///< Shorter side in pixels.
+  std::vector<double> aspect{0.65, 0.88, 1.16, 1.55};         ///< Width divided by height.
   std::vector<double> seconds{2, 5, 10, 30};
 };
 
@@ -25,10 +25,10 @@ struct BinEdges {
 std::vector<double> parse_edges(std::string_view text, std::string_view option);
 
 struct BinFacts {
-  double width = 0, height = 0;  ///< size in pixels, or 0 if unknown
-  double seconds = 0;            ///< duration, or 0 if unknown
+  double width = 0, height = 0;  ///< Size in pixels, or 0 if unknown.
+  double seconds = 0;            ///< Duration, or 0 if unknown.
   bool image = false;
-  std::string extension;  ///< extension of the media file, such as "mp4", or empty without media
+  std::string extension;  ///< Extension of the media file, such as "mp4", or empty without media.
 };
 
 /// Returns the name of the bin, which is also the name of its folder. "480p_16x9_5s" means [480,

@@ -44,7 +44,7 @@ LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 /// even numbers. If all cells are black, the area is the whole picture.
 struct ActiveArea {
   int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // column `right` and row `bottom`
-                                                                 // lie outside
+                                                                 // are outside the area
 
   friend bool operator==(const ActiveArea&, const ActiveArea&) = default;
 };
@@ -52,8 +52,8 @@ ActiveArea active_area(const SmallPicture& picture);
 /// Returns the smallest area that contains `a` and `b`.
 ActiveArea join(const ActiveArea& a, const ActiveArea& b);
 
-/// Returns the root of the sum of the variances of luma and both chroma planes within `area`, or 0
-/// for a single colour.
+/// Returns the square root of the sum of the variances of luma and both chroma planes within
+/// `area`.
 float colour_deviation(const SmallPicture& picture, const ActiveArea& area = {});
 
 }  // namespace vfm::curate

@@ -17,7 +17,7 @@ namespace vfm::curate {
 
 struct SplitPart {
   std::string name;
-  double share = 1;  ///< share of all samples
+  double share = 1;  ///< Share of all samples.
 };
 
 /// Parses up to kMostParts parts, such as "train=0.95,val=0.05". Names consist of lower-case
@@ -26,7 +26,7 @@ std::vector<SplitPart> parse_split(std::string_view text);
 
 /// A source of samples that must be in the same part.
 struct SplitSource {
-  std::uint64_t key = 0;  ///< unique key of the source
+  std::uint64_t key = 0;  ///< Unique key of the source.
   std::uint64_t samples = 0;
   /// The index of the source's part, or nullopt if the source is new.
   std::optional<std::size_t> part = std::nullopt;

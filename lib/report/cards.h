@@ -16,18 +16,18 @@ namespace vfm::report {
 
 /// A small picture with a caption.
 struct Thumbnail {
-  std::optional<std::size_t> picture;  ///< index of the picture in picture_rules(), or nullopt
-                                       ///< without a picture
-  std::string name;                    ///< alternative text of the picture
+  std::optional<std::size_t> picture;  ///< Index of the picture in picture_rules(), or nullopt
+                                       ///< without a picture.
+  std::string name;                    ///< Alternative text of the picture.
   std::string caption;
-  std::optional<std::size_t> card;  ///< number of the card to which the thumbnail links
+  std::optional<std::size_t> card;  ///< Number of the card to which the thumbnail links.
 };
 
 struct PictureTile {
-  std::size_t number = 0;  ///< number of the card, unique in the page
+  std::size_t number = 0;  ///< Number of the card, unique in the page.
   std::optional<std::size_t> picture;
-  std::string title, kind, text;  ///< title, short description, and text of the card
-  std::vector<std::pair<std::string, std::string>> facts;  ///< names and values
+  std::string title, kind, text;  ///< Title, short description, and text of the card.
+  std::vector<std::pair<std::string, std::string>> facts;
   std::string near_title;
   std::vector<Thumbnail> near;
 };

@@ -19,14 +19,14 @@ inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>";
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  bool dots = false;  ///< whether to draw a dot for each point instead of a line
+  bool dots = false;  ///< If true, draws a dot for each point instead of a line.
 };
 
 /// A picture with a caption. `data_url` is a result of data_url().
 struct Figure {
   std::string data_url;
   std::string caption;
-  bool video = false;  ///< whether to use a <video> that loops instead of an <img>
+  bool video = false;  ///< If true, shows a <video> that loops instead of an <img>.
 };
 
 /// Returns `text` for use in HTML, also in attributes. Markup characters become references. Control
@@ -46,7 +46,7 @@ std::string histogram(const std::vector<double>& values, int bins, const std::st
 /// The range of the finite values that were added.
 struct AxisRange {
   double low = 0, high = 0;
-  bool any = false;  ///< whether any value was added, finite or not
+  bool any = false;  ///< Whether any value was added, finite or not.
   bool finite = false;
   void add(double value);
 };
@@ -71,7 +71,7 @@ class Histogram {
 struct Bars {
   struct Part {
     std::string name;
-    std::vector<double> values;  ///< values of the part, one for each bar, not negative
+    std::vector<double> values;  ///< Values of the part, one for each bar, not negative.
   };
   std::vector<std::string> names;
   std::vector<Part> parts;
@@ -93,14 +93,13 @@ class Page {
   void svg(const std::string& markup, const std::string& caption);
   /// Adds charts, each with SVG and caption, side by side if the window is wide enough.
   void charts(const std::vector<std::pair<std::string, std::string>>& charts);
-  /// Adds CSS rules, such as the rules from picture_rules() (report/cards.h).
+  /// Adds CSS rules, such as picture_rules() of report/cards.h.
   void style(const std::string& css) { style_ += css; }
-  /// Adds HTML, such as the HTML from cards() (report/cards.h).
+  /// Adds HTML, such as cards() of report/cards.h.
   void markup(const std::string& html) { body_ += html; }
   /// Adds a note that the page is incomplete, with the reason `why`. Does nothing if `why` is
   /// empty.
   void not_complete(const std::string& why);
-  /// Returns the whole document.
   std::string html() const;
   /// Writes the document atomically.
   void write(const std::string& path) const;

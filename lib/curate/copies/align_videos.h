@@ -2,9 +2,8 @@
 // clip/unique/duplicate_index.h finds pairs of videos and approximate places.
 //
 // The offset in time and the crop of the second video are searched near the approximate place. At
-// each moment, the changes (curate/copies/change_codes.h) of both videos are correlated, and the
-// pictures of both videos are correlated. The correlation of pictures ignores the tenth of the
-// cells that differs most, such as a logo. A strong change has more weight than a weak change.
+// each moment, the changes (curate/copies/change_codes.h) and the pictures of both videos are
+// correlated.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,12 +24,12 @@ namespace vfm::curate {
 struct AlignmentStart {
   double offset = 0;
   CropWindow crop;
-  std::size_t from = 0, to = 0;  ///< moments of the second video that seem to match
+  std::size_t from = 0, to = 0;  ///< Moments of the second video that seem to match.
 };
 
 /// The conditions for a match. Times are in pictures, with kSignatureRate pictures per second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< least length, 5 seconds less losses at the ends
+  std::size_t least_pictures = 18;  ///< Least length, 5 seconds less losses at the ends.
   /// The least correlation of changes around each moment, 0 to 1.
   double least_change = 0.4;
   /// The least mean correlation of pictures, 0 to 1.
@@ -50,11 +49,12 @@ struct MatchRules {
 
 /// A part in which both videos show the same content.
 struct VideoMatch {
-  double offset = 0;  ///< picture number in the first video less picture number in the second video
-  CropWindow crop;    ///< edges of the second video within the first video
-  std::size_t begin = 0, end = 0;  ///< pictures of the second video
-  double score = 0;                ///< mean correlation of changes
-  double evidence = 0;             ///< sum of evidence (MatchRules)
+  double offset =
+      0;            ///< Picture number in the first video less picture number in the second video.
+  CropWindow crop;  ///< Edges of the second video within the first video.
+  std::size_t begin = 0, end = 0;  ///< Pictures of the second video.
+  double score = 0;                ///< Mean correlation of changes.
+  double evidence = 0;             ///< Sum of evidence (MatchRules).
 };
 
 /// Returns the matches around `start` in order, or an empty list if there is no match.

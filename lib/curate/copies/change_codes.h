@@ -4,11 +4,10 @@
 // second before the moment. Content that does not move, such as a logo, has no effect. A video
 // without changes cannot be found.
 //
-// A code has the signs of the 24 lowest frequencies of the change in a window (a 5 x 5 cosine
-// transform without the mean). Such codes are described by Zauner, "Implementation and benchmarking
-// of perceptual image hash functions", 2010, 3.1. In the index, the window is the inner 70 % of a
-// picture. The looked-up video may be a crop, so the codes of 81 crops are looked up: 0, 7.5 or 15
-// % is cut from each side. Both signs of the smallest coefficients are looked up.
+// A code has the signs of the 24 lowest frequencies of the change in a window: a 5 x 5 cosine
+// transform without the mean (Zauner, "Implementation and benchmarking of perceptual image hash
+// functions", 2010, 3.1). For the index, the window is the inner 70 % of the picture. A video that
+// is looked up may be a crop, so 81 crops are tried, with 0, 7.5 or 15 % cut from each side.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

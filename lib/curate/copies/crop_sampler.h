@@ -13,8 +13,8 @@ namespace vfm::curate {
 
 /// The correlation of two changes, over the cells that both pictures show.
 struct Correlation {
-  double value = 0;  ///< correlation from -1 to 1, or 0 if a change is flat
-  double first_strength = 0, second_strength = 0;  ///< standard deviations in grey levels
+  double value = 0;  ///< Correlation from -1 to 1, or 0 if a change is flat.
+  double first_strength = 0, second_strength = 0;  ///< Standard deviations in grey levels.
 };
 
 class CropSampler {
@@ -34,11 +34,11 @@ class CropSampler {
  private:
   /// The place of a row or column of the second picture between two cells of the first picture.
   struct Tap {
-    int cell = 0;    ///< index of the first cell
-    float part = 0;  ///< weight of the next cell
+    int cell = 0;    ///< Index of the first cell.
+    float part = 0;  ///< Weight of the next cell.
   };
   struct Side {
-    int begin = 0, end = 0;  ///< cells that both pictures show
+    int begin = 0, end = 0;  ///< Cells that both pictures show.
     std::array<Tap, kSignatureSide> taps;
   };
   static Side side_of(double low, double high);

@@ -19,7 +19,7 @@ namespace vfm::curate {
 
 inline constexpr int kSignatureSide = 32;
 inline constexpr std::size_t kSignatureCells = 32 * 32;
-inline constexpr int kSignatureRate = 4;  ///< pictures per second
+inline constexpr int kSignatureRate = 4;  ///< Pictures per second.
 
 /// A row-major picture. A cell is a grey level, 0 (black) to 255 (white), multiplied by
 /// kLevelParts.
@@ -49,8 +49,8 @@ class SignatureMaker {
   int rotation_;
   bool mirror_;
   Take take_;
-  double shown_until_ = 0;  ///< end of the last frame in seconds
-  double filled_ = 0;       ///< filled time of the unfinished picture in seconds
+  double shown_until_ = 0;  ///< Time in seconds at which the last frame ends.
+  double filled_ = 0;       ///< Filled seconds of the unfinished picture.
   std::array<float, kSignatureCells> sum_{};
   std::size_t count_ = 0;
 };

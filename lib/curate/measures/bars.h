@@ -21,7 +21,7 @@ class BarFinder {
   /// Returns the picture without bars, with even numbers as edges. Returns nullopt if there are no
   /// bars, if all frames are black, or if less than a third of a side would remain.
   std::optional<media::Rectangle> picture() const;
-  int width() const { return width_; }  ///< width of the frames, or 0 before the first frame
+  int width() const { return width_; }  ///< Width of the frames, or 0 before the first frame.
   int height() const { return height_; }
 
  private:

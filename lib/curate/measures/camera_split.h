@@ -12,8 +12,8 @@
 namespace vfm::curate {
 
 struct MotionSplit {
-  float camera = 0;  ///< mean length of the field's vectors, in frame diagonals
-  float object = 0;  ///< mean length of the remaining vectors, 0 within the error
+  float camera = 0;  ///< Mean length of the field's vectors, in frame diagonals.
+  float object = 0;  ///< Mean length of the remaining motion, or 0 within the error.
 };
 
 /// Splits `motion`. `picture` is the later frame, whose blocks without detail follow the camera.

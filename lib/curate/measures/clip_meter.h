@@ -1,4 +1,4 @@
-// Measures motion, light, colour and sharpness of a clip, frame by frame, while the clip is cut.
+// Measures motion, light, colour and sharpness of a clip, frame by frame.
 //
 // Motion, light and colour come from the small pictures of shot detection. Pictures are measured as
 // stored, before rotation.
@@ -20,26 +20,25 @@ namespace vfm::curate {
 
 struct ClipMeasures {
   /// The mean distance that a point of the picture moves from one frame to the next, in frame
-  /// diagonals. The mean is over all points and frames. 0.002 is about 3 pixels a frame at 720p.
+  /// diagonals. 0.002 is about 3 pixels a frame at 720p.
   double motion = 0;
-  double motion_per_second = 0;  ///< `motion` multiplied by the frame rate
-  double brightness = 0;         ///< mean luma, 0..1
-  double contrast = 0;           ///< mean standard deviation of luma in a frame, 0..0.5
-  double saturation = 0;         ///< mean HSV saturation, 0..1
-  double sharpness = 0;          ///< mean row_sharpness(), 0..1
-  double black = 0;              ///< fraction of black frames
-  double frozen = 0;             ///< fraction of frames that repeat the previous frame
-  /// The fraction of frames that were repeated to increase the frame rate. A repeated frame differs
-  /// from the previous frame by less than a fifth of the differences of both neighbours.
+  double motion_per_second = 0;  ///< `motion` multiplied by the frame rate.
+  double brightness = 0;         ///< Mean luma, 0..1.
+  double contrast = 0;           ///< Mean standard deviation of luma in a frame, 0..0.5.
+  double saturation = 0;         ///< Mean HSV saturation, 0..1.
+  double sharpness = 0;          ///< Mean row_sharpness(), 0..1.
+  double black = 0;              ///< Fraction of black frames.
+  double frozen = 0;             ///< Fraction of frames that repeat the previous frame.
+  /// The fraction of frames that were repeated to increase the frame rate.
   double doubled = 0;
-  double camera_motion = 0;  ///< the part of `motion` that camera motion explains
-  double object_motion = 0;  ///< remaining part of `motion` (curate/measures/camera_split.h)
+  double camera_motion = 0;  ///< The part of `motion` that camera motion explains.
+  double object_motion = 0;  ///< Remaining part of `motion` (curate/measures/camera_split.h).
   struct Color {
-    std::string rgb;   ///< "#rrggbb"
-    double share = 0;  ///< share of the area, 0..1
+    std::string rgb;   ///< "#rrggbb".
+    double share = 0;  ///< Share of the area, 0..1.
   };
-  std::vector<Color> colors;                ///< at most three colours, the largest share first
-  std::optional<PictureMeasures> pictures;  ///< measures of full pictures, if large enough
+  std::vector<Color> colors;                ///< At most three colours, the largest share first.
+  std::optional<PictureMeasures> pictures;  ///< Measures of full pictures, if large enough.
 };
 
 struct FrameMeasures {
@@ -57,7 +56,7 @@ FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& mo
 /// packed RGB.
 float row_sharpness(const media::Frame& frame);
 
-/// Collects the measures of the frames of one clip.
+/// Collects the measures of one clip.
 class ClipMeter {
  public:
   /// Adds the next frame of the clip. Ignores `motion` of the first frame.
@@ -69,8 +68,8 @@ class ClipMeter {
   ClipMeasures result(double seconds) const;
 
  private:
-  static constexpr int kSparse = 8;          // interval of colours and sharpness, in frames
-  static constexpr int kBins = 4 * 16 * 16;  // luma, u, v
+  static constexpr int kSparse = 8;  // interval in frames for colours and sharpness
+  static constexpr int kBins = 4 * 16 * 16;
   struct Bin {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;
   };

@@ -16,14 +16,14 @@ namespace vfm::curate {
 
 /// The measurements of a glimpse.
 struct Measured {
-  double light = 0;         ///< mean luma, 0 to 1
-  bool colourless = false;  ///< whether the glimpse is black and white
-  double motion = 0;        ///< mean absolute difference of luma after an eighth of a second
+  double light = 0;         ///< Mean luma, 0 to 1.
+  bool colourless = false;  ///< Whether the glimpse is black and white.
+  double motion = 0;        ///< Mean absolute difference of luma after an eighth of a second.
   struct Colour {
-    std::string name;  ///< basic colour term, such as "red"
-    double share = 0;  ///< share of all pixels
+    std::string name;  ///< Basic colour term, such as "red".
+    double share = 0;  ///< Share of all pixels.
   };
-  std::vector<Colour> colours;  ///< colours, sorted by falling share, then by name
+  std::vector<Colour> colours;  ///< Colours, sorted by falling share, then by name.
 };
 Measured measure(const Glimpse& glimpse);
 

@@ -11,7 +11,7 @@
 
 namespace vfm::curate {
 
-/// A rectangle of pixels. Column `right` and row `bottom` lie outside.
+/// A rectangle of pixels. Column `right` and row `bottom` are outside the rectangle.
 struct PixelArea {
   int left = 0, top = 0, right = 0, bottom = 0;
 
@@ -25,7 +25,7 @@ struct LumaPlane {
   const std::uint8_t* first = nullptr;
   std::ptrdiff_t stride = 0;
   int width = 0, height = 0;
-  bool full_range = true;  ///< whether black is 0 and white is 255, instead of 16 and 235
+  bool full_range = true;  ///< If true, black is 0 and white is 255, otherwise 16 and 235.
 
   const std::uint8_t* row(int y) const { return first + y * stride; }
   /// Converts a difference of full-range grey levels to this plane's range.

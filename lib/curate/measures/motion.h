@@ -11,7 +11,7 @@
 
 namespace vfm::curate {
 
-inline constexpr int kBlocks = 8;  ///< number of blocks in a row or column
+inline constexpr int kBlocks = 8;  ///< Number of blocks in a row or column.
 
 /// The shift of a block since the previous frame, in luma cells. Right and down are positive.
 struct MotionVector {
@@ -19,9 +19,9 @@ struct MotionVector {
 };
 
 struct MotionField {
-  std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< row-major
-  float difference = 0;  ///< mean absolute difference of luma and chroma cells, without motion
-  float residual = 0;    ///< difference that remains after blocks are moved
+  std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< Row-major vectors of the blocks.
+  float difference = 0;  ///< Mean absolute difference of luma and chroma cells, without motion.
+  float residual = 0;    ///< Difference that remains after blocks are moved.
 };
 
 /// Estimates the motion in a video. Call estimate() for each pair of neighbouring frames in order.

@@ -21,10 +21,10 @@ struct PictureMeasures {
   PictureQuality quality;
   /// The mean and the largest text_area() of the pictures.
   double text_area = 0, text_area_most = 0;
-  double bars = 0;  ///< share of the area in black bars
+  double bars = 0;  ///< Share of the area in black bars.
   PixelArea whole;
-  PixelArea picture;           ///< picture without black bars (curate/measures/bars.h)
-  bool overlay_known = false;  ///< result of StillOverlay::can_tell()
+  PixelArea picture;           ///< Picture without black bars (curate/measures/bars.h).
+  bool overlay_known = false;  ///< Result of StillOverlay::can_tell().
   std::optional<PixelArea> overlay;
   /// The part of `picture` that remains without the smallest strip along one side that contains the
   /// overlay. If the strip is more than a quarter of `picture`, the crop is all of `picture`.

@@ -1,6 +1,5 @@
 // Measures coding artefacts, exposure and focus from the luma of one full picture.
 //
-// Only some rows are read.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,12 +22,12 @@ struct PictureQuality {
   /// compression, blocks are not found.
   double blockiness = 1;
   /// The share of pixels in bands (false contours), along rows or columns, whichever is larger. A
-  /// band is a run of at least 8 equal pixels between a darker run and a lighter run. The levels of
-  /// two neighbouring runs differ by 1 to 3.
+  /// run has at least 8 equal pixels. A band is a run between a darker run and a lighter run, whose
+  /// levels differ from the band by 1 to 3.
   double banding = 0;
-  /// The share of pixels in combs, as in interlaced fields with motion. A pixel in a comb is more
-  /// than 12 of 255 levels brighter than the rows above and below, or more than 12 levels darker,
-  /// and every second row is alike. Stripes of one row are included.
+  /// The share of pixels in combs, which motion causes in interlaced frames. A pixel in a comb is
+  /// more than 12 of 255 levels brighter, or darker, than the pixels above and below, and differs
+  /// by less than 12 levels from the pixels two rows away. Stripes of one row are also combs.
   double combing = 0;
 };
 

@@ -12,38 +12,37 @@
 namespace vfm::curate {
 
 inline constexpr int kLumaBins = 64;
-inline constexpr int kChromaBins = 16;  ///< number of bins of u, and of bins of v
+inline constexpr int kChromaBins = 16;  ///< Number of bins of u, and of bins of v.
 
-/// A frame's small picture and the features derived from it.
 struct FrameFeatures {
   SmallPicture picture;
   /// The HSV saturation of each chroma cell, 0 to 255.
   alignas(32) std::array<std::uint8_t, kChromaCells> saturation;
-  /// Smoothed counts of cells for each luma, and for each pair of u and v.
+  /// The smoothed number of cells in each bin of luma, and in each joint bin of u and v.
   alignas(32) std::array<float, kLumaBins> luma_histogram;
   alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
   LumaStatistics luma;
-  ActiveArea area;  ///< area inside black bars, or the whole picture if `black`
+  ActiveArea area;  ///< Area inside black bars, or the whole frame if it is black.
   bool black = false;
-  float deviation = 0;        ///< colour_deviation() of `area`
-  float whole_deviation = 0;  ///< colour_deviation() of the whole picture
+  float deviation = 0;        ///< colour_deviation() of `area`.
+  float whole_deviation = 0;  ///< colour_deviation() of the whole picture.
 };
 
 void compute_features(const media::Frame& frame, FrameFeatures& out);
 /// Computes all other members of `out` from out.picture.
 void complete_features(FrameFeatures& out);
 
-/// Returns 1 less the Pearson correlation of the histograms, and the larger result of luma and
-/// chroma. The result is 0 for equal histograms and 1 for unrelated histograms.
+/// Returns 1 less the Pearson correlation of the histograms of luma or chroma, whichever differs
+/// more. Equal histograms give 0, and unrelated histograms 1.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
 /// A histogram_difference() up to kSameColours means one scene. A difference above kOtherColours
 /// means two scenes.
 inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
 /// Returns 1 less the normalised covariance of the cells of both pictures, luma and chroma, within
-/// their joint area. The result is 0 for the same structure at any brightness and contrast, 1 for
-/// unrelated structure, and 2 for inverted structure. Ignores structure with a standard deviation
-/// below `noise` grey levels.
+/// their joint area. Equal structure gives 0 at any brightness and contrast. Unrelated structure
+/// gives 1, and inverted structure 2. Ignores structure with a standard deviation below `noise`
+/// grey levels.
 float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise = 2);
 
 /// Returns the mean absolute difference of all cells, luma plus chroma, in grey levels.

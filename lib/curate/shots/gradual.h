@@ -47,16 +47,16 @@ class GradualDetector {
   static constexpr int kCells = 256 + 64 + 64;
   static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little detail
   struct Relief {                                 // content of an area, 0 outside the area
-    alignas(32) std::array<float, kCells> cells;  // less the means of the planes
-    float energy = 0;                             // sum of the squares of `cells`
+    alignas(32) std::array<float, kCells> cells;  // cells less the means of the planes
+    float energy = 0;
   };
   struct Tiny : Relief {  // Relief of `area`
     ActiveArea area;
-    float residual = 0;  // MotionField::residual
-    MotionVector moved;  // mean vector of the moving blocks
+    float residual = 0;
+    MotionVector moved;
     SmallPicture picture;
     CoarsePicture coarse;
-    std::array<float, 3> mean{};  // means of luma, u and v
+    std::array<float, 3> mean{};
     float variance = 0;           // variance of all cells around `mean`
     bool uniform = false;
   };
@@ -68,13 +68,13 @@ class GradualDetector {
     std::int64_t a = 0, b = 0;
     float quality = 0;
     GradualChange change;
-    bool no_camera = false;  // whether the change is not camera motion
+    bool no_camera = false;  // whether the change is surely not camera motion
     bool through = false;    // whether the new picture opens from one colour
     bool closes = false;     // whether the old picture closes to black
   };
   static constexpr int kRing = 128;      // a power of two above kGradualLag
   static constexpr int kAfter = 3;       // number of frames after a window that a judgement needs
-  static constexpr float kBest = 0.75f;  // quality of a transition, lower than of a dissolve
+  static constexpr float kBest = 0.75f;
   static constexpr float kBlack = 16;    // luma of a black frame is below this limit
 
   Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
@@ -128,8 +128,8 @@ class GradualDetector {
   std::optional<std::int64_t> run_begin_, run_end_;   // the current or last run of one colour
   bool run_faded_in_ = false, run_cut_into_ = false;  // whether a fade or a cut led into the run
   bool run_is_shot_ = false;                          // whether the fade into the run was returned
-  std::int64_t run_resumes_ = -1;                     // GradualChange::resumes
-  std::int64_t last_black_ = -1;                      // last black frame of the run
+  std::int64_t run_resumes_ = -1;
+  std::int64_t last_black_ = -1;
   std::int64_t ground_end_ = -1;                      // one past the last frame of the previous run
   std::int64_t ground_begin_ = -1;                    // first frame of the previous run
   std::vector<GradualChange> found_;

@@ -2,8 +2,7 @@
 // other picture, or shrinks to a line.
 //
 // Lines are columns for horizontal motion and rows for vertical motion. During a transition, each
-// line looks like a line of the picture before or after. A pan by exactly one picture looks the
-// same, but the picture is continuous at the seam.
+// line looks like a line of the picture before or after.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,9 +31,9 @@ inline constexpr int kMoves = 4;
 
 /// The match of the lines of a frame with the lines before and after the transition.
 struct MovedFit {
-  int way = 0;       ///< 1 for motion right or down, -1 for left or up, 0 for squeeze
-  float share = 0;   ///< progress of the transition, 0 to 1
-  float misfit = 1;  ///< remaining difference relative to unrelated lines
+  int way = 0;       ///< 1 for motion right or down, -1 for left or up, 0 for squeeze.
+  float share = 0;   ///< Progress of the transition, 0 to 1.
+  float misfit = 1;  ///< Remaining difference relative to unrelated lines.
 };
 /// Returns the best fit for each Move.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,

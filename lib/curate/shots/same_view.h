@@ -1,7 +1,7 @@
 // Tests whether the edges of two pictures show the same view. The light may change, a title may
 // appear, and the camera may turn.
 //
-// A comparison takes about 200 microseconds, so compare only frames that look like a change.
+// A comparison takes about 200 microseconds.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,8 +15,8 @@ struct SharedEdges {
   /// parts. Parts that lie outside one picture, or have only vertical or only horizontal edges, are
   /// not compared. If few parts have edges, or if the middle parts differ, the share is 0.
   float share = 0;
-  int right = 0, down = 0;  ///< shift of the edges to the second picture, in luma cells
-  float strength = 1;       ///< contrast of the second picture's edges relative to the first
+  int right = 0, down = 0;  ///< Shift of the edges to the second picture, in luma cells.
+  float strength = 1;       ///< Contrast of the second picture's edges relative to the first.
 
   /// Returns true if the pictures show one view.
   bool most() const { return share > 0.5f; }
@@ -26,17 +26,17 @@ struct SharedEdges {
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// The shift of the first picture that best explains the second picture. WholeShift is for pictures
-/// without edges, such as a soft sky.
+/// without edges.
 struct WholeShift {
-  int right = 0, down = 0;  ///< shift in luma cells, even numbers
-  float left_over = 1;      ///< remaining difference, relative to pictures without a shift
+  int right = 0, down = 0;  ///< Shift in luma cells, even numbers.
+  float left_over = 1;      ///< Remaining difference, relative to pictures without a shift.
 };
 /// Finds the best shift for which the pictures share at least a quarter. A call takes about a
 /// millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
-/// Returns true if the pictures differ only inside one box, such as a title, of at most a third of
-/// the area. The equal part around the box has detail.
+/// Returns true if the pictures differ only inside a box of at most a third of the area, as when a
+/// title appears. The equal part around the box has detail.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

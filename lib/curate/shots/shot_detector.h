@@ -18,20 +18,20 @@
 namespace vfm::curate {
 
 /// The method that finds cuts. Each method has a score and a default threshold:
-///   combined    The change between two frames less the changes around this pair, 0 to 1.35. It is
-///               measured by structure and by cells that motion does not explain. If only colours
-///               show a cut, the score equals the threshold. Default threshold: 0.38.
-///   transnetv2  The probability that a network returns, 0 to 1. Default threshold: 0.5.
-///               This method is for WindowDetector, not for ShotDetector.
+///   combined    The change between two frames, in structure and in cells that motion does not
+///               explain, less the change around these frames. The score is 0 to 1.35. If only
+///               colours show a cut, the score equals the threshold. Default threshold: 0.38.
+///   transnetv2  The probability that a network returns, 0 to 1. Default threshold: 0.5. Only
+///               WindowDetector uses this method.
 enum class Detector { combined, transnetv2 };
 double default_threshold(Detector detector);
 
 struct ShotOptions {
   Detector detector = Detector::combined;
-  double threshold = 0;   ///< threshold of the score, or 0 for the detector's default
-  bool gradual = true;    ///< whether to find fades, dissolves, wipes and transitions
-  double strictness = 1;  ///< strictness of the tests for gradual changes other than fades
-  bool explain = false;   ///< whether to keep judgements for take_judgements()
+  double threshold = 0;   ///< Threshold of the score, or 0 for default_threshold().
+  bool gradual = true;    ///< If true, finds fades, dissolves, wipes and transitions.
+  double strictness = 1;  ///< Strictness of the tests for gradual changes other than fades.
+  bool explain = false;   ///< If true, keeps judgements for take_judgements().
 
   double used_threshold() const { return threshold > 0 ? threshold : default_threshold(detector); }
 };
@@ -40,27 +40,27 @@ struct ShotOptions {
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// A change of shot. Frames [end, begin) belong to neither shot. They are the frames of a dissolve,
-/// wipe or transition, or the frames of one colour between two fades. A cut has no such frames.
+/// A change of shot. Frames [end, begin) belong to neither shot. These frames are a dissolve, wipe
+/// or transition, or have one colour between two fades. A cut has no such frames.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
-  std::int64_t end = 0;    ///< one past the last frame of the old shot
-  std::int64_t begin = 0;  ///< first frame of the new shot
+  std::int64_t end = 0;    ///< One past the last frame of the old shot.
+  std::int64_t begin = 0;  ///< First frame of the new shot.
   /// The frame at which viewers see the new shot begin. For a cut, `frame` equals `begin`. For a
   /// fade, `frame` is the first visible frame of the new shot. For other changes, `frame` is the
   /// first frame that shows more of the new shot than of the old.
   std::int64_t frame = 0;
-  float score = 0;  ///< detector's score for a cut, or 0 to 1 for other changes
+  float score = 0;  ///< Score of the detector for a cut, or 0 to 1 for other changes.
 };
 
 /// Scores of two neighbouring frames.
 struct PairScore {
   float structure = 0, residual = 0;
-  float combined = 0;    ///< score before other pairs of frames are considered
-  float difference = 0;  ///< plain_difference(), in grey levels
+  float combined = 0;    ///< Score before other pairs of frames are considered.
+  float difference = 0;  ///< plain_difference(), in grey levels.
 };
 
-/// The verdict on a frame as the first frame of a shot, before gradual changes are considered.
+/// The verdict whether a frame begins a shot, before gradual changes are considered.
 struct Judgement {
   ///   below       The score is below the threshold.
   ///   alike       The picture hardly changes.
@@ -69,7 +69,7 @@ struct Judgement {
   ///               gradually.
   enum class Verdict { below, alike, interrupts, cut };
   std::int64_t frame = 0;
-  float score = 0;  ///< detector's score, or below 0 if a neighbour's score is higher
+  float score = 0;  ///< Score of the detector, or below 0 if a neighbour has a higher score.
   Verdict verdict = Verdict::below;
 };
 
@@ -127,7 +127,7 @@ class ShotDetector {
   std::vector<ShotChange> cuts_;        // not yet in certain_
   std::vector<GradualChange> changes_;  // not yet in certain_
   std::vector<ShotChange> certain_;
-  std::vector<Judgement> judgements_;  // empty without options_.explain
+  std::vector<Judgement> judgements_;
 };
 
 }  // namespace vfm::curate

@@ -1,8 +1,8 @@
 // Measures whether the background sound continues across a change of shot.
 //
-// The background is audible in pauses between words and notes. The quiet windows before and after
-// the change are therefore compared in each frequency band (minimum statistics of Martin, IEEE
-// Trans. Speech and Audio Processing 9(5), 2001).
+// The background is audible in pauses between words and notes. In each frequency band, the quiet
+// windows before and after the change are therefore compared (as in the minimum statistics of
+// Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001).
 //
 // A side is the second before or after the change, without the 60 ms next to the change. Hann
 // windows of 32 ms begin every 16 ms. The 20 critical bands lie between 100 and 7700 Hz (Zwicker
@@ -28,9 +28,9 @@ inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
-  double apart = 0;       ///< distance D of the two sides in dB
-  double usual = 0;       ///< mean distance U between the halves of a side in dB
-  double continuity = 1;  ///< 1 if the sound continues, 0 if not, or a value between
+  double apart = 0;       ///< Distance D of the two sides in dB.
+  double usual = 0;       ///< Mean distance U between the halves of a side in dB.
+  double continuity = 1;  ///< Between 0 (other sound) and 1 (the sound continues).
 };
 
 /// Compares the sound before and after a change of shot. Samples are finite, interleaved left and

@@ -1,9 +1,9 @@
 // Decides whether to join two shots of the same scene that a flash, jump cut or glitch separates.
 //
-// As in Panda-70M (Chen et al., CVPR 2024, section 3.1), the last picture of a shot is compared
-// with the first picture of the next shot. If the caller has a network, the cosine of its vectors
-// of the two pictures decides. Without a network, the layout of colours, the directions of edges
-// and the brightness must agree.
+// The last picture of a shot is compared with the first picture of the next shot, as in Panda-70M
+// (Chen et al., CVPR 2024, section 3.1). If the caller has a network, the cosine of its vectors
+// decides. Without a network, the layout of colours, the directions of edges and the brightness
+// must agree.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,11 +16,10 @@
 
 namespace vfm::curate {
 
-/// The look of one picture.
 struct SceneLook {
-  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U and V, less the means of the planes
-  std::array<float, 64 * 4> edges{};   ///< energy of four edge directions in 8 x 8 cells
-  std::array<float, 3> colour{};       ///< means of Y, U and V
+  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U and V, less the means of the planes.
+  std::array<float, 64 * 4> edges{};   ///< Energy of four edge directions in 8 x 8 cells.
+  std::array<float, 3> colour{};       ///< Means of Y, U and V.
 };
 SceneLook scene_look(const SmallPicture& picture);
 
@@ -37,12 +36,12 @@ inline constexpr std::int64_t kLongestBridge = 12;
 /// Returns the least likeness that joins two shots whose sound has a known `continuity`
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
 /// threshold). Continuity 0 raises `threshold` by kSoundRaises * (1 - threshold). Continuity 0.5
-/// keeps `threshold`. The result is interpolated between these values.
+/// does not change `threshold`. Other values are interpolated.
 double threshold_with_sound(double threshold, double continuity);
 inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 
-/// Returns the cosine of two vectors, which may have any length. Returns NaN if a vector is zero,
-/// if a number is infinite or NaN, or if the sizes differ.
+/// Returns the cosine of two vectors. Returns NaN if a vector is zero, if a number is infinite or
+/// NaN, or if the sizes differ.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
 /// The least cosine of a network's vectors that joins two shots. Panda-70M joins two shots if the

@@ -30,7 +30,7 @@ class WindowDetector {
   /// The delay in frames after which a probability is known.
   static constexpr std::int64_t kLag = kWindow - kBefore;
   /// The largest number of frames that wait for the end of a change. Frames of a longer change
-  /// belong to no shot and do not wait. A frame waits for at most kShotLag other frames.
+  /// belong to no shot.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// If `explain` is true, keeps judgements for take_judgements().
@@ -63,13 +63,13 @@ class WindowDetector {
   ChangeModel model_;
   double threshold_;
   bool explain_;
-  std::vector<std::uint8_t> window_;  // frames at the beginning of the window
+  std::vector<std::uint8_t> window_;
   std::int64_t frames_ = 0, judged_ = 0;
   std::optional<std::int64_t> run_;  // first frame of the unfinished run
   float highest_ = 0;                // highest probability in the run
   bool finished_ = false;
   std::vector<ShotChange> certain_;
-  std::vector<Judgement> judgements_;  // empty without explain_
+  std::vector<Judgement> judgements_;
 };
 
 }  // namespace vfm::curate

@@ -1,8 +1,6 @@
 // Measures wipes. In a wipe, a straight edge crosses the picture, and the new shot follows the
 // edge.
 //
-// Cells on one side of the edge look like the old shot, and cells on the other side like the new
-// shot.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,9 +16,9 @@ namespace vfm::curate {
 using CoarsePicture = std::array<std::uint8_t, 384>;
 CoarsePicture coarse_picture(const SmallPicture& picture);
 
-enum class WipeWay { right, left, down, up };  ///< direction in which the edge moves
+enum class WipeWay { right, left, down, up };  ///< Direction in which the edge moves.
 inline constexpr int kWipeWays = 4;
-inline constexpr int kWipeSteps = 16;  ///< number of cells in a row or column
+inline constexpr int kWipeSteps = 16;  ///< Number of cells in a row or column.
 
 /// The fit of the frame `now` to a wipe from `before` to `after`.
 struct WipeFrame {

@@ -1,5 +1,5 @@
-// Finds near duplicates among more vectors than fit into memory. Only a short sketch of each vector
-// is in memory (curate/vectors/sketch.h), and only sketches in neighbouring cells are compared
+// Finds near duplicates among more vectors than fit into memory. Memory contains a short sketch of
+// each vector (curate/vectors/sketch.h). Only sketches in neighbouring cells are compared
 // (curate/vectors/sketch_cells.h).
 //
 // The result is the same as from curate/vectors/dedup.h, except that pairs may be missed. A pair of
@@ -7,16 +7,10 @@
 // second vector lies in a cell that is not searched. If the margin is 1 and the number of cells is
 // not limited, no pair is missed.
 //
-// The table gives the number of multiplications for n vectors of d numbers, sketches of w numbers,
-// and k = 2 sqrt(n) cells. Each vector searches v cells. The example has n = 10^7, d = 768 and w =
-// 128.
-//   sketches         n d w        1.0e12
-//   own cells        n k w        8.1e12
-//   cells to search  n k w        8.1e12
-//   comparisons      n v n/k w/2  1.0e12 v
-// The caller stores 2 n d bytes (15 GB in the example) or 4 n d bytes. The search needs n (2 w +
-// 20) bytes of memory (2.8 GB in the example), or less with narrower sketches. Each pair of close
-// sketches costs d more multiplications. The result does not depend on the processor.
+// For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d or 4 n d bytes. The
+// search needs n (2 w + 20) bytes of memory. The number of multiplications grows with n sqrt(n) w.
+// For 10^7 vectors of 768 numbers and w = 128, the caller stores 15 GB and the search needs 2.8 GB.
+// The result does not depend on the processor.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,24 +31,24 @@ inline constexpr std::size_t kMostCells = 64;
 
 struct CellSearch {
   std::size_t dim = 0;
-  double threshold = 1;  ///< least cosine of a duplicate
+  double threshold = 1;  ///< Least cosine of a duplicate.
   /// The places of the n vectors, with better samples first. The places are a permutation of 0 to n
   /// - 1, and n is below 2^32.
   std::vector<std::uint32_t> places;
   /// A function that reads the `dim` numbers of the vector at a place. Any thread calls the
   /// function. Reads of consecutive places should be quick.
   std::function<void(std::size_t place, float* out)> read;
-  std::size_t width = 0;          ///< width of sketches, from cell_sketch_width()
-  double margin = 1;              ///< SketchCells::Reach::margin
-  std::size_t most = kMostCells;  ///< largest number of cells that a vector searches
-  std::size_t cells = 0;          ///< number of cells, or 0 for 2 sqrt(n)
+  std::size_t width = 0;          ///< Width of sketches, from cell_sketch_width().
+  double margin = 1;              ///< Value of SketchCells::Reach::margin.
+  std::size_t most = kMostCells;  ///< Largest number of cells that a vector searches.
+  std::size_t cells = 0;          ///< Number of cells, or 0 for 2 sqrt(n).
 };
 
 struct CellCounts {
   std::uint64_t cells = 0;
-  std::uint64_t looked_at = 0;  ///< number of searched cells, summed over all vectors
-  std::uint64_t cut = 0;        ///< number of vectors for which `most` left out cells
-  std::uint64_t decided = 0;    ///< number of pairs with close sketches
+  std::uint64_t looked_at = 0;  ///< Number of searched cells, summed over all vectors.
+  std::uint64_t cut = 0;        ///< Number of vectors for which `most` left out cells.
+  std::uint64_t decided = 0;    ///< Number of pairs with close sketches.
 };
 
 inline constexpr std::size_t kLeastSketch = 32;

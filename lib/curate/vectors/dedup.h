@@ -15,8 +15,8 @@
 namespace vfm::curate {
 
 struct NearDuplicate {
-  std::size_t item = 0;    ///< index of the item to drop
-  std::size_t keeper = 0;  ///< index of a better item that is kept
+  std::size_t item = 0;    ///< Index of the item to drop.
+  std::size_t keeper = 0;  ///< Index of a better item that is kept.
   double cosine = 0;
 };
 

@@ -23,11 +23,10 @@ namespace vfm::curate {
 
 inline constexpr int kSketchScale = 32000;
 /// The largest rounding error of the upper bound. The product of two sketches, divided by
-/// kSketchScale squared, plus kSketchSlack is never below the cosine.
+/// kSketchScale squared, is at least the cosine less kSketchSlack.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// The longest vectors for which the basis is trained. For longer vectors, the basis is the first
-/// axes.
+/// Vectors of more numbers have the first axes as their basis.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {

@@ -35,14 +35,14 @@ class SketchCells {
   void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
 
   struct Reach {
-    double distance = 0;   ///< largest distance D of neighbours, sqrt(2 - 2 cosine)
-    double margin = 1;     ///< share of `distance` that is searched, 0 to 1
-    std::size_t most = 0;  ///< largest number of cells to search
+    double distance = 0;   ///< Largest distance D of neighbours, sqrt(2 - 2 cosine).
+    double margin = 1;     ///< Share of `distance` that is searched, 0 to 1.
+    std::size_t most = 0;  ///< Largest number of cells to search.
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< cell of the sketch, then other cells by distance of the
-                                       ///< border
-    bool all = true;                   ///< false if cells were left out because of `most`
+    std::vector<std::uint32_t> cells;  ///< Cell of the sketch, then other cells by distance of the
+                                       ///< border.
+    bool all = true;                   ///< Set to false if `most` left out cells.
   };
   /// Finds the cells to search for neighbours of each of four sketches.
   void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
