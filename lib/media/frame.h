@@ -83,8 +83,8 @@ struct Frame {
   bool top_first = false;   ///< Set if the field with the top line is the earlier field.
   /// Owner of the memory of the planes.
   std::shared_ptr<const void> owner;
-  /// Picture in GPU memory, or null. If it is set, the frame is yuv420 and has no planes. Only with
-  /// DecodeOptions::on_card.
+  /// Picture in GPU memory, or null. If it is set, the frame is yuv420 and has no planes. Decoder
+  /// sets this member only with DecodeOptions::on_card.
   std::shared_ptr<const CardPicture> card;
 };
 

@@ -46,8 +46,7 @@ using ParametersPtr = std::unique_ptr<AVCodecParameters, LibavDelete>;
 using SwsPtr = std::unique_ptr<SwsContext, LibavDelete>;
 using SwrPtr = std::unique_ptr<SwrContext, LibavDelete>;
 
-/// Sends FFmpeg's log to base/log.h at debug level. Must be called before a file or codec is
-/// opened.
+/// Sends FFmpeg's log to base/log.h at debug level. Must be called before FFmpeg opens anything.
 void init_libav();
 /// Returns FFmpeg's text for a negative return value. If FFmpeg logged an error on this thread
 /// since clear_libav_message(), the text also has the last error in parentheses.
@@ -68,7 +67,8 @@ struct PixelSize {
 /// Returns the size of the last picture above max_pixels that a codec without a CodecWatch
 /// (codec_watch.h) refused on this thread since the last call, or 0 x 0.
 PixelSize take_oversize();
-/// Returns the same for pictures of a size that FFmpeg never decodes.
+/// Returns the size of the last picture that FFmpeg can never decode, found on this thread since
+/// the last call, or 0 x 0.
 PixelSize take_impossible();
 
 /// Returns the value for AVCodecContext::max_pixels, above which codecs refuse pictures. The value
@@ -132,7 +132,8 @@ class FrameExporter {
  public:
   FrameExporter() = default;
   /// Results have the layout, size, range and colours of `like`. `format` is to_av(like.layout) or
-  /// an RGB format. If `width` x `height` exceeds that size, the last column and row are repeated.
+  /// an RGB format. If `width` x `height` exceeds the size of `like`, the last column and row are
+  /// repeated.
   FrameExporter(const Frame& like, AVPixelFormat format, int width, int height, Siting siting);
   AvFramePtr fit(const Frame& frame);
 
@@ -143,7 +144,7 @@ class FrameExporter {
   int width_ = 0, height_ = 0;
   Siting siting_ = Siting::left;
   SwsPtr sws_;
-  Frame built_for_;  // The frame for which `sws_` was built, without planes.
+  Frame built_for_;
 };
 
 }  // namespace vfm::media

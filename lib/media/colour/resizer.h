@@ -32,8 +32,8 @@ class Resizer {
   Resizer(int width, int height);
   ~Resizer();
   Resizer(Resizer&&) noexcept;
-  /// Returns `frame` itself if its size is the requested size. Throws Error for an empty frame or
-  /// an impossible size.
+  /// Returns the resized frame, or `frame` itself if its size is right. Throws Error for an empty
+  /// frame or an impossible size.
   Frame resize(const Frame& frame);
 
  private:

@@ -15,10 +15,10 @@ namespace vfm::media {
 
 /// The part of a frame that to_rgb() scales, and the size of the result.
 struct ScaledPart {
-  Rectangle part;             ///< Part of the stored picture.
+  Rectangle part;
   int width = 0, height = 0;  ///< Size of the result before rotation.
   bool averages = false;      ///< Uses area averages instead of bicubic interpolation.
-  int matrix = 0;             ///< Result of resolve_matrix().
+  int matrix = 0;
   bool full_range = false;
   friend bool operator==(const ScaledPart&, const ScaledPart&) = default;
 };

@@ -15,10 +15,10 @@
 
 namespace vfm::media {
 
-/// The grid for one kind of picture. Thread-safety: constant after construction.
+/// A conversion for one kind of picture. Thread-safety: constant after construction.
 class ToneMap {
  public:
-  /// The parameters of a grid. `peak` is the highest luminance of a PQ source in cd/m2.
+  /// The parameters of a conversion. `peak` is the highest luminance of a PQ source in cd/m2.
   struct Kind {
     int transfer = 16, primaries = 9, matrix = 9;
     bool full_range = false;
@@ -51,7 +51,7 @@ class ToneMapper {
   Frame map(const Frame& frame);
 
  private:
-  std::shared_ptr<const ToneMap> map_;  // Null before the first yuv420p10 frame.
+  std::shared_ptr<const ToneMap> map_;
 };
 
 }  // namespace vfm::media

@@ -21,7 +21,7 @@ class Loan {
     const std::lock_guard lock(mutex_);
     ended_ = true;
   }
-  /// Calls `read` and returns true. After end(), returns false without a call.
+  /// Calls `read` and returns true. After end(), returns false without calling `read`.
   template <class Read>
   bool use(Read read) {
     const std::lock_guard lock(mutex_);
@@ -98,11 +98,11 @@ class Input {
   Source source_;
   AVFormatContext* format_ = nullptr;
   AVIOContext* io_ = nullptr;  // Owned by this object, except for URLs.
-  std::int64_t position_ = 0;  // Position in `source_.bytes`.
-  std::int64_t farthest_ = 0;  // Highest position that was read.
+  std::int64_t position_ = 0;
+  std::int64_t farthest_ = 0;
   std::vector<int> outside_;   // Streams whose data lie in other files.
   PixelSize impossible_;
-  double most_seconds_ = 0;  // Limit of processor seconds.
+  double most_seconds_ = 0;
   // For URLs: the time of the last bytes, and the number of bytes until then.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;

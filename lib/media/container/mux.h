@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// A stream. Packets are in decoding order, with times in units of time_base.
+/// The packets of a stream in decoding order, with times in units of time_base.
 struct MuxStream {
   ParametersPtr parameters;
   AVRational time_base{0, 1};

@@ -1,5 +1,5 @@
-// Reads video packets of a source, to copy them into clips without decoding. Times are in the unit
-// of the frames of Decoder, which reads the source separately.
+// Reads video packets of a source, to copy them into clips without decoding. Times are the times of
+// Frame::pts.
 //
 // Memory has the packets from the last requested key frame to the last requested end. If a call
 // makes no progress for input_limits().timeout, it throws Error{Cause::timeout}. --isolate has no

@@ -1,11 +1,8 @@
 // Joins a clip from packets of an encoder and unchanged packets of the source.
 //
-// A decoder needs the headers of both. For H.264 and HEVC, the header of the mp4 (avc1, hvc1) has
-// both parameter sets with different numbers, and packets have no parameter sets. For VP9 and AV1,
-// each key frame resets the decoder; in AV1 it has its sequence header.
-//
-// media/container/splice_plan.h chooses the packets, media/container/source_packets.h reads them.
-// Thread-safety: threads may share values, and any thread may call each function.
+// A decoder of the clip needs the headers of the encoder and of the source. For H.264 and HEVC, the
+// header of the mp4 (avc1, hvc1) has both parameter sets, with different numbers. In VP9 and AV1,
+// each key frame resets the decoder. Thread-safety: any thread may call each function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

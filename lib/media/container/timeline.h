@@ -34,20 +34,20 @@ class Timeline {
  private:
   /// A part of the file between two restarts of time.
   struct Part {
-    std::int64_t shift = 0;  // Offset to add to times of the file.
-    std::int64_t first = 0;  // First decoding time in the file.
+    std::int64_t shift = 0;
+    std::int64_t first = 0;
     std::int64_t last = 0;
-    std::int64_t end = 0;  // End of the last picture in times of the file.
+    std::int64_t end = 0;
   };
   std::int64_t ticks(double seconds, AVRational base) const;
   bool runs_over(std::int64_t time, std::int64_t last, std::int64_t turn, AVRational base) const;
 
   AVRational base_{1, 1};
   std::int64_t turn_ = 0;    // Range of the clock in `base_`; 0 if the clock never wraps.
-  std::int64_t turned_ = 0;  // Sum of all wraps.
+  std::int64_t turned_ = 0;
   std::vector<Part> parts_;
-  std::size_t part_ = 0;   // Part of the leading stream.
-  std::size_t other_ = 0;  // Part of the stream in follow().
+  std::size_t part_ = 0;
+  std::size_t other_ = 0;
   std::int64_t other_turned_ = 0;
   bool other_seen_ = false;
   std::int64_t other_last_ = 0;

@@ -1,8 +1,7 @@
 // Inside lib/media only: runs FFmpeg's work with a time limit.
 //
-// A thread cannot be ended safely. After a timeout, the thread therefore continues, and keeps its
-// memory until its work returns or the program ends. base/left_behind.h limits the number of these
-// threads.
+// A thread cannot be ended safely. After a timeout, the thread keeps its memory until its work
+// returns or the program ends. base/left_behind.h limits the number of these threads.
 //
 // The limit applies to the time since the last call of beat(). Time in which the process is stopped
 // is not included.
@@ -46,7 +45,7 @@ class Spending {
   double seconds() const noexcept;
   double& total_;
   double began_;
-  const Spending* before_;  // The enclosing scope, or null.
+  const Spending* before_;
 };
 
 /// A clock for the time since a number changed, without time in which this process is stopped.

@@ -13,11 +13,13 @@ namespace vfm::media {
 class PictureMemory;
 
 struct CodecWatch {
-  // Facts that a codec only logs, written by threads of the codec.
+  // Errors that a codec logs. Threads of the codec write these members.
   std::atomic<std::int64_t> errors{0};
-  std::atomic<std::uint64_t> oversize{0};    ///< Size (width << 32 | height) above max_pixels.
-  std::atomic<std::uint64_t> impossible{0};  ///< Size of a picture that FFmpeg never decodes.
-  // Settings for place_pictures() (picture_memory.h) from before the codec is opened.
+  /// The size of a picture above max_pixels, as width << 32 | height.
+  std::atomic<std::uint64_t> oversize{0};
+  /// The size of a picture that FFmpeg never decodes, as width << 32 | height.
+  std::atomic<std::uint64_t> impossible{0};
+  // Settings for place_pictures() (picture_memory.h). They must be set before the codec is opened.
   PictureMemory* memory = nullptr;  ///< Memory for pictures; null for FFmpeg's memory.
   bool clean = false;               ///< Makes pictures black (RGB: grey) before decoding.
 };

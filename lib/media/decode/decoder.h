@@ -49,7 +49,7 @@ struct StreamInfo {
 enum class FrameUse {
   any,
   /// The caller reads frames briefly, with code that works even if samples change, such as Scaler.
-  /// Ignored with keep_hdr.
+  /// With keep_hdr, this value has no effect.
   glance,
   /// The caller reads frames as for `glance`, and only the rows of cell_rows.h. Other rows can have
   /// any content.
@@ -82,7 +82,7 @@ struct DecodeOptions {
 /// Frame::pts is the time in the container, with edit lists applied. If a frame has no pts, or its
 /// pts does not exceed the previous pts, the pts becomes the end of the previous frame.
 /// Frame::duration is the time to the next frame. The duration of the last frame is, in order of
-/// preference, the value of the container, the previous duration, or 1/frame_rate.
+/// preference, the value of the container, the duration of the previous frame, or 1/frame_rate.
 ///
 /// A still picture (JPEG, PNG, WebP, BMP, TIFF, a GIF of one picture...) is a video of one frame.
 /// Any call may throw Stopped (base/stop.h). If a call makes no progress for

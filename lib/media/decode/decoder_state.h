@@ -73,10 +73,10 @@ struct Decoder::State {
   std::int64_t corrupt = 0;
   bool careful = false;      // Set if damage was found; see decode().
   bool from_start = true;    // Set if the source was read from the beginning without a seek.
-  bool on_hardware = false;  // Set if the codec uses options.hardware.
+  bool on_hardware = false;
   bool refused = false;      // Set if the hardware failed to give a picture.
-  int hardware_width = 0, hardware_height = 0;  // Size of the pictures of the hardware.
-  bool any_frame = false;                       // Set if at least one frame was decoded.
+  int hardware_width = 0, hardware_height = 0;
+  bool any_frame = false;
   bool irregular = false;                       // Set if a pts was computed from an earlier frame.
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;

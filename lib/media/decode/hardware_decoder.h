@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// Thread-safety: const members from any thread.
+/// Thread-safety: any thread may use const members.
 class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
  public:
   virtual ~HardwareDecoder() = default;

@@ -14,7 +14,7 @@
 namespace vfm::media {
 
 /// An allocator for memory of the caller. The object must outlive all codecs, frames and results of
-/// take() that use it. Thread-safe.
+/// take(). Thread-safe.
 class PictureMemory {
  public:
   /// Uses `size` bytes at `memory`, which must be aligned to kAlign bytes.
@@ -38,7 +38,7 @@ class PictureMemory {
 
   std::uint8_t* memory_;
   std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_, taken_;  // Offsets and sizes of pieces in bytes.
+  std::map<std::size_t, std::size_t> free_, taken_;
 };
 
 /// Makes the codec decode into CodecWatch::memory. Must be called before the codec is opened.

@@ -1,5 +1,5 @@
-// Encodes frames as an mp4 in memory. The bytes depend only on frames and options, and most
-// encoders give the same bytes on every processor. Thread-safety: one thread at a time for each
+// Encodes frames as an mp4 in memory. The bytes depend only on frames and options. Encoders that
+// support it use the same code on every processor. Thread-safety: one thread at a time for each
 // encoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,11 +34,11 @@ struct EncodeOptions {
   int quality = 18;
   int bit_depth = 8;          ///< Bits of a sample: 8, or 10 for yuv420p10 frames.
   std::string preset;         ///< Preset; empty for veryfast (x264, x265), p5 (nvenc), 8 (svtav1).
-  int gop = 0;                ///< Most frames in a (closed) GOP; 0 for two seconds.
+  int gop = 0;                ///< Highest number of frames in a closed GOP; 0 for two seconds.
   int threads = 1;            ///< Number of encoder threads, on which the bytes depend.
   int width = 0, height = 0;  ///< Size of the clip, to which all frames are scaled.
   Rational time_base;         ///< Unit of Frame::pts.
-  Rational frame_rate;        ///< Nominal frames a second, or 0/1; does not change times.
+  Rational frame_rate;        ///< Nominal frames a second; 0/1 if unknown.
   Rational sample_aspect{1, 1};
   int rotation = 0;  ///< Clockwise degrees for the display matrix of the mp4.
   /// Properties that pictures get so that they can be joined with pictures of a source
@@ -71,8 +71,8 @@ std::pair<int, int> coded_size(const std::string& encoder, int width, int height
 /// ffv1. With bit_depth 10, pictures are 10-bit 4:2:0. The HDR metadata of the first frame are then
 /// written to the container and, with libx265, libx264 and libsvtav1, to the stream. All pictures
 /// have the matrix and range of the first frame. H.264 and HEVC need an even width and height, so
-/// an odd last column or row is repeated once. There are no B-frames, so decoding order is display
-/// order.
+/// an odd last column or row is repeated once. Encoders use no B-frames, so decoding order is
+/// display order.
 class VideoEncoder {
  public:
   /// Opens the encoder. Throws Error{usage} if an option is out of range, or if the encoder is

@@ -1,21 +1,15 @@
 // With --isolate, decodes in separate processes that have no network, no files and little memory.
 // An attack on a decoder affects only the file that is decoded.
 //
-// Before the program does anything else, it forks a helper process without threads or data. For
-// each Decoder, AudioReader, SoundMeter and SoundSamples, the helper forks a child. The parent (the
-// program) opens the file and passes its descriptor. The child gives up its rights (confine.h)
-// before it reads the file. If the helper is killed, its children end, and their files get an
-// Error. The program then starts a new helper, up to eight times. After that, the run ends
-// (base/run_end.h).
+// For each Decoder, AudioReader, SoundMeter and SoundSamples of the program (the parent), a helper
+// process forks a child. The child gives up its rights (confine.h) before it reads the file. If the
+// helper is killed, its children end, and their files get an Error. The program starts a new helper
+// up to eight times. After that, the run ends (base/run_end.h).
 //
-// The child decodes pictures into memory that it shares with the parent, and only the child writes
-// there. The child works only while its parent waits. The result is the same as decoding in the
-// parent. If the child fails, the parent still gets the pictures before the failure.
-//
-// A hostile child can give wrong pictures, but cannot harm the parent: the parent checks that a
-// picture lies within the shared memory. The parent also copies pictures before use, unless
-// FrameUse allows that they change at any time. Only files and bytes in memory can be decoded. A
-// URL is an Error.
+// Results are the same as without --isolate. If a child fails, the parent still gets the pictures
+// before the failure. A hostile child can give wrong pictures, but cannot harm the parent. The
+// parent copies pictures before use, unless FrameUse allows that they change at any time. Only
+// files and bytes in memory can be decoded. A URL is an Error.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

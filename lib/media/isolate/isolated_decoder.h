@@ -44,15 +44,15 @@ struct Decoder::Apart : Decoder::Body {
   bool keep_hdr_, in_place_;
   std::shared_ptr<PicturePool> pool_;
   std::shared_ptr<Loans> loans_;
-  std::deque<Given> ahead_;      // Received pictures that next() has not returned.
+  std::deque<Given> ahead_;
   std::exception_ptr failure_;   // Error of the child after the pictures in `ahead_`.
   std::optional<Reply> end_;     // End of the video after the pictures in `ahead_`.
-  std::uint64_t taken_ = 0;      // Number of pictures from the child.
+  std::uint64_t taken_ = 0;
   std::uint64_t done_ = 0;       // Bits of places that the next request frees.
   std::uint64_t lent_ = 0;       // Bits of places that callers use.
-  std::int64_t read_ = 0;        // Number of frames since opening or seeking.
-  double pixels_ = 0;            // Sum of pixels since opening or seeking.
-  std::size_t frame_bytes_ = 0;  // Size of the previous frame in bytes.
+  std::int64_t read_ = 0;
+  double pixels_ = 0;
+  std::size_t frame_bytes_ = 0;
   std::optional<std::int64_t> last_pts_;
   std::int64_t corrupt_ = 0;
   bool seeks_ = false;

@@ -54,10 +54,10 @@ class IsolatedChild {
   const Told& opened() const { return opened_; }
   /// Sends a request and returns the answer. Throws
   ///   * the Error of the child;
-  ///   * Error{timeout} after input_limits().timeout without progress. Even with progress, throws
-  ///   it
-  ///     after ten times this timeout plus the time to read the file at 64 KiB a second, or if the
-  ///     processor time since opening or seeking exceeds --max-work;
+  ///   * Error{timeout} after input_limits().timeout without progress;
+  ///   * Error{timeout} after ten times this timeout plus the time to read the file at 64 KiB a
+  ///     second, even with progress;
+  ///   * Error{timeout} if the processor time since opening or seeking exceeds --max-work;
   ///   * Error{crash} if the child died;
   ///   * Error{memory} if the system killed the child, or the helper with all children;
   ///   * Stopped.
@@ -85,7 +85,7 @@ class IsolatedChild {
   int end() noexcept;
 
   std::string name_;
-  std::uint64_t bytes_ = 0;  // Size of the source.
+  std::uint64_t bytes_ = 0;
   share::Descriptor channel_;
   Forked forked_;
   std::shared_ptr<const share::MappedMemory> shared_;

@@ -20,8 +20,8 @@ enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
-  // Members for `open`. Its text is the name, and its two descriptors are the source and the shared
-  // memory.
+  // Members for `open`. The text of this request is the name of the source. The descriptors are the
+  // source and the shared memory.
   Want want = Want::decoder;
   std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
   std::uint64_t max_pixels = 0, memory = 0;

@@ -12,7 +12,7 @@
 namespace vfm::media {
 
 enum class AudioMode {
-  drop,  ///< No sound.
+  drop,
   copy,  ///< Packets of the source, or `aac` for Vorbis and packets that mp4 does not allow.
   aac,   ///< Decoded sound, cut to exact samples and encoded as AAC.
 };

@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// The samples of a span, silent at first. Rate and channels equal the first frame, if AAC supports
+/// The samples of a span, silent at first. The first frame sets rate and channels, if AAC supports
 /// them.
 class AudioCanvas {
  public:
@@ -40,7 +40,7 @@ class AudioCanvas {
   AVChannelLayout layout_{};
   std::int64_t length_ = 0, tolerance_ = 0;
   std::vector<std::vector<float>> samples_;  // [channel][length_]
-  std::optional<std::int64_t> position_;     // Position of the next sample.
+  std::optional<std::int64_t> position_;
   bool heard_ = false;
   CodecPtr encoder_;
   SwrPtr converter_;

@@ -1,8 +1,8 @@
-// Inside lib/media only: reads the packets of sound of a source from any time on.
+// Inside lib/media only: reads the packets of the sound of a source, from any time on.
 //
-// If the container seeks exactly (mp4, Matroska), each start() seeks. Other files are read once
-// from the beginning, and a Timeline aligns the times of packets with the video. To go back, the
-// file is read again. Thread-safety: one thread at a time.
+// If the container seeks exactly (mp4, Matroska), each start() seeks. Other files are read from the
+// beginning, and a Timeline aligns the times of packets with the video. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -59,15 +59,15 @@ class AudioPackets {
   std::unique_ptr<Input> input_;
   AVStream* stream_ = nullptr;
   int streams_ = 0;
-  std::optional<bool> unknown_;  // Result of is_unknown().
+  std::optional<bool> unknown_;
   bool seeks_ = true;
-  PacketPtr first_;  // First packet after a seek.
+  PacketPtr first_;
 
   Timeline timeline_;
   std::deque<PacketPtr> kept_, waiting_;  // `waiting_` has packets without a final time.
-  std::size_t place_ = 0;                 // Index in `kept_`.
+  std::size_t place_ = 0;
   std::int64_t floor_ = INT64_MIN;        // Time before which packets are no longer kept.
-  bool counted_ = false;                  // Set if time is counted in samples.
+  bool counted_ = false;
   std::int64_t each_ = 0;                 // Samples of each packet; 0 if they vary.
   std::int64_t counted_end_ = 0;
   std::int64_t damage_ = 0;  // Corrupt packets found on opening.

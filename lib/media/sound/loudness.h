@@ -10,11 +10,9 @@
 
 namespace vfm::media {
 
-/// Returns the version, such as "libebur128 1.2.6", or "" if this build has no libebur128. Without
-/// libebur128, loudness is not measured.
+/// Returns the version, such as "libebur128 1.2.6", or "" if this build has no libebur128.
 std::string loudness_version();
 
-/// The weight of a channel in loudness.
 enum class LoudnessWeight { front, surround, none };
 
 class LoudnessMeter {

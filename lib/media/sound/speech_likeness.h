@@ -42,9 +42,9 @@ class SpeechLikeness {
   double samples_per_value_;
   bool usable_;
   std::array<Section, 2> band_;
-  double power_ = 0, phase_ = 0;  // State of the unfinished value.
+  double power_ = 0, phase_ = 0;
   std::size_t in_value_ = 0;
-  std::vector<double> envelope_;  // Values of the unfinished piece.
+  std::vector<double> envelope_;
   double syllables_ = 0, all_ = 0, mean_squared_ = 0;
   bool known_ = false;
 };
