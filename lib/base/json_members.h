@@ -30,7 +30,7 @@ class Members {
 };
 
 /// Adds the members of the object `more` to the object `into`, in order. If a member exists,
-/// put_members replaces its value, and add_members keeps it.
+/// put_members replaces its value, and add_members keeps its value.
 void put_members(Json& into, const Json& more);
 void add_members(Json& into, const Json& more);
 

@@ -1,8 +1,8 @@
 // Validates UTF-8. A file's name may have any byte but '/' and NUL, while records and pages are
 // UTF-8.
 //
-// An input whose name is not UTF-8 is skipped and recorded (io/manifest.h), and such an output is
-// refused (cli/runner.h). text/unicode.h has the meaning of characters.
+// An input whose name is not UTF-8 is skipped and recorded (io/manifest.h). An output whose name is
+// not UTF-8 is refused (cli/runner.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -33,8 +33,8 @@ unsigned character_number(std::string_view text);
 std::size_t turning_character(std::string_view text);
 
 /// Returns the number of bytes of the first character of `text` if this character ends a line,
-/// controls a terminal or changes the direction of writing: controls (C0, DEL, C1), U+2028, U+2029,
-/// and the characters of turning_character(). Otherwise returns 0.
+/// controls a terminal or changes the direction of writing. Otherwise returns 0. The characters are
+/// controls (C0, DEL, C1), U+2028, U+2029, and those of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

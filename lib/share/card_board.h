@@ -15,9 +15,9 @@
 // The file has room for 64 cards and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different memory or sessions for a card, the least
 // value is used.
-// Thread-safety: any thread. Threads of the board call `load` and `unload`: at the same time for
-// different cards, one after another for the same card, and never while an item of this program is
-// on the card.
+// Thread-safety: any thread. Threads of the board call `load` and `unload`, for different cards at
+// the same time, but for the same card one after another. Neither is called while an item of this
+// program is on the card.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

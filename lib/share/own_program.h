@@ -22,13 +22,13 @@ struct OwnProgram {
   int channel = -1;  ///< End of the channel for the new process.
   /// Names and values of environment variables that are added or replaced for the new process.
   std::vector<std::pair<std::string, std::string>> variables = {};
-  /// File descriptor for the standard output and standard error of the new process, or -1. If it is
-  /// not -1, the new process has an empty standard input, and inherits only the channel and `held`.
-  /// If it is -1, the new process inherits standard input, output and error, and all descriptors
-  /// without FD_CLOEXEC.
+  /// File descriptor for standard output and standard error of the new process. With a descriptor,
+  /// the new process has an empty standard input, and inherits only the channel and `held`. With
+  /// -1, the new process inherits standard input, output and error, and all descriptors without
+  /// FD_CLOEXEC.
   int speech = -1;
   /// A further file descriptor for the new process, or -1. The new process keeps it open as number
-  /// kChannelNumber + 1 until it ends. Used only with `speech`.
+  /// kChannelNumber + 1 until the process ends. Used only with `speech`.
   int held = -1;
 };
 /// Returns the process id of the new process. The caller must wait for the process. Throws Error

@@ -48,8 +48,8 @@ struct Bottleneck {
 };
 /// Finds the bottleneck. The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.
-/// 2. If programs' items wait for cards most of the time, and all cards or all cards of these
-/// programs are busy, the bottleneck is the one of these programs with the most cards.
+/// 2. If items wait for cards most of the time, and all cards or all cards of the waiting programs
+/// are busy, the bottleneck is the waiting program with the most cards.
 /// 3. If all slots are in use, or all slots that one program may have, the bottleneck is the
 /// program with the most slots. More slots, or less work in this program, would make the pipe
 /// faster.
