@@ -33,7 +33,7 @@ class CaptionScoreTool : public vfm::cli::Tool {
     captioner.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Score by a captioner in a folder, as for *vfm-caption --from model:*_DIR_. Take the "
+            "Score by a captioner in a folder, as for *vfm-caption --from model:*_DIR_. Use the "
             "model and prompt that wrote the captions, or a better model.");
     options.add("--clip", score_.clip, "DIR", "score by a CLIP or SigLIP")
         .check(vfm::cli::not_empty)

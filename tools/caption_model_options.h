@@ -34,9 +34,9 @@ class CaptionModelOptions {
         .in(4, 16384)
         .shown("768")
         .manual(
-            "The most tokens for two frames of a video, 4 or more. Fewer tokens are faster and "
-            "show less. Only for Qwen2.5-VL: tiles of SmolVLM and Idefics3 have a fixed number of "
-            "tokens.");
+            "The maximum number of tokens for two frames of a video, 4 or more. Fewer tokens are "
+            "faster and show less. Only for Qwen2.5-VL, since tiles of SmolVLM and Idefics3 have a "
+            "fixed number of tokens.");
   }
   void add_computing(vfm::cli::Options& options) {
     device_.add_workers(options).everyday();

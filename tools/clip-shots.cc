@@ -24,17 +24,17 @@ class ClipShotsTool : public ClipReadingTool {
     table_ = &options;
     options.group("Input and output");
     input_.add(options, "VIDEO", "videos or .jsonl manifests (default: '-')");
-    options.add("--format", format_, "json|csv|edl|otio|chapters", "form of the list")
+    options.add("--format", format_, "json|csv|edl|otio|chapters", "format of the list")
         .one_of({"json", "csv", "edl", "otio", "chapters"})
         .shown("json; on a terminal a table")
         .everyday()
-        .manual("Print the shots in this form. See OUTPUT.");
+        .manual("Print the shots in this format. See OUTPUT.");
     explain_.add(options, "write a page of scores and reasons", "--explain");
     options.row("--explain")
         .manual(
             "Also write a page with the score of each video over time, the frames at changes of "
-            "shot, and the highest scores without a change, each with its reason. The page has at "
-            "most 100 videos and 240 pairs of frames.");
+            "shot, and the highest scores without a change. Each change and score has a reason. "
+            "The page has at most 100 videos and 240 pairs of frames.");
     options
         .flag("--stitch-sound", stitch_sound_, "show on that page which shots sound would stitch")
         .needs(options.row("--explain"))

@@ -10,7 +10,7 @@ namespace {
 
 class ClipUniqueTool : public ClipReadingTool {
  public:
-  std::string description() const override { return "Prints the videos without duplicates."; }
+  std::string description() const override { return "Removes duplicates from a list of videos."; }
   std::string examples() const override {
     return "find raw -name '*.mp4' | vfm-clip unique -o signatures | vfm-clip -o clips";
   }
@@ -26,8 +26,8 @@ class ClipUniqueTool : public ClipReadingTool {
         .in(0.05, 1)
         .everyday()
         .manual(
-            "Leave out a source if another source that stays shows at least this share of it: "
-            "0.05 to 1.");
+            "Leave out a source if a source that is kept shows at least this share of it, 0.05 to "
+            "1.");
     options
         .add("--stream", options_.recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)

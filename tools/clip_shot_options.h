@@ -22,11 +22,11 @@ class ClipShotOptions {
         .shown("0.38")
         .everyday()
         .manual(
-            "A frame whose score is at least this number above 0 begins a shot. Scores go up to "
-            "1.35. With *--detector-model*, scores are probabilities below 1, and the default is "
-            "0.5.");
+            "A frame begins a shot if its score is at least this number, which is above 0. Scores "
+            "are at most 1.35. With *--detector-model*, scores are probabilities below 1, and the "
+            "default is 0.5.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
-        .manual("Find cuts only: no fades, dissolves, wipes and transitions.");
+        .manual("Find cuts only, and no fades, dissolves, wipes and transitions.");
     options
         .add("--detector-model", detector_model_, "DIR",
              "find changes of shot by the TransNet V2 in DIR")

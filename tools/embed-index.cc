@@ -32,7 +32,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .manual(
             "Index the vectors of clips, or of captions by a sentence encoder. To add shards, give "
             "the same value as before.");
-    options.flag("--force", index_.force, "make the index anew")
+    options.flag("--force", index_.force, "make the index again")
         .everyday()
         .manual(
             "Make the index again, from only the shards of this command, and replace an existing "

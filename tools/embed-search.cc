@@ -48,7 +48,7 @@ class EmbedSearchTool : public vfm::cli::Tool {
     add_text_option(options, "--query-prompt", search_.query_prompt,
                     "put TEXT before a query that is a text")
         .manual(
-            "Put _TEXT_ before a query that is a text. A space at the end of _TEXT_ counts. "
+            "Put _TEXT_ before a query that is a text. A space at the end of _TEXT_ is kept. "
             "Default: the prompt in the shards.");
     options.group("Work");
     jobs_.add(options);

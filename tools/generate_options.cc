@@ -50,20 +50,20 @@ void TokenizerOptions::add_folder(vfm::cli::Options& options) {
       .shown("")
       .manual(
           "The folder of the model's tokenizer, if it has moved since *vfm-pack*(1) made the "
-          "latents. Its hash must be the same.");
+          "latents. The tokenizer's hash must be the same.");
 }
 
 void TokenizerOptions::add_computing(vfm::cli::Options& options) {
   options.add("--compute", dtype, "auto|f32|bf16", "compute in this type; auto: f32, or as trained")
       .one_of({"auto", "f32", "bf16"})
       .manual(
-          "Compute in this type. On the CPU *auto* is f32. On a GPU it is the type in which the "
-          "model was trained, and bf16 for a tokenizer from a folder.");
+          "The number format of computing. *auto* is f32 on the CPU. On a GPU *auto* is the format "
+          "in which the model was trained, and bf16 for a tokenizer from a folder.");
   vfm::cli::add_tokenizer_memory(options, memory)
       .manual(
-          "Maximum memory for the activations of a tokenizer from a folder, for each clip that is "
-          "made at once, such as _2GiB_. With less memory fewer frames are decoded at once, with "
-          "the same result. If a clip needs more, an error says how much. Default: no limit.");
+          "Maximum memory for the activations of a tokenizer from a folder, for each clip in work, "
+          "such as _2GiB_. With less memory, fewer frames are decoded at once, with the same "
+          "result. If a clip needs more memory, an error says how much. Default: no limit.");
 }
 
 std::optional<vfm::DType> TokenizerOptions::compute() const {
@@ -112,26 +112,26 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
       .shown("")
       .everyday()
       .manual(
-          "The model: a run of *vfm-train*(1), whose newest checkpoint is used; one checkpoint, "
-          "whose hashes are checked; or a Cosmos-1.0 pipeline of diffusers. *vfm-models*(7) lists "
-          "the models.");
+          "The model: a run of *vfm-train*(1) (the newest checkpoint is used), one checkpoint "
+          "(hashes are checked), or a Cosmos-1.0 pipeline of diffusers. *vfm-models*(7) lists the "
+          "models.");
   options.add("--lora", loras_, "PATH[:SCALE]", "add these adapters; may be repeated")
       .check(vfm::cli::not_empty)
       .repeated()
       .everyday()
       .manual(
-          "Add these adapters, multiplied by _SCALE_ (default 1). Give it again to add more. See "
+          "Add these adapters, multiplied by _SCALE_ (default 1). May be given several times. See "
           "*vfm-models*(7).");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
-          "Do not merge adapters into the weights, but compute their products separately and add "
-          "them.");
+          "Do not merge adapters into the weights. Their products are computed separately and "
+          "added.");
   options.add("--text-encoder", text_encoder_, "DIR", "the model's text encoder, if it has moved")
       .check(vfm::cli::not_empty)
       .shown("")
       .manual(
           "The folder of the model's text encoder, if it has moved since *vfm-embed*(1) used it. "
-          "Its hash must be the same.");
+          "The encoder's hash must be the same.");
   tokenizer.add_folder(options);
 }
 
@@ -151,8 +151,8 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .shown("as trained")
       .everyday()
       .manual(
-          "Width and height in pixels. Most encoders take only even sizes. For an odd size the "
-          "last column or row is repeated, after a warning, and the record has _coded_width_ and "
+          "Width and height in pixels. Most encoders take only even sizes. For an odd size, the "
+          "last column or row is repeated, with a warning, and the record has _coded_width_ and "
           "_coded_height_. Streams and *--encoder ffv1* take any size.");
   options.add("--frames", frames_, "N", "number of frames")
       .in(1, 100000)
@@ -170,9 +170,9 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .in(1, 100000)
       .shown("")
       .manual(
-          "Begin with this many of the last frames of *--condition*: 1, or 1 plus a multiple of "
-          "the frames that become one latent frame, such as 9 or 17. Default: 1 for an image; for "
-          "a video the least such number above 1, or 1 if the video or the clip is too short.");
+          "Begin with this number of the last frames of *--condition*: 1, or 1 plus a multiple of "
+          "the frames in a latent frame, such as 9 or 17. Default: 1 for an image. For a video, "
+          "the smallest possible number above 1, or 1 if the video or the clip is too short.");
 }
 
 void GenerateOptions::add_sampling(vfm::cli::Options& options) {
@@ -196,9 +196,9 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .excludes(steps)
       .shown("")
       .manual(
-          "Sample at these noise levels, falling and above 0, in place of *--steps*. The clip "
-          "begins as noise of the first level. For models of flow matching the first level is at "
-          "most 1.");
+          "Sample at these noise levels, in falling order and above 0, in place of *--steps*. "
+          "Sampling begins with noise of the first level. For models of flow matching the first "
+          "level is at most 1.");
   options.add("--temperature", temperature_, "T", "sampling temperature of codes; 0 is greedy")
       .shown("1")
       .manual("Sampling temperature of an autoregressive model. 0 is greedy.");
@@ -216,15 +216,15 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
   fp8.one_of({"linear", "all"})
       .shown("")
       .manual(
-          "In FP8, compute products with the matrices of the blocks (*linear*), or also "
-          "self-attention (*all*). Only for diffusion models. See FEWER BITS.");
+          "Compute products with the matrices of the blocks (*linear*), or also self-attention "
+          "(*all*), in FP8. Only for diffusion models. See FEWER BITS.");
   options.add("--quantize", quantize_, "int8|e4m3", "keep weights in 8 bits, for memory")
       .one_of({"int8", "e4m3"})
       .excludes(fp8)
       .shown("")
       .manual(
-          "Store the matrices of the blocks in 8 bits. Only for diffusion models, and not with "
-          "*--fp8*, whose weights already have 8 bits. See FEWER BITS.");
+          "Store the matrices of the blocks in 8 bits. Only for diffusion models. Not with "
+          "*--fp8*, which already has weights of 8 bits. See FEWER BITS.");
   options.add("--parallel", parallel_, "AXIS=N,...", "share each clip among ranks of mpirun")
       .shown("")
       .everyday()

@@ -43,14 +43,16 @@ class PackPlanTool : public vfm::cli::Tool {
     options.add("--tokens", tokens_, "N", "tokens in a pack")
         .in(1, 1'000'000'000)
         .everyday()
-        .manual("Tokens in a pack, as _data.tokens_ of a recipe.");
+        .manual("Tokens in a pack, as in _data.tokens_ of a recipe.");
     options
         .parsed(
             "--patch", [this](const std::string& text) { plan_.patch = parse_patch(text); },
             "T,H,W", "latent frames, rows and columns in a token")
         .shown("1,2,2")
         .everyday()
-        .manual("Latent frames, rows and columns in a token, as _model.patch_size_ of a recipe.");
+        .manual(
+            "Latent frames, rows and columns in a token, as in _model.patch_size_ of a "
+            "recipe.");
     options.add("--window", plan_.packs.window, "N", "samples to choose from")
         .in(1, 1'000'000'000)
         .everyday()

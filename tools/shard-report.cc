@@ -31,15 +31,15 @@ class ShardReportTool : public vfm::cli::Tool {
         .manual("Write the page to this file. A missing folder is created.");
     options
         .add("--scores", options_.report_scores, "FIELD,...",
-             "show samples with lowest and highest of these numbers")
+             "show samples with the lowest and highest values of these fields")
         .separated_by(',')
         .check(vfm::cli::not_blank)
         .shown("numbers that may be scores")
         .everyday()
         .manual(
-            "Show the samples with the lowest and highest of these numbers of the JSON. The "
-            "default is the 32 numbers that most samples have, without numbers that identify a "
-            "clip or say how it is stored, such as _begin_, _width_ and _bytes_.");
+            "Show the samples with the lowest and highest values of these fields of the JSON. The "
+            "default is the 32 numeric fields that most samples have, except fields that identify "
+            "a clip or its storage, such as _begin_, _width_ and _bytes_.");
     choices_.add(options);
     for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
                              "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",

@@ -65,26 +65,26 @@ void ShardChoices::add_samples(vfm::cli::Options& options) {
       .manual("Make _N_ clusters for each rule _NAME.npy_ of *--balance*, at most 4096.");
   options.flag("--rekey", options_.rekey, "give samples new keys, from their contents")
       .manual(
-          "Give each sample a new key, a hash of its media and its old key. The JSON keeps the "
-          "old key as _original_key_. Use it for foreign shards that all number their keys "
+          "Give each sample a new key, a hash of its media and its old key. The JSON keeps the old "
+          "key as _original_key_. Use this option for foreign shards that all number their keys "
           "from 000000.");
 }
 
 void ShardChoices::add_duplicates(vfm::cli::Options& options) {
   options.group("Duplicates");
   threshold_ = &options.add("--duplicate-threshold", threshold_value_, "COSINE",
-                            "least cosine of near duplicates");
+                            "minimum cosine of near duplicates");
   threshold_->check(cosine_fault)
       .everyday()
       .manual(
-          "Drop a sample if its embedding and that of a better sample have at least this "
-          "cosine: above 0, at most 1.");
+          "Drop a sample if its embedding and the embedding of a better sample have at least this "
+          "cosine, above 0 and at most 1.");
   method_ = &options.add("--duplicate-method", method_value_, "auto|exact|clusters",
                          "compare all pairs, or pairs in and around clusters");
   method_->one_of({"auto", "exact", "clusters"})
       .manual(
-          "Compare all pairs, or only pairs in and around clusters. *auto* compares all pairs "
-          "of up to a million samples. See NEAR DUPLICATES.");
+          "Compare all pairs, or only pairs in and around clusters. *auto* compares all pairs of "
+          "up to a million samples. See NEAR DUPLICATES.");
   vector_ = &options.add("--duplicate-vector", options_.near_member, "NAME.npy",
                          "compare this embedding");
   vector_->shown(vfm::dataset::kDefaultVector)
@@ -125,8 +125,8 @@ void ShardChoices::add_places(vfm::cli::Options& options) {
       .add("--resolution-edges", resolution_, "EDGES",
            "separate bins at these pixels of the shorter side")
       .manual(
-          "Separate bins at these pixels of the shorter side: rising numbers with commas "
-          "between them, or *none*.");
+          "Separate bins at these pixels of the shorter side: increasing numbers, separated by "
+          "commas, or *none*.");
   options
       .add("--aspect-edges", aspect_, "EDGES", "separate bins at these ratios of width to height")
       .manual(

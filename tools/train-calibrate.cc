@@ -38,17 +38,17 @@ class TrainCalibrateTool : public cli::Tool {
         .everyday()
         .manual("Replace an existing file.");
     options.group("Measuring");
-    cli::add_seconds_option(options, "--time", measured_.seconds, "measure for about this long")
+    cli::add_seconds_option(options, "--time", measured_.seconds, "measure for about this time")
         .everyday()
         .manual(
-            "Measure for about this long. On a CPU, less than half a minute leaves out the larger "
+            "Measure for about this time. On a CPU, less than half a minute leaves out the larger "
             "networks, so predictions of large models are worse.");
     device_.add(options).everyday();
     options.add("-j,--jobs", jobs_, "N", "threads of each process")
         .in(1, 4096)
         .shown("processors/processes")
         .everyday()
-        .manual("Threads of each process. The file is valid only for this number.");
+        .manual("Number of threads of each process. The file is valid only for this number.");
   }
 
   bool writes_manifest(const cli::Launch&) const override { return false; }

@@ -12,9 +12,7 @@ using namespace vfm;
 class TrainCostTool : public cli::Tool {
  public:
   std::string name() const override { return "vfm-train"; }
-  std::string description() const override {
-    return "Tells the memory and time that a training takes.";
-  }
+  std::string description() const override { return "Predicts the memory and time of a training."; }
   std::string examples() const override {
     return "vfm-train cost 7b.yaml --synthetic 8x64x64\n"
            "vfm-train cost 7b.yaml --synthetic 8x64x64 --gpu h200\n"
@@ -29,9 +27,9 @@ class TrainCostTool : public cli::Tool {
         .shown("as many as were started")
         .everyday()
         .manual(
-            "Count for this many processes, which need not be started. Memory is that of the rank "
-            "that needs most. Without *--gpu*, _usable_ is this machine's share for each started "
-            "process.");
+            "Number of processes of the run. They need not be started. Memory is given for the "
+            "rank that needs most. Without *--gpu*, _usable_ is this machine's share for each "
+            "started process.");
     add_gpu(options, gpu_)
         .manual(
             "Predict the time of a step on this GPU, and whether its memory suffices. A name with "
@@ -45,7 +43,7 @@ class TrainCostTool : public cli::Tool {
         .shown("")
         .manual(
             "Refuse what a run in this folder would refuse, such as a recipe that differs from the "
-            "existing run's.");
+            "recipe of an existing run.");
     ranks_.add(options);
     options.row("--gpu").excludes(options.row("--device"));
   }

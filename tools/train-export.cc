@@ -34,10 +34,10 @@ class TrainExportTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .check(vfm::cli::not_file)
         .everyday()
-        .manual("The folder to write. It appears whole or not at all.");
+        .manual("The folder to write. It is complete or does not exist.");
     options.flag("--force", export_.force, "replace an export of something else")
         .everyday()
-        .manual("Replace an export of another model. A folder of other files is always refused.");
+        .manual("Replace an export of another model. A folder with other files is always refused.");
     options.flag("--no-ema", last_step_, "write the weights of the last step, not averaged")
         .everyday()
         .manual(
@@ -55,7 +55,7 @@ class TrainExportTool : public vfm::cli::Tool {
         .one_of({"link", "copy", "none"})
         .everyday()
         .manual(
-            "*link* or *copy* the files of the text encoder and its tokenizer. They may be large. "
+            "*link* or *copy* the files of the text encoder and its tokenizer, which may be large. "
             "*none* writes only the network, without a pipeline.");
     options.group("Parts that have moved");
     add_moved(options, "--tokenizer", export_.tokenizer, "find the tokenizer of latents here");

@@ -10,7 +10,7 @@ class TrainRecipeTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-train"; }
   std::string description() const override {
-    return "Prints all keys, values, and where they come from.";
+    return "Prints all keys with their values and sources.";
   }
   std::string examples() const override {
     return "vfm-train recipe quickstart.yaml train.steps=2000\n"

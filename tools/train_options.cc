@@ -50,10 +50,10 @@ void TrainingOptions::add_data(cli::Options& options) {
   explain(data, full_,
           "Train on the latents that *vfm-pack*(1) wrote. With *--tokenizer*, or _model.type_ "
           "tokenizer, train on the clips that *vfm-shard*(1) wrote. Repeat the option to blend "
-          "several folders of latents. The option replaces _data.folders_.");
+          "several folders of latents. This option replaces _data.folders_.");
   explain(made_up, full_,
           "Use made-up latents of these sizes (frames, height, width), in turn, with 512 text "
-          "tokens each. Channels and text width are as in the recipe, by default 16 and 1024. An "
+          "tokens each. The recipe sets channels and text width, by default 16 and 1024. An "
           "*autoregressive* model gets codes of its vocabulary, by default 64,000. A *tokenizer* "
           "gets clips of these sizes in pixels, such as 17x256x256.");
   add_encoders(options);
@@ -67,21 +67,21 @@ void TrainingOptions::add_encoders(cli::Options& options) {
     return explain(row, full_, paragraph);
   };
   add("--tokenizer", run.encoders.tokenizer, "builtin:wavelet|builtin:fsq|DIR|FILE.json",
-      "encode the clips of --data while training",
-      "Encode the clips of *--data* while training, with a tokenizer that *vfm-pack*(1) takes. A "
-      "_latents.json_ gives its tokenizer, mean and deviation. A discrete tokenizer needs "
-      "_model.type_ autoregressive.")
+      "encode the clips of --data during training",
+      "Encode the clips of *--data* during training, with a tokenizer that *vfm-pack*(1) takes. "
+      "From a _latents.json_, the tokenizer, mean and deviation are read. A discrete tokenizer "
+      "needs _model.type_ autoregressive.")
       .everyday();
   add("--text", run.encoders.text, "builtin:hash|DIR",
       "with --tokenizer: encode captions that have no embedding",
       "With *--tokenizer*: encode captions without an embedding, up to 512 tokens, with an encoder "
-      "of *vfm-embed*(1). Without this option such clips train without text. Existing embeddings "
-      "must be from the same encoder.");
+      "of *vfm-embed*(1). Without this option, such clips are trained on without text. Existing "
+      "embeddings must be from the same encoder.");
   add("--latent-scale", run.encoders.scale, "FILE.json",
       "with --tokenizer: mean and deviation of latents",
       "With *--tokenizer*: take the mean and deviation of latents from a _latents.json_, or from a "
       "file with _mean_ and _std_. Default: the values of the model to begin from, else of the "
-      "tokenizer, else values measured on up to 1,024 clips when the run begins.");
+      "tokenizer, else values that are measured on up to 1,024 clips when the run begins.");
 }
 
 void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
@@ -95,7 +95,7 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
   explain(
       init, full_,
       "Begin from a run of *vfm-train*, one of its checkpoints, or another model (FINE-TUNING). "
-      "_DIR_ sets the keys of the model. A recipe or tensors that differ are refused.");
+      "_DIR_ sets the keys of the model. A recipe or tensors that differ from them are refused.");
   explain(lora, full_,
           "*continue* trains the adapters of *--init* further. *merge* merges them into the "
           "weights. *auto* is *continue* if the recipe has a _lora.rank_, else *merge*.");
@@ -105,7 +105,7 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
     next.check(cli::not_empty).shown("").excludes(init).excludes(lora).everyday();
     explain(next, full_,
             "Train this run, or one of its checkpoints, further as a new stage in *-o*. The recipe "
-            "of this run gives the defaults: set only keys that change.");
+            "of this run gives the defaults. Set only keys that change.");
   }
   cli::OptionRow& base = options.add("--base", run.init_under, "DIR",
                                      "find the model under adapters here, if it has moved");
@@ -180,9 +180,9 @@ void RankOptions::add(cli::Options& options) {
   cli::OptionRow& threads = options.add("-j,--jobs", jobs, "N", "threads of each process");
   threads.in(1, 4096).shown("processors/processes").everyday();
   explain(threads, full_,
-          "Threads of each process. With another number, sums of wide models round differently. "
-          "The default counts the processors to which a launcher bound the process, else those of "
-          "the machine.");
+          "Number of threads of each process. With another number, sums of wide models round "
+          "differently. The default is based on the processors to which a launcher bound the "
+          "process, or on all processors of the machine.");
   compute.add(options);
   limits.add(options);
 }
@@ -190,9 +190,11 @@ void RankOptions::add(cli::Options& options) {
 void RankOptions::add_graphs(cli::Options& options) {
   options.group("Computing");
   explain(
-      options.flag("--no-cuda-graph", no_graphs_, "on a GPU: launch each kernel of a step singly"),
+      options.flag("--no-cuda-graph", no_graphs_,
+                   "on a GPU: launch each kernel of a step "
+                   "separately"),
       full_,
-      "On a GPU, launch each kernel of a step singly. Without this option a diffusion model "
+      "On a GPU, launch each kernel of a step separately. Without this option, a diffusion model "
       "repeats steps of a known shape as CUDA graphs, with the same results.");
 }
 

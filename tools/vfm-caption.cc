@@ -127,13 +127,13 @@ class CaptionTool : public vfm::cli::Tool {
 
   void add_source_options(vfm::cli::Options& options) {
     options.group("Sources");
-    options.add("--from", from_, "SOURCE,...", "take captions from the first that has one")
+    options.add("--from", from_, "SOURCE,...", "take captions from the first source that has one")
         .separated_by(',')
         .shown("existing,builtin:measure")
         .everyday()
         .manual(
-            "Take each caption from the first of these sources that has one. See SOURCES. With "
-            "*--endpoint* it has no default.");
+            "Take each caption from the first of these sources that has a caption. See SOURCES. "
+            "With *--endpoint* there is no default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')
@@ -141,14 +141,14 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Also read captions beside videos that are named only inside shards, if the captions "
-            "lie below these folders. Links are followed. This is for shards given as paths, "
-            "without records.");
+            "are below these folders. Links are followed. Use this option for shards that are "
+            "given as paths, without records.");
     options.add("--max-characters", max_characters_, "N", "cut longer captions at a word")
         .in(1, 1'000'000'000)
         .shown("")
         .manual(
-            "Cut longer captions, at the end of a word unless this would lose more than half. A "
-            "letter with accents, or an emoji, counts as one character.");
+            "Cut longer captions at the end of a word, unless more than half would be lost. A "
+            "letter with accents, or an emoji, is one character.");
     options
         .parsed(
             "--endpoint",
@@ -159,13 +159,14 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Ask this server for captions that no source of *--from* has. The value is an address, "
-            "such as _http://localhost:8000/v1_, or a JSON file with the address and how the "
-            "server is asked. See *vfm-endpoint*(5). Not with *--dry-run*.");
+            "such as _http://localhost:8000/v1_, or a JSON file with the address and the server's "
+            "settings. See *vfm-endpoint*(5). Not with *--dry-run*.");
     options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
         .everyday()
         .manual(
-            "Accept an empty caption, or none. Without this option, the next source is then tried. "
-            "If no source has words for a sample, an error is recorded, and the caption is empty.");
+            "Accept an empty or missing caption. Without this option, the next source is tried "
+            "after an empty caption. If no source has words for a sample, an error is recorded, "
+            "and the caption is empty.");
   }
 
   void add_question_options(vfm::cli::Options& options) {
@@ -173,7 +174,7 @@ class CaptionTool : public vfm::cli::Tool {
     model_.add_prompt(options, "ask the model this about each clip")
         .manual(
             "Ask the model or the server this question about each clip. The answer is the caption. "
-            "By default it describes the clip.");
+            "The default question asks for a description of the clip.");
     options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()
@@ -200,12 +201,14 @@ class CaptionTool : public vfm::cli::Tool {
               "keep tokens and their probabilities for vfm-caption score")
         .manual(
             "Keep the tokens of each caption and their log probabilities, about ten bytes a token. "
-            "*vfm-caption score* with the same model then does not need the clip again. Not with "
-            "*--refine*.");
+            "With these, *vfm-caption score* with the same model does not read the clip again. Not "
+            "with *--refine*.");
     options.add("--max-tokens", rule.most_tokens, "N", "cut texts at N tokens")
         .in(1, 1 << 16)
         .everyday()
-        .manual("The most tokens of the text about a window. A longer text is cut, and marked.");
+        .manual(
+            "The maximum number of tokens of the text about a window. A longer text is cut, "
+            "and marked.");
     options.add("--temperature", rule.choice.temperature, "T", "sampling temperature; 0 is greedy")
         .in(0, 100)
         .everyday()
@@ -218,8 +221,8 @@ class CaptionTool : public vfm::cli::Tool {
              "make earlier tokens less likely; 1 is off")
         .in(0.01, 100)
         .manual(
-            "Divide the positive logits of earlier tokens by _X_, and multiply the negative ones. "
-            "The prompt's tokens count, too. 1 is off.");
+            "Divide the positive logits of earlier tokens by _X_, and multiply the negative logits "
+            "by _X_. Earlier tokens include the prompt. 1 is off.");
     seed_.add(options);
     model_.add_computing(options);
     options.add("--quantize", quantize_, "int8", "round matrices to 8 bits")
@@ -238,7 +241,7 @@ class CaptionTool : public vfm::cli::Tool {
     refine.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Rewrite each caption by this language model. See REWRITING. Not with *--endpoint*.");
+            "Rewrite each caption with this language model. See REWRITING. Not with *--endpoint*.");
     add_text_option(options, "--refine-prompt", refine_prompt_,
                     "tell that model what to do with a caption")
         .check(vfm::cli::not_blank)

@@ -56,9 +56,9 @@ class ClipTool : public vfm::cli::Tool {
     vfm::cli::add_bytes_option(options, "--ahead", options_.ahead_bytes,
                                "memory of each job for frames that wait for an encoder")
         .manual(
-            "With fewer videos than *-j*, frames that wait for an encoder take at most this memory "
-            "for each job of *-j*. 0: a video has one encoder at a time. The output does not "
-            "change. See MEMORY in *vfm-clips*(7).");
+            "If there are fewer videos than jobs (*-j*), frames that wait for an encoder take at "
+            "most this memory for each job. With 0, a video has one encoder at a time. The output "
+            "is the same. See MEMORY in *vfm-clips*(7).");
     input_limits_.add(options);
     input_limits_.add_isolation(options);
   }
@@ -132,24 +132,24 @@ class ClipTool : public vfm::cli::Tool {
         .one_of({"shards", "joined", "apart", "files"})
         .everyday()
         .manual(
-            "*shards*: each video has its own shards; only small videos after the first 1000 of "
-            "the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all small videos "
-            "share shards. *apart*: no videos share shards. *files*: each clip is _DIR/KEY.mp4_ "
-            "and _DIR/KEY.json_.");
+            "*shards*: each video has its own shards. Only small videos after the first 1000 "
+            "videos of the input share shards (JOINED VIDEOS in *vfm-clips*(7)). *joined*: all "
+            "small videos share shards. *apart*: no videos share shards. *files*: each clip is "
+            "_DIR/KEY.mp4_ and _DIR/KEY.json_.");
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
         .manual(
-            "Make keys from the source's name, the clip's begin and end, and 8 digits of a hash, "
-            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Characters except ASCII "
-            "letters, digits, _-_ and _\\__ become _\\__. A key has at most 80 characters. "
-            "Default: keys are hashes.");
+            "Make keys from the source's name, the clip's start and end, and 8 digits of a hash, "
+            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Characters except ASCII letters, "
+            "digits, _-_ and _\\__ become _\\__. A key has at most 80 characters. Default: keys "
+            "are hashes.");
     vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
-                               "most bytes of a shard")
-        .manual("A shard ends before it exceeds this size. A larger clip has a shard to itself.");
+                               "maximum size of a shard")
+        .manual("The maximum size of a shard. A larger clip has its own shard.");
     report_.add(options, "write a page with the shots and clips");
     options.row("--report")
         .manual(
-            "Write a page with the time line of each video, the middle frame of clips, and "
+            "Write a page with the time line of each video, the middle frames of clips, and "
             "histograms of measures. A missing folder is created.");
   }
 
@@ -159,20 +159,19 @@ class ClipTool : public vfm::cli::Tool {
     min_length_ = &vfm::cli::add_seconds_option(options, "--min-length", recipe.min_seconds,
                                                 "leave out shorter clips");
     min_length_->everyday().manual(
-        "Leave out shorter clips. A video of a single shot is always a clip.");
+        "Leave out shorter clips. A video with a single shot is never left out.");
     max_length_ = &vfm::cli::add_seconds_option(options, "--max-length", recipe.max_seconds,
                                                 "split longer shots; 0: never");
     max_length_->everyday().manual(
-        "Split longer shots into clips of at most this length. 0: never.");
+        "Split longer shots into clips of at most this length. With 0, shots are not split.");
     vfm::cli::OptionRow& spans =
         options.add("--spans", options_.spans, "FILE", "cut these spans instead of shots");
     spans.check(vfm::cli::not_empty)
         .repeated()
         .everyday()
         .manual(
-            "Cut the spans of this file instead of shots; see SPANS in *vfm-clips*(7). May be "
-            "given several times. With *--spans*, *--min-length* and *--max-length* apply only if "
-            "given.");
+            "Cut the spans of this file instead of shots (SPANS in *vfm-clips*(7)). May be given "
+            "several times. The defaults of *--min-length* and *--max-length* are not used.");
     stride_ = &vfm::cli::add_seconds_option(options, "--stride", recipe.stride,
                                             "cut clips of this length instead of shots");
     stride_->shown("")
@@ -180,8 +179,8 @@ class ClipTool : public vfm::cli::Tool {
         .excludes(*max_length_)
         .everyday()
         .manual(
-            "Cut consecutive clips of this length instead of shots. Each clip has the frames "
-            "that begin in its part of the video.");
+            "Cut consecutive clips of this length instead of shots. A frame belongs to the clip in "
+            "which the frame begins.");
   }
 
   void add_stitch_options(vfm::cli::Options& options) {
@@ -190,15 +189,15 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "How to join neighbouring shots that look the same where they meet: by their look, by "
+            "How to join neighbouring shots whose adjacent frames look the same: by their look, by "
             "a model in a folder, or not at all. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, "
-            "as for *vfm-embed*(1). It computes in bf16 on a GPU, else in f32. Shots are joined "
-            "from a likeness of 0.6 on, or 0.82 with a model. _LIKENESS_, 0 to 1, sets another "
-            "threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
+            "as for *vfm-embed*(1). It computes in bf16 on a GPU, and otherwise in f32. Shots are "
+            "joined if their likeness is at least 0.6, or 0.82 with a model. _LIKENESS_, 0 to 1, "
+            "sets another threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
     options.flag("--stitch-sound", options_.recipe.stitch_sound, "stitch by sound too")
         .manual(
-            "If sound continues across a change of shot, join shots of less likeness; if sound "
-            "breaks off, require more likeness. See *vfm-shots*(7).");
+            "If sound continues across a change of shot, less likeness is needed to join the "
+            "shots. If sound breaks off, more likeness is needed. See *vfm-shots*(7).");
   }
 
   void check_stitching() {
@@ -241,25 +240,26 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
-            "Size of the clips in square pixels: _640x480_; _640x-2_ or _-2x480_ keeps the shape; "
-            "_short:480_ sets the shorter side. Smaller videos are enlarged.");
+            "Size of the clips in square pixels, such as _640x480_. _640x-2_ and _-2x480_ keep the "
+            "shape. _short:480_ sets the shorter side. Smaller videos are enlarged.");
     options.add("--fps", fps_, "RATE", "constant frame rate of the clips")
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
-            "A constant frame rate: _24_, _23.976_ (24000/1001), _30000/1001_. Frames are left out "
-            "or repeated, never mixed. The length of a clip is rounded to whole frames.");
+            "Constant frame rate, such as _24_, _23.976_ (24000/1001) or _30000/1001_. Frames are "
+            "left out or repeated, but never mixed. The length of a clip is rounded to whole "
+            "frames.");
     options.flag("--crop", recipe.crop, "cut off black bars")
         .everyday()
         .manual(
-            "Cut off rows and columns that are black in all key frames of the video, or, with "
-            "fewer than 24 key frames, in all frames.");
+            "Cut off rows and columns that are black in all key frames of the video. If there are "
+            "fewer than 24 key frames, all frames are examined.");
     options
         .flag("--keep-hdr", recipe.keep_hdr, "make 10-bit clips from HDR videos")
 
         .manual(
-            "Make 10-bit clips from HDR videos, in the source's colours. Default: HDR becomes "
-            "SDR of 8 bits. See *vfm-colour*(7).");
+            "Make 10-bit clips from HDR videos, in the source's colours. By default, HDR is "
+            "converted to SDR of 8 bits. See *vfm-colour*(7).");
   }
 
   void add_encoder_options(vfm::cli::Options& options) {
@@ -268,27 +268,27 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Copy the source's packets from the first key frame of a clip on, and encode only the "
-            "frames before it. See COPIED FRAMES in *vfm-clips*(7).");
+            "frames before this key frame. See COPIED FRAMES in *vfm-clips*(7).");
     options.add("--quality", recipe.quality, "N", "0 best to 51 worst, as x264's CRF")
         .in(0, 51)
         .everyday()
         .manual(
-            "From 0 (best) to 51 (worst), on the scale of x264's CRF; for other encoders it is "
-            "mapped to their scales.");
+            "Quality from 0 (best) to 51 (worst), on the scale of x264's CRF. For other encoders, "
+            "the value is converted to their scales.");
     options.add("--audio", audio_, "drop|copy|aac", "sound of the clips")
         .one_of({"drop", "copy", "aac"})
         .everyday()
         .manual(
             "*drop*: clips are silent. *aac*: sound is re-encoded, exactly as long as the clip. "
-            "*copy*: the source's packets are copied; if mp4 does not take them (PCM, FLAC, "
-            "TrueHD) or does not keep their times (Vorbis), *aac* is used. Sound that FFmpeg "
-            "cannot decode or name is recorded as an error, and the clips are silent.");
+            "*copy*: the source's packets are copied. If mp4 cannot store them (PCM, FLAC, TrueHD) "
+            "or their times (Vorbis), *aac* is used. If FFmpeg cannot decode or name the sound, an "
+            "error is recorded, and the clips are silent.");
     options.add("--encoder", encoder_name_, "NAME[:PRESET]", "FFmpeg's name of the video encoder")
         .shown("the first that works here, with a fast preset")
         .manual(
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
             "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
-            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*; each "
+            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*. Each "
             "video then has one encoder at a time.");
   }
 
@@ -297,8 +297,8 @@ class ClipTool : public vfm::cli::Tool {
     options.flag("--verify", options_.verify, "compare each clip with its source")
         .everyday()
         .manual(
-            "Decode each clip and compare it with the source: the number and times of frames, "
-            "and the first and last frame. A clip that differs is left out as an error.");
+            "Decode each clip, and compare the number and times of frames, and the first and last "
+            "frame, with the source. A clip that differs is left out as an error.");
     options.flag("--prune", options_.prune, "remove files of sources that are not in the input")
         .everyday()
         .manual(
@@ -306,8 +306,8 @@ class ClipTool : public vfm::cli::Tool {
             "name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
     options.flag("--reread", options_.reread, "also read sources that seem unchanged")
         .manual(
-            "Read all sources, even if their size, times and inode did not change. A source whose "
-            "contents changed counts as a new source.");
+            "Read all sources, even if their size, times and inode did not change. A source with "
+            "changed contents is treated as a new source.");
   }
 
   /// Refuses options that would change copied frames.

@@ -49,13 +49,13 @@ class EmbedTool : public vfm::cli::Tool {
         .manual("How many frames of a clip the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",
-             "also parts of SECONDS at most, with --video DIR")
+             "also encode windows of at most SECONDS, with --video DIR")
         .in(0.1, 86400)
         .shown("")
         .everyday()
         .manual(
-            "Also make a vector of each part of a clip. Parts last at most _SECONDS_, 0.1 to "
-            "86400. Needs *--video* _DIR_.");
+            "Also divide each clip into windows of at most _SECONDS_, 0.1 to 86400, and encode "
+            "each window. Needs *--video* _DIR_.");
     options
         .add("--aesthetic", embed_.scores.aesthetic, "FILE",
              "score clips by LAION's aesthetic head in FILE")
@@ -93,12 +93,13 @@ class EmbedTool : public vfm::cli::Tool {
     options.add("--text-tokens", text_tokens_, "N", "most tokens of a caption; the rest is cut")
         .in(1, 1 << 20)
         .manual(
-            "The most tokens of a caption; the rest is cut. A sentence encoder may take fewer.");
+            "The maximum number of tokens of a caption. The rest is cut. A sentence encoder may "
+            "take fewer.");
     add_text_option(options, "--text-prompt", text_prompt_,
                     "put TEXT before captions, with --text DIR")
         .manual(
             "Put _TEXT_ before each caption, with a sentence encoder in *--text* _DIR_. A space at "
-            "the end of _TEXT_ counts; _''_ puts nothing. Default: the prompt of _DIR_ for "
+            "the end of _TEXT_ is kept. _''_ means no prompt. Default: the prompt of _DIR_ for "
             "documents.");
     add_text_option(options, "--query-prompt", query_prompt_,
                     "keep TEXT for queries beside the vectors")

@@ -154,8 +154,8 @@ class GenerateTool : public vfm::cli::Tool {
     options.add("--save-every", job_.save_every, "S", "store unfinished sampling every S seconds")
         .in(0, 1e9)
         .manual(
-            "Store the state of a clip's sampling whenever this many seconds have passed, to "
-            "continue from it later. 0 stores it after each step.");
+            "Store the state of a clip's sampling every _S_ seconds, so that a later run can "
+            "continue from it. With 0, the state is stored after each step.");
     add_output_options(options);
     add_computing_options(options);
   }

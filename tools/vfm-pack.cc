@@ -147,8 +147,8 @@ class PackTool : public vfm::cli::Tool {
     report_.add(options, "write a page with originals and decoded latents");
     options.row("--report")
         .manual(
-            "Write a page with original and decoded frames, and with histograms of their likeness "
-            "(PSNR) and of the lengths. A missing folder is created.");
+            "Write a page with original and decoded frames, and histograms of PSNR and lengths. A "
+            "missing folder is created.");
     vfm::cli::add_dry_run(options, dry_run_);
   }
 
@@ -158,10 +158,10 @@ class PackTool : public vfm::cli::Tool {
         .in(16, 8192)
         .everyday()
         .manual("Area of the pictures: about _N_ x _N_ pixels.");
-    options.add("--frames", options_.clip.frames, "N", "most frames of a window of a clip")
+    options.add("--frames", options_.clip.frames, "N", "maximum number of frames of a window")
         .in(1, 100'000)
         .everyday()
-        .manual("The most frames of a window.");
+        .manual("The maximum number of frames of a window.");
     options.add("--windows", windows_, "all|N|middle", "encode these windows of a clip")
         .everyday()
         .manual(
@@ -170,7 +170,7 @@ class PackTool : public vfm::cli::Tool {
     options
         .add("--overlap", options_.clip.overlap, "N", "frames that a window shares with the next")
         .in(0, 99'999)
-        .manual("Frames that a window shares with the next one: fewer than *--frames*.");
+        .manual("Number of frames that a window shares with the next window, below *--frames*.");
     options.add("--fps", fps_, "N[/D]", "take frames at this rate, by time")
         .shown("all frames")
         .everyday()
@@ -178,8 +178,8 @@ class PackTool : public vfm::cli::Tool {
     options.add("--crop", crop_, "centre|random", "what to keep of a larger or longer clip")
         .one_of({"centre", "random"})
         .manual(
-            "What to keep of a clip that is larger than the picture, or longer than its windows. "
-            "All windows of a clip show the same part of the picture.");
+            "Which part of a larger or longer clip to keep. All windows of a clip show the same "
+            "part of the picture.");
     seed_.add(options);
     options.row("--seed").manual("Seed of *--crop random*.");
   }
@@ -195,9 +195,9 @@ class PackTool : public vfm::cli::Tool {
     options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "The precision of a tokenizer from a folder. *auto*: f32 on the CPU, bf16 on a GPU. "
-            "*bf16* is several times faster on processors with bf16 instructions, and uses the "
-            "tensor cores of a GPU.");
+            "The number format of a tokenizer from a folder. *auto*: f32 on the CPU, bf16 on a "
+            "GPU. *bf16* is several times faster on processors with bf16 instructions, and uses "
+            "the tensor cores of a GPU.");
     options.add("--channels", channels_, "N", "channels of builtin:wavelet")
         .in(1, 1'000'000)
         .shown("24")
@@ -213,11 +213,11 @@ class PackTool : public vfm::cli::Tool {
         .manual("Pixels in a latent pixel, in x and in y: 2, 4, 8 or 16.");
     vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory)
         .manual(
-            "The most memory for activations of a tokenizer from a folder, for each clip in work. "
-            "Under this limit fewer frames are encoded at once, and the latents are the same. If "
-            "clips of *--size* and *--frames* need more, an error before any work says how much. "
-            "If only a larger clip needs more, only this clip fails. Weights are not counted. "
-            "Default: no limit, about a million pixels at once.");
+            "Maximum memory for activations of a tokenizer from a folder, for each clip in work. "
+            "With less memory, fewer frames are encoded at once, and the latents are the same. If "
+            "clips of *--size* and *--frames* need more memory, an error says how much before the "
+            "work begins. If only a larger clip needs more memory, only this clip fails. Weights "
+            "are not counted. Default: no limit, about a million pixels at once.");
   }
 
   vfm::cli::InputOptions input_;

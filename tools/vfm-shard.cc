@@ -36,7 +36,7 @@ class ShardTool : public vfm::cli::Tool {
                                "write shards up to this size")
         .shown("500MB")
         .everyday()
-        .manual("Most bytes of a shard, as in _500MB_ or _2GiB_.");
+        .manual("Maximum size of a shard, such as _500MB_ or _2GiB_.");
     report_.add(options, "write a page about the dataset");
     options.row("--report")
         .manual(
@@ -45,10 +45,10 @@ class ShardTool : public vfm::cli::Tool {
     vfm::cli::add_dry_run(options, dry_run_);
     options.row("--dry-run")
         .manual(
-            "Predict how long the whole input would take, and keep no results. Sixteen of the "
-            "shards are read, at most a gigabyte. _samples_ has the numbers of samples that were "
-            "_read_, that were left out (_filtered_, _without_, _duplicates_, _balanced_), and "
-            "that _stay_. See DRY RUN in *vfm*(7).");
+            "Predict how long the whole input would take, and keep no results. At most sixteen "
+            "shards and a gigabyte are read. _samples_ has the numbers of samples that were "
+            "_read_, left out (_filtered_, _without_, _duplicates_, _balanced_) and kept (_stay_). "
+            "See DRY RUN in *vfm*(7).");
     choices_.add(options);
     options.group("Work");
     jobs_.add(options);

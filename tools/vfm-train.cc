@@ -36,16 +36,16 @@ class TrainTool : public cli::Tool {
         .check(cli::not_file)
         .everyday()
         .manual(
-            "The folder of the run. It is made if missing. Only one program at a time can use it. "
-            "Files that *vfm-train* did not write are never touched.");
+            "The folder of the run. A missing folder is created. Only one program at a time can "
+            "use the folder. Files that *vfm-train* did not write are never touched.");
     options.flag("--force", training_.run.force, "start over, replacing the run in DIR")
         .everyday()
         .manual("Start over: remove the checkpoints and logs of an earlier run in the folder.");
     report_.add(options, "write a page with the curves of the run when it ends");
     options.row("--report")
         .manual(
-            "When the run ends, write an HTML page with curves, rates, stages and the recipe; for "
-            "a tokenizer also with up to eight clips, original and decoded.");
+            "When the run ends, write an HTML page with curves, rates, stages and the recipe. The "
+            "page for a tokenizer also has up to eight clips, original and decoded.");
     training_.add_data(options);
     training_.add_beginning(options, true);
     ranks_.add(options);

@@ -247,7 +247,7 @@ void MemberOptions::add(Options& options) {
 
 void ColumnOptions::add(Options& options) {
   input.add_shards(options);
-  output.add(options, false, "put the columns here (default: beside each shard)");
+  output.add(options, false, "write the columns to this folder (default: beside each shard)");
   jobs.add(options);
   member.add(options);
   hwaccel.add(options);
@@ -283,7 +283,7 @@ OptionRow& add_tokenizer_memory(Options& options, std::uint64_t& bytes) {
     return value;
   };
   return add_unit(options, "--tokenizer-memory", bytes,
-                  "most memory for the activations of a tokenizer from a folder, at one clip "
+                  "maximum memory for the activations of a tokenizer from a folder, for each clip "
                   "(default: no limit)",
                   parse, "SIZE", "");
 }
