@@ -5,12 +5,12 @@
 // video are encoded in parallel (clip/cut/crew.h). The outputs do not depend on the number of
 // threads.
 //
-// The outputs of a video are DIR/<h>-00000.tar, ... and, written last, DIR/<h>.json, where <h> is
-// 16 hex digits of a hash of the video's contents. A later run skips the video if DIR/<h>.json has
-// the same settings and all shards exist (shard/receipt.h). The complete shards of a killed run are
-// kept. Pictures share shards in input order, and many small videos also share shards
-// (clip/store/joined.h). DIR/.vfm-clip.ledger stores the hashes of sources (io/hash_ledger.h), so a
-// run without new work reads no source.
+// The outputs of a video are DIR/<h>-00000.tar, ... and DIR/<h>.json, where <h> is 16 hex digits of
+// a hash of the video's contents. DIR/<h>.json is written last. A later run skips the video if
+// DIR/<h>.json has the same settings and all shards exist (shard/receipt.h). The complete shards of
+// a killed run are kept. Pictures share shards in input order, and many small videos also share
+// shards (clip/store/joined.h). DIR/.vfm-clip.ledger stores the hashes of sources
+// (io/hash_ledger.h), so a run without new work reads no source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -16,15 +16,15 @@
 
 namespace vfm::clip {
 
-/// The page of an output folder. Data are read from finished outputs, so a resumed run also writes
-/// the whole page. Thread-safety: one thread at a time.
+/// The HTML page about an output folder. Data are read from finished outputs, so a resumed run also
+/// writes the whole page. Thread-safety: one thread at a time.
 class ClipReport {
  public:
-  /// Opens the page at `path`. If `path` is empty, no function has an effect.
+  /// Sets the path of the page. If `path` is empty, all functions do nothing.
   ClipReport(std::string path, std::string directory);
   /// Adds a finished source, given the text of its DIR/NAME.json.
   void add(const std::string& json);
-  /// Writes the page. `incomplete` is the reason why data are missing, or empty.
+  /// Writes the page. `incomplete` is the reason for missing data, or empty if no data are missing.
   void write(const std::string& incomplete);
 
  private:

@@ -53,7 +53,7 @@ struct ClipRecipe {
   /// Encoder for keep_hdr. run() sets it to `encoder`, or to media::default_ten_bit_encoder() if
   /// `encoder` is empty.
   std::string hdr_encoder;
-  bool given = false;  ///< If true, the clips are ClipOptions::spans.
+  bool given = false;  ///< If true, clips are cut at ClipOptions::spans.
   bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
   /// The only encoder for `smart`, set by run(). If `smart_encoder` is empty, each codec has its
   /// own encoder.
@@ -67,8 +67,8 @@ struct ClipRecipe {
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
-/// The small videos that share shards (clip/store/joined.h). Joining::many means small videos after
-/// the first kOwnShards videos of the input.
+/// The small videos that share shards (clip/store/joined.h). Joining::many joins the small videos
+/// after the first kOwnShards videos of the input.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
 
@@ -84,16 +84,16 @@ struct ClipOptions {
   std::string directory;
   ClipFormat format = ClipFormat::shards;
   Joining join = Joining::many;  ///< Choice of videos that share shards.
-  bool readable_names = false;   ///< If true, keys are as in clip/store/names.h.
+  bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
-  std::vector<double> thresholds;  ///< Thresholds, each of which gives a JSON list.
+  std::vector<double> thresholds;  ///< Thresholds of list_shots(), with a JSON list for each.
   /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
   bool reread = false;  ///< If true, sources with known hashes are read, too.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
-  /// Maximum size of frames that wait for encoders, in bytes for each slot.
+  /// Maximum size in bytes, for each slot, of frames that wait for encoders.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   bool verify = false;  ///< If true, clips are compared with the source.
   std::string report;   ///< Path of the HTML report, or empty.

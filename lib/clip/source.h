@@ -32,11 +32,11 @@ struct ClipSource {
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
-  /// One source. Kinds `images` and `joined` have several sources. An input that was not read has
-  /// no source.
+  /// The sources of the item. Kinds `images` and `joined` have several sources, and other kinds
+  /// have one. An input that was not read has no source.
   std::vector<ClipSource> sources;
-  std::string input, message;  ///< Input and message of kinds `duplicate` and `bad`.
-  Cause cause = Cause::other;  ///< Cause of kind `bad`.
+  std::string input, message;  ///< Input, and message to report, for kinds `duplicate` and `bad`.
+  Cause cause = Cause::other;  ///< Cause of the failure, for kind `bad`.
   bool unread = false;         ///< If true, the contents of a `duplicate` are unknown.
 };
 
@@ -55,8 +55,8 @@ bool is_animation(std::string_view head);
 /// Returns the number of threads for each decoder, which is above 1 if inputs are fewer than slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
-/// Reads inputs and forms items. If several files have the same contents, the first file is used,
-/// at any -j. Neighbouring pictures of one format form a batch of up to `batch_bytes`.
+/// Reads inputs and forms items. If several files have the same contents, the first file in input
+/// order is used. Neighbouring pictures of one format form a batch of up to `batch_bytes`.
 /// Thread-safety: one thread at a time.
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) form batches, too. A larger
@@ -71,8 +71,8 @@ class ClipItems {
   /// Opens the inputs. `folder` is for temporary files. If `folder` is empty, sources are not read
   /// or hashed, duplicates are not found, and pictures are treated as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
-  /// Sets the spans of each video. A video without spans becomes an unread `duplicate`. Call use()
-  /// before next().
+  /// Sets the spans of each video. A video without spans becomes an item of kind `duplicate` that
+  /// is not read. Call use() before next().
   void use(GivenSpans* spans) { spans_ = spans; }
   /// Sets the ledger of known hashes. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }

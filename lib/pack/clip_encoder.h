@@ -22,7 +22,7 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;  ///< Place of the window, without pixels.
+  data::ClipPixels clip;  ///< Place of the window in the source, without pixels.
   std::vector<float> latent;
   std::vector<std::int32_t> codes;
 };

@@ -25,7 +25,7 @@ namespace vfm::pack {
 /// A shard of clips. Its latents are DIR/SPLIT/name.tar, for each split of its samples.
 struct ClipShard {
   std::string path;          ///< Path in the manifest.
-  std::string split;         ///< Default split of samples.
+  std::string split;         ///< Split of samples whose json has no split.
   bool split_given = false;  ///< If true, the record has a split.
   std::string name;
   std::vector<std::string> tars;  ///< Tars of the shard and its columns.
@@ -46,8 +46,8 @@ struct PackWork {
   bool any_refused = false;       ///< Set with `end` if a sample was skipped.
 };
 
-/// Returns the size and hash of each tar. If the record's size is right, its hash is used.
-/// check_shard_bytes() checks this hash before the shard is read.
+/// Returns the size and hash of each tar. If the size in the record is right, the hash is taken
+/// from the record. check_shard_bytes() checks this hash before the shard is read.
 Json sources_of(const ClipShard& shard);
 
 class PackFeed {
@@ -65,8 +65,8 @@ class PackFeed {
 
  private:
   std::optional<PackWork> next_shard();
-  /// Returns the shard of a record. If the record is unusable, throws Error, whose message lacks
-  /// the path.
+  /// Returns the shard of a record. If the record is unusable, throws Error without the path in its
+  /// message.
   ClipShard parse(io::Record& record);
   void take_name(const ClipShard& shard, const std::string& split);
   /// Reads the next sample and its split into `work`. Returns false at the end.
@@ -83,8 +83,9 @@ class PackFeed {
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 
-/// Returns the split of a sample from its json, from the shard's record, or "train". Throws Error
-/// if json and record differ, or if the split cannot name a folder.
+/// Returns the split in the sample's json. If the json has no split, returns the split in the
+/// shard's record, or "train". Throws Error if json and record differ, or if the split cannot name
+/// a folder.
 std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::pack

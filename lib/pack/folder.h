@@ -30,7 +30,8 @@ class PackFolder {
 
   const std::string& directory() const { return directory_; }
   std::string tar_path(const std::string& split, const std::string& name) const;
-  /// Returns the notes, by split, of a finished shard made from exactly `made_from`, or no notes.
+  /// Returns the notes of each split of a finished shard. If the shard is not finished, or was not
+  /// made from exactly `made_from`, returns no notes.
   std::map<std::string, ShardNotes> find_finished(const std::string& name, const Json& made_from,
                                                   const shard::ReadLimits& limits) const;
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
@@ -44,11 +45,11 @@ class PackFolder {
   /// Writes the notes of the shard at `tar`, which must be on disk.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
-  /// Adds a shard of this run, after write_notes().
+  /// Adds a shard of this run. Call add() after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
   /// Removes shards of the same dataset that are not in this run. Writes index.jsonl and index.bin
-  /// of each split, .nv-meta/, README.md and, last, latents.json. Throws Error if the run has no
-  /// sample, or if a shard's notes have changed since add().
+  /// of each split, .nv-meta/, README.md and, at the end, latents.json. Throws Error if the run has
+  /// no sample, or if a shard's notes have changed since add().
   void finish(const models::VideoTokenizer& tokenizer);
   std::int64_t without_text() const;
   data::FrameCount frames() const;

@@ -19,14 +19,15 @@
 
 namespace vfm::pack {
 
-/// Notes on the part of a finished shard in one split: the contents of SPLIT/X.json.
+/// The contents of SPLIT/X.json: notes on the part of a finished shard in one split.
 struct ShardNotes {
   std::string input;   ///< Path of the source shard, relative to the folder.
   HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
   /// Splits of all parts of the shard, in order. The part in the first split has the errors.
   std::vector<std::string> splits;
-  std::optional<std::uint64_t> max_member;  ///< Size limit in bytes, if samples were refused.
-  HeldJson record;                          ///< Record of the tar, or null without samples.
+  /// Size limit of a member in bytes, if samples were refused.
+  std::optional<std::uint64_t> max_member;
+  HeldJson record;  ///< Record of the tar, or null without samples.
   std::int64_t clips = 0;
   data::FrameCount frames;
   std::vector<data::Entry> entries;
@@ -37,7 +38,7 @@ struct ShardNotes {
 };
 
 /// notes_text() converts notes to the text of the file, and parse_notes() converts the JSON back.
-/// `path` is for messages. Both functions throw Error, or exceptions of the JSON library, for
+/// `path` is used in messages. Both functions throw Error, or exceptions of the JSON library, for
 /// invalid notes.
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
@@ -54,7 +55,7 @@ struct PartFacts {
 /// Returns the facts of `notes`. Throws Error if the record of the tar lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// The data of a finished part after its notes are written.
+/// The data of a finished part that are used after its notes are written.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;

@@ -1,14 +1,15 @@
 // The library behind vfm-pack, which makes latents from clips.
 //
-// Each shard of clips gives a shard of latents for each split of its samples, DIR/SPLIT/X.tar
-// (data/latents.h). Samples are encoded in parallel, and shards are written in input order.
+// For each shard of clips and each split of its samples there is a shard of latents,
+// DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel, and shards are written in
+// input order.
 //
-// X.json beside each shard is written last. X.json has the options and hashes of tars that decide
-// the shard, the shard's index, sums for statistics, and errors. If options and tars are unchanged,
-// a later run keeps the shard and reports its errors again. Shards that are no longer in the input
-// are removed. If the folder has other options (DIR/pack.json), or a shard with the same name from
-// another input, run() throws Error. With `force` the folder is emptied. At the end index.jsonl and
-// latents.json are written, sorted by the names of shards.
+// The file X.json beside each shard is written last. X.json has the options and hashes of tars that
+// decide the shard, the shard's index, sums for statistics, and errors. If options and tars are
+// unchanged, a later run keeps the shard and reports its errors again. Shards that are no longer in
+// the input are removed. If the folder has other options (DIR/pack.json), or a shard with the same
+// name from another input, run() throws Error. With `force` the folder is emptied. At the end
+// index.jsonl and latents.json are written, sorted by the names of shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,14 +30,14 @@
 namespace vfm::pack {
 
 struct PackOptions {
-  /// Inputs, in the forms of shard/shard_input.h.
+  /// Inputs, in a form of shard/shard_input.h.
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
   /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.
-  /// A builtin tokenizer gives equal results.
+  /// A builtin tokenizer gives the same result on both.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.

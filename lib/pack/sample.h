@@ -20,9 +20,9 @@ using models::ChannelSums;
 
 struct LatentOutput {
   shard::Sample sample;
-  data::Entry entry;      ///< Entry without shard and row.
+  data::Entry entry;      ///< Entry of the sample, without shard and row.
   ChannelSums sums;       ///< Sums of the stored latent (fp16), unset for codes.
-  HeldJson text_encoder;  ///< Text encoder, or null without text.
+  HeldJson text_encoder;  ///< Text encoder, or null for a sample without text.
 };
 
 using vfm::held_bytes;

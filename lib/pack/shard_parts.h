@@ -20,13 +20,13 @@ namespace vfm::pack {
 
 class ShardParts {
  public:
-  /// Makes an object without parts. `folder` must outlive the object.
+  /// `folder` must outlive the object.
   explicit ShardParts(PackFolder& folder) : folder_(folder) {}
 
   /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
   /// Writes the parts and their notes to disk, and starts a new shard. If the shard has no samples,
-  /// its only part is notes. `errors` are the errors of the shard. `max_member` is the size limit
+  /// only notes are written. `errors` are the errors of the shard. `max_member` is the size limit
   /// of a member, if the limit may have caused an error.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,

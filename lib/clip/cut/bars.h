@@ -20,7 +20,7 @@ struct CroppedPicture {
 };
 
 /// Decodes the video's key frames, or all frames if there are few key frames. Returns nullopt for a
-/// video without bars. Throws Error if no frame can be decoded, and Stopped.
+/// video without bars. Throws Stopped, and Error if no frame can be decoded.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

@@ -34,7 +34,7 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// The queue of steps for one clip.
+/// The queue of steps of one clip.
 class Lane {
  public:
   using Step = std::function<void()>;
@@ -57,10 +57,10 @@ class Lane {
 /// The pool of encoding threads. Thread-safety: any thread.
 class Crew {
  public:
-  /// Starts one thread less than `slots` has, or no thread if `most_bytes` is 0. `most_bytes`
-  /// limits the memory of waiting steps. `slots` must outlive the crew.
+  /// Starts a thread for each slot except the first, or no thread if `most_bytes` is 0.
+  /// `most_bytes` limits the memory of waiting steps. `slots` must outlive the crew.
   Crew(share::Slots& slots, std::uint64_t most_bytes);
-  /// Ends the threads. Destroy all VideoLanes first.
+  /// Ends the threads. Destroy all VideoLanes before the crew.
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
@@ -92,8 +92,8 @@ class Crew {
   std::vector<std::thread> threads_;
 };
 
-/// The lanes of one video, for the video's thread, which has a slot. Thread-safety: one thread at a
-/// time.
+/// The lanes of one video. Only the video's thread, which has a slot, uses the object.
+/// Thread-safety: one thread at a time.
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
@@ -111,12 +111,12 @@ class VideoLanes {
   /// Adds `bytes`, which may be negative, to the size of the video's frames that wait outside of
   /// lanes.
   void note_waiting(std::int64_t bytes);
-  /// Adds the next step, which keeps `bytes` of memory, to a lane. If too many steps wait, also
-  /// runs steps in the calling thread. If an earlier step has thrown, drops the step.
+  /// Adds a lane's next step, which keeps `bytes` of memory. If too many steps wait, also runs
+  /// steps in the calling thread. If an earlier step has thrown, drops the step.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
-  /// Marks the lane's last step.
+  /// Notes that the lane gets no further step.
   void seal(Lane& lane);
-  /// Drops the steps of an unwanted clip that have not begun.
+  /// Drops steps that have not begun, because the clip is not wanted.
   void cancel(Lane& lane);
   /// Returns true if all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;

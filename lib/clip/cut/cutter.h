@@ -48,13 +48,14 @@ class ClipCutter {
   virtual ~ClipCutter() = default;
 
   /// Decodes the video once, and passes each encoded clip to the output, in order. Returns early if
-  /// ClipOutput::fits() is false. Throws Error if no frame can be decoded, and Stopped.
+  /// ClipOutput::fits() is false. Throws Stopped, and Error if no frame can be decoded.
   virtual void cut() = 0;
   /// Passes the remaining clips to the output. Call settle() after cut(), even if cut() has thrown
-  /// Error. If both throw, the error of settle() is about an earlier place in the video.
+  /// Error. If cut() and settle() both throw, the error of settle() is about an earlier place in
+  /// the video.
   void settle();
-  /// Returns the fields frames, corrupt, seconds, cuts, left_out, and errors about clips. Call
-  /// summary() after settle().
+  /// Returns the summary with "frames", "corrupt", "seconds", "cuts", "left_out", and errors about
+  /// clips. Call summary() after settle().
   Json summary() const;
 
  protected:
@@ -75,7 +76,7 @@ class ClipCutter {
   }
   /// Decodes the next frame. Returns false at the end of the video or of its middle part.
   bool next(media::Frame& frame);
-  /// Counts a decoded frame, and cuts off its bars.
+  /// Counts a decoded frame, and cuts off its black bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
   /// Returns true if a clip's frames can be decoded again without all earlier frames.
@@ -88,7 +89,7 @@ class ClipCutter {
   void leave_out(const Span& span, const std::string& reason);
   /// Returns the frame as shown: upright, in square pixels and SDR, without bars.
   media::RgbImage shown(const media::Frame& frame);
-  /// Records an error that does not affect clips, once.
+  /// Records an error that does not affect clips. A repeated error is recorded once.
   void note_once(const std::string& error);
   std::int64_t corrupt() const;
 
@@ -133,7 +134,7 @@ class ClipCutter {
   std::unique_ptr<media::SoundMeter> sound_meter_;
   std::unique_ptr<media::SourcePackets> packets_;
   std::int64_t sound_corrupt_ = 0;
-  std::int64_t max_length_ = 0;  // in the time base
+  std::int64_t max_length_ = 0;  // maximum length in the time base
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;
   // left_out_ has null, and errors_ has "", for each clip that may still fail.
   HeldJson left_out_ = HeldJson::array();

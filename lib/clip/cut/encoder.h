@@ -36,17 +36,17 @@ struct ClipEvidence {
   std::vector<std::int64_t> pts;
   std::int64_t end = 0;
   Rational time_base;
-  /// Has picture_hash() of each copied frame, and "" for each encoded frame. If all frames are
-  /// encoded, the list is empty.
+  /// List with picture_hash() of each copied frame, and "" for each encoded frame. The list is
+  /// empty if all frames are encoded.
   std::vector<std::string> copied;
 };
 
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares the frames with the source. The number and times of frames must be
-/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source, and
-/// must not be more similar to a different neighbouring frame. Copied frames must be equal bit by
-/// bit. If the clip differs, throws Error with the difference.
+/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source. No
+/// different neighbouring frame of the source may be more similar. Copied frames must be equal bit
+/// by bit. If the clip differs, throws Error with the difference.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
@@ -81,8 +81,8 @@ class ClipEncoder {
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after` is the next frame of the source, for verification. If no part can be
-  /// copied, all frames are encoded. Throws Errors that may_pass(). After any other Error,
-  /// failure() is set and the clip is lost.
+  /// copied, all frames are encoded. Throws an Error whose cause may_pass(). Any other Error sets
+  /// failure(), and the clip is lost.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 
@@ -91,7 +91,7 @@ class ClipEncoder {
   std::string take_mp4() { return std::move(mp4_); }
   /// Returns the measured fields of KEY.json, in order.
   Json facts(const std::string& audio_codec) const;
-  /// Returns the boxes that facts() lacks.
+  /// Returns the measured boxes, which are not in facts().
   std::optional<curate::PictureMeasures> pictures() const { return meter_.result(0).pictures; }
 
  private:

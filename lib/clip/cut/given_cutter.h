@@ -12,7 +12,6 @@
 
 namespace vfm::clip {
 
-/// The base of StrideCutter and SpanCutter.
 class GivenCutter : public ClipCutter {
  public:
   using ClipCutter::ClipCutter;

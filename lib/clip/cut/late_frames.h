@@ -1,8 +1,7 @@
 // Frees the pixels of waiting frames that do not fit into memory, and decodes the frames again when
 // their pixels are needed.
 //
-// A frame waits until its shot is known and its clip's encoder is ready. Thread-safety: one thread
-// at a time.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +14,7 @@
 
 namespace vfm::clip {
 
-/// Returns the bytes of a frame's planes.
+/// Returns the size of a frame's planes in bytes.
 std::int64_t frame_bytes(const media::Frame& frame);
 void free_pixels(media::Frame& frame);
 inline bool is_freed(const media::Frame& frame) {
@@ -46,7 +45,8 @@ class LateFrames {
 /// before the clip.
 class ClipFrames {
  public:
-  /// Notes the path of the video. `picture` is the part without bars, or nullopt.
+  /// Notes the path of the video. `picture` is the part of the frame without black bars, or
+  /// nullopt.
   ClipFrames(std::string path, const media::DecodeOptions& decode,
              std::optional<CroppedPicture> picture);
   /// Returns the frame with its pixels. Call fetch() in ascending order of time. Throws Error if

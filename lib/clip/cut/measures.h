@@ -19,16 +19,16 @@ namespace vfm::clip {
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// Adds the fields from camera_motion to text_area_most. The fields are null if pictures are too
-/// small.
+/// Adds all fields from "camera_motion" to "text_area_most". The fields are null if pictures are
+/// too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
-/// Adds the boxes logo and proposed_crop in upright pixels of the source. `cropped` is the part of
-/// the source's pictures that the clip shows, or nullopt for whole pictures.
+/// Adds the boxes "logo" and "proposed_crop", in pixels of the upright source. `cropped` is the
+/// part of the source's pictures that the clip shows, or nullopt for whole pictures.
 void add_boxes(Json& facts, const std::optional<curate::PictureMeasures>& measures,
                const std::optional<CroppedPicture>& cropped, const media::StreamInfo& info);
 
-/// Adds loudness, silence and speech. The fields are null without sound.
+/// Adds the measures of loudness, silence and speech. The fields are null without sound.
 void add_sound_measures(Json& facts, const std::optional<media::SoundMeasures>& sound);
 
 }  // namespace vfm::clip

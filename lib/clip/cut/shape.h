@@ -30,13 +30,14 @@ struct ClipSize {
 /// Parses "640x480", "640x-2", "-2x480" or "short:480". Throws Error{usage}.
 ClipSize parse_clip_size(std::string_view text);
 
-/// Parses "24", "12.5", "23.976" or "30000/1001". The decimal number of a broadcast rate becomes
-/// n/1001. Throws Error{usage} for an impossible rate.
+/// Parses "24", "12.5", "23.976" or "30000/1001". A broadcast rate such as "23.976" becomes a
+/// fraction such as 24000/1001. Throws Error{usage} for an impossible rate.
 Rational parse_clip_rate(std::string_view text);
 
 /// Converts any frame rate to a constant frame rate. Frames are left out or repeated, never
-/// blended. Each output frame is the input frame shown at its time. The output has the length of
-/// the clip, rounded to at least one whole frame.
+/// blended. Each output frame is a copy of the input frame that is shown at the same time. The
+/// length of the output is the clip's length, rounded to whole frames. The output has at least one
+/// frame.
 class FrameClock {
  public:
   /// Makes a clock from the output's frame rate and the input's time base. The output's first pts

@@ -1,6 +1,6 @@
 // Finds changes of shot in a video by the recipe's detector. The detector compares the looks of
 // frames (curate/shots/shot_detector.h), or runs a network (curate/shots/window_detector.h) on
-// frames that are scaled as by FFmpeg. Thread-safety: one thread at a time.
+// scaled frames. FFmpeg scales frames in the same way. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,8 @@ class ShotFinder {
   std::vector<curate::Judgement> take_judgements();
   const curate::MotionField& motion() const;
 
-  /// A change so long that its frames need not wait. Frames from `begin` on belong to no shot.
+  /// A long change of shot that has not ended yet. Frames from `begin` on belong to no shot, so
+  /// they need not wait.
   struct OpenChange {
     curate::ChangeType type = curate::ChangeType::fade;
     std::int64_t begin = 0;

@@ -26,8 +26,8 @@
 namespace vfm::clip {
 
 struct SmartStart {
-  std::string reason;   ///< Reason to copy nothing, or empty.
-  std::string encoder;  ///< FFmpeg's name of the encoder.
+  std::string reason;  ///< Reason to copy nothing, or empty.
+  std::string encoder;
   /// pts of the first key frame where copying can begin, if a later key frame exists.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
@@ -44,7 +44,7 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 class SmartCut {
  public:
-  /// Opens a cut with the encoder's settings. `start.reason` must be empty.
+  /// Begins a clip with the encoder's settings. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
   /// Adds the next frame. Throws Error if the frame differs in format or size from the first frame

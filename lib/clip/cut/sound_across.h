@@ -1,9 +1,8 @@
 // Decides whether two shots are stitched, by their likeness and by the sound on both sides of the
 // change.
 //
-// The likeness must reach a threshold. The threshold is lower if sound continues across the change,
-// and higher if sound breaks (curate::threshold_with_sound). Sound is decoded only where the
-// decision needs it.
+// Two shots are stitched if their likeness reaches a threshold. The threshold is lower if sound
+// continues across the change, and higher if sound breaks (curate::threshold_with_sound).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,20 +40,20 @@ struct JoinPlace {
 /// lowest known continuity of sound.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
-/// The sound of one video. Calls in order of time are faster. Thread-safety: one thread at a time.
+/// The sound of one video. Calls are faster in order of time. Thread-safety: one thread at a time.
 class SoundAcross {
  public:
-  /// Notes the video, whose sound is opened when needed. Sound is not used without
-  /// ClipRecipe::stitch_sound, or for a URL unless clips keep sound.
+  /// Notes the video, whose sound is opened when needed. Sound is used only with
+  /// ClipRecipe::stitch_sound. For a URL, sound is used only if clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
   /// Times in the video's time base: begin and end of the earlier shot, and begin of the next shot.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides whether to stitch. `threshold` is the threshold without sound, which is used if sound
-  /// is unknown (no sound, several streams, silence, too little sound, or not decodable). Throws
-  /// Stopped, and Error of a cause that may_pass().
+  /// Decides whether to stitch the shots at `place`. `threshold` is the threshold without sound,
+  /// which is used if sound is unknown (no sound, several streams, silence, too little sound, or
+  /// not decodable). Throws Stopped, and an Error whose cause may_pass().
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -42,7 +42,7 @@ struct Decision {
   /// decisions of high rank.
   double rank = 0;
   std::string caption;
-  std::string jpeg;  ///< The frames before and after, side by side.
+  std::string jpeg;  ///< JPEG of the frames before and after the decision, side by side.
   bool may_be_cut = false;
 };
 
@@ -61,9 +61,9 @@ class Explanation {
 
   Explanation(std::string path, const media::StreamInfo& info, const curate::ShotOptions& options,
               const ClipRecipe& recipe);
-  /// Adds a frame after `finder` got the frame, and before changes are taken from `finder`.
+  /// Adds a frame. Call add() after `finder.push()` and before `finder.take()`.
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
-  /// Adds a change from the finder.
+  /// Adds a change that ShotFinder::take() returned.
   void found(const curate::ShotChange& change);
   /// Adds decisions. Call settle() after each frame and after ShotFinder::finish(), when all
   /// changes are taken.
@@ -105,7 +105,7 @@ class ExplainPage {
  public:
   static constexpr std::size_t kVideos = 100, kDecisions = 240;
   void add(ExplainedVideo video);
-  /// Writes the page. `incomplete` is the reason why data are missing, or empty.
+  /// Writes the page. `incomplete` is the reason for missing data, or empty if no data are missing.
   void write(const std::string& path, const std::string& incomplete) const;
 
  private:

@@ -17,8 +17,8 @@ namespace vfm::clip {
 std::vector<double> parse_thresholds(const std::string& text);
 
 /// Prints a {"kind":"shots",...} line for each video, or for each video and threshold. Warns of
-/// videos that fail, and returns the number of failures. Uses recipe, inputs, hardware,
-/// shot_format, thresholds, print_table and explain.
+/// videos that fail, and returns the number of failures. Uses these members of `options`: recipe,
+/// inputs, hardware, shot_format, thresholds, print_table and explain.
 long list_shots(const ClipOptions& options, share::Slots& slots, Progress& progress,
                 io::ManifestWriter& manifest);
 

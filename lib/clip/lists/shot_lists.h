@@ -26,7 +26,7 @@ struct Shot {
   std::int64_t frame_begin = 0, frame_end = 0;
   double begin = 0, end = 0;
   std::int64_t tick_begin = 0, tick_end = 0;
-  std::string start_type = "start";  ///< Type of the change at the begin.
+  std::string start_type = "start";  ///< Type of the change at the shot's begin.
   double start_score = 0;
 };
 
@@ -43,8 +43,8 @@ struct ShotsOfVideo {
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 
-/// An EDL in the format CMX 3600, with the shots of all videos in sequence. Timecodes are not
-/// drop-frame: a rate of 29.97 is treated as 30 frames per second.
+/// An edit decision list in the format CMX 3600, with the shots of all videos in sequence.
+/// Timecodes are not drop-frame: a rate of 29.97 is treated as 30 frames per second.
 class ShotsEdl {
  public:
   /// Throws Error for a rate above 100 frames per second, which timecodes cannot express.
@@ -60,8 +60,8 @@ class ShotsEdl {
 /// OpenTimelineIO's JSON, with one timeline of one track. The track has a clip for each shot of
 /// each video, in sequence. The JSON is valid only after footer().
 ///
-/// Times are in frames if the frame rate gives each time to within a tick. Otherwise times are in
-/// ticks of the stream's time base.
+/// Times are in frames, if the frame rate gives each time with an error of at most a tick.
+/// Otherwise times are in ticks of the stream's time base.
 class ShotsTimeline {
  public:
   std::string header() const;

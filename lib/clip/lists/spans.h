@@ -48,7 +48,7 @@ struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< Fields of the record except source and times.
   std::string where;
-  std::string text() const;  ///< Returns the facts that decide the clip.
+  std::string text() const;  ///< Returns a text of the facts that decide the clip.
 };
 
 /// Parses seconds ("1.5", "00:01:30.250", "01:30"), a timecode with frames ("00:01:30:06"), or a
@@ -60,7 +60,7 @@ struct SpanPiece {
   double begin = 0, end = 0;
   bool by_frame = false;
   const GivenSpan* given = nullptr;
-  int pass = 0;  ///< Number of the pass over the video.
+  int pass = 0;  ///< Number of the pass that cuts the piece.
 
   /// Returns a text such as "line 3 of 'spans.csv': the span from 1.500 s to 3.000 s".
   std::string text() const;
@@ -105,7 +105,7 @@ class GivenSpans {
   std::map<std::string, std::size_t> by_name_;
 };
 
-/// Reads one file into `spans`. Throws Error if the file cannot be read.
+/// Reads a file into `spans`. Throws Error if the file cannot be read.
 void read_span_file(const std::string& path, GivenSpans& spans, const io::OnFault& on_bad);
 
 }  // namespace vfm::clip

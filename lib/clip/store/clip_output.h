@@ -45,8 +45,8 @@ class ClipOutput {
   bool has_more() const { return !kept_.empty(); }
   /// Adds the next clip of the video `info`. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);
-  /// Returns false if the clips of a killed run differ from this video's clips. Added clips are
-  /// then ignored.
+  /// Returns false if the clips of a killed run differ from this video's clips. If fits() is false,
+  /// added clips are ignored.
   bool fits() const { return fits_; }
   /// Ends the store with the video's `summary`. If fits() is false, returns null, and the video
   /// must be cut again without the kept clips.

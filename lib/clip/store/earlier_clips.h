@@ -24,7 +24,7 @@
 
 namespace vfm::clip {
 
-/// Finds clips by their video. Thread-safety: any thread.
+/// The complete clips in an output folder. Thread-safety: any thread.
 class EarlierClips {
  public:
   /// Opens the folder, to find clips with `settings`, which must not include spans.

@@ -1,16 +1,15 @@
 // Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
 // is 16 digits of a hash of the videos' hashes.
 //
-// The videos of a batch (clip/source.h) are cut on any thread, and their clips are collected in one
-// file (clip/store/parts.h). After the last video the shards are written in the order of the
-// videos, so their bytes do not depend on threads or on killed runs. Complete clips of other shards
-// in the folder are copied (clip/store/earlier_clips.h).
+// The shards are written after the last video of the batch (clip/source.h) is cut. Their bytes do
+// not depend on threads or on killed runs. Complete clips of other shards in the folder are copied
+// (clip/store/earlier_clips.h).
 //
 // The list "sources" in the json has for each video "source", "source_hash", "clips", and the
 // fields that the json of a single video has. "failed" says why a video could not be used. The next
-// run tries such a video again, and writes only if the video succeeds. A video is left out if one
-// of its clips has the same key ("equal_key") as a clip of another video. The video is tried again
-// only after it is renamed, or together with other failed videos.
+// run tries a failed video again, and writes only if the video succeeds. A video is left out if one
+// of its clips has the same key ("equal_key") as a clip of another video. A video with "equal_key"
+// is tried again only after it is renamed, or together with other failed videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -71,8 +70,8 @@ class Joined {
   std::size_t size() const { return sources_.size(); }
   const std::string& name() const { return name_; }
 
-  /// Copies the clips of a video and returns true, if possible. Otherwise calls `cut` to make the
-  /// clips. Records an Error from `cut` that is about the video.
+  /// Returns true if the clips of a video were found and copied. Otherwise calls `cut` to make the
+  /// clips, and returns false. Records an Error from `cut` that is about the video.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
   /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error and
@@ -107,7 +106,7 @@ class JoinedItems {
  public:
   struct Work {
     ClipItem item;
-    /// Batch of the video `item`, or of `item` if its kind is `joined`.
+    /// Batch that has the video `item`, or that is `item` itself.
     std::shared_ptr<Joined> batch;
     std::size_t place = 0;  ///< Index of the video in the batch.
     bool last = false;      ///< If true, finish the batch after the video.

@@ -1,5 +1,4 @@
-// Reports or removes files in the output folder that belong to no source of this run, because the
-// source was removed or its contents changed.
+// Reports or removes files in the output folder that belong to no source of this run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +19,7 @@ class Leftovers {
   /// Receives each item of the input.
   void see(const ClipItem& item);
   /// With -v, reports the number of leftover sources, up to 100. If `remove` is true, removes the
-  /// outputs and columns of these sources (ClipStore::remove()). If the input is not completely
+  /// outputs and columns of leftover sources (ClipStore::remove()). If the input is not completely
   /// known, nothing is reported or removed. An input is not completely known if `broken_off` is not
   /// empty, an item could not be read, or an item is a shard in the output folder. If `remove` is
   /// true, an incompletely known input or a failed removal is an error.

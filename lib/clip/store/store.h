@@ -61,7 +61,7 @@ class ClipStore : public ClipSink {
   void add_kept() override;
   void add(const shard::Sample& sample) override;
   /// Writes `summary` with settings, number of samples and files to DIR/NAME.json or .files, and
-  /// unlocks. Writes nothing if there are neither samples nor errors.
+  /// unlocks the clips. Writes nothing if there are neither samples nor errors.
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
@@ -76,7 +76,7 @@ class ClipStore : public ClipSink {
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// Returns the manifest records for the outputs that `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);
-  /// Adds the sources to each record, by their present names.
+  /// Adds to each record the present names of its sources.
   static void name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources);
 
  protected:
@@ -94,8 +94,8 @@ class ClipStore : public ClipSink {
   /// files. If `index` is null, the notes of a killed run list the files. Throws Error if a file
   /// has changed since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Returns notes that list the files of `index` for own_files(null). No run uses the listed
-  /// files.
+  /// Returns notes that list the files of `index` for own_files(null). The notes prevent all runs
+  /// from using the listed files.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;

@@ -37,8 +37,8 @@ struct CommonStretch {
 
 /// Returns the stretch with the first and second source exchanged.
 CommonStretch exchanged(const CommonStretch& stretch);
-/// Sorts by source and time. If stretches overlap by half at the same offset, keeps the stretch
-/// with the highest score.
+/// Sorts the stretches by source and time. If stretches overlap by half at the same offset, keeps
+/// the stretch with the highest score.
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
@@ -46,7 +46,7 @@ struct SourceChoice {
   std::optional<std::size_t> group;
   /// Index of the source that replaces this source, or nullopt if this source is kept.
   std::optional<std::size_t> keeper;
-  bool exact = false;  ///< If true, the keeper has the same bytes.
+  bool exact = false;  ///< If true, both sources have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
 /// Returns a choice for each source. `share` is above 0, up to 1.

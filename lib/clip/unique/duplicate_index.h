@@ -1,9 +1,8 @@
 // Finds places in different sources that may show the same content. The index maps codes of changes
 // between pictures (curate/copies/change_codes.h) to places.
 //
-// Unrelated sources share many codes by chance. Therefore a place is found only if several moments
-// share codes at one offset in time and for one crop. The places must still be compared
-// (curate/copies/align_videos.h).
+// A place is found only if several moments share codes at one offset in time and for one crop. The
+// places must still be compared (curate/copies/align_videos.h).
 //
 // Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video, and at
 // most 127 MiB for each running search. Thread-safety: find() from any thread, once finish() is
@@ -21,7 +20,7 @@
 
 namespace vfm::clip {
 
-/// A code of a moment of `source`.
+/// A code that marks a moment of `source`.
 struct IndexedMoment {
   std::uint32_t code = 0, source = 0, moment = 0;
   friend auto operator<=>(const IndexedMoment&, const IndexedMoment&) = default;

@@ -20,7 +20,7 @@
 namespace vfm::clip {
 
 struct SignatureFacts {
-  double seconds = 0;  ///< Length to the end of the last frame.
+  double seconds = 0;  ///< Length in seconds, from the first frame to the end of the last frame.
   int width = 0, height = 0;
   std::int64_t damaged = 0;  ///< Number of broken packets or frames.
 };
@@ -44,8 +44,8 @@ struct SignatureWork {
   media::DecodeOptions decode;
   bool force = false;  ///< If true, an existing signature is replaced.
 };
-/// Makes the signature of a source, unless the file exists. Throws Error if the source cannot be
-/// decoded or is longer than a day, and Stopped.
+/// Makes the signature of a source, unless the file exists. Throws Stopped, and Error if the source
+/// cannot be decoded or is longer than a day.
 SignatureFacts make_signature(const ClipSource& source, const SignatureWork& work,
                               Progress& progress);
 

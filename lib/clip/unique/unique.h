@@ -14,9 +14,9 @@ namespace vfm::clip {
 /// DIR/duplicates.jsonl with a line for each pair. Prints, in input order, the unchanged records of
 /// the kept sources (clip/unique/duplicate_groups.h) and records of other kinds. Writes failures to
 /// DIR/errors.jsonl, and returns the number of failures. Memory: the index
-/// (clip/unique/duplicate_index.h) and about a kilobyte for each source. Throws Error if no source
-/// is usable or the input is incomplete, and Stopped. Uses recipe.stream, recipe.deinterlace,
-/// inputs, directory, force, hardware and unique_share.
+/// (clip/unique/duplicate_index.h) and about a kilobyte for each source. Throws Stopped, and Error
+/// if no source is usable or the input is incomplete. Uses these members of `options`:
+/// recipe.stream, recipe.deinterlace, inputs, directory, force, hardware and unique_share.
 long find_unique(const ClipOptions& options, share::Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 
