@@ -32,7 +32,8 @@ constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
 /// A reader of the tool's input.
 struct EstimateInput {
-  std::function<std::optional<io::Record>()> next;  ///< Does what io::ManifestReader::next() does.
+  std::function<std::optional<io::Record>()>
+      next;  ///< Returns the next record, or nullopt at the end.
   std::function<const io::InputStreams&()> streams;
 };
 

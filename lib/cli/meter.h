@@ -18,8 +18,8 @@
 
 namespace vfm::cli {
 
-/// How progress is drawn. `line` draws one line; on a terminal the line is rewritten in place.
-/// `log` draws a full line each minute. `none` draws nothing, and only counts for the board
+/// The style of a Meter. `line` draws one line, which is rewritten in place on a terminal. `log`
+/// draws a full line each minute. `none` draws nothing, and only counts for the board
 /// (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 

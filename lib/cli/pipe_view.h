@@ -1,5 +1,5 @@
-// Records the state of programs that share slots (share/pipe_look.h), in regular looks. --progress
-// and the page of VFM_SHARE_REPORT show these looks.
+// Looks at the programs that share slots, at regular intervals, and keeps the results
+// (share/pipe_look.h) for --progress and for the page of VFM_SHARE_REPORT.
 //
 // A PipeView has its own thread and bounded memory.
 // Thread-safety: any thread.
@@ -70,7 +70,7 @@ class PipeView {
   Clock::time_point last_ = begin_;
   std::vector<share::StageState> first_, before_;
   share::CardWatch watch_;
-  share::CardStates first_cards_, cards_;  // GPUs at first_ and before_
+  share::CardStates first_cards_, cards_;  // states of the GPUs, like first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // of each `every_` looks, one is kept
   /// By process number: the program's name, and the seconds in which the program was the

@@ -1,12 +1,12 @@
 // Runs a program's tools. The runner parses arguments, handles signals (signals.h), reads the
 // environment and chooses the exit status.
 //
-// A program has several kinds of work, and a Tool does each kind: a class with options, checks and
-// run(). A verb as the first argument, as in `vfm-embed search QUERY`, selects the Tool. Without a
-// verb the everyday Tool runs. The main function of a program is `return vfm::cli::run(argc, argv,
-// verbs);`. Names of files and folders in options must be UTF-8 (base/utf8.h). Exit status: 0 if
-// all is done; 1 if some items failed and were recorded, or after a runtime error; 2 for a bad
-// option, recipe or model folder; 128+n after signal n.
+// A program has several kinds of work. Each kind is done by a Tool, a class with options, checks
+// and run(). A verb as the first argument, as in `vfm-embed search QUERY`, selects the Tool.
+// Without a verb the everyday Tool runs. The main function of a program is `return
+// vfm::cli::run(argc, argv, verbs);`. Names of files and folders in options must be UTF-8
+// (base/utf8.h). Exit status: 0 if all is done; 1 if some items failed and were recorded, or after
+// a runtime error; 2 for a bad option, recipe or model folder; 128+n after signal n.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -61,7 +61,7 @@ struct Context {
 class Tool {
  public:
   virtual ~Tool() = default;
-  virtual std::string name() const = 0;         ///< Such as "vfm-clip".
+  virtual std::string name() const = 0;         ///< Name, such as "vfm-clip".
   virtual std::string description() const = 0;  ///< One sentence.
   virtual std::string examples() const = 0;     ///< One to three command lines for --help.
   /// Returns lines for --version with the versions of the libraries that the tool uses.
@@ -92,15 +92,15 @@ class Tool {
   /// long-running tool gets an error if the reader of its output has closed the pipe. Other tools
   /// then end by SIGPIPE.
   virtual bool long_running() const { return false; }
-  /// Returns whether the ranks of a launch run one command together. If they do, only rank 0
-  /// reports errors in the arguments.
+  /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
+  /// errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether positional arguments are names of files. If they are, a verb is refused while
-  /// a file of the verb's name exists.
+  /// Returns whether positional arguments are names of files. A verb is then refused while a file
+  /// of the verb's name exists.
   virtual bool arguments_are_files() const { return true; }
 };
 
-/// A kind of work of a program. The everyday work is the first of a list of verbs.
+/// A kind of work of a program. The first Verb of a program is the everyday work.
 struct Verb {
   const char* name;  ///< The verb, or "" for the everyday work.
   std::unique_ptr<Tool> (*make)();

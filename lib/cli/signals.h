@@ -1,9 +1,10 @@
 // Handles the signals of this process in a thread.
 //
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked in all other threads, since oneDNN's AVX-512
-// matrix products use the stack pointer as an ordinary register, where a signal's frame would be
-// written. Threads of OpenMP, FFmpeg, MPI and CUDA inherit the mask. A signal does not interrupt a
-// blocking read or open, so code that blocks must check base/stop.h itself.
+// oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and a signal's
+// frame is written where the stack pointer points. Therefore SIGINT, SIGTERM, SIGHUP and SIGUSR1
+// are blocked in all other threads. Threads of OpenMP, FFmpeg, MPI and CUDA inherit the mask. A
+// signal does not interrupt a blocking read or open, so code that blocks must check base/stop.h
+// itself.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,15 +16,15 @@ void hear_of_children();
 
 /// Starts the thread that handles signals. Call it once, before any other thread starts. The first
 /// SIGINT, SIGTERM or SIGHUP asks to stop (base/stop.h), and a second signal of the same kind kills
-/// the process. Signals that were ignored before, as by nohup, are ignored. With `long_running`,
-/// SIGUSR1 asks to save and end. Otherwise SIGUSR1 ends the process, and a closed output pipe ends
-/// the process as SIGPIPE does. Children get the original signal mask. Throws std::system_error if
-/// the thread cannot be started.
+/// the process. Signals that are already ignored, as under nohup, are not handled. With
+/// `long_running`, SIGUSR1 asks to save and end. Otherwise SIGUSR1 ends the process, and a closed
+/// output pipe ends the process as SIGPIPE does. Children get the original signal mask. Throws
+/// std::system_error if the thread cannot be started.
 void take_signals(bool long_running);
 
 /// Handles SIGBUS: if a mapped file cannot be read, the process ends with status 1 and a message
-/// that names the file. The message begins with `program`. The pointer must be valid until the
-/// process ends.
+/// that names the file. The message begins with `program`, which must be valid until the process
+/// ends.
 void take_lost_files(const char* program);
 
 /// Ignores the signals of terminals and pipes, in a process that is ended by its parent.

@@ -26,7 +26,7 @@ struct CommonOptions {
 const Verb* find_verb(std::span<const Verb> verbs, const std::string& word);
 /// Throws Error{usage} if the working directory has a file of the verb's name.
 void refuse_file_of_verb(const std::string& verb);
-/// Returns the arguments in place of `help [VERB]`. Throws Error{usage} for other words after
+/// Returns the arguments that replace `help [VERB]`. Throws Error{usage} for other words after
 /// "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);

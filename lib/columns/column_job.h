@@ -35,8 +35,8 @@ struct ColumnNotes {
 };
 
 struct ColumnJob {
-  std::string tool;              ///< Such as "vfm-caption".
-  std::string column;            ///< Such as "caption".
+  std::string tool;              ///< Name of the tool, such as "vfm-caption".
+  std::string column;            ///< Name of the column, such as "caption".
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
@@ -49,8 +49,8 @@ struct ColumnJob {
   /// Reads all samples of a shard, and adds a sample to the column for each of them. Faults of the
   /// reader are noted after the call. Throws Error if the shard gets no column.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
-  /// All names that `of_record` may have. Fields with these names are removed from the record
-  /// first.
+  /// All names that `of_record` may have. Fields of the record with these names are removed before
+  /// `of_record` is added.
   std::vector<std::string> record_fields = {};
   /// Returns the number of a column's samples by origin. If a column is made again without `force`
   /// and has fewer samples of an origin, the user is warned. May be empty.

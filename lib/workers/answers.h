@@ -22,7 +22,7 @@ models::AnswerRule rule_of(const Json& json);
 
 /// Adds an answer to a parcel. If the answer is an error of the GPU, throws this error.
 void put_answer(Parcel& to, const models::Answer& answer);
-/// Returns the `i`-th answer added. Throws Error if there is no such answer.
+/// Returns answer number `i` of a parcel. Throws Error if the parcel has no answer `i`.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
 /// Convert numbers to bytes and bytes to numbers. numbers_of() throws Error if the number of bytes

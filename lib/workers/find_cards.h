@@ -19,10 +19,10 @@ namespace vfm::workers {
 inline constexpr std::string_view kGpuList = "gpus";
 
 /// Returns the cards that `devices` name, in the order of `devices`. {"all"} means all GPUs. {"0",
-/// "2"} means GPUs by the numbers of CUDA within CUDA_VISIBLE_DEVICES. {"cpu", "cpu"} means two
-/// workers on the processor. Card::memory is the whole memory of the GPU or of the machine. Throws
-/// Error{usage} for an unknown word, for a GPU that is named twice, for GPUs mixed with cpu, whose
-/// results differ, and for the reasons of choose_gpus().
+/// "2"} means the GPUs with CUDA's numbers 0 and 2 within CUDA_VISIBLE_DEVICES. {"cpu", "cpu"}
+/// means two workers on the processor. Card::memory is the whole memory of the GPU or of the
+/// machine. Throws Error{usage} for an unknown word, for a GPU that is named twice, and for a mix
+/// of GPUs and cpu. Also throws what choose_gpus() throws.
 std::vector<share::Card> find_cards(const std::vector<std::string>& devices);
 
 /// The GPUs that CUDA lists.

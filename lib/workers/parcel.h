@@ -23,7 +23,7 @@
 namespace vfm::workers {
 
 inline constexpr std::uint64_t kParcelMark = 0x314c45435241505d;
-/// The largest number of bytes of words, and of tensors, in a parcel.
+/// The largest number of bytes of words in a parcel, and the largest number of tensors.
 inline constexpr std::uint64_t kMostWords = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostTensors = 1 << 16;
 

@@ -1,7 +1,7 @@
 // The models of a program that compute in workers. Each card has one worker (workers/worker.h),
 // which has all models.
 //
-// All calls of add() precede the first request. Workers start with the first request.
+// Call add() only before the first request. Workers start with the first request.
 // workers/pictures.h, workers/texts.h, workers/captions.h and workers/tokenizers.h add models with
 // the interfaces of models in this process. Thread-safety: add() by one thread; then ask() from any
 // thread.

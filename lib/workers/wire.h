@@ -17,8 +17,8 @@
 
 namespace vfm::workers {
 
-/// The kind of a message. The program sends open and ask. The worker sends the other messages, log
-/// at any time. end asks to end the program's run (base/run_end.h).
+/// The kind of a message. The program sends open and ask. The worker sends the other messages, and
+/// may send log at any time. With end, the worker asks the program to end its run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
 /// The head of a message. After the head comes a text: an error, a log line, or the reason to end
@@ -29,8 +29,8 @@ struct Word {
   ErrorKind kind = ErrorKind::runtime;  ///< Kind of an error.
   Cause cause = Cause::other;
   LogLevel level = LogLevel::warning;  ///< Level of a log line.
-  std::uint64_t bytes = 0;             ///< Size of the parcel of open, ask and answer.
-  std::uint64_t most = 0;              ///< Largest size of each memory, in open.
+  std::uint64_t bytes = 0;             ///< Size in bytes of the parcel (open, ask, answer).
+  std::uint64_t most = 0;              ///< Largest size in bytes of each memory (open).
 };
 
 /// Returns whether a worker may send the message.

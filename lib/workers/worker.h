@@ -25,7 +25,7 @@ namespace vfm::workers {
 struct WorkerPlan {
   std::string service;  ///< Name of the worker's service.
   Parcel open = {};     ///< Parcel that opens the service.
-  /// Largest size of a request or an answer, in bytes. Above it Worker throws Error{limit}.
+  /// Largest size of a request or an answer, in bytes. A larger parcel is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< If true, the worker sees all GPUs of this program.
   int life = -1;          ///< CardBoard::life(), kept open by the worker, or -1.
@@ -41,7 +41,7 @@ class WorkerLost : public Error {
 class Worker {
  public:
   /// Starts a worker and waits until its service is open. Throws the service's Error, WorkerLost or
-  /// Stopped after the worker has ended.
+  /// Stopped. After an exception the worker has ended.
   Worker(const share::Card& card, const WorkerPlan& plan);
   /// Ends the worker, even during a computation, and waits until the worker has ended. Then the
   /// card's memory is free.

@@ -13,12 +13,13 @@
 //                     in KEY.json; with several windows also "caption_windows"; if the text of a
 //                     single window reached the token limit, "caption_cut": true
 //   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
-// With --endpoint, a model on a server (columns/caption/endpoint.h) is the last source, "endpoint"
-// in KEY.json. With --refine, a language model rewrites captions, and "caption_draft" is the old
-// caption (columns/caption/refine.h). With --also, the model or server that captions a clip answers
-// further questions (columns/caption/questions.h). "caption_cut" in the shard's record is the
-// number of texts cut at the model's token limit. A file beside a source is read only if the
-// shard's record names the source, or if the file is in a folder that the user names.
+// With --endpoint, the last source is a model on a server (columns/caption/endpoint.h), whose
+// "caption_source" is "endpoint". With --refine, a language model rewrites captions, and
+// "caption_draft" is the old caption (columns/caption/refine.h). With --also, the model or server
+// that captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in
+// the shard's record is the number of texts cut at the model's token limit. A file beside a source
+// is read only if the shard's record names the source, or if the file is in a folder that the user
+// names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -54,7 +55,7 @@ struct CaptionOptions {
   /// Folders in which files beside sources are read even if the shard's record does not name the
   /// source.
   std::vector<std::string> sidecars;
-  std::size_t max_characters = 0;  ///< Largest length of a caption, cut at a word, or 0.
+  std::size_t max_characters = 0;  ///< Largest number of characters of a caption, or 0.
   /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
   /// after an empty caption, and a sample without words from any source is an error and gets an
   /// empty caption.

@@ -14,7 +14,7 @@ constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
   std::string text;  ///< A line of text without the model's thinking.
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Numbers from the server, or 0.
+  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Token counts from the server, or 0.
   bool cut = false;            ///< Whether the answer was cut ("finish_reason" is "length").
   std::string why_empty = {};  ///< Known reason for an empty text, or empty.
 };

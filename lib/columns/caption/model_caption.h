@@ -33,7 +33,7 @@ class CaptionCosts;
 
 struct ModelCaptionOptions {
   DType compute = DType::f32;
-  Device device = Device::cpu;  ///< cpu or cuda, the device of the workers if there are workers.
+  Device device = Device::cpu;              ///< Device of this process or of the workers.
   workers::StageModels* workers = nullptr;  ///< Workers that run the model; may be null.
   bool int8 = false;                        ///< If true, weight matrices are rounded to 8 bits.
   double fps = 0;                           ///< Frames sampled a second, or 0 for the model's rate.
@@ -58,9 +58,8 @@ struct FrameWindow {
 /// Return the number of windows in a clip, at least 1, and window number `i`.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
-/// Returns how many of the first `answered` windows are equal in a clip of `promised` frames, as
-/// the container says, and in the real clip of `frames` frames. The answers of these windows are
-/// used.
+/// Returns how many of the first `answered` windows are the same in a clip of `promised` frames and
+/// in a clip of `frames` frames. The container of a clip may promise more frames than the clip has.
 std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
                           std::int64_t answered);
 

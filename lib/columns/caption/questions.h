@@ -1,6 +1,6 @@
 // Further questions about a clip (vfm-caption --also NAME=TEXT). The answer is "caption_NAME" in
-// KEY.json. It is a line of text, or for a question with a schema a JSON value that fits the
-// schema.
+// KEY.json. The answer is a line of text. If the question has a schema, the answer is a JSON value
+// that fits the schema.
 //
 // If an answer does not fit its schema, the question is asked again, except at temperature 0.
 // SPDX-License-Identifier: Apache-2.0

@@ -48,8 +48,8 @@ class Sidecars {
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// Returns the names that decide which sidecars may be read, relative to the shard's folder, for a
-/// column's settings.
+/// Returns the folders and the record's sources, which decide what sidecars may be read, for a
+/// column's settings. Names are relative to the shard's folder.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
 /// Returns "dir/a.b.srt" for "dir/a.b.mp4" and "srt".

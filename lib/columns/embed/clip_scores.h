@@ -1,6 +1,6 @@
-// Scores computed from a clip's vectors. --aesthetic predicts how much people like the frames,
-// --text-image how well the caption fits the clip, and --concept how well a prompt fits the clip.
-// KEY.json has the scores:
+// Scores computed from a clip's vectors. The score of --aesthetic predicts how much people like the
+// frames. The scores of --text-image and --concept tell how well a caption or a prompt fits the
+// clip. KEY.json has the scores:
 //
 //   "aesthetic": 5.61            mean score of the encoded frames
 //   "concept_fox": 0.24          cosine of the clip's vector and the prompt's vector

@@ -1,5 +1,5 @@
-// Measures of a caption's quality, and a score that combines the measures. They are fields of
-// KEY.json in a score column (columns/score/score.h). Logarithms are natural.
+// Measures of a caption's quality, and a score that combines the measures. The measures are fields
+// of KEY.json in a score column (columns/score/score.h). Logarithms are natural.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
@@ -7,7 +7,7 @@
 //   caption_gain              caption_logprob - caption_logprob_blind, in nats a token
 //   caption_gain_least        least ln p(t | video, prompt, before) - ln p(t | prompt, before) of a
 //                             token
-//   caption_fits              largest cosine of each sentence and any frame
+//   caption_fits              for each sentence, the largest of its cosines with the frames
 //   caption_fit, caption_fit_least                                      mean and least caption_fits
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),
@@ -55,9 +55,9 @@ struct CaptionScores {
   Json fields() const;
 };
 
-/// Returns caption_fits, the largest cosine of each sentence and any frame. The arguments are unit
-/// vectors. Without sentences or frames, returns an empty list. Throws Error if the sizes of
-/// vectors differ or a number is not finite.
+/// Returns caption_fits: for each sentence, the largest of its cosines with the frames. The
+/// arguments are unit vectors. Without sentences or frames, returns an empty list. Throws Error if
+/// the sizes of vectors differ or a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

@@ -3,8 +3,8 @@
 // and the caption's hash.
 //
 // A caption is the sample's txt member, usually from the caption column. A clip is decoded once.
-// The captioner sees the clip at `fps` frames a second. From a clip longer than a window, the
-// captioner gets as many frames as from one window, spread over the clip. If the caption column has
+// The captioner sees the clip at `fps` frames a second. If a clip is longer than a window, the
+// captioner sees as many frames as in one window, spread over the clip. If the caption column has
 // the captioner's log-probabilities (written_caption.h), the captioner sees no frames. The CLIP
 // model sees the middle frames of kClipFrames equal parts.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,10 +1,10 @@
 // vfm-embed search --index: finds the samples nearest to a text, a video, a picture or each vector
 // of a file, without reading all samples.
 //
-// First, the codes in the lists of the nearest centres are compared, at least a sixteenth of all
-// codes. Then the vectors of the best thousand or more codes are read from their tars and compared
-// exactly. With `exact` all indexed vectors are compared exactly. The needed parts of the index are
-// mapped. Other memory does not grow with the index.
+// A search first compares the codes in the lists of the nearest centres, at least a sixteenth of
+// all codes. Then the search reads the vectors of the best thousand or more codes from their tars,
+// and compares the vectors exactly. With `exact` all indexed vectors are compared exactly. The
+// needed parts of the index are mapped. Other memory does not grow with the index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

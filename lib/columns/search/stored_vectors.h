@@ -39,7 +39,7 @@ class StoredVectors {
   StoredVectors(const std::string& tar, VectorKind kind, const shard::ReadLimits& limits);
 
   std::int64_t rows() const { return reader_.samples(); }
-  /// Returns the damage after the last row, or "" for a complete tar.
+  /// Returns a description of the damage after the last row, or "" for a complete tar.
   const std::string& damage() const { return reader_.index().damage; }
   /// Reads the vector of sample `row`, from 0 to below rows(). Returns false if the sample has no
   /// vector. Throws Error if the member is not a single vector in fp16, or if the json does not

@@ -1,4 +1,4 @@
-// The index file of vfm-embed index. A search finds vectors near a query with the index, without
+// The index file of vfm-embed index. With the index, a search finds vectors near a query without
 // reading all shards.
 //
 // The file has the lists and codes of an inverted file (columns/search/inverted_file.h), and the
