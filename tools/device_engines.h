@@ -1,5 +1,5 @@
 // Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
-// sessions is limited, on the first GPU only with VFM_SHARE.
+// sessions is limited. On the first GPU, the number is limited only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

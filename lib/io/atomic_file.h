@@ -1,11 +1,10 @@
 // Output files that are complete or absent.
 //
-// An AtomicFile writes the file ".NAME.tmp" beside its target. A commit syncs this file (fsync),
-// renames it and syncs the directory. If the program is killed at any moment, the target is absent,
-// old or complete. The temporary name is fixed, so that the next run overwrites the file of a
-// killed run. A lock on the file excludes other writers of the target. If files belong together,
-// call await() for the file written last, such as the record beside a tar. Then check whether the
-// files exist, and make them if not. Thread-safety: one thread at a time.
+// An AtomicFile writes the file ".NAME.tmp" beside its target. If the program is killed at any
+// moment, the target is absent, old or complete. The temporary name is fixed, so that the next run
+// overwrites the file of a killed run. A lock on the file excludes other writers of the target. If
+// files belong together, call await() for the file written last, such as the record beside a tar.
+// Then check whether the files exist, and make them if not. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,8 +36,9 @@ class AtomicFile {
   void write(const void* data, std::size_t size);
   void write(std::string_view text) { write(text.data(), text.size()); }
   std::uint64_t bytes_written() const { return written_; }
-  /// Syncs and renames the file, which may also be filled through fd() or by a library. If commit()
-  /// throws Error, the target is unchanged.
+  /// Syncs the file (fsync), renames the file to the target, and syncs the directory. The file may
+  /// also be filled through fd() or by a library. If commit() throws Error, the target is
+  /// unchanged.
   void commit();
   /// Returns whether the target does not exist or differs. Throws Error and Stopped.
   bool differs() const;

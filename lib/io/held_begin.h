@@ -1,9 +1,8 @@
 // Delays the begin record of a tool's output (io/streams.h) until options, models and devices are
 // checked. If a tool fails earlier, standard output is empty. A program has one begin record.
 //
-// The begin record is written at the first of these moments: before the wait for input
-// (io/input_lines.h), before the first record or the end record (io/manifest.h), or when the run
-// fails (cli/runner.cc).
+// The begin record is written before the wait for input, before the first record or the end record,
+// or when the run fails.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

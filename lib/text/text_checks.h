@@ -18,8 +18,8 @@ std::vector<std::string> sentences(std::string_view utf8, std::size_t limit);
 struct TextChecks {
   /// Share of runs of three words that occurred before. 0 with fewer than four words.
   double repetition = 0;
-  /// Share of characters, without spaces, that are neither U+FFFD, private, unassigned or control
-  /// characters, nor letters of another script. 0 for an empty text.
+  /// Share of valid characters among all characters except spaces. U+FFFD, private, unassigned and
+  /// control characters, and letters of another script are invalid. 0 for an empty text.
   double clean = 0;
   /// Unicode's name of the script of most letters, such as "Latin". Han, kana, bopomofo and hangul
   /// are one script, named after its most frequent part. Empty without letters.

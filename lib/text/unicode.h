@@ -14,8 +14,8 @@
 namespace vfm::text {
 
 /// Returns the text of a file in UTF-8. If the file begins with a byte order mark (UTF-8, UTF-16,
-/// UTF-32), the mark determines the encoding and is removed. Otherwise a file with zero bytes is
-/// read as UTF-16, and any other file as UTF-8.
+/// UTF-32), the mark determines the encoding and is removed. Otherwise a file with the zero bytes
+/// of UTF-16 is read as UTF-16, and any other file as UTF-8.
 std::string to_utf8(std::string_view bytes);
 /// Returns `utf8` with U+FFFD in place of malformed bytes.
 std::string valid_utf8(std::string_view utf8);

@@ -1,5 +1,4 @@
-// The values of a chat template. Values are immutable, except namespaces, and are shared, not
-// copied. Only for lib/text.
+// The values of a chat template. Values are immutable, except namespaces. Only for lib/text.
 //
 // A list or mapping has a weight: the number of its values and bytes of text, counted as often as
 // they would be written. A value has at most the weight `kLargest` and the depth `kDeepest`. Only
