@@ -1,4 +1,4 @@
-// Puts samples into bins by resolution, aspect ratio and duration. The samples of a bin train
+// Puts samples into bins by resolution, aspect ratio and duration, because samples of a bin train
 // together.
 //
 // The edges of an axis split the numbers above 0 into half-open intervals. Unknown values have a
@@ -21,7 +21,7 @@ struct BinEdges {
 };
 
 /// Parses positive, rising numbers, such as "256,480,720". "none" gives an empty list, which means
-/// a single interval. Throws Error{usage}, which contains the name `option`.
+/// a single interval. Throws Error{usage}, whose text contains `option`.
 std::vector<double> parse_edges(std::string_view text, std::string_view option);
 
 struct BinFacts {

@@ -18,7 +18,8 @@ struct Glimpse {
   /// The pictures in order of time. A still picture gives one picture, and an undecodable clip
   /// none.
   std::vector<media::RgbImage> pictures;
-  /// The picture later[i] is `lag` seconds after pictures[i]. Empty for a still picture.
+  /// The picture later[i] is `lag` seconds after pictures[i]. The list is empty for a still
+  /// picture.
   std::vector<media::RgbImage> later;
   double lag = 0;
 };

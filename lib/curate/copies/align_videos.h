@@ -29,7 +29,7 @@ struct AlignmentStart {
 
 /// The conditions for a match. Times are in pictures, with kSignatureRate pictures per second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< Least length, 5 seconds less losses at the ends.
+  std::size_t least_pictures = 18;  ///< Least length of a match.
   /// The least correlation of changes around each moment, 0 to 1.
   double least_change = 0.4;
   /// The least mean correlation of pictures, 0 to 1.
@@ -49,8 +49,8 @@ struct MatchRules {
 
 /// A part in which both videos show the same content.
 struct VideoMatch {
-  double offset =
-      0;            ///< Picture number in the first video less picture number in the second video.
+  /// The number of a picture in the first video less its number in the second video.
+  double offset = 0;
   CropWindow crop;  ///< Edges of the second video within the first video.
   std::size_t begin = 0, end = 0;  ///< Pictures of the second video.
   double score = 0;                ///< Mean correlation of changes.

@@ -26,7 +26,7 @@ class BarFinder {
 
  private:
   int width_ = 0, height_ = 0;
-  std::vector<bool> row_seen_, column_seen_;  // whether any frame is not black there
+  std::vector<bool> row_seen_, column_seen_;  // true for a row or column that is not a bar
 };
 
 }  // namespace vfm::curate

@@ -38,7 +38,7 @@ struct ClipMeasures {
     double share = 0;  ///< Share of the area, 0..1.
   };
   std::vector<Color> colors;                ///< At most three colours, the largest share first.
-  std::optional<PictureMeasures> pictures;  ///< Measures of full pictures, if large enough.
+  std::optional<PictureMeasures> pictures;  ///< Measures of full pictures, none for small frames.
 };
 
 struct FrameMeasures {
@@ -68,7 +68,7 @@ class ClipMeter {
   ClipMeasures result(double seconds) const;
 
  private:
-  static constexpr int kSparse = 8;  // interval in frames for colours and sharpness
+  static constexpr int kSparse = 8;  // colours and sharpness are measured in every eighth frame
   static constexpr int kBins = 4 * 16 * 16;
   struct Bin {
     std::uint64_t count = 0, y = 0, u = 0, v = 0;

@@ -1,9 +1,9 @@
 // Finds an overlay that does not move during a clip, such as a logo, a watermark or a constant
 // caption.
 //
-// An overlay is a small group of edges that do not move, in a clip whose edges mostly move. If the
-// camera does not move, there is no result. Luma gradients are averaged over time as in Dekel et
-// al., "On the effectiveness of visible watermarks", 2017.
+// An overlay is a small group of still edges in a clip whose edges mostly move. If the camera is
+// still, there is no result. Luma gradients are averaged over time as in Dekel et al., "On the
+// effectiveness of visible watermarks", 2017.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

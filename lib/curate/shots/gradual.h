@@ -29,8 +29,8 @@ class GradualDetector {
   /// Returns the first frame of the current run of one colour, or nullopt if no fade led into the
   /// run.
   std::optional<std::int64_t> open_fade() const;
-  /// Returns true if frames i and k resemble each other much more than frame `away`. Returns false
-  /// if a frame is not among the last 127 frames.
+  /// Returns true if frames i and k resemble each other much more than frames i and `away` do.
+  /// Returns false if a frame is not among the last 127 frames.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
   /// Returns true if more than three quarters of frame i equal the previous frame.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }

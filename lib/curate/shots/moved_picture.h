@@ -38,8 +38,9 @@ struct MovedFit {
 /// Returns the best fit for each Move.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// Returns the difference of the two lines that meet in a push, relative to unrelated lines. The
-/// result is small within one view, even if up to `near` lines are skipped or repeated.
+/// Returns the difference of the two lines that meet in a push, relative to the difference of
+/// unrelated lines. The result is small within one view, even if up to `near` lines are skipped or
+/// repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

@@ -89,10 +89,10 @@ class ShotDetector {
   /// Returns the judgement of each frame once, in order, with a delay of a few frames. Returns an
   /// empty list without ShotOptions::explain.
   std::vector<Judgement> take_judgements();
-  /// Returns the number of a frame that lies before all changes that take() has not yet returned.
+  /// Returns a frame number. All changes that take() has not yet returned lie after this frame.
   std::int64_t settled() const;
-  /// Returns the first frame that belongs to no shot during a long fade, or nullopt if there is no
-  /// fade.
+  /// If a long fade is not complete, returns the first frame that belongs to no shot. Otherwise
+  /// returns nullopt.
   std::optional<std::int64_t> open_fade() const;
 
   /// Returns the motion between the last two frames pushed.

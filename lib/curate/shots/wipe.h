@@ -43,9 +43,9 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// Returns WipeFrame::agreement of an edge in direction `way` after `share` of the picture.
+/// Returns the agreement of an edge that has crossed `share` of the picture in direction `way`.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
-/// Returns WipeFrame::votes of an edge in direction `way` after `share` of the picture.
+/// Returns the votes of an edge that has crossed `share` of the picture in direction `way`.
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
 /// Returns true if both pictures move with the edge, as in a pan from a dark wall to a light wall.

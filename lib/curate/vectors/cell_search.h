@@ -32,8 +32,8 @@ inline constexpr std::size_t kMostCells = 64;
 struct CellSearch {
   std::size_t dim = 0;
   double threshold = 1;  ///< Least cosine of a duplicate.
-  /// The places of the n vectors, with better samples first. The places are a permutation of 0 to n
-  /// - 1, and n is below 2^32.
+  /// The places of the n vectors, with better samples first. The places are a permutation of [0,
+  /// n), and n is below 2^32.
   std::vector<std::uint32_t> places;
   /// A function that reads the `dim` numbers of the vector at a place. Any thread calls the
   /// function. Reads of consecutive places should be quick.

@@ -18,8 +18,8 @@ namespace vfm::curate {
 
 class Clusters {
  public:
-  /// Returns `wanted` clusters, at least 1, of `rows`, which are vectors of `dim` numbers and
-  /// length 1, in random order. Returns fewer clusters if fewer rows are distinct. Throws Stopped.
+  /// Finds `wanted` clusters (at least 1) of `rows`. The rows are vectors of `dim` numbers and
+  /// length 1, in random order. If fewer rows are distinct, finds fewer clusters. Throws Stopped.
   static Clusters find(const std::vector<float>& rows, std::size_t dim, std::size_t wanted,
                        std::uint64_t seed, share::Slots& slots);
 

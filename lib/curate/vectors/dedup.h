@@ -34,8 +34,8 @@ std::size_t near_width(std::size_t dim);
 /// Scales a row to length 1. If the row has no direction, fills the row with zeros and returns
 /// false.
 bool to_unit_row(std::span<float> row);
-/// Returns the cosine of two rows of to_unit_row(), summed in order and rounded to 9 digits. Equal
-/// rows give exactly 1.
+/// Returns the cosine of two rows that to_unit_row() has scaled. The sum has a fixed order and is
+/// rounded to 9 digits. Equal rows give exactly 1.
 double near_cosine(std::span<const float> a, std::span<const float> b);
 
 }  // namespace vfm::curate

@@ -1,7 +1,6 @@
 // Computes `builtin:look`, a vector that describes the look of a clip, without a trained model.
 //
-// The vector has length 1. Five groups of values are each scaled to about unit length, then
-// weighted:
+// The vector has length 1. Five groups of values are scaled to about length 1, weighted and joined:
 //   ground  the mean colour (4 values)
 //   layout  low DCT coefficients of the mean picture, as in the MPEG-7 colour layout descriptor,
 //           ISO/IEC 15938-3 (24 values)

@@ -26,7 +26,7 @@ inline constexpr int kSketchScale = 32000;
 /// kSketchScale squared, is at least the cosine less kSketchSlack.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// Vectors of more numbers have the first axes as their basis.
+/// If vectors have more numbers than kLongestTrained, the basis is the first axes.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
@@ -38,7 +38,8 @@ class Sketcher {
                         share::Slots& slots);
 
   std::size_t width() const { return width_; }
-  /// Writes the sketches of `n` rows of to_unit_row() (curate/vectors/dedup.h).
+  /// Writes the sketches of `n` rows to `out`. to_unit_row() (curate/vectors/dedup.h) has scaled
+  /// the rows.
   void sketch(const float* rows, std::size_t n, std::int16_t* out) const;
 
  private:
@@ -48,7 +49,7 @@ class Sketcher {
   std::vector<float> tiles_;  // basis, sixteen directions a tile, or empty for the first axes
 };
 
-/// The number of sketches in a tile for tile_products(), interleaved in pairs of numbers.
+/// The number of sketches in a tile. A tile interleaves its sketches in pairs of numbers.
 inline constexpr std::size_t kTileSide = 32;
 /// Fills a tile with `n` sketches, at most kTileSide, followed by zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,

@@ -5,8 +5,8 @@
 // results are the same on every processor.
 //
 // The cells to search: Let a and b be two sketches at a distance of at most D, c the centre of a,
-// and e another centre. The distance of a from the border between the two cells is (a.c - a.e) / |e
-// - c|. If this distance is above D, b does not lie in the cell of e. With a `margin` below 1, only
+// and e another centre. The distance of a from the border between the cells is (a.c - a.e) / |e -
+// c|. If this distance is above D, b does not lie in the cell of e. With a `margin` below 1, only
 // cells within margin * D are searched. With `margin` 1, no neighbour is missed.
 //
 // If centres are equal, only the first of the equal centres gets sketches.
@@ -40,8 +40,7 @@ class SketchCells {
     std::size_t most = 0;  ///< Largest number of cells to search.
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< Cell of the sketch, then other cells by distance of the
-                                       ///< border.
+    std::vector<std::uint32_t> cells;  ///< Cell of the sketch, then other cells by distance.
     bool all = true;                   ///< Set to false if `most` left out cells.
   };
   /// Finds the cells to search for neighbours of each of four sketches.
