@@ -39,7 +39,6 @@ void put_balance_notes(std::string& notes, const JoinedSample& sample,
 /// Removes the data of put_balance_notes() from the front of `notes`.
 void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>& rules);
 
-/// The result of one rule.
 struct Balanced {
   struct Value {
     std::string value;  ///< JSON text, or empty for samples without the field.

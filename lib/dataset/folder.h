@@ -19,7 +19,8 @@ struct EarlierDataset {
 
   bool there = false;  ///< Whether plan.json exists.
   std::string hash;
-  std::vector<std::pair<std::string, std::string>> shards;  ///< Path in the folder, and plan.
+  /// Path in the folder and hash of the plan.
+  std::vector<std::pair<std::string, std::string>> shards;
   /// The sources of the earlier dataset, in temporary files. Empty without an earlier dataset, and
   /// with options.force, which splits all sources again.
   KnownSources sources;

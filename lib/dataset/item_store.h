@@ -66,7 +66,6 @@ class ItemStore {
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 
-  /// Returns the number of all items.
   std::uint32_t size() const { return count_; }
   /// Returns the number of items that are not gone.
   std::uint64_t there() const { return count_ - gone_count_; }

@@ -42,14 +42,14 @@ struct ShardPlan {
   explicit ShardPlan(const std::string& folder) : duplicates(folder), order(folder) {}
 
   DuplicateList duplicates;
-  std::vector<ComparedSet> compared;  ///< Sets searched for near duplicates.
-  std::vector<Balanced> balanced;     ///< Results of each rule.
+  std::vector<ComparedSet> compared;
+  std::vector<Balanced> balanced;
   std::optional<Shown> shown;
   /// Shards sorted by split (in the given order), bin and number.
   std::vector<PlannedShard> shards;
   std::string hash;  ///< Hash of all plans.
   std::array<report::AxisRange, kQuantities> ranges;
-  bool any_known = false;                 ///< Value of Sources::any_known().
+  bool any_known = false;
   std::optional<io::TextWriter> sources;  ///< sources.jsonl, before the commit.
   io::Sorter order;                       ///< All samples, for PlannedItems.
 };

@@ -55,7 +55,7 @@ struct NumberField {
   report::AxisRange range;
   std::string chart;
   bool score = false;
-  std::vector<End> lowest, highest;  ///< Samples of a score, most extreme first.
+  std::vector<End> lowest, highest;  ///< Samples with extreme values, most extreme first.
 };
 
 struct ShownItem {

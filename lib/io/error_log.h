@@ -47,7 +47,6 @@ std::vector<Fault> parse_faults(const Json& list);
 /// depend on -j.
 class ErrorLog {
  public:
-  /// `tool` is the name of the program, for the records.
   ErrorLog(std::string path, std::string tool);
   ~ErrorLog();
   /// Records {"tool":…, "input":…, "error":…, "code":…}, and logs the warning "INPUT: MESSAGE". The

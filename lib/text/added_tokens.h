@@ -37,7 +37,7 @@ class AddedTokens {
 
  private:
   std::vector<AddedToken> tokens_;
-  PrefixTable table_;  ///< Positions in tokens_.
+  PrefixTable table_;
 };
 
 }  // namespace vfm::text

@@ -16,7 +16,6 @@
 
 namespace vfm::text {
 
-/// The bytes of each id.
 struct TokenBytes {
   struct Token {
     std::string bytes;
@@ -38,7 +37,7 @@ class TextStream {
  private:
   std::shared_ptr<const TokenBytes> tokens_;
   bool keep_special_;
-  std::string waiting_;  ///< Begin of an incomplete character.
+  std::string waiting_;
 };
 
 /// Decodes all ids at once.

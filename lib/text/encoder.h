@@ -33,7 +33,7 @@ struct EncoderConfig {
   /// name, path, hash and dim. Throws Error{usage}.
   static EncoderConfig from_json(const Json& json);
   Json to_json() const;
-  /// Returns whether another program made the embeddings. Then no encoder of vfm has the name.
+  /// Returns whether another program made the embeddings.
   bool foreign() const;
   /// Returns whether the encoder is a sentence encoder, so that the embedding of any text has one
   /// token.
