@@ -51,7 +51,7 @@ struct MatchRules {
 struct VideoMatch {
   /// The number of a picture in the first video less its number in the second video.
   double offset = 0;
-  CropWindow crop;  ///< Edges of the second video within the first video.
+  CropWindow crop;                 ///< Edges of the second video within the first video.
   std::size_t begin = 0, end = 0;  ///< Pictures of the second video.
   double score = 0;                ///< Mean correlation of changes.
   double evidence = 0;             ///< Sum of evidence (MatchRules).

@@ -13,9 +13,8 @@
 
 namespace vfm::curate {
 
-/// The motion of the camera in picture widths per second. `right` is positive if the camera turns
-/// right, and `up` is positive if the camera turns up. `zoom` 0.1 means that the picture grows by
-/// 10 % per second.
+/// The motion of the camera in picture widths per second. `right` and `up` are positive if the
+/// camera turns right and up. `zoom` 0.1 means that the picture grows by 10 % per second.
 struct CameraMotion {
   bool known = false;
   double right = 0, up = 0, zoom = 0;

@@ -1,7 +1,6 @@
 // Makes the captions of `builtin:measure`, which contain only measurements.
 //
-// A caption is one English sentence about duration, light, colours, motion, camera motion and
-// number of shots. A caption names no objects.
+// A caption is one English sentence and names no objects.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

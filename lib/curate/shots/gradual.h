@@ -57,7 +57,7 @@ class GradualDetector {
     SmallPicture picture;
     CoarsePicture coarse;
     std::array<float, 3> mean{};
-    float variance = 0;           // variance of all cells around `mean`
+    float variance = 0;  // variance of all cells around `mean`
     bool uniform = false;
   };
   struct PartsFit {
@@ -72,10 +72,10 @@ class GradualDetector {
     bool through = false;    // whether the new picture opens from one colour
     bool closes = false;     // whether the old picture closes to black
   };
-  static constexpr int kRing = 128;      // a power of two above kGradualLag
-  static constexpr int kAfter = 3;       // number of frames after a window that a judgement needs
+  static constexpr int kRing = 128;  // a power of two above kGradualLag
+  static constexpr int kAfter = 3;   // number of frames after a window that a judgement needs
   static constexpr float kBest = 0.75f;
-  static constexpr float kBlack = 16;    // luma of a black frame is below this limit
+  static constexpr float kBlack = 16;  // luma of a black frame is below this limit
 
   Tiny& at(std::int64_t index) { return ring_[static_cast<std::size_t>(index & (kRing - 1))]; }
   const Tiny& at(std::int64_t index) const {
@@ -130,8 +130,8 @@ class GradualDetector {
   bool run_is_shot_ = false;                          // whether the fade into the run was returned
   std::int64_t run_resumes_ = -1;
   std::int64_t last_black_ = -1;
-  std::int64_t ground_end_ = -1;                      // one past the last frame of the previous run
-  std::int64_t ground_begin_ = -1;                    // first frame of the previous run
+  std::int64_t ground_end_ = -1;    // one past the last frame of the previous run
+  std::int64_t ground_begin_ = -1;  // first frame of the previous run
   std::vector<GradualChange> found_;
 };
 

@@ -1,13 +1,10 @@
 // Describes the gradual changes that GradualDetector finds, and how it recognises them.
 //
-// Dissolve: Each picture P in a window [a, b] is a mixture wa*A + wb*B of the first and last
-// picture, plus a constant. The weight wa falls and wb rises about evenly. Contrast is lower in the
-// middle of a dissolve, as in any mixture of unrelated pictures. Camera motion does not lower
-// contrast.
+// Dissolve: Each picture is a mixture of the first and last picture of a window, plus a constant.
+// Contrast is lower in the middle of the window. Camera motion does not lower contrast.
 //
-// Fade: Before or after a run of frames of one colour, contrast changes over several frames while
-// the structure stays the same. For a black run, a change of light is enough. A run of more than 32
-// frames of a colour other than black is a shot.
+// Fade: Before or after a run of frames of one colour, contrast changes over several frames. For a
+// black run, a change of light is enough. A run of more than 32 frames of another colour is a shot.
 //
 // Wipe: An edge crosses the picture (wipe.h).
 // Transition: Each part of the picture changes once from the old to the new shot, at its own time

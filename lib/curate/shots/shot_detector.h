@@ -40,8 +40,7 @@ struct ShotOptions {
 enum class ChangeType { cut, fade, dissolve, wipe, transition };
 const char* name_of(ChangeType type);
 
-/// A change of shot. Frames [end, begin) belong to neither shot. These frames are a dissolve, wipe
-/// or transition, or have one colour between two fades. A cut has no such frames.
+/// A change of shot. Frames [end, begin) belong to neither shot. A cut has no such frames.
 struct ShotChange {
   ChangeType type = ChangeType::cut;
   std::int64_t end = 0;    ///< One past the last frame of the old shot.
@@ -53,7 +52,6 @@ struct ShotChange {
   float score = 0;  ///< Score of the detector for a cut, or 0 to 1 for other changes.
 };
 
-/// Scores of two neighbouring frames.
 struct PairScore {
   float structure = 0, residual = 0;
   float combined = 0;    ///< Score before other pairs of frames are considered.

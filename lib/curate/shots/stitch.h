@@ -24,7 +24,7 @@ struct SceneLook {
 SceneLook scene_look(const SmallPicture& picture);
 
 /// Returns the smaller cosine of layout and edges, less 0.2 for each 16 grey levels between the
-/// mean colours. 1 means the same look. The result may be negative.
+/// mean colours. The same look gives 1. The result may be negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// The look_similarity() above which two shots are joined.

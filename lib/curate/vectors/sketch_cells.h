@@ -1,8 +1,7 @@
 // Divides sketches into cells, so that a search for neighbours compares only a few cells. A sketch
 // belongs to the cell whose centre has the largest product with the sketch.
 //
-// Centres are sketches, found by a few rounds of spherical k-means. Cells have similar sizes. The
-// results are the same on every processor.
+// Centres are sketches, found by spherical k-means. The results are the same on every processor.
 //
 // The cells to search: Let a and b be two sketches at a distance of at most D, c the centre of a,
 // and e another centre. The distance of a from the border between the cells is (a.c - a.e) / |e -
