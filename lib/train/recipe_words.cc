@@ -7,37 +7,38 @@ namespace {
 
 constexpr KeyWords kWords[] = {
     {"model.type", "",
-     "*dit* is the diffusion transformer of Cosmos-1.0. *stdit* has three self-attentions in "
-     "each block: within frames, in full, and over time at each position. *moviegen* is "
-     "MovieGen-Llama: fewer key heads, SwiGLU, RMS norms, and learned positions at every layer. "
-     "*autoregressive* predicts discrete latents code after code. *tokenizer* is a video "
-     "tokenizer, which trains on clips."},
+     "*dit* is the diffusion transformer of Cosmos-1.0. *stdit* has three self-attentions in each "
+     "block: within frames, in full, and over time at each position. *moviegen* is "
+     "MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at every "
+     "layer. *autoregressive* predicts discrete latents, one code after the other. *tokenizer* is "
+     "a video tokenizer that trains on clips."},
     {"model.in_channels", "", "Channels of the latents. 0: as in the data."},
     {"model.out_channels", "", "Channels that the network predicts. 0: as in the data."},
     {"model.text_embed_dim", "", "Width of text embeddings. 0: as in the data."},
     {"model.num_attention_heads", "heads",
-     "Attention heads. Heads times _model.attention_head_dim_ is the width."},
+     "Attention heads. The width of the network is heads times _model.attention_head_dim_."},
     {"model.attention_head_dim", "", "Width of a head."},
-    {"model.num_layers", "", "Blocks. For a tokenizer: layers at each resolution."},
+    {"model.num_layers", "", "Blocks of the network. For a tokenizer: layers at each resolution."},
     {"model.mlp_ratio", "", "Hidden width of the MLP, as a multiple of the width."},
     {"model.patch_size", "",
-     "Latent frames, height and width of a token. For a tokenizer, one number: the side of its "
-     "Haar patch in pixels."},
+     "Latent frames, height and width of a token. For a tokenizer: only the side of its Haar "
+     "patch in pixels."},
     {"model.max_size", "latent frames, rows, columns",
-     "Size of the position tables. A next stage may increase it. Learned tables then get new "
-     "rows, drawn as if the run had begun with them. With adapters the size cannot grow."},
-    {"model.concat_padding_mask", "", "Add the padding mask as a channel, as Cosmos-1.0 does."},
+     "Size of the position tables. A next stage may increase this size. New rows of learned "
+     "tables are drawn as if the run had begun with them. With adapters the size cannot grow."},
+    {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
     {"model.num_key_value_heads", "heads",
      "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
     {"model.qk_norm", "",
      "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. All other types "
-     "have such norms."},
+     "always have these norms."},
     {"model.adaln", "",
      "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with "
      "a small width between them, as in Cosmos. *full*: by one matrix, with many more "
      "parameters. diffusers cannot open a model with *full*."},
-    {"model.adaln_lora_dim", "", "The small width of _model.adaln_ *lora*. With *full*: 0."},
-    {"model.rope_scale", "", "Stretch of the rotary positions in time, height and width."},
+    {"model.adaln_lora_dim", "", "The small width of *lora* in _model.adaln_. With *full*: 0."},
+    {"model.rope_scale", "",
+     "Factors that stretch the rotary positions in time, height and width."},
     {"model.learnable_positions", "", "Add learned position tables to the rotary positions."},
     {"model.vocabulary", "codes", "Number of codes. 0: as in the data."},
     {"model.width", "", "Width of the residual stream. 0: heads times head width."},
@@ -45,21 +46,22 @@ constexpr KeyWords kWords[] = {
     {"model.yarn_scale", "",
      "Factor by which YaRN stretches slow frequencies along time. 1: no YaRN."},
     {"model.yarn_frames", "latent frames",
-     "YaRN counts the turns of a frequency over this many frames."},
+     "Frames over which YaRN counts the turns of a frequency."},
     {"model.yarn_rows", "rows",
-     "YaRN also stretches height and width, and counts turns over this many rows. 0: only time is "
-     "stretched. Cosmos-1.0's 12B and 13B have scale 2, 3 frames and 40 rows."},
-    {"model.yarn_betas", "turns", "The bounds of fast and of slow frequencies for YaRN."},
+     "Rows over which YaRN counts turns to stretch height and width. 0: only time is stretched. "
+     "Cosmos-1.0's 12B and 13B have scale 2, 3 frames and 40 rows."},
+    {"model.yarn_betas", "turns",
+     "Turns that separate fast, medium and slow frequencies for YaRN."},
     {"model.start_token", "",
-     "A start token comes before the first code. Without it the first code must be given, so "
-     "the model only continues videos."},
+     "A start token comes before the first code. Without this token the first code must be given, "
+     "so the model only continues videos."},
     {"model.read_positions", "",
-     "A token has the position of the code that it reads. With false it has the position of the "
-     "code that it predicts, which needs a start token."},
+     "A token has the position of the code that it reads. With false, a token has the position of "
+     "the code that it predicts, which needs a start token."},
     {"model.absolute_positions", "",
      "Add sinusoids of frame, row and column before each layer. Cosmos-1.0's 4B and 12B have "
-     "_start_token_ false, _read_positions_ true and _absolute_positions_ false; its 5B and 13B "
-     "have all three true."},
+     "_start_token_ false, _read_positions_ true and _absolute_positions_ false. Its 5B and 13B "
+     "have true for all three keys."},
     {"model.latent_channels", "", "Channels of continuous latents."},
     {"model.z_channels", "", "Channels before and after quantisation."},
     {"model.levels", "",
@@ -68,59 +70,59 @@ constexpr KeyWords kWords[] = {
     {"model.decode_block_out_channels", "", "Channels of the decoder's blocks, as in diffusers."},
     {"model.attention_resolutions", "pixels", "Resolutions with attention, as in diffusers."},
     {"model.resolution", "pixels",
-     "Input resolution to which _model.attention_resolutions_ refer, as in diffusers."},
-    {"model.spatial_compression_ratio", "", "Pixels of a side that become one latent."},
-    {"model.temporal_compression_ratio", "", "Frames that become one latent frame."},
+     "Input resolution for _model.attention_resolutions_, as in diffusers."},
+    {"model.spatial_compression_ratio", "", "Pixels of a side for one latent."},
+    {"model.temporal_compression_ratio", "", "Frames for one latent frame."},
     {"model.compute", "",
-     "Type of matrix products and activations. Weights stay f32. With bf16 each weight is kept as "
-     "two halves; the first half is the bf16 weight."},
+     "Type of matrix products and activations. Weights are always f32. With bf16 each weight is "
+     "stored as two halves, and the first half is the bf16 weight."},
     {"model.recompute", "",
-     "Backward recomputes parts of forward, to save memory. *elementwise* recomputes norms and "
-     "activations, in little time. *block* recomputes all but a block's input, for a third more "
+     "To save memory, backward recomputes parts of forward. *elementwise* recomputes norms and "
+     "activations, in little time. *block* recomputes all except a block's input, in a third more "
      "time. *block_but_attention* also keeps the result of self-attention. *auto* takes the first "
      "value that fits the memory. Results do not change."},
     {"model.offload", "",
      "On a GPU, with recomputed blocks: keep the inputs of blocks in pinned memory of the host. "
-     "*vfm-train cost* prints both amounts of memory. Such steps are not CUDA graphs. Results do "
-     "not change."},
+     "*vfm-train cost* prints the memory of GPU and host. Such steps are not CUDA graphs. Results "
+     "do not change."},
     {"lora.rank", "",
      "Rank of the adapters. 0: no adapters, all weights are trained. Adapters need *--init* or "
      "*--continue*."},
     {"lora.alpha", "", "The product of the adapters is scaled by alpha/rank. 0: by 1."},
     {"lora.targets", "",
      "Matrices that get adapters, by the last words of their names: _to_q_ in all attentions, "
-     "_attn1.to_q_ in self-attention. []: the four projections of every attention."},
+     "_attn1.to_q_ only in self-attention. []: the four projections of every attention."},
     {"diffusion.p_mean", "", "Mean of ln(sigma), the noise level of a sample."},
     {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
-    {"diffusion.sigma_min", "", "Least sigma."},
-    {"diffusion.sigma_max", "", "Greatest sigma."},
+    {"diffusion.sigma_min", "", "Smallest sigma."},
+    {"diffusion.sigma_max", "", "Largest sigma."},
     {"diffusion.whitening", "",
-     "How far the deviations of latent channels are made equal. 1: all equal. 0: as the tokenizer "
-     "gives them. A model to begin from keeps its whitening."},
+     "How much the deviations of latent channels are equalised. 1: all equal. 0: as from the "
+     "tokenizer. A model to begin from keeps its whitening."},
     {"diffusion.loss_scale", "", "Factor on the gradients."},
     {"diffusion.text_dropout", "of samples",
-     "How often a sample trains without text, for guidance."},
+     "Share of samples that train without text, for guidance."},
     {"diffusion.scale_video_noise", "",
      "Multiply sigma of a video by the square root of its frames."},
     {"diffusion.condition_frames", "latent frames",
-     "Video to world: how many first frames of a sample are given, each number equally often. "
-     "Given frames do not count in the loss. A number above 0 adds a channel to the model. With "
-     "0 in the list the model also makes clips from text alone."},
+     "Video to world: how many first frames of a sample are given. Each listed number is equally "
+     "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
+     "model. With 0 in the list, the model also makes clips from text alone."},
     {"diffusion.augment_p_mean", "", "Mean of ln(sigma) of given frames."},
     {"diffusion.augment_p_std", "", "Standard deviation of ln(sigma) of given frames."},
     {"diffusion.text_padding", "tokens",
      "Pad texts to this length with zero vectors. Cosmos-1.0 has 512. 0: no padding. "
-     "*vfm-generate*(1) does the same with prompts."},
+     "*vfm-generate*(1) pads prompts in the same way."},
     {"sampling.steps", "", "Default steps of *vfm-generate*(1). 0: not set."},
     {"sampling.guidance", "", "Default guidance of *vfm-generate*(1). -1: not set."},
     {"sampling.sigma_min", "", "Default noise level at the end of sampling. 0: not set."},
     {"sampling.sigma_max", "", "Default noise level at the beginning of sampling. 0: not set."},
-    {"autoregressive.z_loss", "", "Weight of the square of the logits' log-sum-exp."},
-    {"autoregressive.text_dropout", "of samples", "How often a sample trains without text."},
+    {"autoregressive.z_loss", "", "Weight of the squared log-sum-exp of the logits."},
+    {"autoregressive.text_dropout", "of samples", "Share of samples that train without text."},
     {"autoregressive.ignored_frames", "latent frames",
      "First frames of a video that do not count in the loss."},
-    {"autoregressive.text_padding", "tokens", "As _diffusion.text_padding_."},
-    {"tokenizer.l1", "", "Weight of the absolute error of pixels, which are in [-1, 1]."},
+    {"autoregressive.text_padding", "tokens", "The same as _diffusion.text_padding_."},
+    {"tokenizer.l1", "", "Weight of the absolute error of pixels. Pixels are in [-1, 1]."},
     {"tokenizer.l2", "", "Weight of the squared error."},
     {"data.frames", "frames",
      "Maximum frames of a window of a clip. A tokenizer takes 1 plus a multiple of "
@@ -129,42 +131,44 @@ constexpr KeyWords kWords[] = {
      "A square with this side has the area of a window. For a tokenizer: side of the square "
      "that is cut out."},
     {"data.shorter_side", "pixels",
-     "Shrink the shorter side of a picture to this before the cut. 0: no shrinking."},
-    {"data.fps", "frames a second", "Rate at which frames of a clip are taken. 0: all."},
-    {"data.windows", "",
-     "Maximum windows of a clip, each a sample. 0: all that follow one another."},
+     "Shrink the shorter side of a picture to this length before the cut. 0: no shrinking."},
+    {"data.fps", "frames a second", "Rate at which frames of a clip are taken. 0: all frames."},
+    {"data.windows", "", "Maximum windows of a clip, each a sample. 0: all consecutive windows."},
     {"data.overlap", "frames", "Frames that a window shares with the next window."},
     {"data.crop", "",
-     "Take a random part of larger or longer clips in each epoch, or always their centre."},
+     "Part of larger or longer clips: a random part in each epoch, or always the centre."},
     {"data.flip", "of samples",
-     "How often a clip is mirrored. Use 0 if captions mention left and right."},
+     "Share of samples that are mirrored. Use 0 if captions mention left and right."},
     {"data.captions", "",
      "Caption columns. Each epoch takes one of the columns that the clip has. A column _NAME_ is "
      "the members _NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. The keys from "
-     "_data.frames_ to _data.captions_ are for clips, and have no effect on latents."},
+     "_data.frames_ to _data.captions_ have no effect on latents."},
     {"data.tokens", "tokens",
-     "Capacity of a pack. Each pack must have tokens for every rank of tp and cp. A tokenizer's "
-     "tokens are its latent pixels."},
+     "Capacity of a pack. Each pack must have tokens for every rank of tp and cp. The tokens of a "
+     "tokenizer are its latent pixels."},
     {"data.packs", "packs", "Packs of a step over all ranks, best a multiple of dp."},
-    {"data.window", "samples", "Packing chooses among this many samples."},
+    {"data.window", "samples", "Samples from which packing chooses."},
     {"data.micro_packs", "packs",
      "Packs of one forward pass. Fewer packs save memory. 0: all packs of the rank."},
     {"data.folders", "",
-     "Folders of data, if *--data* is not given. They may move, but not change."},
+     "Folders of data, if *--data* is not given. Folders may move, but their contents must not "
+     "change."},
     {"data.weights", "",
-     "For several folders, the proportion of the samples of each, as [1000, 1]. An epoch has as "
+     "For several folders, the proportions of their samples, such as [1000, 1]. An epoch has as "
      "many samples as all folders together."},
     {"data.repeats", "",
-     "How often each of several folders comes in an epoch. [1, 0.5] takes all of the first and "
-     "half of the second. Give weights or repeats. With neither, each folder comes once."},
-    {"data.ahead", "bytes", "Samples that a rank reads ahead, to bridge pauses of the storage."},
+     "How often an epoch takes each of several folders. [1, 0.5] takes the first folder and half "
+     "of the second folder. Give only weights or only repeats. Default of both: each folder "
+     "once."},
+    {"data.ahead", "bytes",
+     "Size of the samples that a rank reads ahead, to bridge pauses of the storage."},
     {"optimizer.lr", "", "Learning rate of AdamW."},
     {"optimizer.beta1", "", "Decay of AdamW's first moment."},
     {"optimizer.beta2", "", "Decay of AdamW's second moment; at most 0.99 with bf16 moments."},
-    {"optimizer.eps", "", "Added to the root of the second moment."},
-    {"optimizer.weight_decay", "", "Decoupled decay. Norms and position tables have none."},
+    {"optimizer.eps", "", "Number added to the root of the second moment."},
+    {"optimizer.weight_decay", "", "Decoupled decay. Norms and position tables have no decay."},
     {"optimizer.moments", "", "Type of the moments. bf16 halves their memory."},
-    {"optimizer.clip", "", "Largest norm of the gradient. 0: no limit."},
+    {"optimizer.clip", "", "Maximum norm of the gradient. 0: no limit."},
     {"optimizer.max_skips", "steps",
      "How many steps in a row may be skipped because the gradient is not finite."},
     {"schedule.warmup", "steps", "Linear warm-up."},
@@ -180,12 +184,12 @@ constexpr KeyWords kWords[] = {
     {"validation.every", "steps", "Steps between validations. 0: no validation."},
     {"validation.samples", "samples",
      "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
-     "there is no such split. With several folders: this many from each."},
+     "there is no such split. With several folders: this many from each folder."},
     {"validation.sigmas", "", "Noise levels of a validation."},
     {"parallel.tp", "ranks", "Ranks that share heads and widths; a divisor of the heads."},
     {"parallel.tp_chunks", "chunks",
-     "Each rank sends rows of a product along tp in this many chunks, while other chunks are "
-     "multiplied. 0: the fastest number on a GPU that *--gpu* knows, else 1. Rounding may differ."},
+     "Chunks in which a rank sends rows of a product along tp, while other chunks are multiplied. "
+     "0: the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},
     {"parallel.cp", "ranks", "Ranks that share the tokens of a sample."},
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
@@ -194,32 +198,30 @@ constexpr KeyWords kWords[] = {
      "Type *stdit* takes only *all_to_all* without _parallel.hybrid_. *autoregressive* takes only "
      "*all_to_all* or *gather*."},
     {"parallel.cp_heads", "ranks",
-     "With *all_to_all+ring*: how many neighbours exchange tokens for heads. 0: as many as "
-     "possible."},
+     "With *all_to_all+ring*: neighbours that exchange tokens for heads. 0: as many as possible."},
     {"parallel.hybrid", "",
-     "Each rank of cp has whole frames. This at least halves what ranks send. If a pack has "
-     "fewer frames than ranks, some ranks are idle."},
+     "Each rank of cp has whole frames. This at least halves the messages. If a pack has fewer "
+     "frames than ranks, some ranks are idle."},
     {"parallel.pp", "stages",
      "Stages of a pipeline, each with some of the blocks. Not for type *tokenizer*."},
     {"parallel.vpp", "chunks",
-     "Chunks of blocks of a stage, computed by turns. With more chunks, stages wait less and "
+     "Chunks of blocks of a stage. The chunks take turns. With more chunks, stages wait less and "
      "send more."},
     {"parallel.ahead", "microbatches",
-     "With one chunk: how many more microbatches are under way between stages. This hides "
-     "messages, but takes memory."},
+     "With one chunk: further microbatches on their way between stages. This hides messages, but "
+     "takes memory."},
     {"parallel.stages", "blocks",
-     "Numbers of blocks of the pp times vpp chunks. []: about equal work."},
-    {"parallel.reduce", "", "Type in which gradients are sent. They are summed in f32."},
+     "Numbers of blocks in the pp times vpp chunks. []: about equal work."},
+    {"parallel.reduce", "", "Type in which gradients are sent. Gradients are summed in f32."},
     {"parallel.shard", "",
      "Ranks of dp and cp share the state. *optimizer*: each rank has a part of moments, average "
      "and low halves of weights. Messages do not grow. *full*: each rank also has a part of the "
      "blocks and gradients. Blocks are gathered one by one, so a rank sends three times the "
      "weights in each pass."},
     {"parallel.replicate", "groups",
-     "Number of groups of ranks that each keep the whole state. Useful if links between "
-     "machines are slow."},
+     "Groups of ranks, each with the whole state. Useful if links between machines are slow."},
     {"parallel.reshard", "",
-     "With _parallel.shard_ *full*: free blocks after use. *false*: keep them until the step "
+     "With *full* in _parallel.shard_: free blocks after use. *false*: keep blocks until the step "
      "ends. *auto*: true without a pipeline. In a pipeline a stage gathers its blocks once a "
      "step."},
     {"train.steps", "steps", "Length of the run, or of the stage. Schedules depend on it."},
@@ -228,13 +230,13 @@ constexpr KeyWords kWords[] = {
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
     {"train.log_every", "steps", "Steps between lines of the logs."},
     {"train.setup_limit", "seconds",
-     "How long a rank waits for others before the first step. 0: for ever. After this time a "
+     "How long a rank waits for other ranks before the first step. 0: no limit. After this time a "
      "message names the lost or slow rank and its host, and the run ends."},
-    {"train.step_limit", "seconds", "The same limit in steps and validations."},
-    {"train.checkpoint_limit", "seconds",
-     "The same limit while a checkpoint or the report is written."},
+    {"train.step_limit", "seconds", "The same limit for steps and validations."},
+    {"train.checkpoint_limit", "seconds", "The same limit for writing a checkpoint or the report."},
     {"train.peak_tflops", "TFLOP/s",
-     "Peak of a rank's hardware, for _mfu_. 0: the data sheet of a known GPU, else no _mfu_."},
+     "Peak of a rank's hardware, for _mfu_. 0: the data sheet of a known GPU, otherwise no "
+     "_mfu_."},
 };
 
 }  // namespace
