@@ -7,7 +7,6 @@
 
 namespace vfm::cli {
 
-/// A verb and its words for completion.
 struct VerbWords {
   std::string verb;                  ///< Name of the verb, or "" for the program without a verb.
   std::vector<std::string> options;  ///< Names of the options, such as "--top" and "-j".

@@ -30,7 +30,6 @@ constexpr double kEstimateSeconds = 10;
 /// shard may be larger.
 constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 
-/// A reader of the tool's input.
 struct EstimateInput {
   std::function<std::optional<io::Record>()>
       next;  ///< Returns the next record, or nullopt at the end.
@@ -71,7 +70,6 @@ struct Estimate {
   std::function<Json(std::string& words)> model = nullptr;
 };
 
-/// Adds the option --dry-run.
 void add_dry_run(Options& options, bool& dry_run);
 
 /// Prints the estimate as a record {"kind":"estimate",...} (vfm(7)) to standard output, and as text

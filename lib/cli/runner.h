@@ -53,8 +53,8 @@ struct Context {
   /// record after run().
   io::ManifestWriter& manifest;
 
-  /// Makes the slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). If `threads` is
-  /// above 0, `threads` replaces -j. Call it once, before any work. Throws Error{usage}.
+  /// Makes the slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). `threads` above 0
+  /// replaces -j. Call it once, before any work. Throws Error{usage}.
   share::Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
@@ -64,10 +64,9 @@ class Tool {
   virtual std::string name() const = 0;         ///< Name, such as "vfm-clip".
   virtual std::string description() const = 0;  ///< One sentence.
   virtual std::string examples() const = 0;     ///< One to three command lines for --help.
-  /// Returns lines for --version with the versions of the libraries that the tool uses.
+  /// Returns lines for --version, with versions of libraries.
   virtual std::string version_details() const { return {}; }
-  /// Adds the tool's options and arguments. The runner adds the common options (-h, -v, -q,
-  /// --progress, --version).
+  /// Adds the tool's options and arguments. The runner adds the common options.
   virtual void add_options(Options& options) = 0;
   /// Returns the text that replaces the line "@NAME@" of the manual page. The runner itself
   /// replaces "@OPTIONS@".
@@ -111,11 +110,10 @@ std::unique_ptr<Tool> make() {
   return std::make_unique<Type>();
 }
 
-/// Parses the arguments, runs the tool and reports errors. Returns the exit status. Never throws. A
-/// verb is refused, with advice, if a file of the verb's name exists (arguments_are_files()), or if
-/// the verb is not the first argument. `PROGRAM help VERB` means `PROGRAM VERB --help`, and
-/// `PROGRAM help` means `PROGRAM --help`. A process started for serve_card() uses the everyday
-/// Tool.
+/// Runs the program. Returns the exit status. Never throws. A verb is refused, with advice, if a
+/// file of the verb's name exists (arguments_are_files()), or if the verb is not the first
+/// argument. `PROGRAM help VERB` means `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM
+/// --help`. A process started for serve_card() uses the everyday Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes and flushes `text` to standard output, for tools that print no records. Throws Error if

@@ -29,7 +29,6 @@ class SampleProgress : public Progress {
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;
-  /// Ends the measurement.
   void end();
 
   /// Returns the predicted seconds for `count` items, from the mean time of an item. The result is

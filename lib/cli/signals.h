@@ -2,9 +2,8 @@
 //
 // oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and a signal's
 // frame is written where the stack pointer points. Therefore SIGINT, SIGTERM, SIGHUP and SIGUSR1
-// are blocked in all other threads. Threads of OpenMP, FFmpeg, MPI and CUDA inherit the mask. A
-// signal does not interrupt a blocking read or open, so code that blocks must check base/stop.h
-// itself.
+// are blocked in all other threads, also in threads of libraries. Code that blocks in a read or an
+// open must check base/stop.h, since no signal interrupts it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

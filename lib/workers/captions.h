@@ -1,9 +1,8 @@
 // Captioning and rewriting models that compute in workers (workers/worker.h). Such a model has the
 // interface and the results of a model in this process on the same device.
 //
-// This process prepares frames and checks prompts. If several threads ask at the same time, their
-// questions are sent to one worker as a batch, up to the size that the model allows
-// (models/vlm/answer_batch.h).
+// This process prepares frames and checks prompts. Questions that several threads ask at the same
+// time form a batch (models/vlm/answer_batch.h).
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -25,7 +25,6 @@ inline constexpr std::string_view kGpuList = "gpus";
 /// of GPUs and cpu. Also throws what choose_gpus() throws.
 std::vector<share::Card> find_cards(const std::vector<std::string>& devices);
 
-/// The GPUs that CUDA lists.
 struct FoundGpus {
   std::string why_none;
   std::vector<share::Card> cards;   ///< Cards named by globally unique UUIDs.

@@ -4,8 +4,8 @@
 // leader that gets a worker takes the waiting calls, in order of arrival, and sends them together.
 // The other threads wait until their calls are done. If a group of calls kills workers
 // (Error{crash}), each call of the group is sent once more, alone, so that only the faulty call
-// fails. A thread that waits gives back its slot of the processor until the wait ends
-// (Slots::Away). Thread-safety: any thread.
+// fails. A waiting thread gives back its slot of the processor (Slots::Away). Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -37,7 +37,6 @@ class StageModels {
   StageModels(const StageModels&) = delete;
   StageModels& operator=(const StageModels&) = delete;
 
-  /// Returns the kind of the workers' device.
   Device device() const;
   /// Returns the largest number of requests that are answered at the same time.
   std::size_t together() const;
@@ -59,7 +58,7 @@ class StageModels {
   /// Calls start(), and waits until a worker has opened the services. Throws what start() and
   /// WorkerPool::open() throw.
   void open();
-  /// Asks the service `number`. Returns and throws what WorkerPool::ask() returns and throws.
+  /// Asks the service `number` as WorkerPool::ask() does.
   Parcel ask(std::size_t number, Parcel request);
   /// Asks the service `number` as WorkerPool::ask_late() does.
   std::optional<Parcel> ask_late(std::size_t number,

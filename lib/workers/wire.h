@@ -26,9 +26,9 @@ enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 /// memory of answers.
 struct Word {
   Say say = Say::log;
-  ErrorKind kind = ErrorKind::runtime;  ///< Kind of an error.
+  ErrorKind kind = ErrorKind::runtime;
   Cause cause = Cause::other;
-  LogLevel level = LogLevel::warning;  ///< Level of a log line.
+  LogLevel level = LogLevel::warning;
   std::uint64_t bytes = 0;             ///< Size in bytes of the parcel (open, ask, answer).
   std::uint64_t most = 0;              ///< Largest size in bytes of each memory (open).
 };

@@ -1,6 +1,6 @@
 // A worker is a process for one card (a GPU, or the processor). The program starts itself again as
-// the worker and sends requests. A program can thus use several GPUs, although each process uses
-// only one GPU (tensor/device.h). If a GPU fails, only the worker ends, not the run.
+// the worker and sends requests. A program can thus use several GPUs. If a GPU fails, only the
+// worker ends.
 //
 // A worker runs one service (workers/service.h), which answers one request after the other. The
 // worker sees only its GPU (CUDA_VISIBLE_DEVICES), or no GPU on the card "cpu". The worker ends
@@ -23,7 +23,7 @@
 namespace vfm::workers {
 
 struct WorkerPlan {
-  std::string service;  ///< Name of the worker's service.
+  std::string service;
   Parcel open = {};     ///< Parcel that opens the service.
   /// Largest size of a request or an answer, in bytes. A larger parcel is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;

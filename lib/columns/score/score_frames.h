@@ -13,7 +13,6 @@
 
 namespace vfm::columns {
 
-/// The models that see the frames.
 struct ScoreEyes {
   const models::CaptionModel* captioner = nullptr;
   const models::PictureEncoder* pictures = nullptr;

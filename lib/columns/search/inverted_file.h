@@ -1,6 +1,5 @@
 // Searches unit vectors by an inverted file with product quantization (Jegou, Douze and Schmid,
-// "Product quantization for nearest neighbor search", 2011). FAISS computes the results. A build
-// without FAISS has no inverted file.
+// "Product quantization for nearest neighbor search", 2011). FAISS computes the results.
 //
 // Each vector is in the list of the centre with the largest inner product. The difference of the
 // vector and the centre is cut into pieces of up to eight numbers. The code of a piece is a byte,

@@ -60,7 +60,6 @@ struct IndexedShard {
   std::string changed() const;
 };
 
-/// The encoder and sizes with which an index was made.
 struct IndexModel {
   VectorKind kind = VectorKind::video;
   HeldJson encoder;  ///< Encoder of the first shard's samples.
