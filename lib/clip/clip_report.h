@@ -37,7 +37,7 @@ class ClipReport {
   std::vector<std::string> lines_;
   std::vector<std::string> line_captions_;
   std::vector<report::Figure> figures_;
-  static constexpr std::size_t kMeasures = 3;
+  static constexpr std::size_t kMeasures = 3;  // seconds, motion, brightness
   std::array<report::AxisRange, kMeasures> ranges_;
   io::ScratchFile measures_;
   std::size_t videos_ = 0, clips_ = 0;

@@ -35,9 +35,11 @@ struct ClipRecipe {
   HeldJson stitch_model;
   /// The "name" and "hash" of ClipOptions::change_model, or null without Detector::transnetv2.
   HeldJson detector_model;
-  /// Minimum length of a clip in seconds, unless the video is a single shot.
+  /// Minimum length of a clip in seconds. Shorter clips are left out, unless the video is a single
+  /// shot.
   double min_seconds = 0.5;
-  double max_seconds = 60;  ///< Maximum length of a clip in seconds, or 0 for no limit.
+  /// Maximum length of a clip in seconds, or 0 for no limit. Longer shots are split.
+  double max_seconds = 60;
   /// Index of the stream in the container, or -1 for the stream that players choose.
   int stream = -1;
   std::string encoder;  ///< Name in FFmpeg, or empty for media::default_encoder().
@@ -95,7 +97,8 @@ struct ClipOptions {
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
   /// Maximum size in bytes, for each slot, of frames that wait for encoders.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
-  bool verify = false;  ///< If true, clips are compared with the source.
+  /// If true, the times, first frames and last frames of clips are compared with the source.
+  bool verify = false;
   std::string report;   ///< Path of the HTML report, or empty.
   std::string explain;  ///< Path of the HTML page of list_shots(), or empty.
   /// Share of a video, above 0 and up to 1. If another video shows this share, find_unique() leaves

@@ -22,9 +22,9 @@
 namespace vfm::pack {
 
 struct EncodedWindow {
-  data::ClipPixels clip;  ///< Place of the window in the source, without pixels.
-  std::vector<float> latent;
-  std::vector<std::int32_t> codes;
+  data::ClipPixels clip;            ///< Place of the window in the source, without pixels.
+  std::vector<float> latent;        ///< Latent of a continuous tokenizer.
+  std::vector<std::int32_t> codes;  ///< Codes of a discrete tokenizer.
 };
 
 struct EncodedClip {

@@ -26,7 +26,7 @@ namespace vfm::pack {
 struct ClipShard {
   std::string path;          ///< Path in the manifest.
   std::string split;         ///< Split of samples whose json has no split.
-  bool split_given = false;  ///< If true, the record has a split.
+  bool split_given = false;  ///< If true, the record has a split. If false, `split` is "train".
   std::string name;
   std::vector<std::string> tars;  ///< Tars of the shard and its columns.
   HeldJson record;

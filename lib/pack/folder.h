@@ -58,7 +58,7 @@ class PackFolder {
   struct Split {
     shard::NameTable names;
     std::vector<PartFacts> facts;
-    std::vector<std::uint32_t> order;
+    std::vector<std::uint32_t> order;  // by name; made by finish()
   };
   struct Totals;
 

@@ -47,10 +47,10 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
   std::int64_t tokens = 0;  ///< Number of tokens for patches of 1 x 2 x 2.
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< Size of the tar.
   std::int64_t clips = 0;
   data::FrameCount frames;
-  std::array<char, 32> xxh3{};
+  std::array<char, 32> xxh3{};  ///< Hash of the tar.
 };
 /// Returns the facts of `notes`. Throws Error if the record of the tar lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
@@ -61,7 +61,7 @@ struct FinishedPart {
   PartFacts facts;
   HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
-  std::string keys;
+  std::string keys;  ///< Keys of the samples, concatenated.
   std::vector<std::size_t> key_ends;
 };
 /// See base/held_bytes.h.

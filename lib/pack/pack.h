@@ -39,7 +39,7 @@ struct PackOptions {
   /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.
   /// A builtin tokenizer gives the same result on both.
   Device device = Device::cpu;
-  std::uint64_t tokenizer_memory = 0;
+  std::uint64_t tokenizer_memory = 0;  ///< Argument `memory` of models::make_tokenizer().
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
   /// GPUs of workers decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own
   /// hardware.

@@ -19,7 +19,7 @@ namespace vfm::pack {
 using models::ChannelSums;
 
 struct LatentOutput {
-  shard::Sample sample;
+  shard::Sample sample;   ///< Sample with latent.npy or codes.npy, text.npy and json.
   data::Entry entry;      ///< Entry of the sample, without shard and row.
   ChannelSums sums;       ///< Sums of the stored latent (fp16), unset for codes.
   HeldJson text_encoder;  ///< Text encoder, or null for a sample without text.

@@ -40,7 +40,7 @@ class ShardParts {
   void put(Part& part, const ClipShard& shard, const std::string& split, LatentOutput& latent);
 
   PackFolder& folder_;
-  std::map<std::string, Part> parts_;
+  std::map<std::string, Part> parts_;  // by split
 };
 
 }  // namespace vfm::pack

@@ -20,7 +20,8 @@ struct CroppedPicture {
 };
 
 /// Decodes the video's key frames, or all frames if there are few key frames. Returns nullopt for a
-/// video without bars. Throws Stopped, and Error if no frame can be decoded.
+/// video without bars. The result depends only on the video. Throws Stopped, and Error if no frame
+/// can be decoded.
 std::optional<CroppedPicture> find_picture(const std::string& path,
                                            const media::DecodeOptions& decode);
 

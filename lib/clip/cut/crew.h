@@ -46,11 +46,12 @@ class Lane {
   bool ready() const { return !running_ && !steps_.empty(); }
   bool over() const { return !running_ && steps_.empty(); }
 
+  // The crew's mutex guards the members below.
   const VideoLanes* video_;
-  std::deque<std::pair<std::uint64_t, Step>> steps_;
+  std::deque<std::pair<std::uint64_t, Step>> steps_;  // steps with their sizes in bytes
   bool running_ = false;
   bool begun_ = false;
-  bool sealed_ = false;
+  bool sealed_ = false;  // no further step is added
   std::exception_ptr error_;
 };
 
@@ -79,16 +80,16 @@ class Crew {
   share::Slots& slots_;
   const std::uint64_t most_bytes_;
   std::mutex mutex_;
-  std::condition_variable call_;
-  std::condition_variable work_;
-  std::condition_variable ended_;
-  std::vector<std::shared_ptr<Lane>> lanes_;
+  std::condition_variable call_;              // wakes threads without a slot
+  std::condition_variable work_;              // wakes threads with a slot
+  std::condition_variable ended_;             // wakes videos' threads after steps
+  std::vector<std::shared_ptr<Lane>> lanes_;  // unfinished or unsealed lanes
   std::uint64_t bytes_ = 0;
   std::uint64_t elsewhere_ = 0;
   int videos_ = 0;
-  int helping_ = 0, idle_ = 0;
+  int helping_ = 0, idle_ = 0;  // threads with a slot, and idle threads with a slot
   bool called_ = false;
-  std::atomic<bool> closing_ = false;
+  std::atomic<bool> closing_ = false;  // changed only under the mutex
   std::vector<std::thread> threads_;
 };
 

@@ -67,8 +67,8 @@ class ClipCutter {
   struct Boundary {
     std::string type = "start";
     double score = 0;
-    bool opens = false;
-    bool closes = false;
+    bool opens = false;   // a fade in before the first shot
+    bool closes = false;  // a fade out after the last shot
   };
 
   double in_seconds(std::int64_t pts) const {
@@ -115,7 +115,7 @@ class ClipCutter {
  private:
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
-    std::shared_ptr<Lane> lane;
+    std::shared_ptr<Lane> lane;  // null if the clip is known
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
@@ -138,9 +138,9 @@ class ClipCutter {
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;
   // left_out_ has null, and errors_ has "", for each clip that may still fail.
   HeldJson left_out_ = HeldJson::array();
-  std::shared_ptr<Lane> lane_;
+  std::shared_ptr<Lane> lane_;  // null if the open clip is known
   std::shared_ptr<ClipFrames> again_;
-  std::deque<Ended> ended_;
+  std::deque<Ended> ended_;  // clips to pass to the output
 };
 
 }  // namespace vfm::clip

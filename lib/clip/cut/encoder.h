@@ -109,6 +109,7 @@ class ClipEncoder {
   bool known_;
   SmartStart start_;
   std::vector<std::int64_t> later_;
+  // Either smart_ or encoder_ is set. If both are null, finish() encodes all frames.
   std::unique_ptr<SmartCut> smart_;
   std::unique_ptr<media::VideoEncoder> encoder_;
   media::EncodeOptions encode_options_;
@@ -124,7 +125,7 @@ class ClipEncoder {
   std::string codec_name_, encoder_name_;
   std::string mp4_, failure_;
   std::size_t bytes_ = 0;
-  int width_ = 0, height_ = 0;
+  int width_ = 0, height_ = 0;  // upright, in square pixels
   Rational sample_aspect_{1, 1};
   media::Color color_;
   bool hdr_ = false;

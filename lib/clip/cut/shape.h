@@ -16,7 +16,8 @@ namespace vfm::clip {
 
 /// The size of clips, or zeros for the source's size.
 struct ClipSize {
-  /// Size in pixels. If a side is -2, an even side is computed from the shape of the picture.
+  /// Size in pixels. One side may be -2, which means an even side that fits the shape of the
+  /// picture.
   int width = 0, height = 0;
   /// Shorter side in pixels, instead of `width` and `height`. The longer side is even.
   int short_side = 0;
@@ -44,7 +45,8 @@ class FrameClock {
   /// is 0.
   FrameClock(Rational rate, Rational base) : rate_(rate), base_(base) {}
   Rational time_base() const { return {rate_.den, rate_.num}; }
-  /// Adds an input frame with its duration. Returns the output frames that are complete, in order.
+  /// Adds an input frame, whose duration must be right. Returns the output frames that are
+  /// complete, in order.
   std::vector<media::Frame> push(const media::Frame& frame);
 
  private:

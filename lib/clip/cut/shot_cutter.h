@@ -46,10 +46,10 @@ class ShotCutter final : public ClipCutter {
   LateFrames late_;
   SoundAcross sound_;
   std::deque<curate::ShotChange> changes_;
-  std::size_t change_ = 0;  // index in cuts_ of the next change between shots
-  std::int64_t shot_ = 0, shot_begin_ = 0;
-  std::int64_t gap_end_ = 0;  // frames before this number belong to no shot
-  std::optional<std::int64_t> gap_begin_;
+  std::size_t change_ = 0;                  // index in cuts_ of the next change between shots
+  std::int64_t shot_ = 0, shot_begin_ = 0;  // number and pts of the last shot's first frame
+  std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
+  std::optional<std::int64_t> gap_begin_;   // pts of the open gap
   std::string gap_type_;
   // The first frame of an open gap after a clip that is too short. The clip is still open, because
   // it may be the only shot.

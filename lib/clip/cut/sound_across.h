@@ -24,7 +24,7 @@ struct Join {
   /// Likeness of the pictures. NaN is an unknown likeness, which prevents stitching.
   double likeness = 0;
   std::optional<double> sound;
-  double threshold = 0;  ///< Minimum likeness to stitch.
+  double threshold = 0;  ///< Minimum likeness to stitch the shots.
   bool joins() const { return likeness >= threshold; }
   /// Returns the fields likeness, sound and threshold. The likeness must not be NaN.
   Json json() const;

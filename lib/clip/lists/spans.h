@@ -47,8 +47,8 @@ struct SpanTime {
 struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< Fields of the record except source and times.
-  std::string where;
-  std::string text() const;  ///< Returns a text of the facts that decide the clip.
+  std::string where;                     ///< Text such as "line 3 of 'spans.csv'".
+  std::string text() const;              ///< Returns a text of the facts that decide the clip.
 };
 
 /// Parses seconds ("1.5", "00:01:30.250", "01:30"), a timecode with frames ("00:01:30:06"), or a

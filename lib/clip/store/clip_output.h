@@ -28,7 +28,8 @@ struct Clip {
   HeldJson facts;                    ///< Fields of KEY.json from "stream" on.
   const GivenSpan* given = nullptr;  ///< Span that gave the clip, or null.
   bool hdr = false;                  ///< If true, the clip is 10-bit HDR.
-  bool known = false;                ///< If true, a killed run finished the clip.
+  /// If true, a killed run finished the clip, and `mp4` and `facts` are empty.
+  bool known = false;
 };
 
 /// The output of one video. Thread-safety: one thread at a time.

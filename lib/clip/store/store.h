@@ -30,7 +30,7 @@ struct KeptClip {
   std::int64_t begin = 0, end = 0;  ///< Begin and end as pts.
   std::string key;
 };
-using KeptClips = std::deque<KeptClip>;
+using KeptClips = std::deque<KeptClip>;  ///< Kept clips in the order of writing.
 
 /// Receives the clips of one video, in order. Thread-safety: one thread at a time.
 class ClipSink {

@@ -21,8 +21,8 @@ namespace vfm::clip {
 
 struct SignatureFacts {
   double seconds = 0;  ///< Length in seconds, from the first frame to the end of the last frame.
-  int width = 0, height = 0;
-  std::int64_t damaged = 0;  ///< Number of broken packets or frames.
+  int width = 0, height = 0;  ///< Size in pixels, as shown.
+  std::int64_t damaged = 0;   ///< Number of broken packets or frames.
 };
 
 /// The pictures of a signature, mapped into memory.
