@@ -9,8 +9,7 @@
 
 namespace vfm::media {
 
-/// The arrangement of samples in planes. Decoder converts other pixel formats to one of these
-/// layouts.
+/// The arrangement of samples in planes.
 enum class PixelLayout {
   yuv420,     ///< Planes Y (w x h), U and V (ceil(w/2) x ceil(h/2)) of 8 bits.
   yuv422,     ///< Planes Y (w x h), U and V (ceil(w/2) x h) of 8 bits.
@@ -39,8 +38,8 @@ inline bool is_wide_sdr(int transfer, int primaries) {
 
 /// HDR metadata in the units of HEVC and mp4. All members are zero if the source has no metadata.
 struct HdrMetadata {
-  /// The x and y of red, green, blue and white of the mastering screen (SMPTE ST 2086), in units of
-  /// 0.00002.
+  /// The coordinates x and y of red, green, blue and white of the mastering screen (SMPTE ST 2086),
+  /// in units of 0.00002.
   std::array<std::uint16_t, 8> screen{};
   /// The luminance of the mastering screen, in units of 0.0001 cd/m2.
   std::uint32_t max_luminance = 0, min_luminance = 0;

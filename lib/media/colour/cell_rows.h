@@ -14,8 +14,8 @@ inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 struct CellSpan {
   int begin, end;
 };
-/// Returns the rows or columns of cell `i`, if `cells` cells divide `size` pixels. The result has
-/// at least one pixel.
+/// Divides `size` pixels into `cells` cells, and returns the rows or columns of cell `i`. The
+/// result has at least one pixel.
 inline CellSpan cell_range(int i, int cells, int size) {
   const int begin = static_cast<int>(static_cast<std::int64_t>(i) * size / cells);
   const int end = static_cast<int>(static_cast<std::int64_t>(i + 1) * size / cells);

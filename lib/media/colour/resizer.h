@@ -23,10 +23,10 @@ Frame crop_frame(const Frame& frame, const Rectangle& r);
 /// picture before rotation has `width` x `height` pixels.
 Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degrees, bool mirror);
 
-/// A resizer to one size, by area averages to shrink and by bicubic interpolation to enlarge.
-/// Results have the same bits in every thread and run. Time, range and colours do not change. The
-/// result has the matrix of the original picture (resolve_matrix()). Thread-safety: one thread at a
-/// time.
+/// A converter of frames to one size. Shrinks by area averages, and enlarges by bicubic
+/// interpolation. Results have the same bits in every thread and run. Time, range and colours do
+/// not change. The result has the matrix of the original picture (resolve_matrix()). Thread-safety:
+/// one thread at a time.
 class Resizer {
  public:
   Resizer(int width, int height);

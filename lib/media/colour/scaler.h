@@ -21,8 +21,8 @@ struct ScaleOptions {
   int rotation = 0;     ///< Clockwise rotation in degrees, from StreamInfo.
   bool mirror = false;  ///< Flips left to right before the rotation, from StreamInfo.
   /// The crop, in fractions of the upright picture. Zero width means the whole picture. Edges are
-  /// rounded to whole pixels; left and top edges of subsampled layouts to even pixels. The crop has
-  /// at least one pixel.
+  /// rounded to whole pixels. In subsampled layouts, left and top edges are rounded to even pixels.
+  /// The crop has at least one pixel.
   double crop_x = 0, crop_y = 0, crop_width = 0, crop_height = 0;
   int width = 0, height = 0;  ///< Size of the upright result; 0 x 0 for the size of the crop.
   bool bicubic = false;       ///< Shrinks by bicubic interpolation too, as the ffmpeg program does.

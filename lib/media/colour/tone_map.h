@@ -36,7 +36,7 @@ class ToneMap {
 
  private:
   struct Point {
-    std::uint16_t y, u, v;  // In units of 1/64.
+    std::uint16_t y, u, v;  // Samples in units of 1/64.
   };
   Point at(int y, int u, int v) const;
   Kind kind_;

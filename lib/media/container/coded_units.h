@@ -1,5 +1,5 @@
 // Inside lib/media only: parses coded pictures as far as is needed to copy them between files: NAL
-// units of H.264 and HEVC, and the first header of VP9 and AV1. Pictures are not decoded.
+// units of H.264 and HEVC, and the first header of VP9 and AV1.
 //
 // Formats: ITU-T H.264 7.3 and H.265 7.3; ISO/IEC 14496-15 for avcC and hvcC; the VP9 bitstream
 // specification 6.2 and Annex B; the AV1 bitstream specification 5.5 and 5.9. Thread-safety: pure
@@ -39,20 +39,19 @@ bool is_framing(AVCodecID codec, int type);
 /// Returns true for leading pictures of HEVC, which are decoded after a key frame but shown before
 /// this key frame.
 bool is_leading(int type);
-/// Returns true for HEVC key frames of type CRA. Their leading pictures may need pictures before
-/// the key frame.
+/// Returns true for HEVC key frames of type CRA. Leading pictures of these key frames may need
+/// earlier pictures.
 bool is_open_start(int type);
 /// Returns the units, each with a start code.
 std::string join_units(const Units& units);
 
-/// Returns true if decoding can begin with this packet, so that all pictures shown from this packet
-/// on are correct. This is the case for IDR pictures of H.264, random access points of HEVC, and
-/// key frames of VP9 or AV1 that are shown at once. `length_size` is the result of
-/// unit_length_size().
+/// Returns true if decoding can begin with this packet, and all pictures shown from this packet on
+/// are correct. These packets are IDR pictures of H.264, random access points of HEVC, and key
+/// frames of VP9 or AV1 that are shown at once. `length_size` is the result of unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
 /// The number of the encoder's parameter sets, which differs from the number of the source's
-/// parameter sets. A header can therefore have both.
+/// parameter sets. Headers can therefore have both kinds of parameter sets.
 constexpr int kSpliceId = 15;
 /// Returns true if the number of a parameter set is kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);

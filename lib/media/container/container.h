@@ -1,9 +1,8 @@
 // Inside lib/media only: lists the allowed input formats, and the protocols through which inputs
 // may open further files.
 //
-// Playlists and scripts refer to other files and addresses. Only containers, which include their
-// data, are therefore opened, whatever the name of the file is. No other file or address is opened,
-// unless --protocols (base/input_limits.h) allows its protocol.
+// Only containers, which include their data, are opened, whatever the name of the file is. No other
+// file or address is opened, unless --protocols (base/input_limits.h) allows its protocol.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -41,10 +41,11 @@ struct Source {
   std::shared_ptr<Loan> loan;  ///< Guard of `bytes`; null if `bytes` outlive all readers.
 };
 
-/// An opened Source. Only containers (media/container/container.h) are opened, and no other file,
-/// unless --protocols allows it. Throws Error if a server sends nothing for input_limits().timeout,
-/// or sends bytes but no whole packet for kPatience times as long. Throws Error if reading exceeds
-/// the processor time of --max-work. Calls beat() (bounded.h) for new bytes and packets.
+/// An opened Source. Opens only containers (media/container/container.h), and no further files
+/// unless --protocols allows them. Throws Error if a server sends nothing for
+/// input_limits().timeout, or sends bytes but no whole packet for kPatience times as long. Throws
+/// Error if reading exceeds the processor time of --max-work. Calls beat() (bounded.h) for new
+/// bytes and packets.
 class Input {
  public:
   /// Opens the source. Throws the Errors of Decoder's constructor, except errors about streams.
@@ -56,7 +57,7 @@ class Input {
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
-  /// unreadable packet and adds it to `corrupt`. Throws Error if reading fails, and Stopped.
+  /// unreadable packet and adds it to `corrupt`. Throws Stopped, and Error if reading fails.
   /// Damaged data do not cause an Error.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` that is not after `time`, in the time base

@@ -34,7 +34,7 @@ std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 /// Returns true if mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
 /// Returns true if FFmpeg writes these packets into an mp4. FFmpeg refuses some codecs that have a
-/// name in mp4 (FLAC, TrueHD), and some variants of other codecs.
+/// name in mp4, such as FLAC.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

@@ -1,4 +1,4 @@
-// Writes still pictures as PNG and JPEG, which Decoder can read.
+// Writes still pictures as PNG and JPEG.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -33,7 +33,8 @@ class CodedVideo {
 };
 
 /// Returns FFmpeg's name of the encoder whose pictures can be joined with pictures of a source in
-/// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if there is no such encoder in this FFmpeg.
+/// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if this FFmpeg has no encoder for this
+/// purpose.
 std::string splice_encoder(const std::string& codec);
 
 /// The properties of packets of a source that the encoder must match.
@@ -47,8 +48,8 @@ struct SpliceKind {
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// Returns the mp4 of a clip that consists of `head`, `copied` and `tail`. `head` and `tail` may be
-/// empty. Times are in the time base of the source, must differ, and must be in this order. The
-/// first time becomes zero, and the clip ends at `end`. Throws Error.
+/// empty. All times are in the time base of the source, and must differ. The parts must be in order
+/// of time. The first time becomes zero, and the clip ends at `end`. Throws Error.
 std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const CodedVideo& tail,
                        std::int64_t end, const AudioTrack& audio);
 

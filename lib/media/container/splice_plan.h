@@ -3,8 +3,8 @@
 //
 // A clip has an encoded head before its first key frame, copied packets from this key frame on, and
 // an encoded tail. Copying ends before the first packet that is shown after the end of the clip.
-// The frames of the clip after this packet are the tail: two or three frames for a source with
-// B-frames, and none for other sources or if the clip ends at a closed key frame.
+// The tail has two or three frames for a source with B-frames. The tail is empty for other sources,
+// or if the clip ends at a closed key frame.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const st
                        std::int64_t end);
 
 /// Returns rising decoding times for packets that are shown at `times`, which must differ. Each
-/// decoding time is the latest time that does not exceed the time of its packet.
+/// decoding time is as late as possible, and not after the time of its packet.
 std::vector<std::int64_t> decoding_times(std::span<const std::int64_t> times);
 
 }  // namespace vfm::media

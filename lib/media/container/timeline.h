@@ -2,9 +2,10 @@
 // transport streams, or wrap around, as the 33-bit clock of transport streams does after 26.5
 // hours.
 //
-// One stream of the source is the leading stream. If its decoding time falls back, all later times
-// of all streams are shifted, so streams remain in sync. Readers that pass all packets of the
-// leading stream to a Timeline get the same shifts. Thread-safety: one thread at a time.
+// One stream of the source is the leading stream. If the decoding time of this stream falls back,
+// all later times of all streams are shifted, so streams remain in sync. Readers that pass all
+// packets of the leading stream to a Timeline get the same shifts. Thread-safety: one thread at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,7 @@
 // Inside lib/media only: runs FFmpeg's work with a time limit.
 //
-// A thread cannot be ended safely. After a timeout, the thread keeps its memory until its work
-// returns or the program ends. base/left_behind.h limits the number of these threads.
+// After a timeout, the thread of the work keeps its memory until its work returns or the program
+// ends. base/left_behind.h limits the number of these threads.
 //
 // The limit applies to the time since the last call of beat(). Time in which the process is stopped
 // is not included.
@@ -24,7 +24,7 @@ namespace vfm::media {
 /// Reports progress, such as a read packet or a decoded picture, in work of run_bounded() or of a
 /// child process. Has no effect in other code.
 void beat() noexcept;
-/// Makes later calls of beat() on this thread increment `beats`, unless `beats` is null.
+/// Sets the counter that beat() increments on this thread. Null means no counter.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// Returns true if run_bounded() no longer waits for the work of this thread.
 bool is_left_behind() noexcept;

@@ -3,9 +3,9 @@
 // NV12: 8 bits, 4:2:0, with U and V interleaved.
 //
 // The decoder has few such pictures, so a caller should keep at most two for a short time. The
-// decoder writes on CUDA's default stream, and a reader must first wait for this stream. After this
-// object is destroyed, the decoder may overwrite the picture, so all reads must end before.
-// Thread-safety: any thread may use const members.
+// decoder writes on CUDA's default stream, and a reader must first wait for this stream. Finish all
+// reads before this object is destroyed, because the decoder then reuses the memory. Thread-safety:
+// any thread may use const members.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -19,7 +19,7 @@ struct CodecWatch {
   std::atomic<std::uint64_t> oversize{0};
   /// The size of a picture that FFmpeg never decodes, as width << 32 | height.
   std::atomic<std::uint64_t> impossible{0};
-  // Settings for place_pictures() (picture_memory.h). They must be set before the codec is opened.
+  // Settings for place_pictures() (picture_memory.h), to be set before the codec is opened.
   PictureMemory* memory = nullptr;  ///< Memory for pictures; null for FFmpeg's memory.
   bool clean = false;               ///< Makes pictures black (RGB: grey) before decoding.
 };

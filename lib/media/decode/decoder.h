@@ -19,9 +19,9 @@ class PictureMemory;
 /// Properties of the decoded stream, from the container and the codec.
 struct StreamInfo {
   int stream = -1;            ///< Index of the stream in the container.
-  std::string container;      ///< FFmpeg's name of the format, such as "mov,mp4,m4a,3gp,3g2,mj2".
-  std::string codec;          ///< FFmpeg's name of the codec, such as "h264".
-  std::string pixel_format;   ///< FFmpeg's name of the pixel format, such as "yuv420p10le".
+  std::string container;      ///< FFmpeg's name, such as "mov,mp4,m4a,3gp,3g2,mj2".
+  std::string codec;          ///< FFmpeg's name, such as "h264".
+  std::string pixel_format;   ///< FFmpeg's name, such as "yuv420p10le".
   int width = 0, height = 0;  ///< Coded size in pixels.
   Rational sample_aspect{1, 1};  ///< Width of a stored pixel divided by its height.
   int rotation = 0;     ///< Clockwise turn to show pictures upright: 0, 90, 180 or 270 degrees.

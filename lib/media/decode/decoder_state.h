@@ -80,7 +80,7 @@ struct Decoder::State {
   bool irregular = false;                       // Set if a pts was computed from an earlier frame.
   std::optional<std::int64_t> last_pts;
   std::int64_t last_gap = 0;
-  std::optional<Frame> earlier;  // The previous frame before deinterlacing.
+  std::optional<Frame> earlier;  // The previous frame, without deinterlacing.
   std::optional<Frame> pending;  // The decoded frame that next() returns next.
   std::int64_t index = 0;
   // Numbers of frames and pixels since opening or seeking, with their limits (0 for unknown).

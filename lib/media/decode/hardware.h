@@ -7,7 +7,7 @@
 // again from its beginning.
 //
 // Software reports invalid data inside a slice. NVDEC hides this damage without an error, if
-// container and headers are intact. If the damage must be reported, decode in software.
+// container and headers are intact. If such damage must be reported, decode in software.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,8 +1,8 @@
 // Shares the video encoding engines of GPUs (NVENC) between encoders.
 //
-// The first encoder on a GPU tests whether the GPU has NVENC (A100, H100 and H200 have no NVENC). A
-// message names GPUs without NVENC, which are not used. Thread-safety: any thread, unless stated
-// otherwise.
+// The first encoder on a GPU tests whether the GPU has NVENC (A100, H100 and H200 have no NVENC).
+// GPUs without NVENC are not used, and a message names them. Thread-safety: any thread, unless
+// stated otherwise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,5 @@
-// Encodes frames as an mp4 in memory. The bytes depend only on frames and options. Encoders that
-// support it use the same code on every processor. Thread-safety: one thread at a time for each
-// encoder.
+// Encodes frames as an mp4 in memory. The bytes depend only on frames and options and, with some
+// encoders, on the processor. Thread-safety: one thread at a time for each encoder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +29,7 @@ namespace vfm::media {
 ///   mpeg4         qscale = 2^(1 + (quality - 18) / 6), from 1 to 31
 ///   ffv1          lossless, in a mov
 struct EncodeOptions {
-  std::string encoder;  ///< FFmpeg's name of the encoder, or empty for default_encoder().
+  std::string encoder;  ///< FFmpeg's name, or empty for default_encoder().
   int quality = 18;
   int bit_depth = 8;          ///< Bits of a sample: 8, or 10 for yuv420p10 frames.
   std::string preset;         ///< Preset; empty for veryfast (x264, x265), p5 (nvenc), 8 (svtav1).
@@ -41,7 +40,7 @@ struct EncodeOptions {
   Rational frame_rate;        ///< Nominal frames a second; 0/1 if unknown.
   Rational sample_aspect{1, 1};
   int rotation = 0;  ///< Clockwise degrees for the display matrix of the mp4.
-  /// Properties that pictures get so that they can be joined with pictures of a source
+  /// Properties of a source's packets, with which the pictures will be joined
   /// (media/container/splice.h). If set, `encoder` must be splice_encoder().
   std::optional<SpliceKind> splice;
 };
@@ -81,8 +80,8 @@ class VideoEncoder {
   ~VideoEncoder();
   VideoEncoder(VideoEncoder&&) noexcept;
 
-  /// Adds a frame. The pts of the first frame becomes time zero. Gaps, and the duration of the last
-  /// frame, are kept exactly. Throws Error if a pts does not exceed the previous pts, or if HDR and
+  /// Adds a frame. The pts of the first frame becomes time zero. Keeps gaps, and the duration of
+  /// the last frame, exactly. Throws Error if a pts does not exceed the previous pts, or if HDR and
   /// SDR are mixed.
   void add(const Frame& frame);
   /// Adds an RGB image as a frame at `pts`.
@@ -96,8 +95,8 @@ class VideoEncoder {
   /// EncodeOptions::splice is set.
   CodedVideo finish_piece();
 
-  const std::string& encoder_name() const;  ///< FFmpeg's name of the encoder, such as "libx264".
-  const std::string& codec_name() const;    ///< FFmpeg's name of the codec, such as "h264".
+  const std::string& encoder_name() const;  ///< FFmpeg's name, such as "libx264".
+  const std::string& codec_name() const;    ///< FFmpeg's name, such as "h264".
   int coded_width() const;                  ///< Size of the pictures in the mp4.
   int coded_height() const;
 

@@ -15,8 +15,8 @@ struct EncoderKind {
   bool even_size;   ///< Needs an even width and height for 4:2:0.
   bool full_range;  ///< Supports luma from 0 to 255.
   bool any_layout;  ///< Supports every layout of frames except gray.
-  bool own_clock;   ///< Gets frame numbers instead of times.
-  bool unclosable;  ///< Is never opened as a test, because it blocks when closed early.
+  bool own_clock;   ///< Uses frame numbers as times.
+  bool unclosable;  ///< Blocks if closed early, and is therefore never opened as a test.
 };
 
 /// Returns the properties of the encoder `name`. Throws Error{usage} if the encoder is unknown or

@@ -3,8 +3,8 @@
 //
 // For each Decoder, AudioReader, SoundMeter and SoundSamples of the program (the parent), a helper
 // process forks a child. The child gives up its rights (confine.h) before it reads the file. If the
-// helper is killed, its children end, and their files get an Error. The program starts a new helper
-// up to eight times. After that, the run ends (base/run_end.h).
+// helper is killed, its children end, and their files fail with an Error. The program starts a new
+// helper up to eight times. After that, the run ends (base/run_end.h).
 //
 // Results are the same as without --isolate. If a child fails, the parent still gets the pictures
 // before the failure. A hostile child can give wrong pictures, but cannot harm the parent. The
@@ -23,9 +23,9 @@ constexpr const char* kServeIsolated = "--serve-isolated";
 /// Works as the helper until the other end of `channel` is closed. Returns the exit status.
 int serve_isolated(int channel);
 
-/// If `wanted`, forks the helper. Must be called while the program has one thread. Returns the
-/// number for serve_isolated() in the helper, and -1 in the program. If forking fails,
-/// begin_isolation() starts a helper, which takes longer.
+/// If `wanted`, forks the helper. Must be called while the program has one thread. In the helper,
+/// returns the number for serve_isolated(). In the program, returns -1. If forking fails,
+/// begin_isolation() starts a helper.
 int fork_isolation(bool wanted);
 
 /// If input_limits().isolate is set, uses the forked helper or starts a helper, and tests whether a

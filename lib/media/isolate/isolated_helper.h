@@ -33,7 +33,7 @@ bool is_isolating() noexcept;
 /// A process that the helper forked, which ends at the latest with the helper.
 struct Forked {
   pid_t pid = 0;   ///< Process number, or 0 for no process.
-  int helper = 0;  ///< Number of its helper, counted from 0.
+  int helper = 0;  ///< Number of the helper, from 0.
 };
 
 /// A child process, which ends when this object is destroyed. Thread-safety: one thread at a time.

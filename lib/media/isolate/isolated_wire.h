@@ -42,8 +42,8 @@ Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop)
 
 enum class ChildAnswer : std::uint32_t { done, end, error };
 
-/// The head of a reply. The text after it is the message of an error or, for `open`, the properties
-/// of a stream as JSON.
+/// The head of a reply. The text after the head is the message of an error or, for `open`, the
+/// properties of a stream as JSON.
 struct Reply {
   ChildAnswer answer = ChildAnswer::done;
   Cause cause = Cause::other;

@@ -65,7 +65,7 @@ class AudioReader {
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
-  /// Returns the sound of `span`, which has the time of Frame::pts in any time base.
+  /// Returns the sound of `span`. Times are the times of Frame::pts, in any time base.
   AudioTrack read(const Span& span, AudioMode mode);
 
  private:

@@ -12,12 +12,12 @@
 
 namespace vfm::media {
 
-/// Decoding begins this many seconds before a span, since the first packets may decode to silence
-/// or noise (1 packet of AAC, 80 ms of Opus).
+/// The seconds before a span that are also decoded, since the first packets may give silence or
+/// noise.
 inline constexpr AVRational kPreRoll{80, 1000};
 
 /// Returns the channels of a decoded frame as a layout with positions, which the caller must free.
-/// Throws Error for rates outside 16 Hz to 1 MHz, and for more than 64 channels or none.
+/// Throws Error for rates outside 16 Hz to 1 MHz, and for 0 or more than 64 channels.
 AVChannelLayout positioned(const AVFrame& frame);
 
 /// Returns a converter from sound like `frame` to `layout`, `format` and `rate`. The caller keeps
@@ -29,7 +29,7 @@ SwrPtr open_converter(const AVFrame& frame, AVChannelLayout layout, AVSampleForm
 /// Calls `take` with the frames of the span and of kPreRoll before the span, in order, until `take`
 /// returns false. `at` is the time of the frame in seconds after the beginning of the span, and may
 /// be negative. Without a value, the frame follows the previous frame. Adds packets that cannot be
-/// decoded to `corrupt`. Throws Error if the codec has no decoder, and Stopped.
+/// decoded to `corrupt`. Throws Stopped, and Error if the codec has no decoder.
 void decode_audio(AudioPackets& packets, const Span& span, std::int64_t& corrupt,
                   const std::function<bool(const AVFrame& frame, std::optional<double> at)>& take);
 

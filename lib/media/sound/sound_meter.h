@@ -1,4 +1,4 @@
-// Measures the sound of a span of a source. The source is read separately from its pictures.
+// Measures the sound of a span of a source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
