@@ -46,7 +46,7 @@ std::string histogram(const std::vector<double>& values, int bins, const std::st
 /// The range of the finite values that were added.
 struct AxisRange {
   double low = 0, high = 0;
-  bool any = false;  ///< Whether any value was added, finite or not.
+  bool any = false;  ///< If true, a value was added, finite or not.
   bool finite = false;
   void add(double value);
 };

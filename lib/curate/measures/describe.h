@@ -16,7 +16,7 @@ namespace vfm::curate {
 /// The measurements of a glimpse.
 struct Measured {
   double light = 0;         ///< Mean luma, 0 to 1.
-  bool colourless = false;  ///< Whether the glimpse is black and white.
+  bool colourless = false;  ///< If true, the glimpse is black and white.
   double motion = 0;        ///< Mean absolute difference of luma after an eighth of a second.
   struct Colour {
     std::string name;  ///< Basic colour term, such as "red".

@@ -21,12 +21,12 @@ namespace vfm::curate {
 struct GradualChange {
   std::int64_t end = 0, begin = 0;
   std::int64_t middle = 0;  ///< First frame that shows more of the new shot than of the old shot.
-  bool fade = false;        ///< Whether the change passes through one colour.
-  bool wipe = false;        ///< Whether an edge crosses the picture.
-  bool transition = false;  ///< Whether the change is not a dissolve, fade or wipe.
-  bool uniform = false;     ///< Whether the change contains a run of frames of one colour.
-  bool abrupt = false;      ///< Whether a cut at `end` leads into the run of one colour.
-  bool soft = false;        ///< Whether the change is a cut with two or three blended frames.
+  bool fade = false;        ///< If true, the change passes through one colour.
+  bool wipe = false;        ///< If true, an edge crosses the picture.
+  bool transition = false;  ///< If true, the change is not a dissolve, fade or wipe.
+  bool uniform = false;     ///< If true, the change contains a run of frames of one colour.
+  bool abrupt = false;      ///< If true, a cut at `end` leads into the run of one colour.
+  bool soft = false;        ///< If true, the change is a cut with two or three blended frames.
   /// One past the last frame of an earlier run of one colour that continues in the run of this
   /// change, or -1 if there is no earlier run.
   std::int64_t resumes = -1;
