@@ -181,8 +181,8 @@ void RankOptions::add(cli::Options& options) {
   threads.in(1, 4096).shown("processors/processes").everyday();
   explain(threads, full_,
           "Number of threads of each process. With another number, sums of wide models round "
-          "differently. The default is based on the processors to which a launcher bound the "
-          "process, or on all processors of the machine.");
+          "differently. The default counts the processors to which a launcher bound the process, "
+          "or all processors of the machine.");
   compute.add(options);
   limits.add(options);
 }

@@ -141,8 +141,8 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Also read captions beside videos that are named only inside shards, if the captions "
-            "are below these folders. Links are followed. Use this option for shards that are "
-            "given as paths, without records.");
+            "are below these folders. Links are followed. This option is for shards that are given "
+            "as paths, without records.");
     options.add("--max-characters", max_characters_, "N", "cut longer captions at a word")
         .in(1, 1'000'000'000)
         .shown("")
@@ -221,8 +221,8 @@ class CaptionTool : public vfm::cli::Tool {
              "make earlier tokens less likely; 1 is off")
         .in(0.01, 100)
         .manual(
-            "Divide the positive logits of earlier tokens by _X_, and multiply the negative logits "
-            "by _X_. Earlier tokens include the prompt. 1 is off.");
+            "Divide the positive logits of earlier tokens, also of the prompt, by _X_, and "
+            "multiply the negative logits by _X_. 1 is off.");
     seed_.add(options);
     model_.add_computing(options);
     options.add("--quantize", quantize_, "int8", "round matrices to 8 bits")

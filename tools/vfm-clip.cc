@@ -150,7 +150,7 @@ class ClipTool : public vfm::cli::Tool {
     options.row("--report")
         .manual(
             "Write a page with the time line of each video, the middle frames of clips, and "
-            "histograms of measures. A missing folder is created.");
+            "histograms of measures.");
   }
 
   void add_length_options(vfm::cli::Options& options) {

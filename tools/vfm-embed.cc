@@ -53,9 +53,7 @@ class EmbedTool : public vfm::cli::Tool {
         .in(0.1, 86400)
         .shown("")
         .everyday()
-        .manual(
-            "Also divide each clip into windows of at most _SECONDS_, 0.1 to 86400, and encode "
-            "each window. Needs *--video* _DIR_.");
+        .manual("Also encode windows of at most _SECONDS_, 0.1 to 86400. Needs *--video* _DIR_.");
     options
         .add("--aesthetic", embed_.scores.aesthetic, "FILE",
              "score clips by LAION's aesthetic head in FILE")

@@ -215,9 +215,7 @@ class GenerateTool : public vfm::cli::Tool {
             "*vfm-generate-decode*(1) decodes them into clips.");
     report_.add(options, "write a page with the clips and the training curve");
     vfm::cli::OptionRow& report = options.row("--report");
-    report.shown("").manual(
-        "Write a page with the clips and the curve of the training run. A missing folder is "
-        "created.");
+    report.shown("").manual("Write a page with the clips and the curve of the training run.");
     options.add("--dataset", job_.dataset, "DIR", "show samples of these shards on the page too")
         .check(vfm::cli::not_empty)
         .needs(report)

@@ -147,8 +147,7 @@ class PackTool : public vfm::cli::Tool {
     report_.add(options, "write a page with originals and decoded latents");
     options.row("--report")
         .manual(
-            "Write a page with original and decoded frames, and histograms of PSNR and lengths. A "
-            "missing folder is created.");
+            "Write a page with original and decoded frames, and histograms of PSNR and lengths.");
     vfm::cli::add_dry_run(options, dry_run_);
   }
 

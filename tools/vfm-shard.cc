@@ -38,10 +38,7 @@ class ShardTool : public vfm::cli::Tool {
         .everyday()
         .manual("Maximum size of a shard, such as _500MB_ or _2GiB_.");
     report_.add(options, "write a page about the dataset");
-    options.row("--report")
-        .manual(
-            "Write a page about the dataset. See *vfm-shard-report*(1). A missing folder is "
-            "created.");
+    options.row("--report").manual("Write a page about the dataset. See *vfm-shard-report*(1).");
     vfm::cli::add_dry_run(options, dry_run_);
     options.row("--dry-run")
         .manual(
