@@ -40,12 +40,12 @@ class CaptionModelOptions {
   }
   void add_computing(vfm::cli::Options& options) {
     device_.add_workers(options).everyday();
-    options.add("--compute", compute_, "auto|f32|bf16", "what models compute in")
+    options.add("--compute", compute_, "auto|f32|bf16", "number format of models")
         .one_of({"auto", "f32", "bf16"})
         .manual(
-            "The number format that models compute in. *bf16* halves the memory of keys and "
-            "values. It is fast only on GPUs and on processors with bf16 instructions. *auto*: f32 "
-            "on the CPU, bf16 on a GPU.");
+            "The number format of models. *bf16* halves the memory of keys and values, and is fast "
+            "only on GPUs and on processors with bf16 instructions. *auto*: f32 on the CPU, bf16 "
+            "on a GPU.");
   }
 
   /// Throws Error{usage} for GPUs that do not exist.

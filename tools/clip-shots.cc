@@ -29,14 +29,16 @@ class ClipShotsTool : public ClipReadingTool {
         .shown("json; on a terminal a table")
         .everyday()
         .manual("Print the shots in this format. See OUTPUT.");
-    explain_.add(options, "write a page of scores and reasons", "--explain");
+    explain_.add(options, "write a page with scores and reasons", "--explain");
     options.row("--explain")
         .manual(
             "Also write a page with the score of each video over time, the frames at changes of "
             "shot, and the highest scores without a change. Each change and score has a reason. "
             "The page has at most 100 videos and 240 pairs of frames.");
     options
-        .flag("--stitch-sound", stitch_sound_, "show on that page which shots sound would stitch")
+        .flag("--stitch-sound", stitch_sound_,
+              "show on the page of --explain which shots sound "
+              "would join")
         .needs(options.row("--explain"))
         .manual(
             "Show on the page of *--explain* which shots *vfm-clip --stitch-sound* would join.");

@@ -41,7 +41,10 @@ class EmbedSearchTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .everyday()
         .manual("Search the samples of this index in place of shards. See *vfm-embed-index*(1).");
-    options.flag("--exact", search_.exact, "compare all vectors of the index, from the shards")
+    options
+        .flag("--exact", search_.exact,
+              "compare the query with all vectors in the index's "
+              "shards")
         .needs(index)
         .everyday()
         .manual("Compare the query with every vector of the index, read from the shards.");

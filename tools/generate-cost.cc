@@ -34,8 +34,8 @@ class GenerateCostTool : public vfm::cli::Tool {
     gpu.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Predict the time of the clip on this GPU, and whether its memory suffices. The GPU "
-            "need not be in this machine. _FILE.json_ has rates that *vfm-train-calibrate*(1) "
+            "Predict the time of the clip on this GPU, which may be in another machine, and "
+            "whether its memory suffices. _FILE.json_ has rates that *vfm-train-calibrate*(1) "
             "measured. For a named GPU, the rates are estimated from published tables. With "
             "*--parallel* the time is for all GPUs of the layout together, eight on each machine. "
             "Reading the model, the host's work and writing the mp4 are not counted.");

@@ -54,11 +54,11 @@ void TokenizerOptions::add_folder(vfm::cli::Options& options) {
 }
 
 void TokenizerOptions::add_computing(vfm::cli::Options& options) {
-  options.add("--compute", dtype, "auto|f32|bf16", "compute in this type; auto: f32, or as trained")
+  options.add("--compute", dtype, "auto|f32|bf16", "number format; auto: f32, or as trained")
       .one_of({"auto", "f32", "bf16"})
       .manual(
-          "The number format of computing. *auto* is f32 on the CPU. On a GPU *auto* is the format "
-          "in which the model was trained, and bf16 for a tokenizer from a folder.");
+          "The number format. *auto* is f32 on the CPU. On a GPU *auto* is the format in which the "
+          "model was trained, and bf16 for a tokenizer from a folder.");
   vfm::cli::add_tokenizer_memory(options, memory)
       .manual(
           "Maximum memory for the activations of a tokenizer from a folder, for each clip in work, "
@@ -140,10 +140,10 @@ void GenerateOptions::add_prompt(vfm::cli::Options& options) {
       .parsed(
           "--negative",
           [this](const std::string& value) { negative_ = vfm::generate::given_text(value); },
-          "TEXT|@FILE", "steer away from this text")
+          "TEXT|@FILE", "avoid what this text describes")
       .shown("")
       .everyday()
-      .manual("Steer away from this text, or from the text of this file. Default: no text.");
+      .manual("Avoid what this text, or the text in this file, describes. Default: no text.");
 }
 
 void GenerateOptions::add_clip(vfm::cli::Options& options) {
@@ -218,7 +218,7 @@ void GenerateOptions::add_precision(vfm::cli::Options& options) {
       .manual(
           "Compute products with the matrices of the blocks (*linear*), or also self-attention "
           "(*all*), in FP8. Only for diffusion models. See FEWER BITS.");
-  options.add("--quantize", quantize_, "int8|e4m3", "keep weights in 8 bits, for memory")
+  options.add("--quantize", quantize_, "int8|e4m3", "store weights in 8 bits, to save memory")
       .one_of({"int8", "e4m3"})
       .excludes(fp8)
       .shown("")

@@ -53,7 +53,7 @@ void ShardChoices::add_samples(vfm::cli::Options& options) {
       .everyday()
       .manual("Take out the samples and sources named in this file, one a line. See FILTERS.");
   balance_ = &options.add("--balance", balance_text_, "FIELD=STRENGTH,...",
-                          "leave out samples of too frequent values");
+                          "leave out samples whose values are too frequent");
   balance_->everyday().manual(
       "Leave out samples whose values are too frequent. A rule names a field, or embeddings "
       "(_NAME.npy_) to cluster. A strength is above 0 and at most 1, the default. See BALANCE.");

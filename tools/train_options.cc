@@ -226,7 +226,7 @@ void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Con
 cli::OptionRow& add_gpu(cli::Options& options, std::optional<std::string>& gpu) {
   return options
       .add("--gpu", gpu, "a100|h100|h200|b200|gb200|l40s|FILE.json",
-           "predict for this GPU, which need not be here")
+           "predict for this GPU, which may be in another machine")
       .everyday();
 }
 

@@ -171,11 +171,14 @@ class CaptionTool : public vfm::cli::Tool {
 
   void add_question_options(vfm::cli::Options& options) {
     options.group("Questions");
-    model_.add_prompt(options, "ask the model this about each clip")
+    model_.add_prompt(options, "ask the model this question about each clip")
         .manual(
             "Ask the model or the server this question about each clip. The answer is the caption. "
             "The default question asks for a description of the clip.");
-    options.add("--also", also_, "NAME=TEXT|@FILE", "also ask this, for caption_NAME in the json")
+    options
+        .add("--also", also_, "NAME=TEXT|@FILE",
+             "also ask this question; the answer is "
+             "caption_NAME in the json")
         .check(vfm::cli::not_blank)
         .repeated()
         .everyday()
@@ -187,7 +190,7 @@ class CaptionTool : public vfm::cli::Tool {
         .repeated()
         .everyday()
         .manual("The answer to *--also* _NAME_ must be JSON that fits the JSON Schema in _FILE_.");
-    options.add("--schema-tries", schema_tries_, "N", "at a temperature above 0 ask up to N times")
+    options.add("--schema-tries", schema_tries_, "N", "ask up to N times, at a temperature above 0")
         .in(1, 100)
         .manual("Ask up to _N_ times for an answer that fits, at a temperature above 0.");
   }
@@ -213,7 +216,10 @@ class CaptionTool : public vfm::cli::Tool {
         .in(0, 100)
         .everyday()
         .manual("Sampling temperature. At 0 the likeliest token is taken.");
-    options.add("--top-p", rule.choice.top_p, "P", "draw from tokens of this total probability")
+    options
+        .add("--top-p", rule.choice.top_p, "P",
+             "draw from the likeliest tokens of total "
+             "probability P")
         .in(1e-6, 1)
         .manual("Draw from the likeliest tokens whose probabilities sum to _P_.");
     options
@@ -243,7 +249,7 @@ class CaptionTool : public vfm::cli::Tool {
         .manual(
             "Rewrite each caption with this language model. See REWRITING. Not with *--endpoint*.");
     add_text_option(options, "--refine-prompt", refine_prompt_,
-                    "tell that model what to do with a caption")
+                    "tell the language model what to do with a caption")
         .check(vfm::cli::not_blank)
         .needs(refine)
         .everyday()

@@ -194,7 +194,10 @@ class ClipTool : public vfm::cli::Tool {
             "as for *vfm-embed*(1). It computes in bf16 on a GPU, and otherwise in f32. Shots are "
             "joined if their likeness is at least 0.6, or 0.82 with a model. _LIKENESS_, 0 to 1, "
             "sets another threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
-    options.flag("--stitch-sound", options_.recipe.stitch_sound, "stitch by sound too")
+    options
+        .flag("--stitch-sound", options_.recipe.stitch_sound,
+              "let sound help to decide which "
+              "shots are joined")
         .manual(
             "If sound continues across a change of shot, less likeness is needed to join the "
             "shots. If sound breaks off, more likeness is needed. See *vfm-shots*(7).");

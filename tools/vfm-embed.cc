@@ -108,9 +108,9 @@ class EmbedTool : public vfm::cli::Tool {
     device_.add_workers(options);
     options
         .add("--compute", compute_, "auto|f32|bf16",
-             "what models compute in; auto: f32, bf16 on a GPU")
+             "number format of models; auto: f32, bf16 on a GPU")
         .one_of({"auto", "f32", "bf16"})
-        .manual("The number format that models compute in. *auto*: f32 on the CPU, bf16 on a GPU.");
+        .manual("The number format of models. *auto*: f32 on the CPU, bf16 on a GPU.");
   }
 
   void check() override {

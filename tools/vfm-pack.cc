@@ -174,7 +174,7 @@ class PackTool : public vfm::cli::Tool {
         .shown("all frames")
         .everyday()
         .manual("Take frames at this rate, by their times.");
-    options.add("--crop", crop_, "centre|random", "what to keep of a larger or longer clip")
+    options.add("--crop", crop_, "centre|random", "part of a larger or longer clip to keep")
         .one_of({"centre", "random"})
         .manual(
             "Which part of a larger or longer clip to keep. All windows of a clip show the same "
@@ -191,7 +191,10 @@ class PackTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .everyday()
         .manual("Encode with a builtin tokenizer, or a tokenizer from a folder. See TOKENIZERS.");
-    options.add("--compute", compute_, "auto|f32|bf16", "what a tokenizer of a folder computes in")
+    options
+        .add("--compute", compute_, "auto|f32|bf16",
+             "number format of a tokenizer from a "
+             "folder")
         .one_of({"auto", "f32", "bf16"})
         .manual(
             "The number format of a tokenizer from a folder. *auto*: f32 on the CPU, bf16 on a "
@@ -202,7 +205,10 @@ class PackTool : public vfm::cli::Tool {
         .shown("24")
         .everyday()
         .manual("Channels of a latent of *builtin:wavelet*.");
-    options.add("--time-factor", time_factor_, "N", "frames in a latent frame, after the first")
+    options
+        .add("--time-factor", time_factor_, "N",
+             "video frames in each latent frame after the "
+             "first")
         .in(1, 1'000'000)
         .shown("8; builtin:fsq 4")
         .manual("Video frames in each latent frame after the first: 1, 2, 4, 8 or 16.");
