@@ -38,7 +38,9 @@ class CaptionScoreTool : public vfm::cli::Tool {
     options.add("--clip", score_.clip, "DIR", "score by a CLIP or SigLIP")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual("Score by a CLIP or SigLIP. The folder must have both towers and the tokenizer.");
+        .manual(
+            "Score by a CLIP or SigLIP. The folder must have the image tower, the text tower "
+            "and the tokenizer.");
     model_.add_prompt(options, "the question that the captions answer")
         .manual("The question that the captions answer. By default the model describes the clip.");
     model_.add_sight(options);

@@ -25,12 +25,15 @@ class CaptionModelOptions {
   void add_sight(vfm::cli::Options& options) {
     options.add("--fps", fps_, "N", "show the model N frames a second")
         .in(0.01, 240)
-        .shown("2; for SmolVLM and Idefics3 what their folder says, or 1")
+        .shown("2; for SmolVLM and Idefics3 the rate in their folder, or 1")
         .manual("Show the model _N_ frames a second.");
     options.add("--window", window_, "N", "ask about N frames of a clip at a time")
         .in(vfm::columns::kLeastWindow, 1 << 20)
         .manual("Ask about _N_ frames of a clip at a time, 16 or more.");
-    options.add("--frame-tokens", frame_tokens_, "N", "most tokens for two frames, with Qwen2.5-VL")
+    options
+        .add("--frame-tokens", frame_tokens_, "N",
+             "maximum number of tokens for two frames, "
+             "with Qwen2.5-VL")
         .in(4, 16384)
         .shown("768")
         .manual(

@@ -82,8 +82,8 @@ void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
   options.row("--output")
       .manual(
           "Write clips into this folder. With *-* the frames go to standard output as one Y4M "
-          "stream, in the order of the input. All clips of a stream must have one size and frame "
-          "rate.");
+          "stream, in the order of the input. All clips of a stream must have the same size and "
+          "frame rate.");
   options.add("--encoder", encoder, "NAME", "encode mp4 files with this encoder of FFmpeg")
       .shown(encoder_shown)
       .manual("Encode mp4 files with this encoder of FFmpeg, such as *libx264* or *ffv1*.");
@@ -158,7 +158,7 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .in(1, 100000)
       .shown("as trained")
       .everyday()
-      .manual("Number of frames. 1 is a still.");
+      .manual("Number of frames. 1 makes a still picture.");
   options.add("--condition", condition_, "FILE", "begin the clip with this image or video")
       .check(vfm::cli::not_empty)
       .shown("")

@@ -132,6 +132,6 @@ void ShardChoices::add_places(vfm::cli::Options& options) {
       .manual(
           "Separate bins at these ratios of width to height. By default 9:16, 3:4, 1:1, 4:3 "
           "and 16:9 are separate.");
-  options.add("--duration-edges", seconds_, "EDGES", "separate bins at these seconds")
+  options.add("--duration-edges", seconds_, "EDGES", "separate bins at these durations in seconds")
       .manual("Separate bins at these durations in seconds.");
 }

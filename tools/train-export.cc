@@ -34,7 +34,7 @@ class TrainExportTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .check(vfm::cli::not_file)
         .everyday()
-        .manual("The folder to write. It is complete or does not exist.");
+        .manual("The folder to write. The folder is complete or does not exist.");
     options.flag("--force", export_.force, "replace an export of something else")
         .everyday()
         .manual("Replace an export of another model. A folder with other files is always refused.");
@@ -58,9 +58,13 @@ class TrainExportTool : public vfm::cli::Tool {
             "*link* or *copy* the files of the text encoder and its tokenizer, which may be large. "
             "*none* writes only the network, without a pipeline.");
     options.group("Parts that have moved");
-    add_moved(options, "--tokenizer", export_.tokenizer, "find the tokenizer of latents here");
-    add_moved(options, "--text-encoder", export_.text_encoder, "find the text encoder here");
-    add_moved(options, "--base", export_.under, "find the model under adapters here");
+    add_moved(options, "--tokenizer", export_.tokenizer,
+              "find the tokenizer of latents in this "
+              "folder");
+    add_moved(options, "--text-encoder", export_.text_encoder,
+              "find the text encoder in this "
+              "folder");
+    add_moved(options, "--base", export_.under, "find the model under adapters in this folder");
   }
 
   void check() override {

@@ -34,7 +34,7 @@ void TrainingOptions::add_recipe(cli::Options& options) {
       .everyday();
   options
       .add("SETTING", settings, "KEY=VALUE",
-           "a key of the recipe and its value, as train.steps=2000; overrides RECIPE")
+           "a key of the recipe and its value, such as train.steps=2000; overrides RECIPE")
       .everyday();
 }
 
@@ -95,7 +95,8 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
   explain(
       init, full_,
       "Begin from a run of *vfm-train*, one of its checkpoints, or another model (FINE-TUNING). "
-      "_DIR_ sets the keys of the model. A recipe or tensors that differ from them are refused.");
+      "_DIR_ sets the keys of the model. A recipe or tensors that differ from these keys are "
+      "refused.");
   explain(lora, full_,
           "*continue* trains the adapters of *--init* further. *merge* merges them into the "
           "weights. *auto* is *continue* if the recipe has a _lora.rank_, else *merge*.");
@@ -108,9 +109,9 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
             "of this run gives the defaults. Set only keys that change.");
   }
   cli::OptionRow& base = options.add("--base", run.init_under, "DIR",
-                                     "find the model under adapters here, if it has moved");
+                                     "the model under adapters, if its folder has moved");
   base.check(cli::not_empty).shown("");
-  explain(base, full_, "Find the model under the adapters of a run here, if it has moved.");
+  explain(base, full_, "The folder of the model under the adapters of a run, if it has moved.");
 }
 
 void TrainingOptions::check() {

@@ -161,7 +161,7 @@ class CaptionTool : public vfm::cli::Tool {
             "Ask this server for captions that no source of *--from* has. The value is an address, "
             "such as _http://localhost:8000/v1_, or a JSON file with the address and the server's "
             "settings. See *vfm-endpoint*(5). Not with *--dry-run*.");
-    options.flag("--keep-empty", options_.keep_empty, "take an empty caption as it is")
+    options.flag("--keep-empty", options_.keep_empty, "accept empty captions")
         .everyday()
         .manual(
             "Accept an empty or missing caption. Without this option, the next source is tried "
@@ -192,7 +192,7 @@ class CaptionTool : public vfm::cli::Tool {
         .manual("The answer to *--also* _NAME_ must be JSON that fits the JSON Schema in _FILE_.");
     options.add("--schema-tries", schema_tries_, "N", "ask up to N times, at a temperature above 0")
         .in(1, 100)
-        .manual("Ask up to _N_ times for an answer that fits, at a temperature above 0.");
+        .manual("At a temperature above 0, ask up to _N_ times for an answer that fits.");
   }
 
   void add_model_options(vfm::cli::Options& options) {

@@ -139,10 +139,10 @@ class ClipTool : public vfm::cli::Tool {
     options
         .flag("--readable-names", options_.readable_names, "name clips by their source and times")
         .manual(
-            "Make keys from the source's name, the clip's start and end, and 8 digits of a hash, "
-            "as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Characters except ASCII letters, "
-            "digits, _-_ and _\\__ become _\\__. A key has at most 80 characters. Default: keys "
-            "are hashes.");
+            "Make the clips' keys from the source's name, the clip's start and end, and 8 digits "
+            "of a hash, as in _holiday-00h01m02s500-00h01m05s000-1a2b3c4d_. Characters except "
+            "ASCII letters, digits, _-_ and _\\__ become _\\__. A key has at most 80 characters. "
+            "Default: keys are hashes.");
     vfm::cli::add_bytes_option(options, "--shard-size", options_.shard_bytes,
                                "maximum size of a shard")
         .manual("The maximum size of a shard. A larger clip has its own shard.");
@@ -189,11 +189,11 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "How to join neighbouring shots whose adjacent frames look the same: by their look, by "
-            "a model in a folder, or not at all. The model is a CLIP, SigLIP, SigLIP 2 or DINOv2, "
-            "as for *vfm-embed*(1). It computes in bf16 on a GPU, and otherwise in f32. Shots are "
-            "joined if their likeness is at least 0.6, or 0.82 with a model. _LIKENESS_, 0 to 1, "
-            "sets another threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
+            "The method to join neighbouring shots whose adjacent frames look the same: "
+            "*builtin:look*, a model in a folder, or *none*. The model is a CLIP, SigLIP, SigLIP 2 "
+            "or DINOv2, as for *vfm-embed*(1). It computes in bf16 on a GPU, and otherwise in f32. "
+            "Shots are joined if their likeness is at least 0.6, or 0.82 with a model. _LIKENESS_, "
+            "0 to 1, sets another threshold, as in _builtin:look:0.7_. See *vfm-shots*(7).");
     options
         .flag("--stitch-sound", options_.recipe.stitch_sound,
               "let sound help to decide which "

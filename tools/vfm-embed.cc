@@ -40,13 +40,13 @@ class EmbedTool : public vfm::cli::Tool {
     columns_.add(options);
     vfm::cli::add_dry_run(options, dry_run_);
     options.group("Clips");
-    options.add("--video", video_, "builtin:look|DIR|none", "how clips become vectors")
+    options.add("--video", video_, "builtin:look|DIR|none", "encoder of clips")
         .check(vfm::cli::not_empty)
         .everyday()
-        .manual("How clips become vectors: by their look, by a model in a folder, or not at all.");
+        .manual("The encoder of clips: *builtin:look*, a model in a folder, or *none*.");
     options.add("--video-frames", embed_.frames, "N", "frames of a clip that the model sees")
         .in(1, vfm::columns::kMostClipFrames)
-        .manual("How many frames of a clip the model of *--video* _DIR_ sees, 1 to 64.");
+        .manual("Number of frames of a clip that the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",
              "also encode windows of at most SECONDS, with --video DIR")
@@ -75,20 +75,23 @@ class EmbedTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Score how well a prompt fits clips, as in _watermark='a watermark'_. May be given "
-            "several times. _NAME_ has up to 40 characters of a to z, 0 to 9 and \\_. Needs the "
+            "several times. _NAME_ has at most 40 characters: a to z, 0 to 9 and \\_. Needs the "
             "same kind of model as *--text-image*.");
     options.group("Captions");
-    options.add("--text", text_, "builtin:hash|DIR|none", "how captions become vectors")
+    options.add("--text", text_, "builtin:hash|DIR|none", "encoder of captions")
         .check(vfm::cli::not_empty)
-        .shown("builtin:hash where there are captions")
+        .shown("builtin:hash if there are captions")
         .everyday()
         .manual(
-            "How captions become vectors: by words, by a model in a folder, or not at all. If this "
+            "The encoder of captions: *builtin:hash*, a model in a folder, or *none*. If this "
             "option is given, a shard without captions is an error.");
     options.add("--text-dim", text_dim_, "N", "width of a token's vector of builtin:hash")
         .in(8, 8192)
         .manual("Width of a word's vector of *builtin:hash*, 8 to 8192.");
-    options.add("--text-tokens", text_tokens_, "N", "most tokens of a caption; the rest is cut")
+    options
+        .add("--text-tokens", text_tokens_, "N",
+             "maximum number of tokens of a caption; the "
+             "rest is cut")
         .in(1, 1 << 20)
         .manual(
             "The maximum number of tokens of a caption. The rest is cut. A sentence encoder may "
@@ -102,8 +105,8 @@ class EmbedTool : public vfm::cli::Tool {
     add_text_option(options, "--query-prompt", query_prompt_,
                     "keep TEXT for queries beside the vectors")
         .manual(
-            "Keep _TEXT_ beside the vectors: *vfm-embed search* puts it before a query. Default: "
-            "the prompt of _DIR_ for queries.");
+            "Keep _TEXT_ beside the vectors. *vfm-embed search* puts _TEXT_ before a query. "
+            "Default: the prompt of _DIR_ for queries.");
     options.group("Models");
     device_.add_workers(options);
     options
