@@ -98,7 +98,8 @@ std::string served_model(const EndpointOptions& options) {
     why = got.fault;
     if (why.empty())
       why = fmt::format("status {}{}", got.status, server_message(got.body, options.secret));
-    if (!passes(got.status) || attempt == options.retries) break;
+    // Of an answer with status 200 not all came.
+    if (!(passes(got.status) || got.status == 200) || attempt == options.retries) break;
     log_info("'{}', try {}: {}", url, attempt + 1, why);
     sleep_for(std::min(kLongestWait,
                        std::max(options.wait * std::pow(2, attempt), got.retry_after.value_or(0))));
