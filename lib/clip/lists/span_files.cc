@@ -95,7 +95,7 @@ void SpanFile::add(std::string source, GivenSpan&& span) {
   if (const std::string folder = streams_.folder(); !folder.empty() && !source.empty())
     source = io::named_from(folder, source);
   if (const std::string wrong = no_order(span.begin, span.end); !wrong.empty()) fail("{}", wrong);
-  span.where = lines_.where();
+  if (span.where.empty()) span.where = lines_.where();
   spans_.add(source.empty() ? video_of(path_) : source, source.empty(), std::move(span));
 }
 
@@ -324,6 +324,8 @@ void SpanFile::edl_line(const std::string& line) {
     if (!time->by_frame()) fail("'{}' has no frames", line);
     time->drop = time->drop || drop_;
   }
+  if (const std::string wrong = no_order(span.begin, span.end); !wrong.empty()) fail("{}", wrong);
+  span.where = lines_.where();
   event_ = std::move(span);
 }
 
@@ -332,8 +334,6 @@ void SpanFile::end_event() {
   GivenSpan span = *std::exchange(event_, std::nullopt);
   const std::string source = std::exchange(event_source_, {});
   if (std::exchange(event_has_path_, false) || source.empty()) return add(source, std::move(span));
-  if (const std::string wrong = no_order(span.begin, span.end); !wrong.empty()) fail("{}", wrong);
-  span.where = lines_.where();
   spans_.add(source, true, std::move(span));
 }
 
