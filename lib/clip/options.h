@@ -30,8 +30,8 @@ struct ClipRecipe {
   double stitch_threshold = curate::kStitchThreshold;
   /// If true, sound moves the threshold of `stitch` (clip/cut/sound_across.h).
   bool stitch_sound = false;
-  /// The model of ClipOptions::stitch_vectors and the rule of comparison ("name", "hash" and more).
-  /// If `stitch_model` is null, shots are stitched by their look.
+  /// An object ("name", "hash" and more) about the model of ClipOptions::stitch_vectors and the
+  /// rule of comparison. If `stitch_model` is null, shots are stitched by their look.
   HeldJson stitch_model;
   /// The "name" and "hash" of ClipOptions::change_model, or null without Detector::transnetv2.
   HeldJson detector_model;
@@ -52,7 +52,7 @@ struct ClipRecipe {
   double stride = 0;    ///< Length of each clip in seconds, or 0 to cut at changes of shot.
   bool deinterlace = true;
   bool keep_hdr = false;  ///< If true, HDR sources give 10-bit HDR clips.
-  /// Encoder for keep_hdr. run() sets it to `encoder`, or to media::default_ten_bit_encoder() if
+  /// Encoder for `keep_hdr`, set by run(): `encoder`, or media::default_ten_bit_encoder() if
   /// `encoder` is empty.
   std::string hdr_encoder;
   bool given = false;  ///< If true, clips are cut at ClipOptions::spans.
@@ -69,7 +69,7 @@ struct ClipRecipe {
 using PictureVectors =
     std::function<std::vector<std::vector<float>>(std::span<const media::RgbImage> pictures)>;
 
-/// The small videos that share shards (clip/store/joined.h). Joining::many joins the small videos
+/// Says which small videos share shards (clip/store/joined.h). Joining::many joins the small videos
 /// after the first kOwnShards videos of the input.
 enum class Joining { many, all, none };
 constexpr std::uint64_t kOwnShards = 1000;
@@ -95,16 +95,16 @@ struct ClipOptions {
   bool reread = false;  ///< If true, sources with known hashes are read, too.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
-  /// Maximum size in bytes, for each slot, of frames that wait for encoders.
+  /// Maximum number of bytes, for each slot, of frames that wait for encoders.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   /// If true, the times, first frames and last frames of clips are compared with the source.
   bool verify = false;
   std::string report;   ///< Path of the HTML report, or empty.
   std::string explain;  ///< Path of the HTML page of list_shots(), or empty.
-  /// Share of a video, above 0 and up to 1. If another video shows this share, find_unique() leaves
-  /// the video out.
+  /// find_unique() leaves out a video if a kept video shows at least this share (above 0, at most
+  /// 1) of the left-out video.
   double unique_share = 0.9;
-  /// Length of the middle part of each video that is used, in seconds, or 0 for the whole video.
+  /// If not 0, only the middle part of each video is used, with this length in seconds.
   double most_seconds = 0;
   /// Hardware decoder, or null for software. The results are the same.
   const media::HardwareDecoder* hardware = nullptr;

@@ -28,7 +28,6 @@ struct ClipSource {
   const std::vector<GivenSpan>* spans = nullptr;  ///< Spans to cut, or null.
 };
 
-/// An item of work for vfm-clip.
 struct ClipItem {
   enum class Kind { video, images, passed, duplicate, bad, joined };
   Kind kind = Kind::video;
@@ -37,7 +36,7 @@ struct ClipItem {
   std::vector<ClipSource> sources;
   std::string input, message;  ///< Input, and message to report, for kinds `duplicate` and `bad`.
   Cause cause = Cause::other;  ///< Cause of the failure, for kind `bad`.
-  bool unread = false;         ///< If true, the contents of a `duplicate` are unknown.
+  bool unread = false;         ///< If true, the item is a `duplicate` that was not read.
 };
 
 /// Returns the prefix of the names of an item's outputs, which is 16 digits of a hash of the
@@ -60,12 +59,12 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// Thread-safety: one thread at a time.
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) form batches, too. A larger
-/// video is an item by itself. When a batch has a quarter of `batch_bytes`, the batch ends after
-/// the next video whose hash is below a threshold. The threshold grows with the batch. All batches
-/// end before they exceed `batch_bytes`. If a video is added or removed, only batches near this
-/// video change (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network
-/// File System", 2001, section 3.1). The size of a batch is the total of its files' sizes, plus a
-/// small amount for each video and its path.
+/// video is an item by itself. When a batch has reached a quarter of `batch_bytes`, the batch ends
+/// after the next video whose hash is below a threshold. The threshold grows with the batch. All
+/// batches end before they exceed `batch_bytes`. If a video is added or removed, only batches near
+/// this video change (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth
+/// Network File System", 2001, section 3.1). The size of a batch is the total of its files' sizes,
+/// plus a small amount for each video and its path.
 class ClipItems {
  public:
   /// Opens the inputs. `folder` is for temporary files. If `folder` is empty, sources are not read

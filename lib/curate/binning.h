@@ -21,7 +21,7 @@ struct BinEdges {
 };
 
 /// Parses positive, rising numbers, such as "256,480,720". "none" gives an empty list, which means
-/// a single interval. Throws Error{usage}, whose text contains `option`.
+/// a single interval. For other texts, throws Error{usage} with `option` in the message.
 std::vector<double> parse_edges(std::string_view text, std::string_view option);
 
 struct BinFacts {

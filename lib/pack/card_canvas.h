@@ -43,7 +43,7 @@ class CardScales {
 /// Collects the pictures of one clip at a time. Thread-safety: one thread at a time.
 class CardCanvas final : public data::ClipCanvas {
  public:
-  /// Makes a canvas. `scales` must outlive the canvas.
+  /// `scales` must outlive the canvas.
   explicit CardCanvas(CardScales& scales) : scales_(scales) {}
   void begin(int frames, int height, int width) override;
   bool draws() const override { return scales_.draws(); }

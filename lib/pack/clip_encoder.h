@@ -47,7 +47,8 @@ Json to_json(const data::FrameCount& frames);
 data::FrameCount parse_frame_count(const Json& json);
 
 /// Returns an encoder that decodes in this process. If `scales` is not null, pictures are made on
-/// its device, where the tokenizer or its worker runs. All arguments must outlive the encoder.
+/// scales->device(), where the tokenizer or the tokenizer's worker runs. All arguments must outlive
+/// the encoder.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
                                                  CardScales* scales);

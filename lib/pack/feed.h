@@ -1,5 +1,6 @@
-// Reads the input of vfm-pack in order: the shards of a manifest, sample by sample. Memory: the
-// path and some 60 bytes for each shard read so far. Thread-safety: one thread at a time.
+// Reads the input of vfm-pack in order: the shards of a manifest, sample by sample. Memory for each
+// shard read so far: about 60 bytes plus the length of its path. Thread-safety: one thread at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace vfm::pack {
 
-/// A shard of clips. Its latents are DIR/SPLIT/name.tar, for each split of its samples.
+/// A shard of clips. The latents of its samples are in DIR/SPLIT/name.tar, one tar for each split.
 struct ClipShard {
   std::string path;          ///< Path in the manifest.
   std::string split;         ///< Split of samples whose json has no split.
@@ -52,8 +53,8 @@ Json sources_of(const ClipShard& shard);
 
 class PackFeed {
  public:
-  /// Returns the splits of a shard that an earlier run finished, or no split if the samples must be
-  /// read.
+  /// If an earlier run finished the shard, returns the shard's splits. Otherwise returns an empty
+  /// list, and the samples are read.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
   /// Opens the inputs. `finished` is called for each shard. Finished shards give only the steps
   /// `begin` and `end`.
@@ -65,8 +66,8 @@ class PackFeed {
 
  private:
   std::optional<PackWork> next_shard();
-  /// Returns the shard of a record. If the record is unusable, throws Error without the path in its
-  /// message.
+  /// Returns the shard of a record. If the record is unusable, throws Error, whose message does not
+  /// contain the path.
   ClipShard parse(io::Record& record);
   void take_name(const ClipShard& shard, const std::string& split);
   /// Reads the next sample and its split into `work`. Returns false at the end.
@@ -77,7 +78,7 @@ class PackFeed {
   std::vector<io::Fault> bad_;
   shard::ShardInput input_;
   shard::NameTable paths_;
-  // hash of "split/name" -> number in paths_ of the source shard
+  // hash of "split/name" -> number of the source shard in paths_
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read

@@ -19,13 +19,13 @@
 
 namespace vfm::pack {
 
-/// The contents of SPLIT/X.json: notes on the part of a finished shard in one split.
+/// The contents of SPLIT/X.json: notes on one split's part of a finished shard.
 struct ShardNotes {
   std::string input;   ///< Path of the source shard, relative to the folder.
   HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
   /// Splits of all parts of the shard, in order. The part in the first split has the errors.
   std::vector<std::string> splits;
-  /// Size limit of a member in bytes, if samples were refused.
+  /// Maximum size of a member in bytes, if samples were refused.
   std::optional<std::uint64_t> max_member;
   HeldJson record;  ///< Record of the tar, or null without samples.
   std::int64_t clips = 0;

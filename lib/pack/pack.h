@@ -4,12 +4,12 @@
 // DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel, and shards are written in
 // input order.
 //
-// The file X.json beside each shard is written last. X.json has the options and hashes of tars that
-// decide the shard, the shard's index, sums for statistics, and errors. If options and tars are
-// unchanged, a later run keeps the shard and reports its errors again. Shards that are no longer in
-// the input are removed. If the folder has other options (DIR/pack.json), or a shard with the same
-// name from another input, run() throws Error. With `force` the folder is emptied. At the end
-// index.jsonl and latents.json are written, sorted by the names of shards.
+// The file X.json beside each shard is written last. X.json has the facts that decide the shard
+// (options and hashes of tars), the shard's index, sums for statistics, and errors. If options and
+// tars are unchanged, a later run keeps the shard and reports its errors again. Shards that are no
+// longer in the input are removed. If the folder has other options (DIR/pack.json), or a shard with
+// the same name from another input, run() throws Error. With `force` the folder is emptied. At the
+// end index.jsonl and latents.json are written, sorted by the names of shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -81,7 +81,8 @@ std::string stacked_bars(const Bars& bars, const std::string& unit);
 
 class Page {
  public:
-  /// Begins a page with `title`, the subject `of`, such as a dataset or a run, and the date in UTC.
+  /// Begins a page with `title` and the date in UTC. `of` is the subject, such as a dataset or a
+  /// run.
   explicit Page(std::string title, const std::string& of = "");
   void heading(const std::string& text);
   void paragraph(const std::string& text);
@@ -108,8 +109,8 @@ class Page {
   std::string title_, about_, style_, body_;
 };
 
-/// Makes the folder of the file `path` if the folder is missing, and logs it. Page::write() also
-/// makes the folder.
+/// If the folder of the file `path` is missing, makes the folder and logs a message. Page::write()
+/// also makes the folder.
 void make_page_folder(const std::string& path);
 /// Writes a page that contains only the reason why the page is empty. Does nothing if `path` is
 /// empty.

@@ -4,12 +4,12 @@
 // Each video has a thread that decodes the video and decides where clips begin and end. Each clip
 // has a Lane, which is a queue of steps with one step for each frame. Threads of the crew run the
 // steps of a lane in order, so an encoder writes the same bytes with any number of threads. If the
-// memory for waiting frames is full, the video's thread encodes, too, or frames lose their pixels
-// and are decoded again (clip/cut/late_frames.h). With -j1, or with as many videos as slots, the
-// video's thread encodes each frame at once.
+// memory for waiting frames is full, the video's thread also encodes, or the pixels of waiting
+// frames are freed and decoded again later (clip/cut/late_frames.h). With -j1, or with as many
+// videos as slots, the video's thread encodes each frame at once.
 //
-// At most two encoders are open for each slot, or one encoder if many frames wait, because an
-// encoder needs memory for at least forty frames. A video's thread may open one more encoder.
+// Each slot has at most two open encoders, or one if many frames wait. An encoder needs memory for
+// at least forty frames. A video's thread may open one more encoder.
 //
 // If a step throws, later steps of its lane are dropped. The video's thread rethrows exceptions in
 // the order of clips (VideoLanes::check).
@@ -93,8 +93,7 @@ class Crew {
   std::vector<std::thread> threads_;
 };
 
-/// The lanes of one video. Only the video's thread, which has a slot, uses the object.
-/// Thread-safety: one thread at a time.
+/// The lanes of one video. Thread-safety: only the video's thread, which has a slot.
 class VideoLanes {
  public:
   explicit VideoLanes(Crew& crew);
@@ -106,18 +105,17 @@ class VideoLanes {
   std::shared_ptr<Lane> open();
   /// Returns true if there are fewer videos than slots, so that threads of the crew encode.
   bool is_helped() const;
-  /// Returns true if a frame of `bytes` may wait, or if is_helped() is false. A fifth of the memory
-  /// is reserved for frames without pixels.
+  /// Returns true if a frame of `bytes` may wait, or if is_helped() is false.
   bool has_room(std::uint64_t bytes) const;
   /// Adds `bytes`, which may be negative, to the size of the video's frames that wait outside of
   /// lanes.
   void note_waiting(std::int64_t bytes);
   /// Adds a lane's next step, which keeps `bytes` of memory. If too many steps wait, also runs
-  /// steps in the calling thread. If an earlier step has thrown, drops the step.
+  /// steps in the calling thread.
   void add(Lane& lane, std::uint64_t bytes, Lane::Step step);
   /// Notes that the lane gets no further step.
   void seal(Lane& lane);
-  /// Drops steps that have not begun, because the clip is not wanted.
+  /// Drops steps that have not begun.
   void cancel(Lane& lane);
   /// Returns true if all steps of a sealed lane have ended.
   bool is_over(const Lane& lane) const;

@@ -35,8 +35,8 @@
 
 namespace vfm::clip {
 
-/// Seeks to the start of the middle `seconds` of the video. If the video is shorter or `seconds` is
-/// 0, does nothing.
+/// Seeks to the begin of the video's middle part, which is `seconds` long. If the video is shorter
+/// or `seconds` is 0, does nothing.
 void go_to_middle(media::Decoder& decoder, double seconds);
 
 /// Thread-safety: one thread at a time.
@@ -115,7 +115,7 @@ class ClipCutter {
  private:
   struct Ended {
     std::shared_ptr<ClipEncoder> clip;
-    std::shared_ptr<Lane> lane;  // null if the clip is known
+    std::shared_ptr<Lane> lane;  // null if the clip exists already
     Boundary begin, end;
     const GivenSpan* given = nullptr;
     std::string audio_codec;
@@ -138,7 +138,7 @@ class ClipCutter {
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;
   // left_out_ has null, and errors_ has "", for each clip that may still fail.
   HeldJson left_out_ = HeldJson::array();
-  std::shared_ptr<Lane> lane_;  // null if the open clip is known
+  std::shared_ptr<Lane> lane_;  // null if the open clip exists already
   std::shared_ptr<ClipFrames> again_;
   std::deque<Ended> ended_;  // clips to pass to the output
 };

@@ -24,7 +24,7 @@ inline bool is_freed(const media::Frame& frame) {
 /// Decodes freed frames again, for the thread that decodes the video.
 class LateFrames {
  public:
-  /// Notes the path of the video. `most_seconds` is ClipOptions::most_seconds.
+  /// `most_seconds` is ClipOptions::most_seconds.
   LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds);
 
   /// Frees the pixels of `frame` if all waiting frames together would take more than 512 MiB.
@@ -45,8 +45,7 @@ class LateFrames {
 /// before the clip.
 class ClipFrames {
  public:
-  /// Notes the path of the video. `picture` is the part of the frame without black bars, or
-  /// nullopt.
+  /// `picture` is the part of the frame without black bars, or nullopt.
   ClipFrames(std::string path, const media::DecodeOptions& decode,
              std::optional<CroppedPicture> picture);
   /// Returns the frame with its pixels. Call fetch() in ascending order of time. Throws Error if

@@ -14,13 +14,13 @@
 
 namespace vfm::clip {
 
-/// Returns a rectangle of stored pictures (`width` x `height`) as "WIDTHxHEIGHT+X+Y" in the upright
-/// picture.
+/// Converts `box`, a rectangle in stored pictures of `width` x `height` pixels, to the text
+/// "WIDTHxHEIGHT+X+Y" for the upright picture.
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// Adds all fields from "camera_motion" to "text_area_most". The fields are null if pictures are
-/// too small.
+/// Adds "camera_motion", "logo_area" and all fields between them in the json. Fields of full
+/// pictures are null if pictures are too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
 /// Adds the boxes "logo" and "proposed_crop", in pixels of the upright source. `cropped` is the

@@ -1,6 +1,6 @@
 // Finds changes of shot in a video by the recipe's detector. The detector compares the looks of
 // frames (curate/shots/shot_detector.h), or runs a network (curate/shots/window_detector.h) on
-// scaled frames. FFmpeg scales frames in the same way. Thread-safety: one thread at a time.
+// scaled frames. The frames are scaled as FFmpeg scales them. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,7 +34,7 @@ class ShotFinder {
   const curate::MotionField& motion() const;
 
   /// A long change of shot that has not ended yet. Frames from `begin` on belong to no shot, so
-  /// they need not wait.
+  /// they need not wait for the end of the change.
   struct OpenChange {
     curate::ChangeType type = curate::ChangeType::fade;
     std::int64_t begin = 0;

@@ -1,9 +1,10 @@
 // Makes one clip of --smart-cut: encodes some frames, and joins them with copied packets.
 // media/container/splice_plan.h decides which frames are copied.
 //
-// Frames are added before the clip's end is known. The head, which is the frames before the clip's
-// first key frame, is encoded at once. The tail is encoded at the end. If encoded and copied frames
-// do not fit together, add() or finish() throws Error, and the caller encodes the whole clip.
+// Frames are added before the clip's end is known. The head (the frames before the clip's first key
+// frame) is encoded at once. The tail (the frames after the last copied frame) is encoded by
+// finish(). If encoded and copied frames do not fit together, add() or finish() throws Error, and
+// the caller encodes the whole clip.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -28,7 +29,7 @@ namespace vfm::clip {
 struct SmartStart {
   std::string reason;  ///< Reason to copy nothing, or empty.
   std::string encoder;
-  /// pts of the first key frame where copying can begin, if a later key frame exists.
+  /// pts of the first key frame where copying can begin, or nullopt.
   std::optional<std::int64_t> key;
   media::SpliceKind kind;
   std::string path;

@@ -53,7 +53,7 @@ class SoundAcross {
   };
   /// Decides whether to stitch the shots at `place`. `threshold` is the threshold without sound,
   /// which is used if sound is unknown (no sound, several streams, silence, too little sound, or
-  /// not decodable). Throws Stopped, and an Error whose cause may_pass().
+  /// not decodable). Throws Stopped, and an Error if may_pass() is true for the cause.
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -21,7 +21,8 @@
 
 namespace vfm::clip {
 
-/// A reduced series. Each of at most kMost equal parts of the series gives its largest value.
+/// A series that is reduced to at most kMost points. Each point is the largest value in an equal
+/// part of the series.
 class Peaks {
  public:
   static constexpr std::size_t kMost = 1000;

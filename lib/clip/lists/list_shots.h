@@ -12,8 +12,8 @@
 
 namespace vfm::clip {
 
-/// Parses the scores of --thresholds, such as "0.3,0.4,0.5" or the equal "0.3:0.5:0.1", up to 100
-/// scores. Throws Error{usage}.
+/// Parses at most 100 scores of --thresholds, such as "0.3,0.4,0.5". The text "0.3:0.5:0.1" (from,
+/// to, step) gives the same scores. Throws Error{usage}.
 std::vector<double> parse_thresholds(const std::string& text);
 
 /// Prints a {"kind":"shots",...} line for each video, or for each video and threshold. Warns of

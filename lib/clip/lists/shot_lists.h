@@ -39,7 +39,7 @@ struct ShotsOfVideo {
 };
 
 /// Both functions return CSV with the columns of PySceneDetect's list of scenes, and a column
-/// Source. Frames are numbered from 1. The end frame is a shot's last frame.
+/// "Source". Frames are numbered from 1. The end frame is a shot's last frame.
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 

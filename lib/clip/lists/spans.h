@@ -1,4 +1,4 @@
-// Reads the files of --spans, which say which parts of which videos become clips.
+// Reads the files of --spans. They say which parts of the videos become clips.
 //
 // The first line of a file shows its format:
 //   JSON Lines  Each line has a span, such as {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}.
@@ -38,8 +38,8 @@ struct SpanTime {
   std::int64_t frames = 0;  ///< Frames in addition to `seconds`, for a timecode.
   bool drop = false;        ///< If true, the timecode is drop-frame.
 
-  /// Returns the place in frames if by_frame() is true, or in seconds on the container's clock.
-  /// `first` is the first frame's time.
+  /// Returns the place in frames if by_frame() is true, otherwise in seconds on the container's
+  /// clock. `first` is the first frame's time.
   double place(double first, Rational frame_rate) const;
   bool by_frame() const { return unit == Unit::frame || unit == Unit::timecode; }
 };
@@ -48,7 +48,7 @@ struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< Fields of the record except source and times.
   std::string where;                     ///< Text such as "line 3 of 'spans.csv'".
-  std::string text() const;              ///< Returns a text of the facts that decide the clip.
+  std::string text() const;              ///< Returns the facts that decide the clip, as text.
 };
 
 /// Parses seconds ("1.5", "00:01:30.250", "01:30"), a timecode with frames ("00:01:30:06"), or a
@@ -81,9 +81,9 @@ class GivenSpans {
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 
-  /// Returns the spans of the input's next video, in the order of the files, or null for a video
-  /// without spans. Two paths to the same file are one source. Throws Error if the spans name the
-  /// video without a folder, and an earlier video has the same name.
+  /// Returns the spans of the input's next video, `path`, in the order of the files. Returns null
+  /// if the video has no spans. Two paths to the same file are one source. Throws Error if the
+  /// spans name the video without a folder, and an earlier video has the same name.
   const std::vector<GivenSpan>* take(const std::string& path);
   /// Returns the sources that were not taken.
   std::vector<std::string> left() const;

@@ -25,7 +25,7 @@ inline constexpr const char* kNoClip = "no clip: every shot is too short";
 struct Clip {
   Span span;
   std::string mp4;
-  HeldJson facts;                    ///< Fields of KEY.json from "stream" on.
+  HeldJson facts;                    ///< Field "stream" of KEY.json and all later fields.
   const GivenSpan* given = nullptr;  ///< Span that gave the clip, or null.
   bool hdr = false;                  ///< If true, the clip is 10-bit HDR.
   /// If true, a killed run finished the clip, and `mp4` and `facts` are empty.
@@ -35,7 +35,7 @@ struct Clip {
 /// The output of one video. Thread-safety: one thread at a time.
 class ClipOutput {
  public:
-  /// Opens the output. All arguments must outlive the output.
+  /// All arguments must outlive the output.
   ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store);
 
   /// Acts as ClipSink::begin().

@@ -5,11 +5,11 @@
 // not depend on threads or on killed runs. Complete clips of other shards in the folder are copied
 // (clip/store/earlier_clips.h).
 //
-// The list "sources" in the json has for each video "source", "source_hash", "clips", and the
-// fields that the json of a single video has. "failed" says why a video could not be used. The next
-// run tries a failed video again, and writes only if the video succeeds. A video is left out if one
-// of its clips has the same key ("equal_key") as a clip of another video. A video with "equal_key"
-// is tried again only after it is renamed, or together with other failed videos.
+// The json has a list "sources". Each video's entry has "source", "source_hash", "clips", and the
+// fields that the json of a single video has. The field "failed" says why a video could not be
+// used. The next run tries a failed video again, and writes only if the video succeeds. A video is
+// left out if one of its clips has the same key ("equal_key") as a clip of another video. A video
+// with "equal_key" is tried again only after it is renamed, or together with other failed videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -57,8 +57,8 @@ class ClipPart : public ClipSink {
 /// thread, for different videos.
 class Joined {
  public:
-  /// Opens a batch of an item of kind `joined`. `settings` are the settings of the clips without
-  /// spans. `earlier` must outlive the batch.
+  /// `batch` has the kind `joined`. `settings` are the settings of the clips, without the spans.
+  /// `earlier` must outlive the batch.
   Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
          EarlierClips& earlier);
 
@@ -100,13 +100,13 @@ class Joined {
   std::map<std::size_t, std::string> equal_keys_;
 };
 
-/// Iterates over the items of an input. An unfinished batch becomes single videos. Thread-safety:
-/// one thread at a time.
+/// Iterates over the items of an input. If a batch is not finished, each of its videos that needs
+/// work becomes an item. Thread-safety: one thread at a time.
 class JoinedItems {
  public:
   struct Work {
     ClipItem item;
-    /// Batch that has the video `item`, or that is `item` itself.
+    /// The batch of the video `item`. If the batch needs no work, `item` is the batch itself.
     std::shared_ptr<Joined> batch;
     std::size_t place = 0;  ///< Index of the video in the batch.
     bool last = false;      ///< If true, finish the batch after the video.
@@ -114,8 +114,7 @@ class JoinedItems {
   };
   using See = std::function<void(const ClipItem& item)>;
 
-  /// Begins the iteration. `see` is called with each input item. All arguments must outlive the
-  /// iterator.
+  /// `see` is called with each input item. All arguments must outlive the iterator.
   JoinedItems(ClipItems& items, const ClipOptions& options, Json settings, See see);
   std::optional<Work> next();
 

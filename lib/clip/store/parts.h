@@ -1,9 +1,8 @@
 // Keeps finished clips of joined videos in one file, DIR/.NAME.parts, until the shards are written.
-// After a killed run the next run uses the file.
 //
-// Each record has a checksum, and the next run uses all records before the first damaged record.
-// The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h). Memory: one clip, and
-// each video's summary. Thread-safety: any thread.
+// Each record has a checksum. After a killed run, the next run uses all records before the first
+// damaged record. The file is not synced. The caller locks DIR/NAME.json (shard/receipt.h). Memory:
+// one clip, and each video's summary. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

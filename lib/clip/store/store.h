@@ -51,24 +51,24 @@ class ClipSink {
 /// Thread-safety: one thread at a time; stores of different names are independent.
 class ClipStore : public ClipSink {
  public:
-  /// Returns DIR/NAME.json or .files, if it has the same settings, all its files exist, and `redo`
-  /// is false. Otherwise locks the clips until finish() or the store's destruction, and returns
-  /// null. Waits while another program makes the clips. Removes leftovers of a run that was killed
-  /// after it had finished.
+  /// Returns the index (DIR/NAME.json or DIR/NAME.files) if `redo` is false, the settings are the
+  /// same, and all files of the index exist. Otherwise locks the clips until finish() or the
+  /// store's destruction, and returns null. Waits while another program makes the clips. Removes
+  /// leftovers of a run that was killed after it had finished.
   Json find_or_hold(bool redo);
   /// Acts as find_or_hold(true), but returns the existing json, or null if no json exists.
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
-  /// Writes `summary` with settings, number of samples and files to DIR/NAME.json or .files, and
-  /// unlocks the clips. Writes nothing if there are neither samples nor errors.
+  /// Adds settings, number of samples and files to `summary`, writes the result to DIR/NAME.json or
+  /// DIR/NAME.files, and unlocks the clips. Writes nothing if there are neither samples nor errors.
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
-  /// killed meanwhile, the next call or begin() removes the remaining files. Each remaining file is
-  /// complete, or notes mark it as incomplete. Keeps the files of samples for which `in_use`
-  /// returns true. If another program uses NAME, or if a file has changed since it was written,
-  /// throws Error and removes nothing.
+  /// killed meanwhile, the next remove() or begin() removes the remaining files. Each remaining
+  /// file is complete, or notes mark it as incomplete. Keeps the files of samples for which
+  /// `in_use` returns true. If another program uses NAME, or if a file has changed since it was
+  /// written, throws Error and removes nothing.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
@@ -100,7 +100,7 @@ class ClipStore : public ClipSink {
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;
 
-  /// Throws Error unless `path` is a regular file of this size or does not exist.
+  /// Throws Error if `path` exists, but is not a regular file of `bytes` bytes.
   static void check_own(const std::string& path, std::optional<std::uint64_t> bytes = {});
   /// Returns the path of the temporary file that a killed writer of `path` left (io/atomic_file.h).
   static std::string temporary_of(const std::string& path);

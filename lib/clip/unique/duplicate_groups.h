@@ -1,11 +1,11 @@
 // Chooses which of several sources with the same content are kept.
 //
 // A source is left out if a kept source has the same bytes, or shows at least a given share of the
-// source. The longer source is kept. If two sources are equally long, the source with the larger
-// picture is kept, then the file with more bytes, then the first path in byte order. Lengths are
-// treated as equal if they differ from the longest length by at most 1 % or half a second. A source
-// that is left out does not exclude other sources. Sources that have only a part in common are
-// kept. Thread-safety: pure functions, any thread.
+// left-out source. Of two such sources, the longer source is kept. If two sources are equally long,
+// the source with the larger picture is kept, then the file with more bytes, then the first path in
+// byte order. Lengths are treated as equal if they differ from the longest length by at most 1 % or
+// half a second. A source that is left out does not exclude other sources. Thread-safety: pure
+// functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,14 +42,15 @@ CommonStretch exchanged(const CommonStretch& stretch);
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  /// Number of the group, in the order of first sources, or nullopt.
+  /// Number of the source's group, or nullopt without a group. Groups are numbered in the order of
+  /// their first sources.
   std::optional<std::size_t> group;
   /// Index of the source that replaces this source, or nullopt if this source is kept.
   std::optional<std::size_t> keeper;
   bool exact = false;  ///< If true, both sources have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
-/// Returns a choice for each source. `share` is above 0, up to 1.
+/// Returns a choice for each source. `share` is above 0 and at most 1.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
                                          const std::vector<CommonStretch>& stretches, double share);
 

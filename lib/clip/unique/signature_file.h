@@ -1,9 +1,9 @@
 // Stores signatures of sources (curate/copies/video_signature.h) as DIR/HASH.signature, so that
 // each source is decoded only once.
 //
-// A file has the pictures, 2048 bytes each (little-endian), and 1024 bytes of JSON, padded with
-// spaces: the source, the settings of the pictures, and the number of pictures. Files are written
-// atomically. Thread-safety: any thread, but one thread at a time for each source.
+// A file has the pictures, 2048 bytes each (little-endian), then 1024 bytes of JSON, padded with
+// spaces. The JSON has the source, the settings of the pictures, and the number of pictures. Files
+// are written atomically. Thread-safety: any thread, but one thread at a time for each source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// The verb `vfm-clip unique`, which finds sources that show the same content before they are cut.
+// The verb `vfm-clip unique`, which finds sources that show the same content, before clips are cut.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

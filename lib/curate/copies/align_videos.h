@@ -29,17 +29,18 @@ struct AlignmentStart {
 
 /// The conditions for a match. Times are in pictures, with kSignatureRate pictures per second.
 struct MatchRules {
-  std::size_t least_pictures = 18;  ///< Least length of a match.
-  /// The least correlation of changes around each moment, 0 to 1.
+  std::size_t least_pictures = 18;  ///< Minimum length of a match.
+  /// The minimum correlation of changes around each moment of a match, 0 to 1.
   double least_change = 0.4;
-  /// The least mean correlation of pictures, 0 to 1.
+  /// The minimum of the mean correlation of pictures, 0 to 1.
   double least_picture = 0.6;
-  /// The least sum of evidence. Each moment adds the certainty, 0 to 1, that something changes.
+  /// The minimum sum of evidence. Each moment adds the certainty, 0 to 1, that something changes.
   double least_evidence = 4;
   /// The change_detail() below which changes easily agree by chance.
   double least_detail = 0.06;
-  /// Returns the least mean correlation of changes. A longer match needs less correlation. A match
-  /// with little change, or with less detail than `least_detail`, needs more.
+  /// Returns the mean correlation of changes that a match must at least have. A longer match needs
+  /// less correlation. A match with little change, or with less detail than `least_detail`, needs
+  /// more.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)

@@ -1,11 +1,11 @@
 // Computes the change in a video at a moment, and codes of the change for finding copies.
 //
-// A change is the mean picture of the half second after a moment less the mean picture of the half
-// second before the moment. Content that does not move, such as a logo, has no effect. A video
+// A change is the mean picture of the half second after a moment, minus the mean picture of the
+// half second before the moment. Content that does not move, such as a logo, has no effect. A video
 // without changes cannot be found.
 //
-// A code has the signs of the 24 lowest frequencies of the change in a window: a 5 x 5 cosine
-// transform without the mean (Zauner, "Implementation and benchmarking of perceptual image hash
+// A code has 24 signs: those of the lowest 5 x 5 frequencies of the change in a window (a cosine
+// transform), without the mean (Zauner, "Implementation and benchmarking of perceptual image hash
 // functions", 2010, 3.1). For the index, the window is the inner 70 % of the picture. A video that
 // is looked up may be a crop, so 81 crops are tried, with 0, 7.5 or 15 % cut from each side.
 // Pure functions. Thread-safety: any thread.
@@ -22,7 +22,7 @@
 
 namespace vfm::curate {
 
-/// A change, with cells in grey levels of 255, less the mean of the cells.
+/// A change, with cells in grey levels of 255, minus the mean of the cells.
 using ChangePicture = std::array<float, kSignatureCells>;
 
 /// The first moment that has a change. Moment `k` is the beginning of picture k. A change needs at
@@ -43,7 +43,7 @@ float change_noise(const ChangePicture& change);
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;
-/// The least strength of a change that has a code. A weaker change is taken for noise.
+/// The minimum strength of a change that has a code. A weaker change is treated as noise.
 inline constexpr float kLeastChange = 0.3F;
 
 /// The edges of a picture within a larger picture, as fractions of the larger picture's sides.

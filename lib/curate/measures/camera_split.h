@@ -12,12 +12,12 @@
 namespace vfm::curate {
 
 struct MotionSplit {
-  float camera = 0;  ///< Mean length of the field's vectors, in frame diagonals.
-  float object = 0;  ///< Mean length of the remaining motion, or 0 within the error.
+  float camera = 0;  ///< Mean length of the camera's motion, in frame diagonals.
+  float object = 0;  ///< Mean length of the objects' motion. Motion within the error counts as 0.
 };
 
-/// Splits `motion`. `picture` is the later frame, whose blocks without detail follow the camera.
-/// `aspect` is width divided by height as displayed.
+/// Splits `motion`. `picture` is the later frame. Its blocks without detail are assumed to move
+/// with the camera. `aspect` is width divided by height as displayed.
 MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture, double aspect);
 
 }  // namespace vfm::curate

@@ -32,8 +32,8 @@ struct LumaPlane {
   int levels(int full) const { return full_range ? full : (full * 219 + 127) / 255; }
 };
 
-/// Returns the luma of a frame with 8 bits. For packed RGB, copies the green channel to `room` and
-/// returns the copy.
+/// Returns the luma of an 8-bit frame. For packed RGB, copies the green channel to the buffer
+/// `room` and returns the copy.
 LumaPlane luma_plane(const media::Frame& frame, std::vector<std::uint8_t>& room);
 
 /// A picture of means of `factor` x `factor` pixels, in full range. The shorter side has about 360

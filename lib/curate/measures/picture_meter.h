@@ -26,8 +26,9 @@ struct PictureMeasures {
   PixelArea picture;           ///< Picture without black bars (curate/measures/bars.h).
   bool overlay_known = false;  ///< Result of StillOverlay::can_tell().
   std::optional<PixelArea> overlay;
-  /// The part of `picture` that remains without the smallest strip along one side that contains the
-  /// overlay. If the strip is more than a quarter of `picture`, the crop is all of `picture`.
+  /// The part of `picture` that remains when a strip along one side is cut off. The strip is the
+  /// smallest one that contains the overlay. If the strip is more than a quarter of `picture`, the
+  /// crop is all of `picture`.
   PixelArea proposed_crop;
 };
 

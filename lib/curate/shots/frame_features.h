@@ -32,17 +32,17 @@ void compute_features(const media::Frame& frame, FrameFeatures& out);
 /// Computes all other members of `out` from out.picture.
 void complete_features(FrameFeatures& out);
 
-/// Returns 1 less the Pearson correlation of the histograms of luma or chroma, whichever differs
+/// Returns 1 minus the Pearson correlation of the histograms of luma or chroma, whichever differs
 /// more. Equal histograms give 0, and unrelated histograms 1.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
 /// A histogram_difference() up to kSameColours means one scene. A difference above kOtherColours
 /// means two scenes.
 inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
-/// Returns 1 less the normalised covariance of the cells of both pictures, luma and chroma, within
-/// their joint area. Equal structure gives 0 at any brightness and contrast. Unrelated structure
-/// gives 1, and inverted structure 2. Ignores structure with a standard deviation below `noise`
-/// grey levels.
+/// Returns 1 minus the normalised covariance of the luma and chroma cells of two pictures, within
+/// the joint area of the pictures. Equal structure gives 0 at any brightness and contrast.
+/// Unrelated structure gives 1, and inverted structure 2. Ignores structure with a standard
+/// deviation below `noise` grey levels.
 float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise = 2);
 
 /// Returns the mean absolute difference of all cells, luma plus chroma, in grey levels.

@@ -26,8 +26,8 @@ class GradualDetector {
   void finish();
   /// Returns the changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
-  /// Returns the first frame of the current run of one colour, or nullopt if no fade led into the
-  /// run.
+  /// If a fade led into the current run of one colour, returns the first frame of the run.
+  /// Otherwise returns nullopt.
   std::optional<std::int64_t> open_fade() const;
   /// Returns true if frames i and k resemble each other much more than frames i and `away` do.
   /// Returns false if a frame is not among the last 127 frames.

@@ -4,7 +4,8 @@
 // Contrast is lower in the middle of the window. Camera motion does not lower contrast.
 //
 // Fade: Before or after a run of frames of one colour, contrast changes over several frames. For a
-// black run, a change of light is enough. A run of more than 32 frames of another colour is a shot.
+// black run, a change of light is enough. A run of another colour than black is a shot if it has
+// more than 32 frames.
 //
 // Wipe: An edge crosses the picture (wipe.h).
 // Transition: Each part of the picture changes once from the old to the new shot, at its own time
@@ -33,8 +34,8 @@ struct GradualChange {
   float score = 0;  ///< How well the change fits its kind, 0 to 1.
 };
 
-/// The delay in frames after which a change is known. Changes found later contain no frames of this
-/// age.
+/// The delay in frames after which a change is known. A change that is found later contains only
+/// newer frames.
 inline constexpr int kGradualLag = 88;
 /// The largest number of frames for which an explosion or a title hides a scene.
 inline constexpr int kBlast = 32;

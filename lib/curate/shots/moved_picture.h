@@ -2,7 +2,7 @@
 // other picture, or shrinks to a line.
 //
 // Lines are columns for horizontal motion and rows for vertical motion. During a transition, each
-// line looks like a line of the picture before or after.
+// line looks like a line of the picture before or after the transition.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

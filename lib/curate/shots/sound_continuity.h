@@ -4,12 +4,13 @@
 // windows before and after the change are therefore compared (as in the minimum statistics of
 // Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001).
 //
-// A side is the second before or after the change, without the 60 ms next to the change. Hann
-// windows of 32 ms begin every 16 ms. The 20 critical bands lie between 100 and 7700 Hz (Zwicker
-// 1961). A level is the power of both channels plus -75 dB of full scale, in dB. The distance of
-// two sets of windows in a band is the mean difference of their quantiles 0.1, 0.2 and 0.3. The
-// distance over all bands is the mean of the middle ten distances. D is the distance of the two
-// sides. U is the mean distance between the halves of a side.
+// A side is one second of sound before or after the change, without the 60 ms next to the change.
+// Hann windows of 32 ms begin every 16 ms. The 20 critical bands lie between 100 and 7700 Hz
+// (Zwicker 1961). A level is the power of both channels in dB, after a constant power of -75 dB of
+// full scale is added. The distance of two sets of windows in a band is the mean difference of
+// their quantiles 0.1, 0.2 and 0.3. The distance over all bands is the mean of the middle ten
+// distances. D is the distance of the two sides. U is the mean distance between the halves of a
+// side.
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //

@@ -1,9 +1,9 @@
 // Decides whether to join two shots of the same scene that a flash, jump cut or glitch separates.
 //
 // The last picture of a shot is compared with the first picture of the next shot, as in Panda-70M
-// (Chen et al., CVPR 2024, section 3.1). If the caller has a network, the cosine of its vectors
-// decides. Without a network, the layout of colours, the directions of edges and the brightness
-// must agree.
+// (Chen et al., CVPR 2024, section 3.1). If the caller has a network, the cosine of the network's
+// vectors decides. Without a network, the layout of colours, the directions of edges and the
+// brightness must agree.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,8 +23,9 @@ struct SceneLook {
 };
 SceneLook scene_look(const SmallPicture& picture);
 
-/// Returns the smaller cosine of layout and edges, less 0.2 for each 16 grey levels between the
-/// mean colours. The same look gives 1. The result may be negative.
+/// Returns the cosine of the layouts or the cosine of the edges, whichever is smaller, minus 0.2
+/// for each 16 grey levels between the mean colours. The same look gives 1. The result may be
+/// negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// The look_similarity() above which two shots are joined.
@@ -33,7 +34,7 @@ inline constexpr double kStitchThreshold = 0.6;
 /// The longest gap in frames between two shots that can be joined.
 inline constexpr std::int64_t kLongestBridge = 12;
 
-/// Returns the least likeness that joins two shots whose sound has a known `continuity`
+/// Returns the threshold of likeness for two shots whose sound has a known `continuity`
 /// (curate/shots/sound_continuity.h). Continuity 1 lowers `threshold` by kSoundLowers * (1 -
 /// threshold). Continuity 0 raises `threshold` by kSoundRaises * (1 - threshold). Continuity 0.5
 /// does not change `threshold`. Other values are interpolated.
@@ -44,8 +45,8 @@ inline constexpr double kSoundLowers = 0.2, kSoundRaises = 0.95;
 /// NaN, or if the sizes differ.
 double vector_likeness(const std::vector<float>& a, const std::vector<float>& b);
 
-/// The least cosine of a network's vectors that joins two shots. Panda-70M joins two shots if the
-/// unit vectors of ImageBind have a distance of at most 0.6, which is a cosine of 1 - 0.6^2 / 2.
+/// Two shots are joined if the cosine of a network's vectors is at least this threshold. Panda-70M
+/// joins unit vectors of ImageBind at a distance up to 0.6, which is a cosine of 1 - 0.6^2 / 2.
 inline constexpr double kVectorStitchThreshold = 0.82;
 
 }  // namespace vfm::curate

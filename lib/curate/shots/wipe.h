@@ -43,9 +43,8 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// Returns the agreement of an edge that has crossed `share` of the picture in direction `way`.
+/// Both functions are about an edge that has crossed `share` of the picture in direction `way`.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
-/// Returns the votes of an edge that has crossed `share` of the picture in direction `way`.
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 
 /// Returns true if both pictures move with the edge, as in a pan from a dark wall to a light wall.

@@ -2,15 +2,14 @@
 // each vector (curate/vectors/sketch.h). Only sketches in neighbouring cells are compared
 // (curate/vectors/sketch_cells.h).
 //
-// The result is the same as from curate/vectors/dedup.h, except that pairs may be missed. A pair of
-// close sketches is decided by the cosine of the stored vectors. A pair is missed only if the
-// second vector lies in a cell that is not searched. If the margin is 1 and the number of cells is
-// not limited, no pair is missed.
+// The result is that of curate/vectors/dedup.h, except that pairs may be missed. A pair of close
+// sketches is decided by the cosine of the stored vectors. A pair is missed only if the second
+// vector lies in a cell that is not searched. If the margin is 1 and the number of cells is not
+// limited, no pair is missed.
 //
 // For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d or 4 n d bytes. The
 // search needs n (2 w + 20) bytes of memory. The number of multiplications grows with n sqrt(n) w.
 // For 10^7 vectors of 768 numbers and w = 128, the caller stores 15 GB and the search needs 2.8 GB.
-// The result does not depend on the processor.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +30,7 @@ inline constexpr std::size_t kMostCells = 64;
 
 struct CellSearch {
   std::size_t dim = 0;
-  double threshold = 1;  ///< Least cosine of a duplicate.
+  double threshold = 1;  ///< Minimum cosine of a duplicate.
   /// The places of the n vectors, with better samples first. The places are a permutation of [0,
   /// n), and n is below 2^32.
   std::vector<std::uint32_t> places;
@@ -52,7 +51,7 @@ struct CellCounts {
 };
 
 inline constexpr std::size_t kLeastSketch = 32;
-/// Returns the bytes of memory for each vector with sketches of `width` numbers.
+/// Returns the number of bytes of memory for each vector with sketches of `width` numbers.
 inline constexpr std::uint64_t cell_bytes(std::size_t width) {
   return 2 * width + 20;
 }
@@ -61,8 +60,8 @@ inline constexpr std::uint64_t cell_bytes(std::size_t width) {
 std::size_t cell_sketch_width(std::uint64_t n, std::uint64_t memory);
 
 /// Calls `found` with each duplicate, in order of items. Items and keepers have the same meaning as
-/// in find_near_duplicates(). The result does not depend on the number of slots or on the places of
-/// the vectors. Throws Stopped and the exceptions of `read`.
+/// in find_near_duplicates(). The result does not depend on the processor, the number of slots, or
+/// the places of the vectors. Throws Stopped and the exceptions of `read`.
 CellCounts find_near_duplicates_in_cells(const CellSearch& search, share::Slots& slots,
                                          const std::function<void(const NearDuplicate&)>& found);
 

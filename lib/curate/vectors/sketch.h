@@ -23,7 +23,7 @@ namespace vfm::curate {
 
 inline constexpr int kSketchScale = 32000;
 /// The largest rounding error of the upper bound. The product of two sketches, divided by
-/// kSketchScale squared, is at least the cosine less kSketchSlack.
+/// kSketchScale squared, is at least the cosine minus kSketchSlack.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
 /// If vectors have more numbers than kLongestTrained, the basis is the first axes.
@@ -38,8 +38,8 @@ class Sketcher {
                         share::Slots& slots);
 
   std::size_t width() const { return width_; }
-  /// Writes the sketches of `n` rows to `out`. to_unit_row() (curate/vectors/dedup.h) has scaled
-  /// the rows.
+  /// Writes the sketches of `n` rows to `out`. The rows must be scaled by to_unit_row()
+  /// (curate/vectors/dedup.h).
   void sketch(const float* rows, std::size_t n, std::int16_t* out) const;
 
  private:
@@ -54,8 +54,8 @@ inline constexpr std::size_t kTileSide = 32;
 /// Fills a tile with `n` sketches, at most kTileSide, followed by zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
                std::int16_t* tile);
-/// The products of four sketches and a tile. Element [r][j] is the exact product of sketch r of the
-/// four and sketch j of the tile.
+/// The products of four sketches and a tile. Element [r][j] is the exact product of sketch r and
+/// the tile's sketch j.
 using TileProducts = std::int32_t[4][kTileSide];
 void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
                    TileProducts& out);

@@ -3,10 +3,11 @@
 //
 // Centres are sketches, found by spherical k-means. The results are the same on every processor.
 //
-// The cells to search: Let a and b be two sketches at a distance of at most D, c the centre of a,
-// and e another centre. The distance of a from the border between the cells is (a.c - a.e) / |e -
-// c|. If this distance is above D, b does not lie in the cell of e. With a `margin` below 1, only
-// cells within margin * D are searched. With `margin` 1, no neighbour is missed.
+// The cells to search are chosen as follows. Let a and b be two sketches at a distance of at most
+// D, c the centre of a, and e another centre. The distance of a from the border between the cells
+// is (a.c - a.e) / |e - c|. If this distance is above D, b does not lie in the cell of e. With a
+// `margin` below 1, only cells within margin * D are searched. With `margin` 1, no neighbour is
+// missed.
 //
 // If centres are equal, only the first of the equal centres gets sketches.
 // Thread-safety: any thread, except find().
@@ -35,7 +36,7 @@ class SketchCells {
 
   struct Reach {
     double distance = 0;   ///< Largest distance D of neighbours, sqrt(2 - 2 cosine).
-    double margin = 1;     ///< Share of `distance` that is searched, 0 to 1.
+    double margin = 1;     ///< From 0 to 1. Cells within margin * distance are searched.
     std::size_t most = 0;  ///< Largest number of cells to search.
   };
   struct Near {

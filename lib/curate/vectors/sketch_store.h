@@ -54,9 +54,8 @@ class SketchStore {
   const std::int16_t* sketch(std::size_t slot) const { return &sketches_[slot * width_]; }
   std::size_t slot(std::size_t rank) const { return slot_of_rank_[rank]; }
   std::size_t rank(std::size_t slot) const { return rank_of_slot_[slot]; }
-  /// Returns the first slot of a cell.
+  /// A cell has the slots [begin(cell), end(cell)).
   std::size_t begin(std::size_t cell) const { return begins_[cell]; }
-  /// Returns one past the last slot of a cell.
   std::size_t end(std::size_t cell) const { return begins_[cell + 1]; }
   bool in_a_cell(std::size_t slot) const { return slot < begins_.back(); }
 
