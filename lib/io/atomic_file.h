@@ -54,8 +54,8 @@ class AtomicFile {
   std::uint64_t written_ = 0;
 };
 
-/// While an object with `quiet` lives, waits for files in this thread are logged only with -v. Thus
-/// only one of several ranks logs a wait. Thread-safety: one object at a time in a thread.
+/// While an object made with `quiet` = true exists, this thread logs its waits for files only with
+/// -v. Thus only one of several ranks logs a wait. Thread-safety: one object at a time in a thread.
 class QuietWaits {
  public:
   explicit QuietWaits(bool quiet);
@@ -66,8 +66,7 @@ class QuietWaits {
 
 /// Writes a whole file atomically. Waits while another program writes the file.
 void write_file(const std::string& path, std::string_view contents);
-/// Writes a whole file atomically unless the file already has the same bytes. Waits while another
-/// program writes the file.
+/// Does what write_file() does, unless the file already has these bytes.
 void update_file(const std::string& path, std::string_view contents);
 /// Calls fsync() on a directory. Call sync_directory() after a rename or unlink in the directory.
 void sync_directory(const std::string& path);

@@ -43,8 +43,8 @@ std::vector<Fault> parse_faults(const Json& list);
 /// were errors, finish() replaces an earlier run's file. Otherwise finish() removes the earlier
 /// file. Lines that another program adds during the run are kept. Equal lines are written once.
 /// Inputs and messages are cut at 256 KiB. Each fault is also logged as a warning. Thread-safety:
-/// any thread. Call add() from the ordered side of for_each_ordered, so that the file does not
-/// depend on -j.
+/// any thread. Call add() from `done` of for_each_ordered() (share/ordered.h), so that the file
+/// does not depend on -j.
 class ErrorLog {
  public:
   ErrorLog(std::string path, std::string tool);

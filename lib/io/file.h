@@ -70,7 +70,7 @@ class MappedFile {
 /// Returns the contents of a regular file. Throws Error. Throws Error{limit} if the file has more
 /// than `most` bytes, even if they are added during the call.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
-/// Most bytes of a JSON file of a model.
+/// The most bytes that a JSON file of a model may have.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
 /// Returns the contents of a file or pipe, read to the end. Throws Error.
 std::string read_stream(const std::string& path);

@@ -19,7 +19,8 @@ class FirstNames {
  public:
   static constexpr std::size_t kInMemory = 4096;
 
-  /// Makes temporary files in `folder`. At most `in_memory` keys, at least 1, are in memory.
+  /// Makes temporary files in `folder`. Keeps at most `in_memory` keys in memory. `in_memory` must
+  /// be at least 1.
   explicit FirstNames(std::string folder, std::size_t in_memory = kInMemory);
   ~FirstNames();
   FirstNames(FirstNames&&) noexcept;

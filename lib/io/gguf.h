@@ -3,8 +3,8 @@
 //
 //   4 bytes   "GGUF"; u32 version, 2 or 3; u64 number of tensors; u64 number of settings
 //   settings  each a name, a u32 type and a value; a text is a u64 length and its bytes
-//   tensors   each a name, u32 number of dimensions, the fastest first, u64 each, u32 type, and a
-//             u64 offset of its data, a multiple of the alignment
+//   tensors   each a name; u32 number of dimensions; the dimensions, u64 each, the fastest first;
+//             u32 type; u64 offset of the data, a multiple of the alignment
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
 // All numbers are little endian.
 //
@@ -36,9 +36,8 @@ struct GgufContents {
 
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
 /// contents, such as a text or integer that is set twice, a shape that is not a whole number of
-/// blocks, data that overlap or exceed the file, or more than 65,536 settings or tensors. Hostile
-/// input gives an Error, never a crash. Memory is at most in proportion to the size of the file.
-/// Pure; fuzzed.
+/// blocks, data that overlap or exceed the file, or more than 65,536 settings or tensors. Memory is
+/// at most in proportion to the size of the file. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// A mapped GGUF file.

@@ -5,7 +5,6 @@
 // row. The ledger is an SQLite file. Several programs may use the ledger at once. A killed program
 // does not damage the ledger. If the ledger is damaged, files are read again.
 //
-// A ledger contains inodes and times, so two folders of equal outputs may have different ledgers.
 // Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,7 +35,7 @@ class HashLedger {
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
   /// Uses the ledger at `path`, but does not make one yet. If `check` is set, reads all files, and
-  /// warns of each file whose contents differ from a valid row. Warns and replaces the ledger if it
+  /// warns of each file whose hash differs from its valid row. Warns and replaces the ledger if it
   /// is damaged, or if the file at `path` is not a ledger. Warns and uses no ledger after any other
   /// error.
   HashLedger(std::string path, bool check);

@@ -1,8 +1,7 @@
-// Delays the begin record of a tool's output (io/streams.h) until options, models and devices are
-// checked. If a tool fails earlier, standard output is empty. A program has one begin record.
+// Delays the begin record of a tool's output (io/streams.h). A program has one begin record.
 //
-// The begin record is written before the wait for input, before the first record or the end record,
-// or when the run fails.
+// The begin record is written before the tool waits for input, before another record is written, or
+// when the run fails. If the run fails earlier with a usage error, standard output stays empty.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

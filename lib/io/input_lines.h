@@ -1,5 +1,4 @@
-// The input of a tool, given as command line arguments. Arguments that name a file of lines are
-// replaced by the lines.
+// The input of a tool, given as command line arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,8 +17,8 @@ namespace vfm::io {
 inline const std::string kNames("-\0", 2);
 
 /// A reader of input lines. The argument "-" gives the lines on standard input. The argument kNames
-/// gives the names on standard input. An argument for which `holds_lines` returns true gives the
-/// lines of this file. Blank lines are skipped. Begin and end records of a tool's output are
+/// gives the names on standard input. An argument for which `holds_lines` returns true names a
+/// file, and gives its lines. Blank lines are skipped. Begin and end records of a tool's output are
 /// removed. After the last line, streams() tells whether the input was complete (io/streams.h).
 /// Thread-safety: one thread at a time.
 class InputLines {
@@ -27,8 +26,8 @@ class InputLines {
   struct Line {
     std::string text;
     std::string where;   ///< Origin for messages, such as "line 3 of standard input".
-    bool as_is = false;  ///< Whether the text is an argument or a name, and never JSON.
-    std::string error;   ///< Reason for a missing text: over 16 MiB, or unreadable file.
+    bool as_is = false;  ///< Set if the text is an argument or a name, and so never JSON.
+    std::string error;   ///< Reason if the text is missing: line over 16 MiB, or unreadable file.
   };
   using HoldsLines = std::function<bool(const std::string& argument)>;
 

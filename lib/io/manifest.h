@@ -40,8 +40,8 @@ Record parse_record(std::string_view line, std::string_view where);
 /// video or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or
 /// kNames. Calls `on_bad` for an invalid line, a line over 16 MiB, or a name that is not UTF-8
 /// (base/utf8.h), and continues. If a tool was started in another folder than this program, the
-/// names in its records are relative to that folder (io/streams.h). "path", "columns", "source" and
-/// "sources" are then made absolute. Thread-safety: one thread at a time.
+/// names in its records are relative to that folder (io/streams.h). The reader then makes "path",
+/// "columns", "source" and "sources" absolute. Thread-safety: one thread at a time.
 class ManifestReader {
  public:
   ManifestReader(std::vector<std::string> arguments, OnFault on_bad);
@@ -58,9 +58,9 @@ class ManifestReader {
 };
 
 /// Writes each record to a descriptor as one line, without delay. Terminal control characters
-/// become \uXXXX. When a record is written, its file is durable. cli::run calls begin() and end().
-/// The begin record is delayed until input is read (io/held_begin.h). Thread-safety: any thread,
-/// line by line.
+/// become \uXXXX. Call write() for a file only after the file is durable. cli::run calls begin()
+/// and end(). The begin record is delayed until input is read (io/held_begin.h). Thread-safety: any
+/// thread; lines are never mixed.
 class ManifestWriter {
  public:
   /// Writes to `fd`, by default standard output. Does not own the descriptor.

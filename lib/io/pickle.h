@@ -15,7 +15,7 @@
 
 namespace vfm::io {
 
-/// A tensor of a pickle, which is a view of a storage, PyTorch's array of elements.
+/// A tensor of a pickle. The tensor is a view of a storage, an array of elements in PyTorch.
 struct PickledTensor {
   /// Name such as "a.b.0" for root["a"]["b"][0], or for attributes of these names.
   std::string name;

@@ -47,8 +47,7 @@ class PickleMachine {
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
-  /// Returns the most bytes of memory that the PickledTensors of a pickle of `bytes` bytes may
-  /// take.
+  /// Returns the limit, in bytes of memory, for all PickledTensors of a pickle of `bytes` bytes.
   static std::size_t most_memory(std::size_t bytes) { return 16 * bytes + 65536; }
 
  private:
@@ -57,7 +56,7 @@ class PickleMachine {
     std::int64_t elements = 0;
   };
 
-  // The functions that read throw Error at the end of the bytes.
+  // These functions read bytes, and throw Error at the end of the bytes.
   [[noreturn]] void damaged() const;
   std::string_view take(std::uint64_t size);
   std::uint64_t number(std::size_t size);

@@ -12,7 +12,7 @@ namespace vfm::io {
 std::string working_folder();
 /// Returns `path` relative to `folder`, such as "../raw/a.mp4". Returns URLs unchanged.
 std::string name_from(const std::string& folder, const std::string& path);
-/// Returns the path, relative to the working directory, of a `name` that is relative to `folder`.
+/// Converts `name`, which is relative to `folder`, to a path relative to the working directory.
 /// Returns absolute paths and URLs unchanged.
 std::string named_from(const std::string& folder, const std::string& name);
 

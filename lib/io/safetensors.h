@@ -6,9 +6,9 @@
 //   the data  without holes or overlaps, to the end of the file
 //
 // A set is one file NAME.safetensors. A larger set is several files NAME-00001-of-0000N.safetensors
-// and an index NAME.safetensors.index.json, as in diffusers and transformers. Numbers are
-// little-endian. Source: github.com/huggingface/safetensors, README, "Format", and the errors of
-// its Rust reader. Thread-safety: parse and const members from any thread.
+// and an index NAME.safetensors.index.json, as in diffusers and transformers. Source:
+// github.com/huggingface/safetensors, README, "Format", and the errors of its Rust reader.
+// Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ struct SafetensorsContents {
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for
 /// anything that the format forbids: a header that is too long or not JSON, a repeated name, an
 /// unknown dtype, a size that does not fit the shape, a gap, an overlap, or missing or extra data.
-/// Hostile input gives an Error, never a crash. Pure; fuzzed.
+/// Pure; fuzzed.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
 
 /// A mapped set of tensors on disk, in one file, or in all files of an index.
@@ -104,7 +104,7 @@ class SafetensorsWriter {
   std::uint64_t left_;  // Bytes of data to come.
 };
 
-/// Most bytes of a tensor that are in memory at once. A piece has whole elements.
+/// The highest number of bytes of a tensor in memory at once. A piece has whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// Returns the bytes [begin, end) of a tensor, valid until the next call.
 using FetchPiece =

@@ -62,7 +62,7 @@ class ScratchReader {
   bool fill(std::size_t size);
 
   const ScratchFile* file_;
-  std::uint64_t offset_, end_;  // Range of the bytes after the buffer.
+  std::uint64_t offset_, end_;  // Range of the bytes not yet in buffer_.
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_, at_ = 0, filled_ = 0;
 };

@@ -8,9 +8,9 @@
 // The tool was started in "folder", and its records name files relative to this folder.
 //
 // A stream is a begin record, other records, and an end record with the same id. An input may have
-// several streams, one after the other (`cat part-*.jsonl`), also with the same id. A stream may
-// continue in the next input file. Lines outside a stream are allowed, such as bare paths, or a
-// stream whose begin record was removed by a filter.
+// several streams, one after the other (`cat part-*.jsonl`), and two streams may have the same id.
+// A stream may continue in the next input file. Lines outside a stream are allowed, such as bare
+// paths, or the rest of a stream whose begin record was removed by a filter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,20 +37,20 @@ class InputStreams {
 
   /// Takes the next line that is not blank. Returns true for a begin or end record, which the tool
   /// must ignore. `source` names the origin of the line, such as "standard input" or "'a.jsonl'".
-  /// Finds a begin record also after the rest of an incomplete line, to which `cat` appended the
-  /// record, and then returns false. Throws Error for an invalid begin or end record, and for too
-  /// many open streams.
+  /// If a file ends with an incomplete line, `cat` appends the next begin record to this line.
+  /// take() finds such a begin record, too, and returns false. Throws Error for an invalid begin or
+  /// end record, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
 
   /// Returns the folder of relative names in the last line, or "" for the working directory. Throws
   /// Error if tools that were started in different folders write into one pipe at the same time.
   std::string folder() const;
-  /// Returns, after the last line, a clause that names the tool whose output is incomplete, and the
-  /// input. Returns "" if all outputs are complete.
+  /// Call broken_off() after the last line. Returns a clause that names the input and the tool
+  /// whose output is incomplete, or "" if all outputs are complete.
   std::string broken_off() const;
-  /// Logs, with -v, the records that filters removed. Throws Error if an output is incomplete. Call
-  /// check_whole() after the last line. `outcome` is the consequence for the error's message, such
-  /// as "no dataset is written".
+  /// Call check_whole() after the last line. With -v, logs for example how many records a filter
+  /// removed. Throws Error if an output is incomplete. `outcome` is the consequence for the error's
+  /// message, such as "no dataset is written".
   void check_whole(std::string_view outcome) const;
 
  private:

@@ -16,8 +16,8 @@ struct TensorRange {
   std::vector<std::int64_t> offset, length;  ///< Offset and length in each dimension.
 
   static TensorRange whole(std::vector<std::int64_t> shape);
-  /// Returns the range with a part of one dimension and all of the other dimensions. Throws Error
-  /// unless the range lies in the tensor.
+  /// Returns the range [offset, offset + length) of dimension `dim`, with all indices of the other
+  /// dimensions. Throws Error unless the range lies in the tensor.
   static TensorRange part(std::vector<std::int64_t> shape, std::size_t dim, std::int64_t offset,
                           std::int64_t length);
   bool lies_within() const;

@@ -26,7 +26,7 @@ struct TensorView {
   std::uint64_t bytes() const;
 };
 
-/// Most dimensions of a tensor. Files with more dimensions are refused.
+/// The most dimensions that a tensor may have.
 inline constexpr std::size_t kMaxDims = 32;
 
 /// Returns the bytes of one element of a safetensors dtype. Returns 0 for unknown types, and for
@@ -52,7 +52,8 @@ class TensorSet {
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
-  /// Allows to free the memory of a mapped `tensor`, an element of tensors(), until the next read.
+  /// May free the memory of a mapped `tensor` until the next read. `tensor` must be an element of
+  /// tensors().
   virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
@@ -66,7 +67,7 @@ class TensorSet {
   TensorSet& operator=(TensorSet&&) = default;
 
   void set_path(std::string path) { path_ = std::move(path); }
-  /// Throws Error if the name exists.
+  /// Throws Error if the set has a tensor with this name.
   void add(TensorView tensor);
 
  private:

@@ -28,8 +28,7 @@ struct TorchContents {
 
 /// Parses a whole file. Throws Error, which names `what`, for invalid contents, such as a tensor
 /// outside its storage, a storage and a member of different sizes, or an expanded tensor (larger
-/// than its stored data). Hostile input gives an Error, never a crash. Memory is at most a few
-/// times the size of the file. Pure; fuzzed.
+/// than its stored data). Memory is at most a few times the size of the file. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
 /// The mapped tensors of a checkpoint, or of all files of an index (io/weight_index.h).

@@ -72,7 +72,7 @@ struct Frame {
   int stride[3] = {};       ///< Distance between rows in bytes.
   bool full_range = false;  ///< Set if luma ranges from 0 to 255 instead of from 16 to 235.
   Color color;
-  HdrMetadata hdr;  ///< Metadata of a yuv420p10 frame or, if it has none, of the container.
+  HdrMetadata hdr;  ///< Metadata of a yuv420p10 frame, or of the container if the frame has none.
   std::uint8_t chroma_location = 0;  ///< AVChromaLocation of a yuv420p10 frame; 0 if unknown.
   std::int64_t pts = 0;              ///< Presentation time in the stream's time base.
   std::int64_t duration = 0;  ///< Time to the next frame in the stream's time base; 0 if unknown.

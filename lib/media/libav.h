@@ -64,11 +64,10 @@ std::string take_refused_protocol();
 struct PixelSize {
   std::int64_t width = 0, height = 0;
 };
-/// Returns the size of the last picture above max_pixels that a codec without a CodecWatch
-/// (codec_watch.h) refused on this thread since the last call, or 0 x 0.
+/// Returns the size of the last picture above max_pixels that a codec refused on this thread since
+/// the last call, or 0 x 0. Codecs with a CodecWatch (codec_watch.h) are not included.
 PixelSize take_oversize();
-/// Returns the size of the last picture that FFmpeg can never decode, found on this thread since
-/// the last call, or 0 x 0.
+/// Works as take_oversize() for pictures that FFmpeg can never decode.
 PixelSize take_impossible();
 
 /// Returns the value for AVCodecContext::max_pixels, above which codecs refuse pictures. The value
@@ -101,9 +100,9 @@ constexpr int kSwsExact = SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INT |
 /// Returns swscale's coefficient table (sws_getCoefficients) for an H.273 matrix.
 const int* sws_matrix(int matrix);
 
-/// A converter from AVFrames to Frames. Pictures in a PixelLayout are not copied; others are
-/// converted. HDR and BT.2020 colours become SDR (tone_map.h), and transparent pixels are blended
-/// with black. Frame::pts may be AV_NOPTS_VALUE. Frame::duration is the duration of the packet.
+/// A converter from AVFrames to Frames. Pictures whose format is a PixelLayout are not copied. HDR
+/// and BT.2020 colours become SDR (tone_map.h), and transparent pixels are blended with black.
+/// Frame::pts may be AV_NOPTS_VALUE. Frame::duration is the packet's duration.
 class FrameImporter {
  public:
   /// Sets whether HDR frames stay HDR, in the layout yuv420p10.

@@ -50,13 +50,13 @@ std::string join_units(const Units& units);
 /// frames of VP9 or AV1 that are shown at once. `length_size` is the result of unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The number of the encoder's parameter sets, which differs from the number of the source's
-/// parameter sets. Headers can therefore have both kinds of parameter sets.
+/// The id of the encoder's parameter sets, which differs from the ids of the source's parameter
+/// sets. A header can therefore have the parameter sets of both.
 constexpr int kSpliceId = 15;
-/// Returns true if the number of a parameter set is kSpliceId.
+/// Returns true if the id of a parameter set is kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// Returns an HEVC unit in which kSpliceId replaces 0 as the number of parameter sets. Units of
-/// other types are unchanged. Throws Error for other numbers, and for temporal layers.
+/// Returns an HEVC unit in which kSpliceId replaces 0 as the id of parameter sets. Units without
+/// such ids are unchanged. Throws Error for other ids, and for temporal layers.
 std::string with_splice_id(Unit unit);
 
 /// Converts a CRA picture of HEVC to a BLA picture, which begins a sequence and has no leading

@@ -2,9 +2,8 @@
 // encoded. Pure functions.
 //
 // A clip has an encoded head before its first key frame, copied packets from this key frame on, and
-// an encoded tail. Copying ends before the first packet that is shown after the end of the clip.
-// The tail has two or three frames for a source with B-frames. The tail is empty for other sources,
-// or if the clip ends at a closed key frame.
+// an encoded tail. The tail has two or three frames for a source with B-frames. The tail is empty
+// for other sources, or if the clip ends at a closed key frame.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,10 +15,10 @@
 namespace vfm::media {
 
 struct SplicePlan {
-  /// Indices in `packets` of the packets to copy, in decoding order.
+  /// The packets to copy in decoding order, as indices of the argument `packets`.
   std::vector<std::size_t> packets;
-  /// Number of `frames`, from the first, that the copied packets show. 0 means that no packet can
-  /// be copied.
+  /// Number of frames that the copied packets show. They are the first of the argument `frames`. 0
+  /// means that no packet can be copied.
   std::size_t frames = 0;
 };
 

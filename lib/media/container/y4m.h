@@ -21,7 +21,7 @@ enum class Y4mChroma {
 /// Thread-safety: one thread at a time.
 class Y4mWriter {
  public:
-  /// Calls `sink` with the bytes in order. Exceptions of `sink` are passed on.
+  /// Calls `sink` with the bytes in order.
   using Sink = std::function<void(std::string_view)>;
   Y4mWriter(Sink sink, int width, int height, Rational frame_rate, Y4mChroma chroma);
   ~Y4mWriter();

@@ -1,10 +1,10 @@
 // Inside lib/media only: runs FFmpeg's work with a time limit.
 //
-// After a timeout, the thread of the work keeps its memory until its work returns or the program
+// After a timeout, the thread keeps the memory of the work until the work returns or the program
 // ends. base/left_behind.h limits the number of these threads.
 //
-// The limit applies to the time since the last call of beat(). Time in which the process is stopped
-// is not included.
+// The limit applies to the time since the last call of beat(). Time in which the process is
+// suspended (SIGSTOP) is not included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,16 +21,16 @@
 
 namespace vfm::media {
 
-/// Reports progress, such as a read packet or a decoded picture, in work of run_bounded() or of a
-/// child process. Has no effect in other code.
+/// Code that runs in run_bounded() or in a child process calls this to report progress, such as a
+/// read packet or a decoded picture. In other code, beat() has no effect.
 void beat() noexcept;
 /// Sets the counter that beat() increments on this thread. Null means no counter.
 void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// Returns true if run_bounded() no longer waits for the work of this thread.
 bool is_left_behind() noexcept;
 
-/// Returns the processor time in seconds that the calling work of a Bounded has used since
-/// construction or restart(), without threads of the codec. Returns 0 in other code.
+/// In work of a Bounded, returns the processor time in seconds that this Bounded has used since
+/// construction or restart(). Threads of the codec are not included. Returns 0 in other code.
 double spent_seconds() noexcept;
 /// A scope that adds the processor time of this thread, in seconds, to `total` at its end.
 class Spending {
@@ -48,11 +48,11 @@ class Spending {
   const Spending* before_;
 };
 
-/// A clock for the time since a number changed, without time in which this process is stopped.
+/// A clock for the time since a number changed, without time in which the process is suspended.
 class StillClock {
  public:
   /// Returns the seconds since `beats` changed. Must be called at least every kStep seconds,
-  /// because each call adds at most two steps.
+  /// because each call adds at most 2 * kStep.
   double still(std::uint64_t beats);
   /// Returns the seconds since the first call of still().
   double all() const { return all_; }

@@ -2,10 +2,10 @@
 // Addresses are valid in the GPU's primary context, which the CUDA runtime uses. The format is
 // NV12: 8 bits, 4:2:0, with U and V interleaved.
 //
-// The decoder has few such pictures, so a caller should keep at most two for a short time. The
-// decoder writes on CUDA's default stream, and a reader must first wait for this stream. Finish all
-// reads before this object is destroyed, because the decoder then reuses the memory. Thread-safety:
-// any thread may use const members.
+// The decoder has few such pictures, so a caller should keep at most two at a time, and only
+// briefly. The decoder writes on CUDA's default stream, and a reader must first wait for this
+// stream. Finish all reads before the CardPicture is destroyed, because the decoder then reuses the
+// memory. Thread-safety: any thread may use const members.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -51,8 +51,8 @@ enum class FrameUse {
   /// The caller reads frames briefly, with code that works even if samples change, such as Scaler.
   /// With keep_hdr, this value has no effect.
   glance,
-  /// The caller reads frames as for `glance`, and only the rows of cell_rows.h. Other rows can have
-  /// any content.
+  /// The same as `glance`, but the caller reads only the rows that cell_rows() (cell_rows.h)
+  /// returns. Other rows can have any content.
   cells,
 };
 
@@ -67,12 +67,12 @@ struct DecodeOptions {
   /// streams that it decodes exactly. Frames, times and corrupt() do not depend on the hardware,
   /// except as hardware.h says.
   const HardwareDecoder* hardware = nullptr;
-  /// Makes the decoder wait for a session of `hardware`. Must be false if the thread that waits for
-  /// frames can itself have a session.
+  /// Makes the decoder wait for a session of `hardware`. Must be false if the thread that calls
+  /// next() can already have a session.
   bool waits_for_session = true;
   /// Keeps frames on the GPU as Frame::card, if possible.
   bool on_card = false;
-  PictureMemory* memory = nullptr;  ///< Memory for pictures, inside lib/media only; may be null.
+  PictureMemory* memory = nullptr;  ///< Memory for pictures, or null. Only for lib/media.
 };
 
 /// A decoder of one video stream. The size of frames may change. Pictures in other formats are
@@ -108,9 +108,9 @@ class Decoder {
   void seek(std::int64_t pts);
   /// Returns false if seek() is known to decode from the beginning of the file.
   bool seeks() const;
-  /// Returns the number of packets that could not be decoded, frames with damage, and packets
-  /// missing from a truncated file. After the last frame, the number includes pictures that the
-  /// codec dropped without an error.
+  /// Returns a sum: packets that could not be decoded, frames with damage, and packets missing from
+  /// a truncated file. After the last frame, the sum includes pictures that the codec dropped
+  /// without an error.
   std::int64_t corrupt() const;
 
  private:

@@ -59,7 +59,7 @@ struct Decoder::State {
   AVStream* stream = nullptr;
   CodecWatch watch;
   std::shared_ptr<share::EngineSessions::Session> session;
-  /// GPU memory in bytes that the decoder needs, until `session` is taken; 0 for software.
+  /// GPU memory in bytes of the session that the decoder still has to take; 0 if none.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
@@ -83,7 +83,8 @@ struct Decoder::State {
   std::optional<Frame> earlier;  // The previous frame, without deinterlacing.
   std::optional<Frame> pending;  // The decoded frame that next() returns next.
   std::int64_t index = 0;
-  // Numbers of frames and pixels since opening or seeking, with their limits (0 for unknown).
+  // Numbers of frames and pixels since opening or seeking, and their limits; a limit is 0 if
+  // unknown.
   std::int64_t decoded = 0, most_decoded = 0;
   double pixels = 0, most_pixels = 0;
 };

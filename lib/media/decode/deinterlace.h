@@ -7,8 +7,8 @@
 
 namespace vfm::media {
 
-/// Returns the progressive picture of `frame`, which has planes and top_first. `before` and `after`
-/// are the previous and the next frame, or null at an end of the video.
+/// Returns the progressive picture of `frame`, which must have planes. Uses Frame::top_first.
+/// `before` and `after` are the previous and the next frame, or null at an end of the video.
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after);
 
 }  // namespace vfm::media

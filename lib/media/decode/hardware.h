@@ -23,7 +23,7 @@ namespace vfm::media {
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
 /// Returns "" if this machine can decode on GPU `gpu`, otherwise the reason. `gpu` is the driver's
-/// number within CUDA_VISIBLE_DEVICES. The driver is asked only once. Thread-safe.
+/// number for a GPU of CUDA_VISIBLE_DEVICES. The driver is asked only once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// Returns the number of decoders that all programs together can have on a GPU at a time: 4 for
@@ -35,9 +35,9 @@ int decode_sessions_of(int gpu);
 /// Error{usage} for another name, and for "cuda" if CUDA does not work; the message has the reason.
 /// Thread-safe.
 ///
-/// If `sessions` is null, the first GPU decodes. Otherwise, each decoder takes sessions at its
-/// first picture, and decodes on the GPU of these sessions. The decoder returns the sessions when
-/// it is destroyed or changes to software. Waiting for sessions blocks the calling thread. A
+/// If `sessions` is null, the first of `gpus` decodes. Otherwise, each decoder takes sessions at
+/// its first picture, and decodes on the GPU of these sessions. The decoder returns the sessions
+/// when it is destroyed or changes to software. Waiting for sessions blocks the calling thread. A
 /// decoder without sessions decodes in software. `sessions` must outlive the result.
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
                                                        const std::vector<int>& gpus = {0},

@@ -21,8 +21,8 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   /// Used only if sessions() is not null.
   virtual std::int64_t session_bytes(const AVCodecContext&) const { return 0; }
   /// Prepares a codec that has the parameters of the stream and is not yet opened. Returns true if
-  /// the codec will decode on the hardware. If sessions() is not null, `gpu` is the GPU that
-  /// decodes. If attach() returns false, the codec is unchanged.
+  /// the codec will decode on the hardware. If attach() returns false, the codec is unchanged. If
+  /// sessions() is not null, `gpu` is the GPU that decodes.
   virtual bool attach(AVCodecContext& codec, int gpu) const = 0;
   /// Converts a picture of an attached codec to the format of the software decoder, with all
   /// properties. Returns null if this fails, so that software must decode the file.
@@ -43,8 +43,8 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 
 /// Returns an upper bound of the GPU memory in bytes that NVDEC needs for a valid stream:
 ///   pictures * width * height * 3/2 * bytes of a sample + 16 MiB for the driver.
-/// Width and height are rounded up to multiples of 64. The number of pictures is 2 for FFmpeg, 3
-/// for this library, and the most reference pictures for this size at the highest level:
+/// Width and height are rounded up to multiples of 64. `pictures` is the sum of 2 for FFmpeg, 3 for
+/// this library, and the highest number of reference pictures for this size at the highest level:
 ///   H.264  table A-1: 696320 macroblocks, at most 16 pictures. The number is doubled, since FFmpeg
 ///          counts pictures that wait to be shown separately.
 ///   HEVC   A.4.2: 6 pictures of 35651584 samples, up to 16 pictures of a quarter of this size or

@@ -22,8 +22,7 @@ class PictureMemory {
   PictureMemory(const PictureMemory&) = delete;
   PictureMemory& operator=(const PictureMemory&) = delete;
 
-  /// Returns `size` bytes, which are freed with the last reference, or null if too few bytes are
-  /// free.
+  /// Returns `size` bytes, or null if too few bytes are free. The last reference frees the bytes.
   std::shared_ptr<std::uint8_t> take(std::size_t size);
   /// Allocates planes that a Frame can use without a copy. Returns false, without changes, if the
   /// pixel format is not a PixelLayout, or if too few bytes are free.

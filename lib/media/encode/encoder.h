@@ -66,16 +66,16 @@ std::string default_ten_bit_encoder();
 /// `height`. Throws Error for an unknown encoder.
 std::pair<int, int> coded_size(const std::string& encoder, int width, int height);
 
-/// An encoder of one clip. Pictures are 8-bit 4:2:0, or have the layout of the first frame with
-/// ffv1. With bit_depth 10, pictures are 10-bit 4:2:0. The HDR metadata of the first frame are then
-/// written to the container and, with libx265, libx264 and libsvtav1, to the stream. All pictures
-/// have the matrix and range of the first frame. H.264 and HEVC need an even width and height, so
-/// an odd last column or row is repeated once. Encoders use no B-frames, so decoding order is
-/// display order.
+/// An encoder of one clip. Pictures are 8-bit 4:2:0. With ffv1, pictures have the layout of the
+/// first frame. With bit_depth 10, pictures are 10-bit 4:2:0. The HDR metadata of the first frame
+/// are then written to the container and, with libx265, libx264 and libsvtav1, to the stream. All
+/// pictures have the matrix and range of the first frame. H.264 and HEVC need an even width and
+/// height, so an odd last column or row is repeated once. Encoders use no B-frames, so decoding
+/// order is display order.
 class VideoEncoder {
  public:
   /// Opens the encoder. Throws Error{usage} if an option is out of range, or if the encoder is
-  /// missing or does not open. The message lists the available encoders.
+  /// missing or does not open.
   explicit VideoEncoder(const EncodeOptions& options);
   ~VideoEncoder();
   VideoEncoder(VideoEncoder&&) noexcept;
@@ -86,13 +86,13 @@ class VideoEncoder {
   void add(const Frame& frame);
   /// Adds an RGB image as a frame at `pts`.
   void add(const RgbImage& image, std::int64_t pts);
-  /// Adds sound at any time before finish(). An empty track adds nothing.
+  /// Adds sound. May be called at any time before finish(). An empty track adds nothing.
   void add_audio(const AudioTrack& track);
   /// Ends encoding and returns the bytes of the mp4, with the moov box first. Throws Error if no
   /// frame was added.
   std::string finish();
-  /// Ends encoding and returns only the pictures, with the pts of the frames. Replaces finish() if
-  /// EncodeOptions::splice is set.
+  /// Ends encoding and returns only the pictures, with the pts of the frames. Must be called
+  /// instead of finish() if EncodeOptions::splice is set.
   CodedVideo finish_piece();
 
   const std::string& encoder_name() const;  ///< FFmpeg's name, such as "libx264".

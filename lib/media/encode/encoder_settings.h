@@ -20,7 +20,7 @@ struct EncoderKind {
 };
 
 /// Returns the properties of the encoder `name`. Throws Error{usage} if the encoder is unknown or
-/// missing in this FFmpeg. The message lists the available encoders.
+/// missing in this FFmpeg.
 const EncoderKind& encoder_kind(const std::string& name);
 
 /// Opens an encoder for pictures of this size and format. If encodes_on_gpu() is true, `gpu` is the

@@ -23,8 +23,8 @@ constexpr const char* kServeIsolated = "--serve-isolated";
 /// Works as the helper until the other end of `channel` is closed. Returns the exit status.
 int serve_isolated(int channel);
 
-/// If `wanted`, forks the helper. Must be called while the program has one thread. In the helper,
-/// returns the number for serve_isolated(). In the program, returns -1. If forking fails,
+/// If `wanted` is true, forks the helper. Must be called while the program has one thread. In the
+/// helper, returns the number for serve_isolated(). In the program, returns -1. If forking fails,
 /// begin_isolation() starts a helper.
 int fork_isolation(bool wanted);
 

@@ -19,11 +19,11 @@ namespace vfm::media {
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
-  pid_t pid = 0;             ///< Process of the child to end.
+  pid_t pid = 0;             ///< Process number of the child to end.
   std::uint64_t memory = 0;  ///< Bytes for confine() in `try_out`.
 };
 struct HelperReply {
-  pid_t pid = -1;  ///< Process of the new child.
+  pid_t pid = -1;  ///< Process number of the new child.
   int status = 0;  ///< Status from waitpid(); after `try_out`, 0 for success.
 };
 
@@ -43,8 +43,8 @@ class IsolatedChild {
     Reply reply;
     std::string text;
   };
-  /// Starts the child, which opens the path `name`, or `bytes` if not null. Throws the Errors of
-  /// Decoder and ask().
+  /// Starts the child. The child opens `bytes`, or the path `name` if bytes.data() is null. Throws
+  /// the Errors of Decoder and ask().
   IsolatedChild(const std::string& name, std::string_view bytes, Request request);
   ~IsolatedChild();
   IsolatedChild(const IsolatedChild&) = delete;
@@ -55,8 +55,8 @@ class IsolatedChild {
   /// Sends a request and returns the answer. Throws
   ///   * the Error of the child;
   ///   * Error{timeout} after input_limits().timeout without progress;
-  ///   * Error{timeout} after ten times this timeout plus the time to read the file at 64 KiB a
-  ///     second, even with progress;
+  ///   * Error{timeout} even with progress, after ten times this timeout plus one second for each
+  ///     64 KiB of the file;
   ///   * Error{timeout} if the processor time since opening or seeking exceeds --max-work;
   ///   * Error{crash} if the child died;
   ///   * Error{memory} if the system killed the child, or the helper with all children;
@@ -65,8 +65,7 @@ class IsolatedChild {
            const std::vector<int>& descriptors = {});
   /// Returns true if the child has ended.
   bool gone() const { return forked_.pid == 0; }
-  /// Return the shared memory and its parts. The child can change the memory at any time. The
-  /// parent only reads the memory.
+  /// Return the shared memory and its parts. The child can change the memory at any time.
   const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }
   const PicturesHead& head() const {
     return *reinterpret_cast<const PicturesHead*>(shared_->data());

@@ -24,7 +24,7 @@ struct PictureFacts {
 /// The place of a picture from a child, and the state of the decoder after this picture.
 struct Given {
   PictureFacts facts;
-  std::array<std::uint64_t, 3> plane{};  ///< Offsets of the planes in the room (PicturesHead).
+  std::array<std::uint64_t, 3> plane{};  ///< Offsets of the planes in the room (see PicturesHead).
   std::array<std::int32_t, 3> stride{};
   std::uint32_t place = 0;  ///< Place number of the picture; see kNoPlace.
   std::uint8_t seeks = 0;
@@ -36,8 +36,8 @@ constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
 /// The highest number of pictures in an answer.
 constexpr std::uint32_t kMostAhead = 8;
-/// The head of the shared memory. The room follows after kSharedHead bytes. The room begins with
-/// space for one picture of any size, or for other data, and PictureMemory uses the rest.
+/// The head of the shared memory. The memory after kSharedHead bytes is the room. The room begins
+/// with space for one picture of any size, or for other data. PictureMemory uses the rest.
 struct PicturesHead {
   std::atomic<std::uint64_t> beats{0};
   /// The number of pictures so far. The newest pictures are in `ring`.
@@ -59,8 +59,8 @@ struct Placed {
 /// Returns a frame with these properties, whose planes lie in the `room` bytes at `data`. Throws
 /// Error if the frame is impossible or too large. If `data` is null, computes only the size.
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// Returns the frame of `given` in a room. Throws Error if the frame is impossible, or if a plane
-/// and its 64 readable bytes exceed the room.
+/// Returns the frame of `given`, whose planes lie in the `room` bytes at `data`. Throws Error if
+/// the frame is impossible, or if a plane and the 64 bytes after the plane exceed the room.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size. If `cells` is true, copies only the

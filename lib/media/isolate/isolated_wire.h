@@ -20,8 +20,8 @@ enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
-  // Members for `open`. The text of this request is the name of the source. The descriptors are the
-  // source and the shared memory.
+  // Members for `open`. This request is sent with the name of the source as text, and with
+  // descriptors of the source and the shared memory.
   Want want = Want::decoder;
   std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
   std::uint64_t max_pixels = 0, memory = 0;
@@ -49,7 +49,7 @@ struct Reply {
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< Number of bytes of data in the room that are not pictures.
+  std::uint64_t bytes = 0;  ///< Size in bytes of data in the room other than pictures.
   std::int64_t begin = 0;   ///< Value for SoundSamples::Heard::begin.
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;

@@ -13,14 +13,14 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,
-  copy,  ///< Packets of the source, or `aac` for Vorbis and packets that mp4 does not allow.
+  copy,  ///< Packets of the source. Vorbis, and packets that mp4 does not allow, become `aac`.
   aac,   ///< Decoded sound, cut to exact samples and encoded as AAC.
 };
 
 /// Parses "drop", "copy" or "aac". Throws Error{usage} for anything else.
 AudioMode parse_audio_mode(std::string_view name);
 
-/// The coded sound of a span. Time zero is the beginning of the span. Copying is cheap.
+/// The coded sound of a span. Time zero is the beginning of the span.
 class AudioTrack {
  public:
   /// Returns true if the source has no sound in the span.
@@ -47,20 +47,22 @@ class AudioTrack {
 /// its arguments. If the container does not seek exactly, spans in rising order are read faster.
 /// Thread-safety: one thread at a time.
 ///
-/// `copy` returns all packets that overlap the span, and the packets of the 80 ms before the span,
-/// which decoders need for a clean start. An edit list of the mp4 hides sound before the span. The
-/// last packet may extend beyond the span.
+/// With `copy`, read() returns all packets that overlap the span, and the packets of the 80 ms
+/// before the span, which decoders need for a clean start. An edit list of the mp4 hides sound
+/// before the span. The last packet may extend beyond the span.
 ///
-/// `aac` returns exactly round(seconds * rate) samples. Missing sound (a late start, a gap of more
-/// than 40 ms, an early end) becomes silence. Sample rates that AAC does not support become 48 kHz,
-/// and more than eight channels become two. The bit rate is 64 kbit/s for each channel.
+/// With `aac`, read() returns exactly round(seconds * rate) samples. Missing sound (a late start, a
+/// gap of more than 40 ms, an early end) becomes silence. Sample rates that AAC does not support
+/// become 48 kHz, and more than eight channels become two. The bit rate is 64 kbit/s for each
+/// channel.
 class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. If the source has no sound, every result is empty.
   /// `video` is StreamInfo::stream of the decoder, or -1 for the video that a player would show. If
   /// the time of the source restarts, sound follows the time of this stream.
   explicit AudioReader(const std::string& path, int video = -1);
-  /// Opens bytes in memory, which must outlive the reader and all its work.
+  /// Opens bytes in memory. They must outlive the reader and any work that continues after a
+  /// timeout.
   AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;

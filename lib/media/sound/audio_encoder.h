@@ -15,8 +15,8 @@ namespace vfm::media {
 /// them.
 class AudioCanvas {
  public:
-  /// Makes a silent span of `seconds` with the format of `like`. Gaps and overlaps of frames below
-  /// `tolerance` seconds are ignored.
+  /// Makes a silent span of `seconds` with the format of `like`. Gaps and overlaps between frames
+  /// are ignored if they are shorter than `tolerance` seconds.
   AudioCanvas(const AVFrame& like, double seconds, double tolerance);
   ~AudioCanvas();
 

@@ -34,12 +34,12 @@ class AudioPackets {
   std::int64_t end_of(const AVPacket& packet) const;
   /// Returns the number of audio streams.
   int streams() const { return streams_; }
-  /// Returns true if the codec of the sound is unknown; stream() is then null. Reads until the
-  /// first packet of this sound.
+  /// Returns true if the source has sound in an unknown codec; stream() is then null. Reads up to
+  /// the first packet of this sound.
   bool is_unknown();
 
-  /// Makes next() begin with the packet for `time`, in units of base(), or with an earlier packet.
-  /// Adds unreadable packets to `corrupt`. Throws Error.
+  /// Makes next() begin with the packet for `time` (in units of base()) or with an earlier packet.
+  /// Adds the number of unreadable packets to `corrupt`. Throws Error.
   void start(std::int64_t time, std::int64_t& corrupt);
   /// Reads the next packet. Returns false at the end.
   bool next(AVPacket* packet, std::int64_t& corrupt);

@@ -13,8 +13,8 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< Loudness in LUFS (media/sound/loudness.h).
-  /// The share of 50 ms pieces of the span that have no sound, or a root mean square below -60 dB
-  /// of full scale in all channels.
+  /// The share of 50 ms pieces of the span that are silent: without sound, or with all channels
+  /// below -60 dB of full scale (root mean square).
   double silence = 1;
   std::optional<double> speech;  ///< Result of SpeechLikeness, 0 to 1.
 };
@@ -29,7 +29,7 @@ class SoundMeter {
   SoundMeter(SoundMeter&&) noexcept;
 
   /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped, and
-  /// Errors whose cause may_pass() (base/error.h).
+  /// Errors for whose cause may_pass() (base/error.h) is true.
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

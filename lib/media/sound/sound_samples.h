@@ -36,7 +36,8 @@ class SoundSamples {
   /// low-frequency effects channel.
   ///
   /// Returns nullopt unless the source has exactly one audio stream that can be decoded, with at
-  /// least 8000 samples a second. Throws Stopped, and Errors whose cause may_pass() (base/error.h).
+  /// least 8000 samples a second. Throws Stopped, and Errors for whose cause may_pass()
+  /// (base/error.h) is true.
   std::optional<Heard> read(const Span& span);
 
  private:
