@@ -8,7 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -121,6 +124,35 @@ inline void write_tar(const std::string& path, const std::vector<shard::Sample>&
   writer.finish();
 }
 
+/// By another program: samples need not have the same members.
+inline void write_foreign_tar(const std::string& path, const std::vector<shard::Sample>& samples) {
+  std::string tar;
+  for (const shard::Sample& sample : samples)
+    for (const shard::Member& member : sample.members) {
+      std::string head(512, '\0');
+      const auto put = [&](std::size_t at, const std::string& field) {
+        head.replace(at, field.size(), field);
+      };
+      put(0, sample.key + "." + member.extension);
+      put(100, "0000644");
+      char size[16];
+      std::snprintf(size, sizeof size, "%011zo", member.data.size());
+      put(124, size);
+      put(136, "00000000000");
+      put(148, "        ");
+      put(156, "0");
+      put(257, std::string("ustar\00000", 8));
+      unsigned sum = 0;
+      for (const char c : head)
+        sum += static_cast<unsigned char>(c);
+      std::snprintf(size, sizeof size, "%06o", sum);
+      put(148, std::string(size, 7));
+      tar += head + member.data;
+      tar.resize((tar.size() + 511) / 512 * 512);
+    }
+  std::ofstream(path, std::ios::binary) << tar << std::string(1024, '\0');
+}
+
 inline std::vector<shard::Sample> samples_of(const std::string& tar) {
   std::vector<shard::Sample> samples;
   shard::for_each_sample(tar, [&](shard::Sample& sample) { samples.push_back(sample); });
@@ -133,6 +165,17 @@ inline std::map<std::string, Json> jsons_of(const std::string& tar) {
   for (const shard::Sample& sample : samples_of(tar))
     found[sample.key] = parse_json(*sample.find("json"), sample.key);
   return found;
+}
+
+/// A CLIP of 12 numbers, with both parts and a tokenizer.
+inline std::string make_clip_model(const std::string& folder) {
+  const std::string golden = VFM_GOLDEN;
+  std::filesystem::copy(golden + "/sentences/clip", folder);
+  std::string settings = io::read_file(golden + "/picture_encoders/clip/preprocessor_config.json");
+  for (std::size_t at; (at = settings.find("24")) != settings.npos;)
+    settings.replace(at, 2, "8");
+  std::ofstream(folder + "/preprocessor_config.json") << settings;
+  return folder;
 }
 
 /// The lines of a file of errors, none where there is no file.
