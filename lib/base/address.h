@@ -21,7 +21,7 @@ std::string url_scheme(std::string_view name);
 /// machine, and what to do. "s3:/bucket" is also an address.
 std::string no_file_message(std::string_view name);
 
-/// Returns "" for a path, for http, https and file, and for the schemes in `protocols`
+/// Returns "" for a path, and for an address whose scheme is http, https, file or in `protocols`
 /// (InputLimits::protocols). For another address, returns a message that says why videos and
 /// pictures cannot be read from it, and what to do.
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);

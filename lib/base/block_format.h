@@ -6,11 +6,11 @@
 //          each; 128 bytes, each with two 4-bit q
 //          x = d s q - m o, with one s and o for 32 numbers
 //   Q6_K   256 numbers, 210 bytes: 128 bytes, each with the lower 4 bits of two q; 64 bytes, each
-//          with the upper 2 bits of four; 16 signed scales s; f16 d
+//          with the upper 2 bits of four q; 16 signed scales s; f16 d
 //          x = d s (q - 32), with one s for 16 numbers
 //
-// All products are exact in f32, and only the difference of Q4_K is rounded. So each number of a
-// block has one f32 value on every device.
+// All products are exact in f32, and only the difference of Q4_K is rounded. So a number has the
+// same f32 value on every device.
 // Source: ggml's block_q8_0, block_q4_K, block_q6_K and their dequantize_row functions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -8,7 +8,8 @@
 
 namespace vfm {
 
-enum class CpuLevel { base, avx2, avx512 };  ///< x86-64-v2 or no x86, x86-64-v3, x86-64-v4.
+/// `avx2` is x86-64-v3, and `avx512` is x86-64-v4. `base` is any other processor.
+enum class CpuLevel { base, avx2, avx512 };
 
 CpuLevel cpu_level() noexcept;
 /// Limits cpu_level() to the level of this name. Functions that were chosen before do not change.

@@ -16,8 +16,8 @@ namespace vfm {
 
 /// The kind of an Error, which decides the exit status of a program. `usage` gives 2: a bad option,
 /// recipe or model folder, found before any work. The other kinds give 1. `device` means that the
-/// device has failed, not its input. Code that records bad inputs rethrows such an Error
-/// (tensor/device.h, GpuError).
+/// device has failed, not the input. Code that records bad inputs rethrows an Error of the kind
+/// `device` (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// What is wrong with an input: the "code" of a record in errors.jsonl. vfm-manifest(5) documents
@@ -42,8 +42,8 @@ enum class Cause {
 };
 inline constexpr Cause kLastCause = Cause::answer;
 
-/// Returns whether the same input may succeed another time. If so, do not keep an output that the
-/// error left incomplete.
+/// Returns whether the same input may succeed another time. If so, an incomplete output must not be
+/// kept.
 inline bool may_pass(Cause cause) {
   return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
 }

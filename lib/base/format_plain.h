@@ -3,7 +3,7 @@
 //
 //   {}                       anything: integers, floats (shortest that reads back the same), bool,
 //                            char, and what converts to std::string_view
-//   {:4} {:04} {:x} {:016x}  integers: width, zeros before them, base 16
+//   {:4} {:04} {:x} {:016x}  integers: width, leading zeros, base 16
 //   {:.2f} {:.3g}            floats: digits after the point, significant digits
 //   {{ }}                    braces
 // Other patterns, and a wrong number of values, do not compile. Thread-safety: free functions from

@@ -16,7 +16,7 @@ inline std::size_t held_bytes(const std::string& text) {
   return text.size();
 }
 std::size_t held_bytes(const Json& value);
-/// Requires a held_bytes() for T, in T's namespace or an enclosing namespace, if T owns memory.
+/// If T owns memory, T's namespace or an enclosing namespace must have a held_bytes() for T.
 template <class T>
 std::size_t held_bytes(const std::vector<T>& list) {
   std::size_t bytes = list.size() * sizeof(T);

@@ -14,8 +14,8 @@ namespace vfm {
 struct InputLimits {
   /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// Most pictures for each byte of a file; 0: no limit. A thousand more pictures are allowed.
-  /// Every codec and container needs at least one bit for a picture.
+  /// Most pictures for each byte of a file; 0: no limit. Each file may have a thousand pictures
+  /// more. Every codec and container needs at least one bit for a picture.
   std::uint64_t pictures_a_byte = 8;
   /// Most seconds without data or decoding progress before the program gives up an input; 0: no
   /// limit.
@@ -31,7 +31,7 @@ struct InputLimits {
   bool allows(const std::string& protocol) const;
 };
 
-/// The least isolate_memory other than 0. A process with less memory cannot decode.
+/// The smallest valid isolate_memory other than 0. A process with less memory cannot decode.
 inline constexpr std::uint64_t kLeastIsolateMemory = std::uint64_t{16} << 20;
 
 /// Sets the program's limits. Call it before threads start. Otherwise the defaults apply.
@@ -44,7 +44,7 @@ std::uint64_t parse_pixels(const std::string& text);
 void check_protocol(const std::string& name);
 /// Throws Error if a picture of this size must not be decoded. The message names the file `name`.
 void check_pixels(const std::string& name, std::int64_t width, std::int64_t height);
-/// Returns the most pictures that a file of `bytes` may give. `bytes` is 0 if the size is unknown.
+/// Returns the limit of pictures for a file of `bytes` bytes. `bytes` is 0 if the size is unknown.
 std::int64_t most_pictures(std::uint64_t bytes);
 /// Throws Error if `pictures` exceeds most_pictures(bytes).
 void check_pictures(const std::string& name, std::int64_t pictures, std::uint64_t bytes);

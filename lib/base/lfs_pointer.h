@@ -1,5 +1,5 @@
 // Refuses Git LFS pointers, which are lines of text that stand for a file that is not yet fetched.
-// Source: Git LFS, docs/spec.md (the first line; less than 1024 bytes).
+// Source: Git LFS, docs/spec.md.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -57,7 +57,7 @@ class Random {
   /// Returns element `i`, uniform in the open interval (0, 1), from 32 random bits.
   double uniform(std::uint64_t i) const noexcept;
   /// Returns element `i`, a standard normal, by Box-Muller (normals.h) from words 2k and 2k+1 of
-  /// the stream.
+  /// the stream, where k = i / 2, rounded down.
   float normal(std::uint64_t i) const noexcept;
   /// Sets out[j] to normal(first + j). This is faster than calls of normal().
   void fill_normal(std::span<float> out, std::uint64_t first = 0) const noexcept;

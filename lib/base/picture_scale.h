@@ -20,7 +20,7 @@
 namespace vfm {
 
 /// The weights in one direction. Result i of n is the sum over k < size of weights[k * n + i] *
-/// input[first[i] + k]. All these inputs exist.
+/// input[first[i] + k]. Each index first[i] + k is in the input.
 struct PictureTaps {
   int size = 0;
   std::vector<std::int32_t> first, weights;
@@ -32,7 +32,7 @@ struct PictureTaps {
 struct PictureScale {
   int width = 0, height = 0, to_width = 0, to_height = 0;
   PictureTaps luma_x, chroma_x, luma_y, chroma_y;
-  /// In swscale: y_offset, y_coeff, v2r_coeff, u2g_coeff, v2g_coeff, u2b_coeff.
+  /// Names in swscale: y_offset, y_coeff, v2r_coeff, u2g_coeff, v2g_coeff, u2b_coeff.
   std::int32_t luma_offset = 0, luma_gain = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
 };
 

@@ -47,7 +47,6 @@ class ItemProgress {
   int calls_ = 0;
 };
 
-/// Returns a Progress that does nothing.
 Progress& no_progress();
 
 }  // namespace vfm

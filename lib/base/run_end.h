@@ -1,8 +1,8 @@
 // Ends a run for a reason other than an input: a full disk (full_disk.h), too many hanging threads
 // (left_behind.h), or processes that are killed again and again.
 //
-// After end_run(), check_stop() (base/stop.h) throws Stopped in every thread, as after a signal. No
-// item records this as its error, and cli/ prints the message. Thread-safety: any thread.
+// After end_run(), check_stop() (base/stop.h) throws Stopped in every thread, as after a signal.
+// Stopped is not recorded as an item's error. cli/ prints the message. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

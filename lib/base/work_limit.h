@@ -13,9 +13,9 @@ struct DecodingWork {
   double pixels = 0, seconds = 0;
 };
 
-/// The default limit for each MiB of a file; 0: no limit. Each file is allowed an eighth of this in
-/// addition. The limit is far above the work of real videos: a picture of 1920 x 1080 for each 63
-/// bytes, and a second for each 16 KiB.
+/// The default limit for each MiB of a file; 0: no limit. A file of any size is allowed an eighth
+/// of this limit in addition. The limit is a picture of 1920 x 1080 for each 63 bytes, and a second
+/// for each 16 KiB. Real videos need far less.
 inline constexpr DecodingWork kUsualWork{0x1p35, 64};
 
 /// Sets the program's limit. Call it before threads start.
@@ -24,8 +24,7 @@ DecodingWork work_limit();
 
 /// Parses pixels and a time: "32G,64s". K, M, G and T are powers of 1024. Throws Error{usage}.
 DecodingWork parse_work(const std::string& text);
-/// Returns the most work that decoding a file of `bytes` may take. `bytes` is 0 if the size is
-/// unknown.
+/// Returns the limit for decoding a file of `bytes` bytes. `bytes` is 0 if the size is unknown.
 DecodingWork most_work(std::uint64_t bytes);
 /// Throws Error if `done` exceeds most_work(bytes): {limit} for pixels, and {timeout} for seconds,
 /// since another run may need fewer seconds. The message names the file `name`.

@@ -1,11 +1,10 @@
 // Estimates for --dry-run how long a tool would need for its whole input, on this machine and on a
 // node of 32 cores.
 //
-// The estimate is made from a sample of the input. The sample has sixteen records, or two records
-// for each job if there are more than eight jobs, and is drawn with a fixed seed. The outputs are
-// written to a temporary folder, which is removed. Only the middle ten seconds of a video are
-// processed. Shards are processed for ten seconds, or up to a gigabyte if the tool reads shards
-// twice. The measured time is scaled by the lengths of all videos and the counts of all samples.
+// The estimate is made from a sample of the input, drawn with a fixed seed. The sample has sixteen
+// records, or two records for each job if there are more than eight jobs. The outputs go to a
+// temporary folder, which is removed. Only the middle ten seconds of a video are processed. The
+// measured time is scaled by the lengths of all videos and the counts of all samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +23,7 @@ namespace vfm::cli {
 
 class Options;
 
-/// Processed seconds of each video, and time limit for shards in seconds.
+/// Processed seconds of each video, and time limit for all shards in seconds.
 constexpr double kEstimateSeconds = 10;
 /// Largest total size of the sampled shards in bytes, for a tool that reads shards twice. A single
 /// shard may be larger.

@@ -23,7 +23,8 @@ namespace vfm::cli {
 /// (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 
-/// A Progress that draws at most ten times a second, and nothing in the first second. Thread-safe.
+/// A Progress that draws nothing in the first second, and then at most ten times a second.
+/// Thread-safe.
 class Meter : public Progress {
  public:
   Meter(std::string program, MeterStyle style, bool terminal);

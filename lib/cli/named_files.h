@@ -11,9 +11,9 @@ namespace vfm::cli {
 /// Throws Error{usage} for a file name that is not UTF-8, and for an address (base/address.h) in
 /// place of a file, except for videos. Opens no file. Call it after the command line is parsed.
 ///
-/// The kind of a value is known from the word that help shows for it. TEXT, PROMPT, EXPRESSION,
-/// NAME and URL are not files. In TEXT|@FILE only the part after @ is a file. VIDEO may be an
-/// address. All other words are files.
+/// The placeholder of a value in --help tells whether the value is a file. TEXT, PROMPT,
+/// EXPRESSION, NAME and URL are not files. In TEXT|@FILE only the part after @ is a file. VIDEO may
+/// be an address. All other placeholders are files.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

@@ -34,8 +34,8 @@ class OptionRow {
   OptionRow& in(double least, double most);
   OptionRow& one_of(std::initializer_list<const char*> values);
   OptionRow& check(const ValueCheck& fault_of);
-  /// Sets the text that help and the manual show as the default, in place of the variable's value.
-  /// "" hides the default.
+  /// Sets the text that --help and the manual show as the default, in place of the variable's
+  /// value. "" hides the default.
   OptionRow& shown(std::string text);
   /// Makes --help list the row. Other rows are listed only by --help-all and in the manual.
   OptionRow& everyday();
@@ -50,7 +50,7 @@ class OptionRow {
   OptionRow& separated_by(char delimiter);
   /// Allows the option several times, with one value each time.
   OptionRow& repeated();
-  /// Refuse the option without `other`, or together with `other`.
+  /// needs() refuses the option without `other`, and excludes() refuses it together with `other`.
   OptionRow& needs(const OptionRow& other);
   OptionRow& excludes(const OptionRow& other);
 
@@ -64,7 +64,7 @@ class OptionRow {
   bool everyday_ = false;
 };
 
-/// Returns lines of help, at most 80 columns wide, with `title` on the left and `words` on the
+/// Returns lines for --help, at most 80 columns wide, with `title` on the left and `words` on the
 /// right.
 std::string help_lines(const std::string& title, const std::string& words);
 
@@ -80,7 +80,7 @@ class Options {
   void group(std::string name) { group_ = std::move(name); }
 
   /// Adds a row. `names` is like "-o,--output"; a name without a dash is a positional argument.
-  /// `value` is the word that help shows for the value, such as "N" or "DIR" (see
+  /// `value` is the placeholder of the value in --help, such as "N" or "DIR" (see
   /// check_named_files()).
   OptionRow& flag(const char* names, bool& variable, std::string help);
   /// Adds a flag with an optional value, such as --isolate or --isolate=SIZE. `value` is "[=SIZE]".

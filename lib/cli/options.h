@@ -30,7 +30,8 @@ struct InputOptions {
 /// Checks that a number is not NaN.
 std::string not_nan(const std::string& text);
 
-/// Check that a number is finite, and that the number is above zero or not negative.
+/// Check that a number is finite. above_zero() also checks that it is above 0, and not_negative()
+/// that it is at least 0.
 std::string above_zero(const std::string& text);
 std::string not_negative(const std::string& text);
 
@@ -64,7 +65,7 @@ struct SeedOptions {
 };
 
 /// --device auto|cpu|cuda: the device that computes. Pass the value to choose_device()
-/// (tensor/device.h) at the start of run(). Any other value requests workers
+/// (tensor/device.h) at the start of run(). A value other than these three requests workers
 /// (tools/device_workers.h).
 struct DeviceOptions {
   std::string device = "auto";

@@ -35,7 +35,7 @@ namespace vfm::cli {
 struct Launch {
   int rank = 0, ranks = 1;
   int local_rank = 0, local_ranks = 1;  ///< Rank and number of ranks on this machine.
-  bool shown_gpu = false;               ///< True if the launcher chose the GPUs of each process.
+  bool shown_gpu = false;               ///< Whether the launcher chose the GPUs of each process.
 };
 
 struct JobOptions;
@@ -121,7 +121,6 @@ int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 void print(std::string_view text);
 /// Writes lines for people to standard error, unless -q is given.
 void say(std::string_view text);
-/// Return whether standard output or standard input is a terminal.
 bool stdout_is_terminal();
 bool stdin_is_terminal();
 

@@ -24,8 +24,8 @@ class SampleProgress : public Progress {
   /// limit.
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
-  /// Starts a phase of the work. Work may have several phases. The time of all phases is measured,
-  /// but only the first phase counts items in add().
+  /// Starts a phase of the work. Work may have several phases. The time of all phases is measured.
+  /// add() counts items only in the first phase.
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;

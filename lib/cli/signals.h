@@ -2,15 +2,15 @@
 //
 // oneDNN's AVX-512 matrix products use the stack pointer as an ordinary register, and a signal's
 // frame is written where the stack pointer points. Therefore SIGINT, SIGTERM, SIGHUP and SIGUSR1
-// are blocked in all other threads, also in threads of libraries. Code that blocks in a read or an
-// open must check base/stop.h, since no signal interrupts it.
+// are blocked in all other threads, also in threads of libraries. No signal interrupts a blocking
+// read or open. Code with such calls must check for a stop (base/stop.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::cli {
 
-/// Restores the default action of SIGCHLD. A parent may have set SIGCHLD to be ignored, which hides
-/// the exit status of children. Call it before anything else.
+/// Restores the default action of SIGCHLD. A parent may have made this process ignore SIGCHLD,
+/// which hides the exit status of children. Call it before anything else.
 void hear_of_children();
 
 /// Starts the thread that handles signals. Call it once, before any other thread starts. The first

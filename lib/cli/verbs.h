@@ -30,7 +30,8 @@ void refuse_file_of_verb(const std::string& verb);
 /// "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);
-/// Throws Error{usage} if an argument of the everyday work before "--" is a verb.
+/// Checks the `arguments` of the everyday work. Throws Error{usage} if a positional argument before
+/// "--" is a verb.
 void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
                  std::span<const Verb> verbs);
 
@@ -38,7 +39,7 @@ void check_verbs(Options& options, const std::vector<std::string>& arguments, co
 /// search".
 std::string help_text(const Tool& tool, const std::string& command, std::span<const Verb> verbs,
                       Options& options, bool all);
-/// Returns the manual page's source in `file`. The options replace the line "@OPTIONS@", and
+/// Returns the manual page in `file`. The options replace the line "@OPTIONS@", and
 /// Tool::manual_part(NAME) replaces a line "@NAME@". Throws Error{usage} if the file cannot be
 /// read.
 std::string manual_page(const std::string& file, const Tool& tool, Options& options);

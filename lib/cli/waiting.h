@@ -1,9 +1,8 @@
 // Shortens the waits of idle OpenMP threads when other programs need the processors.
 //
-// An idle thread of libgomp spins for milliseconds before it sleeps. If threads share a processor,
-// a spinning thread takes time from a working thread. Therefore a thread measures how long the
-// threads of this process wait for a processor. If they wait, idle threads spin only for some
-// microseconds.
+// An idle thread of libgomp spins for milliseconds before it sleeps, which takes time from working
+// threads. Therefore a thread measures how long the threads of this process wait for a processor.
+// If they wait, idle threads spin only for some microseconds.
 //
 // Nothing changes if the program is not linked with libgomp (lib/cli/meson.build), or if the user
 // has set OMP_WAIT_POLICY or GOMP_SPINCOUNT.

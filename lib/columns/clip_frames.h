@@ -28,8 +28,8 @@ class FrameTaker {
   /// (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Discards the frames taken before. Called if fewer frames decode than in the second call of
-  /// begin().
+  /// Discards the frames taken before. Called if fewer frames decode than the second call of
+  /// begin() promised.
   virtual void give_up() = 0;
 };
 
@@ -37,7 +37,7 @@ class FrameTaker {
 /// pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
-/// Returns k * frames / n, rounded down, the begin of part k of n equal parts. The product cannot
+/// Returns the begin of part k of n equal parts: k * frames / n, rounded down. The product cannot
 /// overflow. k must be at most n.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 

@@ -52,8 +52,8 @@ struct ColumnJob {
   /// All names that `of_record` may have. Fields of the record with these names are removed before
   /// `of_record` is added.
   std::vector<std::string> record_fields = {};
-  /// Returns the number of a column's samples by origin. If a column is made again without `force`
-  /// and has fewer samples of an origin, the user is warned. May be empty.
+  /// Returns the number of a column's samples for each origin. If a column is made again without
+  /// `force` and has fewer samples of an origin, the user is warned. May be empty.
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard in order, after the column is made and before the record is written. May
   /// be empty.
@@ -69,7 +69,7 @@ bool unanswered(const io::Fault& fault);
 /// Runs `job` over the shards of `inputs`, in the forms of shard/shard_input.h. Writes records to
 /// standard output in the order of the input, and errors to COLUMN-errors.jsonl in the folder of
 /// the columns. Records of other kinds are written unchanged. Returns the number of errors. Throws
-/// Error if the input is incomplete or has no shard, and Stopped.
+/// Stopped. If the input is incomplete or has no shard, throws Error.
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 

@@ -1,6 +1,6 @@
 // Opens a column's models, either in this process on one device, or in workers on several GPUs
-// (workers/stage_models.h). Both have the same interface. Thread-safety: any thread. Open all
-// models before any model is used (StageModels::add()).
+// (workers/stage_models.h). Thread-safety: any thread. Open all models before any model is used
+// (StageModels::add()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@
 namespace vfm::columns {
 
 struct ModelPlace {
-  Device device = Device::cpu;  ///< Device of this process, without workers.
+  Device device = Device::cpu;  ///< Device of this process if `workers` is null.
   workers::StageModels* workers = nullptr;
 
   /// Starts the workers. Throws Error{usage} if the GPUs lack memory for them.

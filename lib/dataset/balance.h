@@ -1,12 +1,13 @@
 // The option --balance of vfm-shard, which leaves out samples of over-represented values.
 //
 // A rule names a field of the samples' JSON. If the rule names vectors (NAME.npy), the values are
-// the clusters of the vectors. Samples without the field form a value, too. The fair share of a
-// value is a part of all samples. If n samples have the value, the part is proportional to n^(1 -
-// strength). With strength 1, the fair share is equal for all values. If a value has more samples
-// than its fair share (rounded up), the samples with the lowest random numbers are kept. A sample's
-// random number depends only on seed and key. A sample is kept if all rules keep it. Thus the order
-// of rules and input does not matter, and adding a sample changes the result for few others.
+// the clusters of the vectors. Samples without the field form a value, too. Each value has a fair
+// share of the samples. If n samples have the value, the fair share is proportional to n^(1 -
+// strength). With strength 1, all values have the same fair share. If a value has more samples than
+// its fair share (rounded up), the rule keeps that number of samples, those with the lowest random
+// numbers. A sample's random number depends only on seed and key. A sample is kept if all rules
+// keep it. Thus the order of rules and input does not matter, and adding a sample changes the
+// result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //
@@ -31,8 +32,8 @@
 
 namespace vfm::dataset {
 
-/// Appends a sample's data for the rules, which ItemStore::for_each_noted() returns. Throws Error
-/// for an invalid vector.
+/// Appends a sample's data for the rules to `notes` (Item::notes). Throws Error for an invalid
+/// vector.
 void put_balance_notes(std::string& notes, const JoinedSample& sample,
                        const std::vector<BalanceRule>& rules, VectorNames& encoders);
 
@@ -42,7 +43,8 @@ void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>&
 struct Balanced {
   struct Value {
     std::string value;  ///< JSON text, or empty for samples without the field.
-    std::uint64_t samples = 0, most = 0, stay = 0;  ///< `most` is the fair share.
+    /// `most` is the fair share, and `stay` the number of kept samples.
+    std::uint64_t samples = 0, most = 0, stay = 0;
     std::string nearest;  ///< Key of the sample nearest to the cluster's centre.
   };
   BalanceRule rule;

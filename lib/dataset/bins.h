@@ -10,8 +10,8 @@
 
 namespace vfm::dataset {
 
-/// Returns the extensions as part of a folder's name, with '-' for dots. Returns a hash if the name
-/// would be long or ambiguous.
+/// Returns the extensions as part of a folder's name, with '-' for dots. If the name would be long
+/// or ambiguous, returns a hash.
 std::string name_part(const std::vector<std::string>& extensions);
 
 /// Returns the bin by size and duration alone (Shape::bin).

@@ -44,7 +44,8 @@ struct ShardOptions {
   std::string without;  ///< File for dataset/without.h, or empty.
   BalanceOptions balance;
   bool keep_duplicates = false;
-  /// The least cosine of near duplicates. If not set, only exact duplicates are dropped.
+  /// Samples with at least this cosine are near duplicates. If not set, only exact duplicates are
+  /// dropped.
   std::optional<double> duplicate_threshold = 0.99;
   /// Name of the member with the compared vectors. If empty, the member is kDefaultVector, and
   /// samples may lack the member.
@@ -52,8 +53,8 @@ struct ShardOptions {
   std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
   DuplicateMethod duplicate_method = DuplicateMethod::automatic;
   /// Memory in bytes for comparing embeddings (near_bytes() in dataset/item_store.h). All other
-  /// data take less than 512 MiB. The default suffices for all pairs of 1,000,000 samples of 768
-  /// numbers, or for 30 million samples in clusters.
+  /// data take less than 512 MiB. The default suffices for all pairs of 1,000,000 embeddings of 768
+  /// numbers, or for 30 million embeddings in clusters.
   std::uint64_t near_bytes = std::uint64_t{7} << 29;
   bool rekey = false;  ///< Makes new keys from the contents, for foreign shards with repeated keys.
   curate::BinEdges edges;
@@ -75,7 +76,7 @@ struct SampleCounts {
 /// output, in order, when the shard is on disk. If `counts` is set, makes a dry run, which reads
 /// only a part of the input and fills `counts`. In a dry run, lines of --without need not match a
 /// sample. Returns the number of recorded errors. Throws Error if no sample is kept. Throws
-/// Error{usage} for a bad filter, for a field or vector that no sample has, or if the folder has a
+/// Error{usage} for a bad filter, for a field or vector that no sample has, and for a folder with a
 /// dataset of different options or sources. Throws Stopped.
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts = nullptr);

@@ -71,7 +71,8 @@ struct ComparedSet {
   bool images = false;
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;
-  /// Options and counts of a search in clusters. Not set if all pairs were compared.
+  /// Options and counts of a search in clusters (curate/vectors/cell_search.h). Not set if all
+  /// pairs were compared.
   struct Clusters {
     double margin = 0;
     std::uint64_t most = 0, numbers = 0;

@@ -19,7 +19,7 @@ struct EarlierDataset {
 
   bool there = false;  ///< Whether plan.json exists.
   std::string hash;
-  /// Path in the folder and hash of the plan.
+  /// PlannedShard::path and PlannedShard::plan of each shard.
   std::vector<std::pair<std::string, std::string>> shards;
   /// The sources of the earlier dataset, in temporary files. Empty without an earlier dataset, and
   /// with options.force, which splits all sources again.

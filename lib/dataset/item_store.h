@@ -44,8 +44,8 @@ struct EmbeddingPlace {
 };
 
 /// Memory in bytes for each compared embedding. near_bytes() is for all pairs of embeddings of
-/// length `dim`. near_bytes_in_clusters() is the least for clusters, which is kPlaceInClusters (an
-/// embedding's place, and its positions in two orders) and a sketch.
+/// length `dim`. near_bytes_in_clusters() is the minimum for a search in clusters: a sketch, and
+/// kPlaceInClusters bytes for an embedding's place and its positions in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -53,8 +53,9 @@ std::uint64_t near_bytes_in_clusters();
 
 class ItemStore {
  public:
-  /// Limits the embeddings to the number that can be compared in `most_near_bytes` bytes, in all
-  /// pairs if `all_pairs` is true, else in clusters. Keeps Item::notes if `notes` is true.
+  /// Limits the embeddings to the number that can be compared in `most_near_bytes` bytes. All pairs
+  /// are compared if `all_pairs` is true, otherwise pairs in clusters. Keeps Item::notes if `notes`
+  /// is true.
   ItemStore(const std::string& folder, std::uint64_t most_near_bytes, bool all_pairs,
             bool notes = false);
 

@@ -1,5 +1,4 @@
-// The file DIR/sources.jsonl, with a line for each source of a dataset and the source's part of the
-// split.
+// The file DIR/sources.jsonl. Each line has a source and the source's part of the split.
 //
 // A run with changed input reads the file, so that no source changes its part, and no validation
 // data are trained on.

@@ -23,7 +23,7 @@ struct LeftOut {
   LeftOutReason reason = LeftOutReason::balance;
   std::string by;     ///< Rule of --balance, or "key" or "source" for --without.
   std::string value;  ///< Field as JSON text, number of the cluster, or line of --without.
-  /// Number of samples with this value, and the most that are kept.
+  /// Number of samples with this value, and limit for kept samples.
   std::uint64_t samples = 0, most = 0;
 
   /// Returns the sample's line in left_out.jsonl.

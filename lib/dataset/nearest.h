@@ -1,5 +1,5 @@
-// Finds the nearest other samples of a few samples, by the exact cosine of vectors. Thread-safety:
-// one thread at a time.
+// Finds, for each of a few samples, the nearest other samples by the exact cosine of vectors.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

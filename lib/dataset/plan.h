@@ -1,8 +1,8 @@
 // The plan of a dataset, made between the two passes of vfm-shard: duplicates, splits, bins, order
 // of samples, and shards.
 //
-// The plan depends only on the scanned samples, the options, and the splits of an earlier run's
-// sources, not on the order of the input.
+// The plan depends on the scanned samples, the options, and the splits of an earlier run's sources.
+// It does not depend on the order of the input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

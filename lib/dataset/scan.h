@@ -41,7 +41,7 @@ struct Scan {
         without(options.without) {}
 
   std::vector<InputShard> shards;
-  ItemStore items;                      ///< Items in input order.
+  ItemStore items;
   std::vector<std::uint32_t> repeated;  ///< Items with key and media of an earlier item.
   std::set<std::string> fields;         ///< JSON fields of all samples, also of filtered samples.
   std::set<std::string> inside;         ///< "OBJECT.MEMBER" of fields that are objects.
@@ -59,9 +59,9 @@ struct Scan {
 /// Returns the folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
 
-/// Reads all shards in `options.inputs`. Adds to `errors` records of other kinds, samples that
-/// cannot be read or joined, and repeated keys with different contents. If options.where is
-/// invalid, throws Error{usage} before anything is read.
+/// Reads all shards in `options.inputs`. Records errors for records of other kinds, for samples
+/// that cannot be read or joined, and for repeated keys with different contents. If options.where
+/// is invalid, throws Error{usage} before anything is read.
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors);
 

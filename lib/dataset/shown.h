@@ -24,8 +24,8 @@
 
 namespace vfm::dataset {
 
-/// A table of the JSON fields with numbers, by hash of the name, with the number of samples that
-/// have the field.
+/// A table of the JSON fields with numbers. The key is the hash of a field's name. `samples` is the
+/// number of samples that have the field.
 class NumberNames {
  public:
   struct Field {

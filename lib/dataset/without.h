@@ -1,7 +1,7 @@
 // The file of vfm-shard --without, which lists sources and samples to leave out of the dataset.
 //
-// A line is a sample's key (also the key before vfm-shard changed it), or a source: the value of
-// "source" or "source_hash" in the JSON. Thread-safety: any thread.
+// A line is a sample's key (the present key, or the key before vfm-shard changed it), or a source,
+// the value of "source" or "source_hash" in the JSON. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

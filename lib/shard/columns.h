@@ -1,9 +1,9 @@
 // Columns of a shard: tars beside the shard that add members to its samples.
 //
 // X.caption.tar, X.embed.tar and X.score.tar have the members that vfm-caption, vfm-embed and
-// vfm-caption score add to the samples of X.tar, in the order of its keys. A shard record's
-// "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"), the
-// columns use the key's hash instead.
+// vfm-caption score add to the samples of X.tar, in the order of the keys in X.tar. A shard
+// record's "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"),
+// the columns use the key's hash instead.
 // Thread-safety: functions from any thread; a JoinedReader from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -59,15 +59,15 @@ class JoinedReader {
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
   /// Sets `sample` to the next sample, whose key is a column_key(). Merges "json" members: values
-  /// of later tars replace earlier values, unless the first member is no object. If the key is a
-  /// hash, the JSON has the foreign key as "original_key". Returns false at the end or at damage;
-  /// the samples before are whole. Throws Error if the tars have different keys or another order of
-  /// keys.
+  /// of later tars replace earlier values. A first "json" that is not an object is kept unchanged.
+  /// If the key is a hash, the JSON has the foreign key as "original_key". Returns false at the end
+  /// or at damage. All samples returned before are whole. Throws Error if the tars have different
+  /// keys or another order of keys.
   bool next(Sample& sample);
   /// Returns the data skipped so far, by tar: damaged or too large samples, repeated keys, and all
   /// data after damage.
   const std::vector<io::Fault>& faults() const;
-  /// Returns whether a sample was skipped that other ReadLimits may include.
+  /// Returns whether other ReadLimits might include a sample that was skipped.
   bool any_refused() const;
 
  private:

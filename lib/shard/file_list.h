@@ -19,15 +19,15 @@ namespace vfm::shard {
 /// Returns whether a path has the extension of a list of files.
 bool is_file_list(std::string_view path);
 
-/// Makes the bytes of a tar (vfm-shard(5)) of the files in a list, which may have any size.
+/// Makes the bytes of a tar (vfm-shard(5)) of the files in a list. The files may have any size.
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:
   /// Throws Error if the list cannot be read or is invalid.
   explicit FileListTar(const std::string& path);
   /// Reads the next bytes of the tar, up to `size`. Returns 0 at the end. Throws Error if a file's
-  /// size (before the file is read) or hash (before its last bytes are returned) differs from the
-  /// list.
+  /// size or hash differs from the list. The size is checked before the file is read, and the hash
+  /// before the file's last bytes are returned.
   std::size_t read(char* out, std::size_t size);
 
  private:

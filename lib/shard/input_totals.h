@@ -10,10 +10,11 @@
 
 namespace vfm::shard {
 
-/// Returns the number of records of kind "video" in `inputs`, the arguments of io::ManifestReader,
-/// or 0 if the number is unknown, as for standard input.
+/// Returns the number of records of kind "video" in `inputs`. Returns 0 if the number is unknown,
+/// as for standard input. `inputs` are the arguments of io::ManifestReader.
 std::uint64_t count_videos(const std::vector<std::string>& inputs);
-/// Returns the number of samples of the input's shards, or 0 if it is unknown for one shard.
+/// Returns the number of samples in all shards of the input. Returns 0 if the number is unknown for
+/// a shard.
 std::uint64_t count_samples(const std::vector<std::string>& inputs);
 /// Returns the number of the input's shards, or 0 if it is unknown.
 std::uint64_t count_shards(const std::vector<std::string>& inputs);

@@ -1,7 +1,7 @@
 // A compact table of distinct names, numbered from 0 in the order of arrival.
 //
-// A name takes its length and 16 bytes, and up to twice as much just after the table has grown.
-// Thread-safety: const members from any thread.
+// A name takes 16 bytes more than its length, and up to twice as much just after the table has
+// grown. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -82,11 +82,11 @@ class ReadBuffer {
 
 /// The offsets of the samples of an uncompressed tar.
 struct TarOffsets {
-  std::vector<std::uint64_t> at;  ///< Offset of each sample, and end of the last whole sample.
+  std::vector<std::uint64_t> at;  ///< Offset of each sample, then end of the last whole sample.
   std::string damage;             ///< Reason why the offsets end early, or empty for a whole tar.
 
-  /// Reads the headers of an uncompressed tar. Messages call it `name`. Throws Error if the tar is
-  /// compressed, or if no sample is whole.
+  /// Reads the headers of an uncompressed tar. `name` is the name of the tar in messages. Throws
+  /// Error if the tar is compressed, or if no sample is whole.
   static TarOffsets scan(const std::string& path, const std::string& name);
 };
 

@@ -63,12 +63,12 @@ std::vector<std::string> shard_files(const std::string& tar);
 /// "samples":…}, and indexes of the right length.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
-/// A Receipt::Check. Throws Error if samples were refused under a limit other than `limits`: the
-/// receipt's "max_member" is that limit, or null or absent if no sample was refused.
+/// A Receipt::Check. Throws Error if samples were refused under another limit than `limits`. The
+/// receipt's "max_member" is that limit. "max_member" is null or absent if no sample was refused.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// Returns the "error_limits" of a receipt: this run's limits (base/input_limits.h) if another run
-/// might not have one of the errors (may_pass(), base/error.h), otherwise null.
+/// Returns "error_limits" for a receipt: this run's limits (base/input_limits.h) if one of the
+/// errors may pass (may_pass(), base/error.h), otherwise null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
 /// A Receipt::Check. Throws Error if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);

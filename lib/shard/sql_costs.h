@@ -1,10 +1,9 @@
 // Limits the time of SQLite's functions, as a defence against hostile expressions. Only lib/shard
 // uses this header.
 //
-// SQLite does not check for interrupts within a function. format() can repeat a character any
-// number of times, a search may compare each byte of one text with each byte of another text, and
-// json_patch() compares all names with each other. json_set() and json_insert() use stack for each
-// level of a path.
+// SQLite does not check for interrupts within a function. format(), searches in texts and
+// json_patch() may therefore run very long. json_set() and json_insert() use stack for each level
+// of a path.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -9,8 +9,9 @@
 
 namespace vfm::shard {
 
-/// Returns an error message if `tar`, called `name`, has data in the 16 MiB after its end, the
-/// offset `end`. Returns "" if only zeros follow, which are padding.
+/// Returns an error message if `tar` has data in the 16 MiB after its end. `end` is the offset of
+/// the end, and `name` the tar's name in the message. Returns "" if only zeros follow, which are
+/// padding.
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
 
 /// The end of a tar according to its index. A tar without end blocks does not itself show that it

@@ -2,9 +2,9 @@
 //
 // An example is "motion > 0.002 AND seconds >= 2". Names in an expression are fields of the
 // sample's JSON. A missing field is NULL. Booleans are 1 and 0. Objects and arrays are JSON text,
-// for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries),
-// with functions that are deterministic and use only their arguments. An evaluation ends after
-// about a second, or at a signal. Thread-safety: each thread needs its own Where.
+// for the operators -> and ->>. SQLite's expressions work (LIKE, IN, BETWEEN, CASE, subqueries).
+// Functions must be deterministic and use only their arguments. An evaluation ends after about a
+// second, or at a signal. Thread-safety: each thread needs its own Where.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

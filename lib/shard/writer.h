@@ -25,8 +25,8 @@ struct WriterOptions {
   bool dali_index = true;     ///< Whether to write X.idx.
 };
 
-/// Limits of a member: most bytes of its name, KEY.EXTENSION, and a number of bytes that its data
-/// must stay below. DALI's libtar stores sizes in an int.
+/// Limits of a member. The name, KEY.EXTENSION, has at most kMaxName bytes. The data have fewer
+/// than kMaxMember bytes, because DALI's libtar stores sizes in an int.
 constexpr std::size_t kMaxName = 100;
 constexpr std::uint64_t kMaxMember = std::uint64_t{1} << 31;
 

@@ -17,8 +17,9 @@ namespace vfm::text {
 struct AddedToken {
   std::string content;
   std::int32_t id = 0;
-  bool single_word = false;             ///< Not found inside a word.
-  bool lstrip = false, rstrip = false;  ///< Includes spaces before or after the token.
+  bool single_word = false;  ///< If true, the token is not found inside a word.
+  /// `lstrip` adds the spaces before the token to the token, and `rstrip` the spaces after it.
+  bool lstrip = false, rstrip = false;
 };
 
 class AddedTokens {

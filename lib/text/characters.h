@@ -32,8 +32,8 @@ bool is_bert_punctuation(char32_t c);  ///< Categories P*, and ASCII's symbols.
 bool is_bert_accent(char32_t c);       ///< Category Mn.
 bool is_cjk_ideograph(char32_t c);     ///< Ideographs that BERT's tokenizer separates by spaces.
 
-/// Returns whether a character is Mn, Mc or Me of Unicode 9. The normalizer StripAccents removes
-/// these characters.
+/// Returns whether a character is in category Mn, Mc or Me of Unicode 9. The normalizer
+/// StripAccents removes these characters.
 bool is_combining_mark(char32_t c);
 
 /// Appends the lower case of one character. Ignores the characters before and after it.

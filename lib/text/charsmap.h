@@ -6,10 +6,10 @@
 //             offsets into the rest
 //   the rest  replacements, each ended by a zero byte
 //
-// A tokenizer replaces each grapheme of less than six bytes by the replacement of its shortest key,
-// and looks up the code points of other graphemes. Sources: sentencepiece normalizer.cc and
-// Darts-clone for the layout; huggingface/tokenizers normalizers/precompiled.rs for the lookup.
-// Thread-safety: const members from any thread.
+// A grapheme of less than six bytes is replaced by the replacement of the shortest key that begins
+// the grapheme. Other graphemes, and graphemes without a key, are looked up by code point. Sources:
+// sentencepiece normalizer.cc and Darts-clone for the layout; huggingface/tokenizers
+// normalizers/precompiled.rs for the lookup. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

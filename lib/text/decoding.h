@@ -1,10 +1,10 @@
 // Decodes ids of a text tokenizer to text, also while a model still generates the ids.
 //
 // A token of a byte-level vocabulary is a sequence of bytes that may end inside a character.
-// Therefore a TextStream returns text when its characters are complete. Invalid bytes become
-// U+FFFD. All returned texts together equal the text of all ids. Source: huggingface/tokenizers,
-// decoders/ and pre_tokenizers/byte_level.rs. Thread-safety: const members from any thread; a
-// TextStream one thread at a time.
+// Therefore a TextStream returns only complete characters. Invalid bytes become U+FFFD. All
+// returned texts together equal the text of all ids. Source: huggingface/tokenizers, decoders/ and
+// pre_tokenizers/byte_level.rs. Thread-safety: const members from any thread; a TextStream one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -30,7 +30,7 @@ struct EncoderConfig {
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
 
   /// Reads a configuration from JSON. If another program's encoder made the embeddings, reads only
-  /// name, path, hash and dim. Throws Error{usage}.
+  /// the fields `name`, `path`, `hash` and `dim`. Throws Error{usage}.
   static EncoderConfig from_json(const Json& json);
   Json to_json() const;
   /// Returns whether another program made the embeddings.
@@ -52,7 +52,7 @@ struct TokenEmbeddings {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  virtual std::string name() const = 0;  ///< Name such as "builtin:hash".
+  virtual std::string name() const = 0;
   virtual int dim() const = 0;
   /// Encodes any text in UTF-8. Malformed bytes become U+FFFD. Uses at most max_tokens tokens, and
   /// ignores the rest of the text.

@@ -4,8 +4,10 @@
 //   enum                   values; 1 equals 1.0, and the order of members is ignored
 //   minimum, maximum, exclusiveMinimum, exclusiveMaximum
 //   minLength, maxLength   of a text, in Unicode's code points
-//   items                  a schema for all elements; minItems, maxItems
-//   properties             a schema for each; required; additionalProperties: true, false, a schema
+//   items                  a schema for all elements; also minItems, maxItems
+//   properties             a schema for each member
+//   required               names of members that must be present
+//   additionalProperties   true, false or a schema
 //
 // All other keys of a schema are refused, except keys that do not restrict values: $schema,
 // $comment, title, description, default, examples. An integer is a number without a fraction, also

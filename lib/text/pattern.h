@@ -1,8 +1,8 @@
 // The pattern by which a tokenizer.json splits or replaces text: a string or a regular expression.
 //
-// The reference uses Oniguruma, and this class uses ICU. An expression is refused if the two
-// libraries may differ ('.', '^', '$', \w, \b, ...). Supported are \p{...}, \s, \d, classes,
-// groups, look-around and counts. Thread-safety: const members from any thread.
+// The reference uses Oniguruma, and this class uses ICU. An expression is refused if it has a part
+// on which the two libraries may differ ('.', '^', '$', \w, \b, ...). Supported are \p{...}, \s,
+// \d, classes, groups, look-around and counts. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

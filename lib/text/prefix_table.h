@@ -1,5 +1,5 @@
-// A set of strings that finds the members at the begin of a text, for Unigram's vocabulary and
-// added tokens. Thread-safety: const members from any thread.
+// Finds which strings of a set begin a text, for Unigram's vocabulary and added tokens.
+// Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -50,8 +50,8 @@ class SubwordModel {
   Vocabulary vocabulary_;
 };
 
-// Make a model from the object "model". `vocabulary` is its member "vocab" if this member is an
-// object. Throw Error{usage}, which names `what`, for invalid or unsupported settings.
+// Make a model from the object "model". `vocabulary` is the member "vocab" of "model", if "vocab"
+// is an object. Throw Error{usage}, which names `what`, for invalid or unsupported settings.
 std::unique_ptr<SubwordModel> make_unigram(const Json& model, std::string_view what);
 std::unique_ptr<SubwordModel> make_bpe(const Json& model, Vocabulary vocabulary,
                                        std::string_view what);

@@ -10,13 +10,14 @@
 
 namespace vfm::text {
 
-/// Returns the sentences of a text in order, without space at their ends, at most `limit`. If the
-/// text has more sentences, the last sentence of the result is the rest of the text. By Unicode's
-/// rules (UAX 29), a full stop before a small letter does not end a sentence.
+/// Returns at most `limit` sentences of a text, in order, without space at their ends. If the text
+/// has more sentences, the last sentence of the result is the rest of the text. By Unicode's rules
+/// (UAX 29), a full stop before a small letter does not end a sentence.
 std::vector<std::string> sentences(std::string_view utf8, std::size_t limit);
 
 struct TextChecks {
-  /// Share of runs of three words that occurred before. 0 with fewer than four words.
+  /// Share of the runs of three words that occurred earlier in the text. 0 with fewer than four
+  /// words.
   double repetition = 0;
   /// Share of valid characters among all characters except spaces. U+FFFD, private, unassigned and
   /// control characters, and letters of another script are invalid. 0 for an empty text.

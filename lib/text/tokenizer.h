@@ -1,12 +1,12 @@
 // Tokenizers, which convert a text to ids of a vocabulary. The ids equal the ids of the reference
 // libraries (sentencepiece, huggingface/tokenizers) with the same file.
 //
-// A file `spiece.model` is read by the sentencepiece library. A file `tokenizer.json` is read by
-// tokenizer_json.cc, which supports Unigram, BPE and WordPiece, with the normalizers,
-// pre-tokenizers and post-processors of published models. Unknown parts are refused with
-// Error{usage}, which names the part. Malformed UTF-8 becomes U+FFFD before all steps, as in
-// Python's decode(errors="replace"). Pairs of sentences are not supported. A tokenizer.json's
-// truncation and padding are ignored. Thread-safety: const members from any thread.
+// A file `spiece.model` is read by the sentencepiece library. A file `tokenizer.json` may have
+// Unigram, BPE or WordPiece, with the normalizers, pre-tokenizers and post-processors of published
+// models. Unknown parts are refused with Error{usage}, which names the part. Malformed UTF-8
+// becomes U+FFFD before all steps, as in Python's decode(errors="replace"). Pairs of sentences are
+// not supported. A tokenizer.json's truncation and padding are ignored. Thread-safety: const
+// members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,8 +30,8 @@ class Tokenizer {
   /// template. Throws Error if the text has more than 16 MiB, or if the tokenizer does not support
   /// prompts.
   virtual std::vector<std::int32_t> encode_prompt(std::string_view utf8) const;
-  /// Returns the bytes of all tokens, for decoding. Throws Error{usage} unless the tokenizer is a
-  /// tokenizer.json with the decoder ByteLevel.
+  /// Returns the bytes of all tokens, for decoding. Throws Error{usage} unless the tokenizer was
+  /// made from a tokenizer.json with the decoder ByteLevel.
   virtual std::shared_ptr<const TokenBytes> token_bytes() const;
 };
 

@@ -39,8 +39,8 @@ std::string trimmed(std::string_view utf8);
 /// the ends. Texts for SigLIP are prepared in this way ("canonicalize" in big_vision).
 std::string without_punctuation(std::string_view utf8);
 
-/// Returns the words of a text in order, at most `limit`, in NFKC and case folded. Numbers, symbols
-/// and emoji are words. Punctuation and spaces are not words.
+/// Returns at most `limit` words of a text, in order, in NFKC and case folded. Numbers, symbols and
+/// emoji are words. Punctuation and spaces are not words.
 std::vector<std::string> words(std::string_view utf8, std::size_t limit);
 
 }  // namespace vfm::text

@@ -55,7 +55,7 @@ struct CaptionOptions {
   /// Folders in which files beside sources are read even if the shard's record does not name the
   /// source.
   std::vector<std::string> sidecars;
-  std::size_t max_characters = 0;  ///< Largest number of characters of a caption, or 0.
+  std::size_t max_characters = 0;  ///< Most characters of a caption, or 0 for no limit.
   /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
   /// after an empty caption, and a sample without words from any source is an error and gets an
   /// empty caption.
@@ -64,7 +64,7 @@ struct CaptionOptions {
   EndpointOptions endpoint;   ///< Settings of the server.
   RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
   std::string report;         ///< Path of an HTML report, or empty.
-  /// Null for decoding in software, with the same result.
+  /// Null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

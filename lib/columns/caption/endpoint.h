@@ -112,8 +112,8 @@ class Endpoint {
   std::vector<std::thread> threads_;
 };
 
-/// Returns the name of the server's only model. Throws Error{usage} if the server lists several
-/// models, Error if the server lists no model, and Stopped.
+/// Returns the name of the server's only model. Throws Error{usage} for several models, and Error
+/// for no model. Throws Stopped.
 std::string served_model(const EndpointOptions& options);
 
 /// Returns `request` with a seed. Other seeds may give other answers.

@@ -59,7 +59,7 @@ struct FrameWindow {
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
 /// Returns how many of the first `answered` windows are the same in a clip of `promised` frames and
-/// in a clip of `frames` frames. The container of a clip may promise more frames than the clip has.
+/// in a clip of `frames` frames.
 std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window,
                           std::int64_t answered);
 
@@ -81,8 +81,8 @@ struct ModelCaption {
   HeldJson facts = HeldJson::object();  ///< Result of take_frames().
 };
 
-/// Captions a member of sample `key`. Throws Error, which names `where`, if the clip cannot be
-/// decoded or captioned, and Stopped.
+/// Captions a member of sample `key`. Throws Stopped. If the clip cannot be decoded or captioned,
+/// throws Error, which names `where`.
 ModelCaption caption_clip(const shard::Member& member, const std::string& where, const Json& known,
                           const std::string& key, const models::CaptionModel& model,
                           const ModelCaptionOptions& options,

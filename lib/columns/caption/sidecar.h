@@ -21,8 +21,8 @@ namespace vfm::columns {
 /// this machine. For security, a file is read only if `record` names its video ("source",
 /// "sources"), or if the file, after links are followed, is in one of `folders`. An existing file
 /// that may not be read is logged. A sample of a renamed video has the video's old name. If the
-/// record has the hash of the video's contents ("source_hash", "source_hashes"), the record's name
-/// of the video is used.
+/// record has the hash of the video's contents ("source_hash", "source_hashes"), the video's name
+/// in the record is used.
 class Sidecars {
  public:
   Sidecars(ColumnNotes& notes, const io::Record& record, const std::vector<std::string>& folders);

@@ -1,10 +1,10 @@
 // Computes a vector for each window of a clip, besides the clip's vector.
 //
 // A clip of F frames and S seconds has W = S / `seconds` windows, rounded up. W is at least 1, and
-// at most F and kMostClipWindows. Window k has the frames from k F / W to before (k + 1) F / W. The
-// vector of a window is computed from the window's frames by the rule for clips
-// (columns/embed/clip_vector.h). The clip is decoded once. Memory does not grow with the clip's
-// length.
+// at most the smaller of F and kMostClipWindows. Window k begins at frame k F / W, and ends before
+// frame (k + 1) F / W. The vector of a window is computed from the window's frames by the rule for
+// clips (columns/embed/clip_vector.h). The clip is decoded once. Memory does not grow with the
+// clip's length.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -41,7 +41,7 @@ struct EmbedOptions {
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
   Device device = Device::cpu;  ///< Device of encoders from folders. Ignored with `workers`.
   workers::StageModels* workers = nullptr;
-  /// Null for decoding in software, with the same result.
+  /// Null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

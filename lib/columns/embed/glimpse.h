@@ -18,7 +18,7 @@ struct Seen {
   curate::Glimpse glimpse;
   HeldJson facts = HeldJson::object();
 };
-/// Returns the Glimpse of a sample's member. Throws what take_frames() throws.
+/// Throws what take_frames() throws.
 Seen see_member(const shard::Member& member, const std::string& where, const Json& known,
                 const media::HardwareDecoder* hardware = nullptr);
 

@@ -5,10 +5,10 @@
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
 //   caption_logprob_blind     mean of ln p(t | prompt, before)
 //   caption_gain              caption_logprob - caption_logprob_blind, in nats a token
-//   caption_gain_least        least ln p(t | video, prompt, before) - ln p(t | prompt, before) of a
-//                             token
+//   caption_gain_least        minimum over the caption's tokens t of
+//                             ln p(t | video, prompt, before) - ln p(t | prompt, before)
 //   caption_fits              for each sentence, the largest of its cosines with the frames
-//   caption_fit, caption_fit_least                                      mean and least caption_fits
+//   caption_fit, caption_fit_least   mean and smallest of caption_fits
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),
 //     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
@@ -55,9 +55,8 @@ struct CaptionScores {
   Json fields() const;
 };
 
-/// Returns caption_fits: for each sentence, the largest of its cosines with the frames. The
-/// arguments are unit vectors. Without sentences or frames, returns an empty list. Throws Error if
-/// the sizes of vectors differ or a number is not finite.
+/// Returns caption_fits. The arguments are unit vectors. Without sentences or frames, returns an
+/// empty list. Throws Error if the sizes of vectors differ or a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

@@ -28,7 +28,7 @@ struct IndexParts {
   IndexModel model;
   std::span<const float> centres, words;
   const VectorIndex* before = nullptr;  ///< Previous index of the same model; may be null.
-  std::vector<std::size_t> kept;        ///< Numbers of the shards of `before` to keep, ascending.
+  std::vector<std::size_t> kept;        ///< Numbers of the kept shards of `before`, ascending.
   std::vector<IndexedShard> added;      ///< New shards; `first` and `hash` may be unset.
   const io::ScratchFile* coded = nullptr;  ///< Rows of `added`, by put_coded_row().
 };

@@ -43,8 +43,8 @@ struct TrainedLists {
   std::vector<float> centres;  ///< Unit vectors, [lists, dim].
   std::vector<float> words;    ///< Words, [code_bytes(dim), 256, width].
 };
-/// Learns centres by k-means, and words from the differences. `vectors` are unit vectors, [n, dim],
-/// n at least `lists`. Throws Stopped.
+/// Learns centres by k-means, and words from the differences. `vectors` are unit vectors, [n, dim].
+/// n must be at least `lists`. Throws Stopped.
 TrainedLists train_lists(std::span<const float> vectors, std::size_t dim, std::size_t lists,
                          share::Slots& slots);
 

@@ -19,7 +19,7 @@ namespace vfm::columns {
 /// left out. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
-/// Adds caption, source, begin and end from `facts`, unless `line` already has the field.
+/// Adds those of the fields "caption", "source", "begin" and "end" of `facts` that `line` lacks.
 void add_facts(Json& line, const Json& facts);
 
 /// Adds facts from the json of the clip itself, in sample `row` of `tar`. Does nothing if the tar
@@ -34,8 +34,9 @@ void add_clip_facts(Json& line, const std::string& key, const std::string& tar, 
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 
-/// Returns {"key":…,"path":…,"caption":…} and other known facts of the sample at `row` of
-/// vectors_tar(), from all searched tars. If `kind` is video, adds "window". Throws Error.
+/// Returns {"key":…,"path":…,"caption":…} and other known facts of a sample, from all searched
+/// tars. `row` is the number of the sample in vectors_tar(). If `kind` is video, adds "window".
+/// Throws Error.
 Json match_facts(const io::Record& record, std::int64_t row, VectorKind kind,
                  const std::vector<float>& query, const shard::ReadLimits& limits);
 

@@ -2,11 +2,12 @@
 // video or picture.
 //
 // A video or picture is encoded by the encoder of video.npy, and compared with clips by cosine. In
-// shards without captions, CLIP or SigLIP encodes a text, which is also compared by cosine. With
-// captions, each word of the query is compared with the nearest word of the caption, by the cosine
-// of token vectors (Khattab and Zaharia, "ColBERT", 2020). The score is the mean over the query's
-// words, weighted by their rarity among the captions searched (idf). A score of 1 is a perfect
-// match, and 0 is chance. Every vector is read. Memory: about 100 bytes a sample, and the caption.
+// shards without captions, a text is encoded by CLIP or SigLIP, and also compared with clips by
+// cosine. In shards with captions, each word of the query is compared with the nearest word of the
+// caption, by the cosine of token vectors (Khattab and Zaharia, "ColBERT", 2020). The score is the
+// mean over the query's words, weighted by their rarity among the captions searched (idf). A score
+// of 1 is a perfect match, and 0 is chance. Every vector is read. Memory: about 100 bytes a sample,
+// and the caption.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,14 +32,14 @@ struct SearchOptions {
   std::size_t top = 10;
   std::string index;   ///< Index for search_index(), in place of `inputs`.
   bool exact = false;  ///< If true, all vectors of `index` are compared.
-  /// Null for decoding in software, with the same result.
+  /// Null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
 /// Writes the matches to standard output, best first, and equal scores by key:
 /// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
 /// "end":…}. Unknown fields are left out. Skips shards that cannot be searched, with a warning, and
-/// returns their number. Throws Error{usage} if the query has no words or its media file is
+/// returns their number. Throws Error{usage} if the query has no words, or is a media file that is
 /// missing.
 long search(const SearchOptions& options, share::Slots& slots, Progress& progress,
             io::ManifestWriter& manifest);

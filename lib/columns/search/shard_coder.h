@@ -30,9 +30,9 @@ class ShardCoder {
   ShardCoder(const IndexModel& model, const InvertedFile& inverted,
              const shard::ReadLimits& limits);
 
-  /// Reads and codes all vectors of `shard`. Its `tar`, `files` and `rows` must be set. Records an
-  /// error for an unreadable vector, and for a vector of another encoder than the model's. Skips a
-  /// vector for which usable() returns false. Throws Stopped.
+  /// Reads and codes all vectors of `shard`, whose `tar`, `files` and `rows` must be set. Records
+  /// an error for an unreadable vector, and for a vector of another encoder than the model's. Skips
+  /// a vector for which usable() returns false. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 
  private:

@@ -41,7 +41,7 @@ class StoredVectors {
   std::int64_t rows() const { return reader_.samples(); }
   /// Returns a description of the damage after the last row, or "" for a complete tar.
   const std::string& damage() const { return reader_.index().damage; }
-  /// Reads the vector of sample `row`, from 0 to below rows(). Returns false if the sample has no
+  /// Reads the vector of sample `row`, 0 <= row < rows(). Returns false if the sample has no
   /// vector. Throws Error if the member is not a single vector in fp16, or if the json does not
   /// name the encoder.
   bool read(std::int64_t row, StoredVector& out);

@@ -2,10 +2,10 @@
 // reading all shards.
 //
 // The file has the lists and codes of an inverted file (columns/search/inverted_file.h), and the
-// offset of each vector in a tar. The vectors themselves are read from the tars.
+// offset of each vector in a tar.
 //
 // Numbers are little-endian. A row is a sample. Rows are numbered in the order of the shards.
-//   header, 64 bytes   "vfmindex", version, offset and bytes of the facts (u64 each), XXH3-64 of
+//   header, 64 bytes   "vfmindex"; version, offset and size of the facts (u64 each); XXH3-64 of
 //                      the facts and of the preceding 48 bytes (16 hex digits each)
 //   rows               u64 each: offset of the row's vector in the tar, or 0 without a vector
 //   lists              for each list: number of entries (u64), and XXH3-64 of the entries and
@@ -104,7 +104,7 @@ class VectorIndex {
   std::uint64_t list_size(std::size_t list) const;
 
   using List = InvertedFile::List;
-  /// Returns a list. Throws Error if the list is damaged.
+  /// Throws Error if the list is damaged.
   List list(std::size_t list) const;
   /// Returns the offset of each row's vector in the tar of shard number `shard`, or 0 for a row
   /// without a vector. Throws Error if the offsets are damaged.

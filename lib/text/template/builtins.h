@@ -32,7 +32,7 @@ struct Arguments {
 };
 
 /// Returns the arguments by parameter, null for missing arguments. Throws Error{usage}, which names
-/// `of`, for extra arguments, and for fewer than `least`.
+/// `of`, for extra arguments, and for fewer than `least` arguments.
 std::vector<const Value*> take(const Arguments& arguments, std::string_view of,
                                std::initializer_list<std::string_view> parameters,
                                std::size_t least, Run& run);

@@ -41,7 +41,7 @@ std::string title_case(std::string_view text);  ///< Returns str.title().
 std::string capitalized(std::string_view text);
 
 /// Splits like str.split() and rsplit() at `separator`, or at white space if `separator` is null.
-/// `most` is the most splits, or -1 for all.
+/// `most` is the largest number of splits, or -1 for no limit.
 std::vector<std::string> split(std::string_view text, const std::string* separator,
                                std::int64_t most, bool from_right);
 std::vector<std::string> split_lines(std::string_view text);

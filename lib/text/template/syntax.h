@@ -27,9 +27,9 @@ struct Expression {
     call,         ///< parts[0](parts[1], ..., words[0]=...)
     filter,       ///< parts[0]|name(parts[1], ...)
     test,         ///< parts[0] is name(parts[1], ...)
-    unary,        ///< name is - + not.
-    logic,        ///< name is and or.
-    binary,       ///< name is + - * / // % ** ~.
+    unary,        ///< `name` is "-", "+" or "not".
+    logic,        ///< `name` is "and" or "or".
+    binary,       ///< `name` is + - * / // % ** or ~.
     comparison,   ///< parts[0] words[0] parts[1] words[1] parts[2] ...
     conditional,  ///< parts[1] if parts[0] else parts[2]; parts[2] may be null.
   };

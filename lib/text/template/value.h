@@ -1,7 +1,7 @@
 // The values of a chat template. Values are immutable, except namespaces. Only for lib/text.
 //
-// A list or mapping has a weight: the number of its values and bytes of text, counted as often as
-// they would be written. A value has at most the weight `kLargest` and the depth `kDeepest`. Only
+// A list or mapping has a weight: the number of its values and bytes of text, each counted as often
+// as it would be written. A value has at most the weight `kLargest` and the depth `kDeepest`. Only
 // variables hold namespaces, loops and functions, so that no value contains itself. Thread-safety:
 // const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
