@@ -60,6 +60,25 @@ inline std::string shots(const std::vector<int>& lengths, std::uint64_t seed = 1
   });
 }
 
+/// A Windows bitmap of 64 x 48 pixels, drawn in RGB.
+inline std::string drawn_bitmap(std::uint64_t seed) {
+  const drawing::Texture texture(seed, 12, {40, 78, 78});
+  std::string file(54, '\0');
+  const auto put = [&](std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i)
+      file[at + i] = static_cast<char>(value >> (8 * i) & 255);
+  };
+  file[0] = 'B', file[1] = 'M', file[26] = 1, file[28] = 24;
+  put(2, 54 + 3 * 64 * 48), put(10, 54), put(14, 40), put(18, 64), put(22, 48);
+  for (int y = 47; y >= 0; --y)
+    for (int x = 0; x < 64; ++x) {
+      const drawing::Yuv colour = texture.at(x, y);
+      for (const double value : {colour.u, colour.y, colour.v})
+        file += static_cast<char>(std::lround(value));
+    }
+  return file;
+}
+
 inline void remove_all(std::string& text, const std::string& part) {
   for (std::size_t at; (at = text.find(part)) != std::string::npos;)
     text.erase(at, part.size());

@@ -256,32 +256,9 @@ TEST_CASE("bars are found in all of a video's frames, or in its key frames if th
   CHECK(many->of(media::make_frame(media::PixelLayout::gray, 66, 48)).height == 48);
 }
 
-namespace {
-
-/// A Windows bitmap of 64 x 48 pixels, drawn in RGB.
-std::string drawn_bitmap() {
-  const drawing::Texture texture(5, 12, {40, 78, 78});
-  std::string file(54, '\0');
-  const auto put = [&](std::size_t at, std::uint32_t value) {
-    for (std::size_t i = 0; i < 4; ++i)
-      file[at + i] = static_cast<char>(value >> (8 * i) & 255);
-  };
-  file[0] = 'B', file[1] = 'M', file[26] = 1, file[28] = 24;
-  put(2, 54 + 3 * 64 * 48), put(10, 54), put(14, 40), put(18, 64), put(22, 48);
-  for (int y = 47; y >= 0; --y)
-    for (int x = 0; x < 64; ++x) {
-      const drawing::Yuv colour = texture.at(x, y);
-      for (const double value : {colour.u, colour.y, colour.v})
-        file += static_cast<char>(std::lround(value));
-    }
-  return file;
-}
-
-}  // namespace
-
 TEST_CASE("a picture's sample has its bytes as they are, and what it measures") {
   const TemporaryFolder folder;
-  const std::string bytes = drawn_bitmap(), path = folder / "a b.bmp", hash = hash_hex(bytes);
+  const std::string bytes = clip_run::drawn_bitmap(5), path = folder / "a b.bmp", hash = hash_hex(bytes);
   folder.write("a b.bmp", bytes);
   const shard::Sample sample = image_sample(path, hash, false);
   CHECK(sample.key == hash_hex("image " + hash));
@@ -353,7 +330,7 @@ TEST_CASE("a picture that cannot be used says why") {
   CHECK(said("a.png", clip_run::shots({3})) ==
         "'a.png' has the name of a picture, but is a video (rawvideo); rename it");
   CHECK_FALSE(said("b.png", "no picture").empty());
-  std::string cut = drawn_bitmap();
+  std::string cut = clip_run::drawn_bitmap(5);
   cut.resize(cut.size() / 2);
   CHECK(said("c.bmp", cut) == "'c.bmp' holds no picture that can be decoded");
   NEED_FFMPEG();
