@@ -16,8 +16,8 @@
 
 namespace vfm::clip {
 
-/// The HTML page about an output folder. Data are read from finished outputs, so a resumed run also
-/// writes the whole page. Thread-safety: one thread at a time.
+/// Data are read from finished outputs, so a resumed run also writes the whole page. Thread-safety:
+/// one thread at a time.
 class ClipReport {
  public:
   /// Sets the path of the page. If `path` is empty, all functions do nothing.

@@ -43,7 +43,7 @@ struct ClipRecipe {
   /// Index of the stream in the container, or -1 for the stream that players choose.
   int stream = -1;
   std::string encoder;  ///< Name in FFmpeg, or empty for media::default_encoder().
-  std::string preset;   ///< Preset of the encoder, or empty for its default.
+  std::string preset;   ///< Preset of the encoder, or empty for the default.
   int quality = 18;
   media::AudioMode audio = media::AudioMode::drop;
   ClipSize size;        ///< Size of the clips, or unset for the source's size.
@@ -88,11 +88,11 @@ struct ClipOptions {
   Joining join = Joining::many;  ///< Choice of videos that share shards.
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
-  std::vector<double> thresholds;  ///< Thresholds of list_shots(), with a JSON list for each.
+  std::vector<double> thresholds;  ///< Thresholds of list_shots(). Each gives a JSON list.
   /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
-  bool reread = false;  ///< If true, sources with known hashes are read, too.
+  bool reread = false;  ///< If true, sources are read even if their hashes are known.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
   /// Maximum number of bytes, for each slot, of frames that wait for encoders.

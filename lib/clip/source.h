@@ -67,8 +67,8 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 /// plus a small amount for each video and its path.
 class ClipItems {
  public:
-  /// Opens the inputs. `folder` is for temporary files. If `folder` is empty, sources are not read
-  /// or hashed, duplicates are not found, and pictures are treated as videos.
+  /// `folder` is for temporary files. If `folder` is empty, sources are not read or hashed,
+  /// duplicates are not found, and pictures are treated as videos.
   ClipItems(std::vector<std::string> inputs, std::uint64_t batch_bytes, const std::string& folder);
   /// Sets the spans of each video. A video without spans becomes an item of kind `duplicate` that
   /// is not read. Call use() before next().

@@ -43,7 +43,7 @@ using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 
 /// Writes the index of each source's part to part_of[number]. A source that has a part keeps the
-/// part. Each new source, in order of draws, is added to the part that lacks most samples.
+/// part. Each new source, in order of draws, is added to the part that lacks the most samples.
 /// Afterwards, each empty part gets a new source from a part with several sources. If there are at
 /// least as many new sources as parts, no part is empty.
 void assign_split(const SplitWalk& walk, const std::vector<SplitPart>& parts,

@@ -56,8 +56,7 @@ class PackFeed {
   /// If an earlier run finished the shard, returns the shard's splits. Otherwise returns an empty
   /// list, and the samples are read.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
-  /// Opens the inputs. `finished` is called for each shard. Finished shards give only the steps
-  /// `begin` and `end`.
+  /// `finished` is called for each shard. Finished shards give only the steps `begin` and `end`.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
            Finished finished);
   ~PackFeed();

@@ -55,7 +55,7 @@ struct PartFacts {
 /// Returns the facts of `notes`. Throws Error if the record of the tar lacks a field.
 PartFacts facts_of(const ShardNotes& notes);
 
-/// The data of a finished part that are used after its notes are written.
+/// The data of a finished part that are used after the notes are written.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
   PartFacts facts;

@@ -37,7 +37,7 @@ struct PackOptions {
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
   /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.
-  /// A builtin tokenizer gives the same result on both.
+  /// A builtin tokenizer gives the same result on both devices.
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;  ///< Argument `memory` of models::make_tokenizer().
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
@@ -46,7 +46,7 @@ struct PackOptions {
   workers::StageModels* workers = nullptr;
   std::string hwaccel = "none";
   /// Size, length and crop of windows. Set `time_step` to the tokenizer's time factor, and
-  /// `multiple` to twice its space factor.
+  /// `multiple` to twice the space factor.
   data::PixelOptions clip;
   std::string report;  ///< Path of the HTML report, or empty.
 };

@@ -33,8 +33,8 @@ struct PackReportOptions {
 };
 
 /// Writes the page: original and decoded frames side by side, histograms of PSNR and of token
-/// counts, and channel statistics. PSNR is measured for samples at even distances in the folder.
-/// Throws Error.
+/// counts, and channel statistics. PSNR is measured for evenly spaced samples of the folder. Throws
+/// Error.
 void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const ClipTars& tars);
 

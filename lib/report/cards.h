@@ -14,7 +14,6 @@
 
 namespace vfm::report {
 
-/// A small picture with a caption.
 struct Thumbnail {
   std::optional<std::size_t> picture;  ///< Index of the picture in picture_rules(), or nullopt
                                        ///< without a picture.

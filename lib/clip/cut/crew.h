@@ -34,7 +34,6 @@ namespace vfm::clip {
 
 class VideoLanes;
 
-/// The queue of steps of one clip.
 class Lane {
  public:
   using Step = std::function<void()>;

@@ -15,11 +15,11 @@ class ImageError : public Error {
   using Error::Error;
 };
 
-/// Returns the picture's key, which does not depend on its batch. If `readable` is true, returns a
+/// Returns the picture's key, which does not depend on the batch. If `readable` is true, returns a
 /// readable key (clip/store/names.h).
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Makes a sample with the file and its json. Throws ImageError.
+/// Makes a sample that has the picture file and a json. Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

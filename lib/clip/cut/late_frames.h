@@ -1,5 +1,5 @@
-// Frees the pixels of waiting frames that do not fit into memory, and decodes the frames again when
-// their pixels are needed.
+// Frees the pixels of waiting frames that do not fit into memory, and decodes these frames again
+// later.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0

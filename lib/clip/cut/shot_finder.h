@@ -23,7 +23,7 @@ class ShotFinder {
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 
-  /// Adds the next frame, which must not be HDR, and its features. Throws what the model throws.
+  /// Adds the next frame and its features. The frame must not be HDR. Throws what the model throws.
   void push(const media::Frame& frame, const curate::FrameFeatures& features);
   void finish();
 

@@ -1,5 +1,5 @@
-// Makes one clip of --smart-cut: encodes some frames, and joins them with copied packets.
-// media/container/splice_plan.h decides which frames are copied.
+// Makes one clip of --smart-cut: encodes some frames, and joins them with copied packets. The
+// copied frames are chosen by media/container/splice_plan.h.
 //
 // Frames are added before the clip's end is known. The head (the frames before the clip's first key
 // frame) is encoded at once. The tail (the frames after the last copied frame) is encoded by

@@ -1,8 +1,7 @@
-// Decides whether two shots are stitched, by their likeness and by the sound on both sides of the
-// change.
+// Decides whether two shots are stitched.
 //
 // Two shots are stitched if their likeness reaches a threshold. The threshold is lower if sound
-// continues across the change, and higher if sound breaks (curate::threshold_with_sound).
+// continues across the change, and higher if sound breaks off (curate::threshold_with_sound).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -36,7 +36,6 @@ class Peaks {
   std::size_t in_last_ = 0;
 };
 
-/// The detector's decision at one frame.
 struct Decision {
   std::int64_t frame = 0;
   /// Rank of the decision. A page with too many decisions keeps found changes of low rank and other
@@ -47,7 +46,6 @@ struct Decision {
   bool may_be_cut = false;
 };
 
-/// The part of the page about one video.
 struct ExplainedVideo {
   std::string name, chart, chart_caption, found_title, near_title;
   std::vector<report::Figure> found, near;

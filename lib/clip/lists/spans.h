@@ -30,7 +30,7 @@ struct SpanTime {
     container,  ///< Seconds on the container's clock, as in the json of clips.
     video,      ///< Seconds after the first frame, as in PySceneDetect and players.
     frame,      ///< Number of frames after the first frame.
-    timecode,   ///< Whole seconds, and frames at the rounded rate, as in EDL.
+    timecode,   ///< Whole seconds and frames, at the rounded frame rate, as in EDL.
     open        ///< The end of the video.
   };
   Unit unit = Unit::container;
@@ -88,8 +88,8 @@ class GivenSpans {
   /// Returns the sources that were not taken.
   std::vector<std::string> left() const;
 
-  /// Adds a span. `source` may be empty. If `by_name` is true, `source` is a file's name or stem,
-  /// without a folder.
+  /// `source` may be empty. If `by_name` is true, `source` is a file's name or stem, without a
+  /// folder.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:

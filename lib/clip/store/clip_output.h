@@ -1,5 +1,5 @@
-// Passes the clips of one video to its store, under their keys. Clips that a killed run finished
-// are not made again.
+// Gives each clip of a video its key, and passes the clip to the store. Clips that a killed run
+// finished are not made again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,7 +32,7 @@ struct Clip {
   bool known = false;
 };
 
-/// The output of one video. Thread-safety: one thread at a time.
+/// Thread-safety: one thread at a time.
 class ClipOutput {
  public:
   /// All arguments must outlive the output.

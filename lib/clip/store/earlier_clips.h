@@ -24,7 +24,7 @@
 
 namespace vfm::clip {
 
-/// The complete clips in an output folder. Thread-safety: any thread.
+/// Thread-safety: any thread.
 class EarlierClips {
  public:
   /// Opens the folder, to find clips with `settings`, which must not include spans.

@@ -1,8 +1,8 @@
 // Stores the clips of one source as plain files: DIR/KEY.mp4 and DIR/KEY.json.
 //
 // DIR/NAME.files lists the files (shard/file_list.h), and is written last. Until then
-// DIR/.NAME.journal lists the settings, files that are about to be written, and finished clips, so
-// the next run knows every file of a killed run.
+// DIR/.NAME.journal lists the settings, files that are about to be written, and finished clips. The
+// next run therefore knows every file of a killed run.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

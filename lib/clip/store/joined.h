@@ -53,8 +53,8 @@ class ClipPart : public ClipSink {
   HeldJson summary_;
 };
 
-/// A batch of small videos. Thread-safety: begin() and finish() one thread at a time; make() any
-/// thread, for different videos.
+/// Thread-safety: begin() and finish() one thread at a time; make() any thread, for different
+/// videos.
 class Joined {
  public:
   /// `batch` has the kind `joined`. `settings` are the settings of the clips, without the spans.

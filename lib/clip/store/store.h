@@ -53,8 +53,7 @@ class ClipStore : public ClipSink {
  public:
   /// Returns the index (DIR/NAME.json or DIR/NAME.files) if `redo` is false, the settings are the
   /// same, and all files of the index exist. Otherwise locks the clips until finish() or the
-  /// store's destruction, and returns null. Waits while another program makes the clips. Removes
-  /// leftovers of a run that was killed after it had finished.
+  /// store's destruction, and returns null. Waits while another program makes the clips.
   Json find_or_hold(bool redo);
   /// Acts as find_or_hold(true), but returns the existing json, or null if no json exists.
   Json hold_and_find();

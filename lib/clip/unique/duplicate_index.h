@@ -1,8 +1,8 @@
 // Finds places in different sources that may show the same content. The index maps codes of changes
 // between pictures (curate/copies/change_codes.h) to places.
 //
-// A place is found only if several moments share codes at one offset in time and for one crop. The
-// places must still be compared (curate/copies/align_videos.h).
+// A place is found only if several moments have equal codes, with the same offset in time and the
+// same crop. The places must still be compared (curate/copies/align_videos.h).
 //
 // Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video, and at
 // most 127 MiB for each running search. Thread-safety: find() from any thread, once finish() is
@@ -40,9 +40,9 @@ class DuplicateIndex {
   /// Adds moments in any order, before finish().
   void add(const std::vector<IndexedMoment>& moments);
   void finish();
-  /// Returns places in other sources that may have the same content as `pictures` of `source`,
-  /// sorted by source and offset, without duplicates. If more than kMostOfCode moments share a
-  /// code, only moments of the first sources are used. Throws Stopped.
+  /// Returns the places in other sources that may have the same content as `pictures`, which belong
+  /// to `source`. The places are sorted by source and offset, without duplicates. If more than
+  /// kMostOfCode moments share a code, only moments of the first sources are used. Throws Stopped.
   std::vector<LikelyPlace> find(std::uint32_t source,
                                 std::span<const curate::SignaturePicture> pictures) const;
 

@@ -28,7 +28,7 @@ struct SignatureFacts {
 /// The pictures of a signature, mapped into memory.
 class SignatureFile {
  public:
-  /// Maps the file. Throws Error if the file is not a signature.
+  /// Throws Error if the file is not a signature.
   explicit SignatureFile(const std::string& path);
   std::span<const curate::SignaturePicture> pictures() const;
 

@@ -1,5 +1,5 @@
-// Finds the parts of two videos that show the same content, with times, crop and score.
-// clip/unique/duplicate_index.h finds pairs of videos and approximate places.
+// Finds the parts of two videos that show the same content, with times, crop and score. Pairs of
+// videos and approximate places come from clip/unique/duplicate_index.h.
 //
 // The offset in time and the crop of the second video are searched near the approximate place. At
 // each moment, the changes (curate/copies/change_codes.h) and the pictures of both videos are
@@ -50,7 +50,8 @@ struct MatchRules {
 
 /// A part in which both videos show the same content.
 struct VideoMatch {
-  /// The number of a picture in the first video less its number in the second video.
+  /// A picture's number in the first video, minus the number of the same picture in the second
+  /// video.
   double offset = 0;
   CropWindow crop;                 ///< Edges of the second video within the first video.
   std::size_t begin = 0, end = 0;  ///< Pictures of the second video.

@@ -20,8 +20,8 @@ struct Correlation {
 class CropSampler {
  public:
   /// Returns a sampler for a second picture whose edges lie at `crop` of the first picture. Returns
-  /// nullopt if the pictures share less than 0.4 of the second picture's area, or if their sizes
-  /// differ by a factor above 1.7.
+  /// nullopt if less than 0.4 of the second picture's area lies in the first picture, or if the
+  /// sizes differ by a factor above 1.7.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;

@@ -20,7 +20,7 @@ namespace vfm::curate {
 
 struct ClipMeasures {
   /// The mean distance that a point of the picture moves from one frame to the next, in frame
-  /// diagonals. 0.002 is about 3 pixels a frame at 720p.
+  /// diagonals. At 720p, 0.002 is about 3 pixels a frame.
   double motion = 0;
   double motion_per_second = 0;  ///< `motion` multiplied by the frame rate.
   double brightness = 0;         ///< Mean luma, 0..1.
@@ -56,7 +56,7 @@ FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& mo
 /// packed RGB.
 float row_sharpness(const media::Frame& frame);
 
-/// Collects the measures of one clip.
+/// The measures of one clip.
 class ClipMeter {
  public:
   /// Adds the next frame of the clip. Ignores `motion` of the first frame.

@@ -24,7 +24,7 @@ struct MotionField {
   float residual = 0;    ///< Difference that remains after blocks are moved.
 };
 
-/// Estimates the motion in a video. Call estimate() for each pair of neighbouring frames in order.
+/// Call estimate() for each pair of neighbouring frames in order.
 class MotionEstimator {
  public:
   /// Returns the motion from `before` to `after`.

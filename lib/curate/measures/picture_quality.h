@@ -13,21 +13,22 @@ struct PictureQuality {
   /// Pertuz et al. 2013, LAP4). The focus does not depend on light and contrast. White noise gives
   /// 1, a picture without detail nearly 0, and a flat picture 0.
   double focus = 0;
-  /// The share of pixels at most 2 of 255 levels above black, and the share of pixels at most 2
-  /// levels below white.
+  /// The share of pixels that are at most 2 of 255 levels above black, and the share of pixels that
+  /// are at most 2 levels below white.
   double underexposed = 0, overexposed = 0;
   /// The mean difference of neighbouring pixels across the edges of 8 x 8 blocks, divided by the
-  /// mean difference inside blocks (Wang, Bovik and Evans 2000; Muijs and Kirenko 2005). 0.25 grey
-  /// levels are added to both means. 1 means no visible blocks. If the picture was scaled after
-  /// compression, blocks are not found.
+  /// mean difference inside blocks (Wang, Bovik and Evans 2000; Muijs and Kirenko 2005). Both means
+  /// are increased by 0.25 grey levels. Without visible blocks, the result is 1. If the picture was
+  /// scaled after compression, blocks are not found.
   double blockiness = 1;
   /// The share of pixels in bands (false contours), along rows or columns, whichever is larger. A
   /// run has at least 8 equal pixels. A band is a run between a darker run and a lighter run, whose
   /// levels differ from the band by 1 to 3.
   double banding = 0;
   /// The share of pixels in combs, which motion causes in interlaced frames. A pixel in a comb is
-  /// more than 12 of 255 levels brighter, or darker, than the pixels above and below, and differs
-  /// by less than 12 levels from the pixels two rows away. Stripes of one row are also combs.
+  /// brighter (or darker) than the pixels above and below by more than 12 of 255 levels. The pixel
+  /// differs from the pixels two rows away by less than 12 levels. Stripes of one row are also
+  /// combs.
   double combing = 0;
 };
 

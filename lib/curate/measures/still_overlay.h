@@ -22,9 +22,9 @@ class StillOverlay {
   void add(const ReducedLuma& picture);
   /// Returns true if there are at least eight pictures, and most of their edges move.
   bool can_tell() const;
-  /// Returns the overlay within `area` that has most edges, or nullopt. `area` and the result are
-  /// in pixels of the pictures before reduction. Ignores overlays larger than a tenth of `area`,
-  /// and edges in the middle fifth of width and height.
+  /// Returns the overlay within `area` that has the most edges, or nullopt. `area` and the result
+  /// are in pixels of the pictures before reduction. Ignores overlays larger than a tenth of
+  /// `area`, and edges in the middle fifth of width and height.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

@@ -40,9 +40,9 @@ float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
 inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 
 /// Returns 1 minus the normalised covariance of the luma and chroma cells of two pictures, within
-/// the joint area of the pictures. Equal structure gives 0 at any brightness and contrast.
-/// Unrelated structure gives 1, and inverted structure 2. Ignores structure with a standard
-/// deviation below `noise` grey levels.
+/// their joint area. Equal structure gives 0 at any brightness and contrast. Unrelated structure
+/// gives 1, and inverted structure 2. Ignores structure with a standard deviation below `noise`
+/// grey levels.
 float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise = 2);
 
 /// Returns the mean absolute difference of all cells, luma plus chroma, in grey levels.

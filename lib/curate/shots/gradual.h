@@ -47,7 +47,7 @@ class GradualDetector {
   static constexpr int kCells = 256 + 64 + 64;
   static constexpr float kPlain = 36.f * kCells;  // energy of a picture with little detail
   struct Relief {                                 // content of an area, 0 outside the area
-    alignas(32) std::array<float, kCells> cells;  // cells less the means of the planes
+    alignas(32) std::array<float, kCells> cells;  // cells minus the means of the planes
     float energy = 0;
   };
   struct Tiny : Relief {  // Relief of `area`

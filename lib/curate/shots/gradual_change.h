@@ -17,8 +17,7 @@
 
 namespace vfm::curate {
 
-/// A gradual change. The old shot ends before frame `end`, and the new shot begins at frame
-/// `begin`.
+/// The old shot ends before frame `end`, and the new shot begins at frame `begin`.
 struct GradualChange {
   std::int64_t end = 0, begin = 0;
   std::int64_t middle = 0;  ///< First frame that shows more of the new shot than of the old shot.
@@ -28,8 +27,8 @@ struct GradualChange {
   bool uniform = false;     ///< If true, the change contains a run of frames of one colour.
   bool abrupt = false;      ///< If true, a cut at `end` leads into the run of one colour.
   bool soft = false;        ///< If true, the change is a cut with two or three blended frames.
-  /// One past the last frame of an earlier run of one colour that continues in the run of this
-  /// change, or -1 if there is no earlier run.
+  /// If the run of one colour continues an earlier run, one past the last frame of the earlier run.
+  /// Otherwise -1.
   std::int64_t resumes = -1;
   float score = 0;  ///< How well the change fits its kind, 0 to 1.
 };

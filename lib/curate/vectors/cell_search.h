@@ -46,7 +46,7 @@ struct CellSearch {
 struct CellCounts {
   std::uint64_t cells = 0;
   std::uint64_t looked_at = 0;  ///< Number of searched cells, summed over all vectors.
-  std::uint64_t cut = 0;        ///< Number of vectors for which `most` left out cells.
+  std::uint64_t cut = 0;        ///< Number of vectors for which CellSearch::most left out cells.
   std::uint64_t decided = 0;    ///< Number of pairs with close sketches.
 };
 

@@ -1,6 +1,6 @@
 // Clusters vectors by direction with spherical k-means (Dhillon and Modha, "Concept decompositions
-// for large sparse text data using clustering", 2001). k-means++ (Arthur and Vassilvitskii, 2007)
-// with the distance 1 - cosine chooses the first centres.
+// for large sparse text data using clustering", 2001). The first centres are chosen by k-means++
+// (Arthur and Vassilvitskii, 2007) with the distance 1 - cosine.
 //
 // All vectors must fit into memory. For more vectors, find the clusters of a sample, then call
 // nearest() for each vector. The same rows give the same centres on every processor and with any

@@ -41,7 +41,7 @@ class SketchCells {
   };
   struct Near {
     std::vector<std::uint32_t> cells;  ///< Cell of the sketch, then other cells by distance.
-    bool all = true;                   ///< Set to false if `most` left out cells.
+    bool all = true;                   ///< Set to false if Reach::most left out cells.
   };
   /// Finds the cells to search for neighbours of each of four sketches.
   void near(const std::int16_t* const* four, const Reach& reach, Near (&out)[4]) const;
