@@ -13,7 +13,6 @@
 
 namespace vfm {
 
-/// The largest value of E4M3.
 inline constexpr float kLargestF8 = 448;
 
 inline std::uint8_t float_to_f8e4m3(float value) noexcept {

@@ -6,8 +6,8 @@
 
 namespace vfm {
 
-/// Limits the parallel regions of the calling thread, for a scope. So results do not depend on the
-/// number of threads.
+/// Limits the parallel regions of the calling thread to one thread, for a scope. So results do not
+/// depend on the number of threads.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }

@@ -74,8 +74,8 @@ class Random {
 
  private:
   std::array<std::uint32_t, 4> block(std::uint64_t index) const noexcept;
-  std::array<std::uint32_t, 2> key_;     // made from the seed
-  std::array<std::uint32_t, 2> sample_;  // made from purpose, step and sample key
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 2> sample_;
 };
 
 /// Returns the 64-bit name of a sample for Random: the XXH3 of its key string.

@@ -1,5 +1,5 @@
-// The interface for progress reports of long work. cli/ draws progress on a terminal. The default
-// does nothing.
+// The interface for progress reports of long work. cli/ draws progress on a terminal. The class
+// Progress itself does nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -11,7 +11,7 @@ namespace vfm {
 /// Parses bytes: "512", "64KiB", "1GiB", "500MB" (decimal), "2G" (binary, as in dd). Throws
 /// Error{usage}.
 std::uint64_t parse_bytes(std::string_view text);
-/// Parses "2", "2s", "500ms", "1.5m" or "1h" into seconds, not negative. Throws Error{usage}.
+/// Parses seconds, at least 0: "2", "2s", "500ms", "1.5m", "1h". Throws Error{usage}.
 double parse_seconds(std::string_view text);
 
 /// Returns bytes as text: "1.5 GiB" or "312 B".

@@ -26,8 +26,8 @@ DecodingWork work_limit();
 DecodingWork parse_work(const std::string& text);
 /// Returns the limit for decoding a file of `bytes` bytes. `bytes` is 0 if the size is unknown.
 DecodingWork most_work(std::uint64_t bytes);
-/// Throws Error if `done` exceeds most_work(bytes): {limit} for pixels, and {timeout} for seconds,
-/// since another run may need fewer seconds. The message names the file `name`.
+/// Throws Error if `done` exceeds most_work(bytes): Error{limit} for pixels, and Error{timeout} for
+/// seconds, since another run may need fewer seconds. The message names the file `name`.
 void check_work(const std::string& name, DecodingWork done, std::uint64_t bytes);
 
 }  // namespace vfm

@@ -23,7 +23,7 @@ namespace vfm::cli {
 
 class Options;
 
-/// Processed seconds of each video, and time limit for all shards in seconds.
+/// Processed seconds of each video, and time limit in seconds for the work on shards.
 constexpr double kEstimateSeconds = 10;
 /// Largest total size of the sampled shards in bytes, for a tool that reads shards twice. A single
 /// shard may be larger.
@@ -72,8 +72,8 @@ struct Estimate {
 void add_dry_run(Options& options, bool& dry_run);
 
 /// Prints the estimate as a record {"kind":"estimate",...} (vfm(7)) to standard output, and as text
-/// to standard error. Returns the number of unreadable records in the sample. Throws Error if no
-/// record could be used or if the input is incomplete, and Stopped.
+/// to standard error. Returns the number of unreadable records in the sample. Throws Stopped.
+/// Throws Error if no record could be used, or if the input is incomplete.
 long tell_estimate(const Estimate& estimate);
 
 }  // namespace vfm::cli

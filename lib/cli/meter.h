@@ -36,8 +36,8 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// Makes the meter count on the board, too. With MeterStyle::line the meter then draws all
-  /// programs of the board. `share` is the board's file. `page` is the path of an HTML page to
+  /// Makes the meter write its counts to `board`, too. With MeterStyle::line the meter then draws
+  /// all programs of the board. `share` is the board's file. `page` is the path of an HTML page to
   /// write about the programs, or "". Call watch() once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);

@@ -1,4 +1,4 @@
-// Looks at the programs that share slots, at regular intervals, and keeps the results
+// Looks at regular intervals at the programs that share slots, and keeps the results
 // (share/pipe_look.h) for --progress and for the page of VFM_SHARE_REPORT.
 //
 // A PipeView has its own thread and bounded memory.
@@ -73,8 +73,8 @@ class PipeView {
   share::CardStates first_cards_, cards_;  // states of the GPUs, like first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // of each `every_` looks, one is kept
-  /// By process number: the program's name, and the seconds in which the program was the
-  /// bottleneck. Number 0 is the time without a bottleneck.
+  /// By pid: the program's name, and the seconds in which the program was the bottleneck. Pid 0 has
+  /// the time without a bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };

@@ -35,7 +35,7 @@ namespace vfm::cli {
 struct Launch {
   int rank = 0, ranks = 1;
   int local_rank = 0, local_ranks = 1;  ///< Rank and number of ranks on this machine.
-  bool shown_gpu = false;               ///< Whether the launcher chose the GPUs of each process.
+  bool shown_gpu = false;               ///< True if the launcher chose the GPUs of each process.
 };
 
 struct JobOptions;
@@ -61,7 +61,7 @@ struct Context {
 class Tool {
  public:
   virtual ~Tool() = default;
-  virtual std::string name() const = 0;         ///< Name, such as "vfm-clip".
+  virtual std::string name() const = 0;
   virtual std::string description() const = 0;  ///< One sentence.
   virtual std::string examples() const = 0;     ///< One to three command lines for --help.
   /// Returns lines for --version, with versions of libraries.

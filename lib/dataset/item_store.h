@@ -44,7 +44,7 @@ struct EmbeddingPlace {
 };
 
 /// Memory in bytes for each compared embedding. near_bytes() is for all pairs of embeddings of
-/// length `dim`. near_bytes_in_clusters() is the minimum for a search in clusters: a sketch, and
+/// length `dim`. The minimum for a search in clusters is near_bytes_in_clusters(): a sketch, and
 /// kPlaceInClusters bytes for an embedding's place and its positions in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);

@@ -22,7 +22,7 @@ struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
   std::string by;     ///< Rule of --balance, or "key" or "source" for --without.
-  std::string value;  ///< Field as JSON text, number of the cluster, or line of --without.
+  std::string value;  ///< Field value as JSON, number of the cluster, or line of --without.
   /// Number of samples with this value, and limit for kept samples.
   std::uint64_t samples = 0, most = 0;
 

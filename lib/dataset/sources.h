@@ -23,7 +23,7 @@
 
 namespace vfm::dataset {
 
-/// An array of zeros that takes memory only for memory pages with other values.
+/// An array that is filled with zeros at first. Only memory pages with other values take memory.
 template <class T>
 class SparseArray {
  public:

@@ -1,7 +1,8 @@
 // The file of vfm-shard --without, which lists sources and samples to leave out of the dataset.
 //
-// A line is a sample's key (the present key, or the key before vfm-shard changed it), or a source,
-// the value of "source" or "source_hash" in the JSON. Thread-safety: any thread.
+// A line is a key or a source. A key is the sample's present key, or the key before vfm-shard
+// changed it. A source is the value of "source" or "source_hash" in the JSON. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace vfm::dataset {
 
-/// A writer of shards. Thread-safety: write() from any thread.
+/// Thread-safety: write() from any thread.
 class ShardWriter {
  public:
   /// Both arguments must outlive this.

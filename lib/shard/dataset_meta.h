@@ -71,7 +71,7 @@ struct IndexedMember {
 };
 struct IndexedSample {
   std::string key;
-  std::uint64_t offset = 0, size = 0;  ///< Bytes, with headers and padding.
+  std::uint64_t offset = 0, size = 0;  ///< In bytes, with headers and padding.
   std::vector<IndexedMember> members;
 };
 /// Calls `use` for each sample in the indexes X.idx and X.tar.idx of a tar that a Writer wrote.

@@ -19,9 +19,9 @@ class MediaIndex {
   ~MediaIndex();
   MediaIndex(MediaIndex&&) noexcept;
 
-  /// Returns the metadata of the member KEY.EXTENSION: video_num_frames, video_width, ... of a
-  /// video; width, height of a picture. Returns null if there is no metadata. Throws Error if the
-  /// index is damaged.
+  /// Returns the metadata of the member KEY.EXTENSION: "video_num_frames", "video_width", ... for a
+  /// video; "width" and "height" for a picture. Returns null if there is no metadata. Throws Error
+  /// if the index is damaged.
   Json find(std::string_view key, std::string_view extension);
 
  private:

@@ -107,7 +107,7 @@ class IndexedReader {
   Sample read(std::int64_t i) const;
   /// Returns sample `i` without copies, as a view into `buffer`, valid until the buffer's next use.
   const SampleView& view(std::int64_t i, ReadBuffer& buffer) const;
-  /// Returns the sample of `size` bytes at `offset`, as view().
+  /// Returns the sample of `size` bytes at `offset`, like view(). Errors name sample `i`.
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
   /// Read a sample in pieces, on any threads. read_piece() returns bytes [begin, end) of the

@@ -40,7 +40,6 @@ class TextStream {
   std::string waiting_;
 };
 
-/// Decodes all ids at once.
 std::string decode(std::shared_ptr<const TokenBytes> tokens, std::span<const std::int32_t> ids,
                    bool keep_special = false);
 

@@ -27,7 +27,6 @@ namespace vfm::text {
 struct StringHash : std::hash<std::string_view> {
   using is_transparent = void;
 };
-/// Maps a token to its id.
 using Vocabulary = std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>>;
 
 std::optional<std::int32_t> find(const Vocabulary& vocabulary, std::string_view token);

@@ -17,7 +17,7 @@ namespace vfm::columns {
 
 class CaptionCosts {
  public:
-  /// Adds questions about the same frames, and the answers. Questions without an answer are
+  /// Adds questions about the same frames, with their answers. Questions without an answer are
   /// ignored.
   void add(const models::CaptionModel& model, std::span<const models::Question> questions,
            std::span<const models::Answer> answers);

@@ -34,7 +34,7 @@ struct Caption {
   std::vector<std::string> requests = {};
 };
 
-/// Returns `text`, cut at a word to options.max_characters.
+/// Returns `text`, cut at a word if it is longer than options.max_characters.
 std::string cut_caption(const CaptionOptions& options, std::string text);
 
 /// Returns the path of the file with the server's answers, beside the record's column.

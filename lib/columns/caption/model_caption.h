@@ -36,7 +36,7 @@ struct ModelCaptionOptions {
   Device device = Device::cpu;              ///< Device of this process or of the workers.
   workers::StageModels* workers = nullptr;  ///< Workers that run the model; may be null.
   bool int8 = false;                        ///< If true, weight matrices are rounded to 8 bits.
-  double fps = 0;                           ///< Frames sampled a second, or 0 for the model's rate.
+  double fps = 0;                           ///< Sampled frames a second, or 0 for the model's rate.
   int window = 256;                         ///< Length of a window in frames of the clip.
   std::optional<int> frame_tokens = {};     ///< Largest number of tokens for two frames.
   std::string video_prompt = "Describe in detail what this video shows and what happens in it.";
