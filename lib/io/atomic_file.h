@@ -2,9 +2,10 @@
 //
 // An AtomicFile writes the file ".NAME.tmp" beside its target. If the program is killed at any
 // moment, the target is absent, old or complete. The temporary name is fixed, so that the next run
-// overwrites the file of a killed run. A lock on the file excludes other writers of the target. If
-// files belong together, call await() for the file written last, such as the record beside a tar.
-// Then check whether the files exist, and make them if not. Thread-safety: one thread at a time.
+// overwrites the file of a killed run. A lock on the temporary file excludes other writers of the
+// target. If files belong together, call await() for the file written last, such as the record
+// beside a tar. Then check whether the files exist, and make them if not. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,7 +41,7 @@ class AtomicFile {
   /// also be filled through fd() or by a library. If commit() throws Error, the target is
   /// unchanged.
   void commit();
-  /// Returns whether the target does not exist or differs. Throws Error and Stopped.
+  /// Returns whether the target does not exist or has other bytes. Throws Error and Stopped.
   bool differs() const;
   /// Calls commit() if differs() returns true, else abandon().
   void commit_changes();

@@ -17,7 +17,7 @@ struct HttpRequest {
   std::string body;    ///< JSON for POST, or empty for GET.
   std::string secret;  ///< Secret, sent as "Authorization: Bearer SECRET", or empty.
   double connect_seconds = 30, seconds = 120;
-  std::size_t most_bytes = std::size_t{8} << 20;  ///< Most bytes of the answer.
+  std::size_t most_bytes = std::size_t{8} << 20;  ///< Size limit of the answer.
 };
 
 struct HttpAnswer {

@@ -23,13 +23,13 @@ class LineReader {
   /// `name`, such as "'a.jsonl'", is for messages. `end` is the last character of a line.
   LineReader(File file, std::string name, char end = '\n')
       : file_(std::move(file)), name_(std::move(name)), end_(end) {}
-  /// Returns a reader of a duplicate of standard input's descriptor. Throws Error if standard input
-  /// is closed.
+  /// Returns a reader of standard input, with a duplicate of the descriptor. Throws Error if
+  /// standard input is closed.
   static LineReader standard_input(char end = '\n');
 
   /// Returns the next line without its newline, or nullopt at the end. A last line without newline
-  /// is returned, too. Throws LongLine for a long line, and the next call returns the following
-  /// line. Throws Error if the file cannot be read. Throws Stopped after a signal.
+  /// is returned, too. Throws LongLine for a line over 16 MiB. The next call then returns the
+  /// following line. Throws Error if the file cannot be read. Throws Stopped after a signal.
   std::optional<std::string> next();
   /// Returns the place of the last line, such as "line 3 of standard input".
   std::string where() const;

@@ -59,8 +59,8 @@ class ManifestReader {
 
 /// Writes each record to a descriptor as one line, without delay. Terminal control characters
 /// become \uXXXX. Call write() for a file only after the file is durable. cli::run calls begin()
-/// and end(). The begin record is delayed until input is read (io/held_begin.h). Thread-safety: any
-/// thread; lines are never mixed.
+/// and end(). io/held_begin.h delays the begin record. Thread-safety: any thread; lines are never
+/// mixed.
 class ManifestWriter {
  public:
   /// Writes to `fd`, by default standard output. Does not own the descriptor.

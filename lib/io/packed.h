@@ -111,7 +111,7 @@ inline std::string take_ordered_text(std::string_view& rest) {
   }
 }
 
-/// Writes a hash in hex digits as half as many bytes, and any other text unchanged. Equal texts
+/// Packs a hash of hex digits into half as many bytes. Writes any other text in full. Equal texts
 /// have equal bytes.
 void put_hash(std::string& out, std::string_view text);
 /// take_hash() returns the bytes that put_hash() wrote. hash_text() returns their text.

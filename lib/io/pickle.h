@@ -1,8 +1,8 @@
-// Reads the tensors of a pickle by torch.save, without running code. A pickle is a program that may
-// call any function of Python. This reader allows only the instructions, classes and functions that
-// build tensors, dictionaries and lists. The data of tensors are in other members of the archive
-// (io/torch_zip.h). Source: CPython Lib/pickletools.py (protocol 2); PyTorch torch/_utils.py for
-// the arguments.
+// Reads the tensors of a pickle that torch.save wrote, without running code. A pickle is a program
+// that may call any function of Python. This reader allows only the instructions, classes and
+// functions that build tensors, dictionaries and lists. The data of tensors are in other members of
+// the archive (io/torch_zip.h). Source: CPython Lib/pickletools.py (protocol 2); PyTorch
+// torch/_utils.py for the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

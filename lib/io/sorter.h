@@ -19,8 +19,7 @@ namespace vfm::io {
 
 class Sorter {
  public:
-  /// Default memory in bytes, for some hundred thousand records. With more than ten million
-  /// records, a Sorter takes up to 56 MiB.
+  /// Default memory in bytes, for some hundred thousand records.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
   /// Uses `memory` bytes, or up to seven times as many if all records together take more than

@@ -22,7 +22,7 @@ struct TensorRange {
                           std::int64_t length);
   bool lies_within() const;
   std::int64_t elements() const;
-  /// Returns the number of the box's elements before element `at` of the whole tensor.
+  /// Returns how many elements of the range come before element `at` of the whole tensor.
   std::int64_t elements_before(std::int64_t at) const;
 };
 

@@ -17,7 +17,8 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// Returns whether the file at `path` does not exist or differs. After this call, add nothing.
+  /// Returns whether the file at `path` does not exist or has other text. After this call, add
+  /// nothing.
   bool differs();
   /// Makes the file appear, durably. Without commit() or update(), no file appears.
   void commit();

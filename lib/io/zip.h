@@ -14,7 +14,7 @@ namespace vfm::io {
 
 using ZipMembers = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
-/// Returns a map from each member's name to its bytes, a part of `bytes`. The map has no compressed
+/// Returns a map from each member's name to the member's part of `bytes`. The map has no compressed
 /// or encrypted members. Throws Error, which names `what`, for an invalid archive and for a
 /// repeated member. Pure; fuzzed.
 ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what);

@@ -82,8 +82,8 @@ struct Frame {
   bool top_first = false;   ///< Set if the field with the top line is the earlier field.
   /// Owner of the memory of the planes.
   std::shared_ptr<const void> owner;
-  /// Picture in GPU memory, or null. If it is set, the frame is yuv420 and has no planes. Decoder
-  /// sets this member only with DecodeOptions::on_card.
+  /// Picture in GPU memory, or null. If `card` is set, the frame is yuv420 and has no planes.
+  /// Decoder sets `card` only with DecodeOptions::on_card.
   std::shared_ptr<const CardPicture> card;
 };
 
@@ -107,7 +107,7 @@ inline std::uint8_t* writable(Frame& frame, int p) {
 /// Copies all members from `from` to `to`, except layout, size and planes.
 void copy_facts(const Frame& from, Frame& to);
 
-/// Returns a copy that uses none of the decoder's buffers.
+/// Returns a copy whose planes have their own memory.
 Frame copy_frame(const Frame& frame);
 
 /// If `mirror` is true, flips the frame left to right. Then turns the frame clockwise by 0, 90, 180

@@ -26,7 +26,7 @@ struct CellRows {
   int upper, lower;
 };
 /// Returns two rows of cell `i`: one lies a quarter of the height of the cell below the upper edge,
-/// the other as far above the lower edge. The rows of a thin cell can be equal.
+/// the other as far above the lower edge.
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

@@ -21,8 +21,8 @@ using Units = std::vector<Unit>;
 
 /// Returns true for H.264 and HEVC.
 bool has_nal_units(AVCodecID codec);
-/// Returns the size in bytes of the length before each NAL unit of a packet, or 0 if the units have
-/// start codes.
+/// Returns the size in bytes of the length field before each NAL unit of a packet. Returns 0 if the
+/// units have start codes.
 int unit_length_size(const AVCodecParameters& parameters);
 /// Returns the NAL units of a packet, without empty units. Throws Error if a length exceeds the
 /// packet.

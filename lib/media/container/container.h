@@ -1,8 +1,8 @@
 // Inside lib/media only: lists the allowed input formats, and the protocols through which inputs
 // may open further files.
 //
-// Only containers, which include their data, are opened, whatever the name of the file is. No other
-// file or address is opened, unless --protocols (base/input_limits.h) allows its protocol.
+// Only containers, which include their data, are opened. The name of the file does not matter. No
+// other file or address is opened, unless --protocols (base/input_limits.h) allows its protocol.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ std::string allowed_formats();
 /// Returns the first bytes of `io`, and moves back to the beginning.
 std::string read_head(AVIOContext* io);
 /// Finds the demuxer for `io` by its bytes, which begin with `head`, and by the extension of
-/// `hint`. The position of `io` is at the beginning before and after the call. Throws Error with
+/// `hint`. `io` must be at its beginning, and is there again after the call. Throws Error with
 /// `name` in the message if the format is not allowed. Returns 0, or FFmpeg's error if FFmpeg was
 /// interrupted, or could not read or recognise `io`.
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,

@@ -104,7 +104,7 @@ class Input {
   std::vector<int> outside_;   // Streams whose data lie in other files.
   PixelSize impossible_;
   double most_seconds_ = 0;
-  // For URLs: the time of the last bytes, and the number of bytes until then.
+  // For URLs: the time of the last bytes, the time of the call, and the number of bytes so far.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;

@@ -33,8 +33,7 @@ class CodedVideo {
 };
 
 /// Returns FFmpeg's name of the encoder whose pictures can be joined with pictures of a source in
-/// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if this FFmpeg has no encoder for this
-/// purpose.
+/// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if this FFmpeg has no such encoder.
 std::string splice_encoder(const std::string& codec);
 
 /// The properties of packets of a source that the encoder must match.

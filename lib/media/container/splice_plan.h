@@ -1,4 +1,4 @@
-// Chooses, from times, the packets of a source that a clip copies and the frames that must be
+// Chooses, by their times, the packets of a source that a clip copies, and the frames that must be
 // encoded. Pure functions.
 //
 // A clip has an encoded head before its first key frame, copied packets from this key frame on, and
@@ -22,9 +22,9 @@ struct SplicePlan {
   std::size_t frames = 0;
 };
 
-/// Chooses the packets to copy. The rising times of the frames of the clip, from the key frame on,
-/// are in `frames`. The times of packets are in `packets` in decoding order, from the key frame to
-/// at least the first packet at or after `end`. The last frame of the clip ends at `end`.
+/// Chooses the packets to copy. `frames` has the rising times of the frames of the clip from the
+/// key frame on. `packets` has the times of packets in decoding order, from the key frame to at
+/// least the first packet at or after `end`. The last frame of the clip ends at `end`.
 ///
 /// Packets shown before the key frame are not copied. Copying ends before a packet whose frame is
 /// not in the clip, and so early that the copied frames have no gap.

@@ -1,7 +1,7 @@
 // Inside lib/media only: runs FFmpeg's work with a time limit.
 //
-// After a timeout, the thread keeps the memory of the work until the work returns or the program
-// ends. base/left_behind.h limits the number of these threads.
+// After a timeout, the work continues on its thread and keeps its memory, until the work returns or
+// the program ends. base/left_behind.h limits the number of these threads.
 //
 // The limit applies to the time since the last call of beat(). Time in which the process is
 // suspended (SIGSTOP) is not included.

@@ -19,8 +19,8 @@ struct CudaDevice {
 /// Returns a text that says which part of the driver is missing for NVDEC, or "". Uses no GPU.
 std::string why_no_nvdec_library();
 
-/// Returns the GPU of CUDA_VISIBLE_DEVICES for which `number` is the driver's number. A GPU is
-/// opened once and never closed. Thread-safe.
+/// Returns a GPU. `number` is the driver's number, which counts only the GPUs of
+/// CUDA_VISIBLE_DEVICES. A GPU is opened once and never closed. Thread-safe.
 const CudaDevice& cuda_device(int number);
 
 }  // namespace vfm::media

@@ -30,7 +30,7 @@ struct StreamInfo {
   Rational time_base;
   Rational frame_rate;  ///< Average frames a second; 0/1 if unknown.
   double duration = 0;  ///< Duration in seconds from the container; 0 if unknown.
-  /// The earliest start of a stream in seconds; 0 if unknown.
+  /// The earliest start of all streams in seconds; 0 if unknown.
   double start = 0;
   std::int64_t frames = 0;  ///< Number of frames in the container; 0 if unknown.
   bool image = false;       ///< Set if the file is a still picture.

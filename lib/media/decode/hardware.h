@@ -23,7 +23,8 @@ namespace vfm::media {
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
 /// Returns "" if this machine can decode on GPU `gpu`, otherwise the reason. `gpu` is the driver's
-/// number for a GPU of CUDA_VISIBLE_DEVICES. The driver is asked only once. Thread-safe.
+/// number, which counts only the GPUs of CUDA_VISIBLE_DEVICES. The driver is asked only once.
+/// Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// Returns the number of decoders that all programs together can have on a GPU at a time: 4 for
@@ -31,9 +32,8 @@ std::string why_no_hardware(int gpu = 0);
 int decode_sessions_of(int gpu);
 
 /// Returns the hardware for the option --hwaccel, or null for software. `name` is "none", "cuda",
-/// or "auto", which means "cuda" if CUDA works on all `gpus`. Logs the choice with log_info. Throws
-/// Error{usage} for another name, and for "cuda" if CUDA does not work; the message has the reason.
-/// Thread-safe.
+/// or "auto", which means "cuda" if CUDA works on all `gpus`. Throws Error{usage} for another name,
+/// and for "cuda" if CUDA does not work. Thread-safe.
 ///
 /// If `sessions` is null, the first of `gpus` decodes. Otherwise, each decoder takes sessions at
 /// its first picture, and decodes on the GPU of these sessions. The decoder returns the sessions

@@ -25,11 +25,11 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   /// sessions() is not null, `gpu` is the GPU that decodes.
   virtual bool attach(AVCodecContext& codec, int gpu) const = 0;
   /// Converts a picture of an attached codec to the format of the software decoder, with all
-  /// properties. Returns null if this fails, so that software must decode the file.
+  /// properties. Returns null if this fails. Software must then decode the file.
   virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
-  /// Takes over a picture of an attached codec, which stays on the GPU. If the format is not the
-  /// format of card_picture.h, returns null and leaves `picture` unchanged. The caller must then
-  /// call fetch().
+  /// Takes over a picture of an attached codec. The picture stays on the GPU. If the format is not
+  /// the format of card_picture.h, returns null and leaves `picture` unchanged. The caller must
+  /// then call fetch().
   virtual std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const;
 };
 
@@ -47,8 +47,8 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 /// this library, and the highest number of reference pictures for this size at the highest level:
 ///   H.264  table A-1: 696320 macroblocks, at most 16 pictures. The number is doubled, since FFmpeg
 ///          counts pictures that wait to be shown separately.
-///   HEVC   A.4.2: 6 pictures of 35651584 samples, up to 16 pictures of a quarter of this size or
-///          less, and the next picture.
+///   HEVC   A.4.2: from 6 pictures of 35651584 samples to 16 pictures of at most a quarter of this
+///          size, plus the next picture.
 ///   VP9    8 pictures.
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec);
 

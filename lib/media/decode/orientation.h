@@ -11,8 +11,9 @@ namespace vfm::media {
 /// files, and for files without the tag.
 int exif_orientation(std::string_view file);
 
-/// Converts the value of the tag to a flip left to right (`mirror`), followed by a clockwise turn
-/// in degrees (`rotation`). If `orientation` is 0, returns false and changes nothing.
+/// Converts the result of exif_orientation() to a flip left to right (`mirror`), followed by a
+/// clockwise turn in degrees (`rotation`). If `orientation` is 0, returns false and changes
+/// nothing.
 bool split_orientation(int orientation, int& rotation, bool& mirror);
 
 }  // namespace vfm::media

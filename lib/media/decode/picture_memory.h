@@ -13,8 +13,8 @@
 
 namespace vfm::media {
 
-/// An allocator for memory of the caller. The object must outlive all codecs, frames and results of
-/// take(). Thread-safe.
+/// An allocator for memory of the caller. The object must outlive the results of take(), and all
+/// codecs and frames that use the memory. Thread-safe.
 class PictureMemory {
  public:
   /// Uses `size` bytes at `memory`, which must be aligned to kAlign bytes.

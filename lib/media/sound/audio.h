@@ -59,7 +59,7 @@ class AudioReader {
  public:
   /// Opens a path or URL as Decoder does. If the source has no sound, every result is empty.
   /// `video` is StreamInfo::stream of the decoder, or -1 for the video that a player would show. If
-  /// the time of the source restarts, sound follows the time of this stream.
+  /// the time of the source restarts, sound follows the time of stream `video`.
   explicit AudioReader(const std::string& path, int video = -1);
   /// Opens bytes in memory. They must outlive the reader and any work that continues after a
   /// timeout.
@@ -67,7 +67,7 @@ class AudioReader {
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
-  /// Returns the sound of `span`. Times are the times of Frame::pts, in any time base.
+  /// Returns the sound of `span`. `span` has times of Frame::pts, in any time base.
   AudioTrack read(const Span& span, AudioMode mode);
 
  private:
