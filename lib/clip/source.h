@@ -39,7 +39,7 @@ struct ClipItem {
   bool unread = false;         ///< If true, the item is a `duplicate` that was not read.
 };
 
-/// Returns the prefix of the names of an item's outputs, which is 16 digits of a hash of the
+/// Returns the prefix of the names of an item's outputs. The prefix is 16 digits of a hash of the
 /// contents. For joined videos the prefix is "joined-" and the digits.
 std::string store_name(const ClipItem& item);
 inline constexpr std::string_view kJoinedName = "joined-";

@@ -16,7 +16,7 @@ inline constexpr int kGlimpsePictures = 8;
 
 struct Glimpse {
   /// The pictures in order of time. A still picture gives one picture, and an undecodable clip
-  /// none.
+  /// gives no picture.
   std::vector<media::RgbImage> pictures;
   /// The picture later[i] is `lag` seconds after pictures[i]. The list is empty for a still
   /// picture.

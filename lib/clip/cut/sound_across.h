@@ -39,7 +39,7 @@ struct JoinPlace {
 /// lowest known continuity of sound.
 void add_joins(Json& facts, const std::vector<JoinPlace>& joins, Rational time_base);
 
-/// The sound of one video. Calls are faster in order of time. Thread-safety: one thread at a time.
+/// The sound of one video. Calls in order of time are faster. Thread-safety: one thread at a time.
 class SoundAcross {
  public:
   /// Notes the video, whose sound is opened when needed. Sound is used only with

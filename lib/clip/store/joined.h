@@ -1,9 +1,9 @@
 // Small videos that share shards: DIR/joined-<h>-00000.tar, ..., and DIR/joined-<h>.json, where <h>
 // is 16 digits of a hash of the videos' hashes.
 //
-// The shards are written after the last video of the batch (clip/source.h) is cut. Their bytes do
-// not depend on threads or on killed runs. Complete clips of other shards in the folder are copied
-// (clip/store/earlier_clips.h).
+// The shards are written after the last video of the batch (clip/source.h) is cut. The bytes of the
+// shards do not depend on threads or on killed runs. Complete clips of other shards in the folder
+// are copied (clip/store/earlier_clips.h).
 //
 // The json has a list "sources". Each video's entry has "source", "source_hash", "clips", and the
 // fields that the json of a single video has. The field "failed" says why a video could not be

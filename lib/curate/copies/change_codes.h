@@ -58,7 +58,7 @@ inline constexpr std::size_t kCropWays = 81;
 /// Returns crop number `way`, which has the edges of the looked-up video within the indexed video.
 CropWindow crop_of_way(std::size_t way);
 inline constexpr std::size_t kTriedSigns = 16;
-/// The codes that the indexed video may have, for each crop, with the most likely code first.
+/// For each crop, the codes that the indexed video may have. The most likely code is first.
 using LookupCodes = std::array<std::array<std::uint32_t, kTriedSigns>, kCropWays>;
 /// Writes the codes of a change to `codes`. Returns false if hardly anything changes.
 bool lookup_codes(const ChangePicture& change, LookupCodes& codes);

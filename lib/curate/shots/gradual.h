@@ -19,7 +19,8 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// If `strictness` is higher, the detector finds fewer changes other than fades. 1 is normal.
+  /// If `strictness` is higher, the detector finds fewer changes other than fades. The normal value
+  /// is 1.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// Adds the next frame. `motion` is the motion since the previous frame.
   void push(const FrameFeatures& features, const MotionField& motion);

@@ -26,7 +26,7 @@ namespace vfm::curate {
 class SketchCells {
  public:
   /// Finds `wanted` centres of `sample`, which has sketches of `width` numbers in random order.
-  /// There are at least as many sketches as centres. Throws Stopped.
+  /// `sample` must have at least `wanted` sketches. Throws Stopped.
   static SketchCells find(const std::vector<std::int16_t>& sample, std::size_t width,
                           std::size_t wanted, share::Slots& slots);
 
