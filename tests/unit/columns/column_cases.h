@@ -97,18 +97,20 @@ inline media::RgbImage plain_image(Colour colour, int width, int height) {
   return image;
 }
 
-/// A video of pictures at 8 a second. Frame i has `colour_of(i)`, and a bar that moves.
+/// A video of pictures at 8 a second, numbered from `first` on. Each has its `colour_of`, and a bar
+/// that moves.
 inline std::string make_video(int frames, const std::function<Colour(int)>& colour_of,
-                              media::EncodeOptions options = {.width = 64, .height = 48}) {
+                              media::EncodeOptions options = {.width = 64, .height = 48},
+                              int first = 0) {
   options.time_base = {1, 8};
   options.frame_rate = {8, 1};
   media::VideoEncoder encoder(options);
-  for (int i = 0; i < frames; ++i) {
+  for (int i = first; i < first + frames; ++i) {
     media::RgbImage image = plain_image(colour_of(i), options.width, options.height);
     for (int y = 8; y < options.height - 8; ++y)
       std::fill_n(image.pixels.begin() + 3 * (y * options.width + i % (options.width - 8)), 24,
                   std::uint8_t{240});
-    encoder.add(image, i);
+    encoder.add(image, i - first);
   }
   return encoder.finish();
 }
