@@ -194,7 +194,19 @@ TEST_CASE("the page of a run has a line for each video, pictures of its clips, a
   run.options.report = run.folder / "page/page.html";
   CHECK(run.run() == 0);
   const std::string page = io::read_file(run.options.report);
-  io::write_file("/tmp/t6/page.html", page);
+  const auto has = [&](const std::string& text) { return page.find(text) != std::string::npos; };
+  CHECK(has("4 clips of 3 sources."));
+  CHECK(has("a.y4m\u2069: 4.1s, 2 changes of shot, 2 clips</figcaption>"));
+  CHECK(has("b.y4m\u2069: 0.9s, 0 changes of shot, 1 clip</figcaption>"));
+  CHECK(has("<rect width='1000' height='24' fill='#7fa8c9'/><rect x='0.0' width='195.1' "
+            "height='24' fill='#e4e4e4'/><rect x='195.1' width='2' height='24' fill='#222'/>"
+            "<rect x='512.2' width='2' height='24' fill='#222'/></svg>"));
+  for (const char* caption :
+       {"0.80 s to 2.10 s, cut to cut", "2.10 s to 4.10 s, cut to end",
+        "0.00 s to 0.90 s, start to end", "64 x 48"})
+    CHECK(has(std::string(">") + caption + "</figcaption>"));
+  CHECK(has("<title>1.9333 to 2: 1</title>"));
+  CHECK(has("<title>0.0135 to 0.014: 1</title>"));
 }
 
 TEST_CASE("a clip's sound is copied or encoded, and measured though it is dropped") {
