@@ -39,7 +39,8 @@ TEST_CASE("inputs that cannot be used cost themselves alone, and other records p
   }
   Lines faults = run.faults();
   REQUIRE(faults.size() == 2);
-  CHECK_THAT(faults[0], Catch::StartsWith("c.mp4: cannot open 'c.mp4'") && Catch::EndsWith("(format)"));
+  CHECK_THAT(faults[0],
+             Catch::StartsWith("c.mp4: cannot open 'c.mp4'") && Catch::EndsWith("(format)"));
   CHECK_THAT(faults[1],
              Catch::StartsWith("none.mp4: cannot open 'none.mp4'") && Catch::EndsWith("(open)"));
   REQUIRE(run.records.size() == 3);
@@ -93,7 +94,8 @@ TEST_CASE("pictures of one format share shards, and a bad one is reported by eac
   check();
   const Json index = run.index();
   CHECK(index.at("kind") == "images");
-  const auto written = std::filesystem::last_write_time(run.records[0].at("path").get<std::string>());
+  const auto written =
+      std::filesystem::last_write_time(run.records[0].at("path").get<std::string>());
   CHECK(run.run() == 1);
   check();
   CHECK(std::filesystem::last_write_time(run.records[0].at("path").get<std::string>()) == written);
@@ -185,7 +187,8 @@ TEST_CASE("small videos that are joined have the clips that they have alone") {
   CHECK(run.records.size() == 2);
 }
 
-TEST_CASE("the page of a run has a line for each video, pictures of its clips, and their measures") {
+TEST_CASE(
+    "the page of a run has a line for each video, pictures of its clips, and their measures") {
   ClipRun run;
   run.source("a.y4m", clip_run::shots({8, 13, 20}));
   run.source("b.y4m", clip_run::shots({9}, 5));
@@ -198,12 +201,12 @@ TEST_CASE("the page of a run has a line for each video, pictures of its clips, a
   CHECK(has("4 clips of 3 sources."));
   CHECK(has("a.y4m\u2069: 4.1s, 2 changes of shot, 2 clips</figcaption>"));
   CHECK(has("b.y4m\u2069: 0.9s, 0 changes of shot, 1 clip</figcaption>"));
-  CHECK(has("<rect width='1000' height='24' fill='#7fa8c9'/><rect x='0.0' width='195.1' "
-            "height='24' fill='#e4e4e4'/><rect x='195.1' width='2' height='24' fill='#222'/>"
-            "<rect x='512.2' width='2' height='24' fill='#222'/></svg>"));
-  for (const char* caption :
-       {"0.80 s to 2.10 s, cut to cut", "2.10 s to 4.10 s, cut to end",
-        "0.00 s to 0.90 s, start to end", "64 x 48"})
+  CHECK(
+      has("<rect width='1000' height='24' fill='#7fa8c9'/><rect x='0.0' width='195.1' "
+          "height='24' fill='#e4e4e4'/><rect x='195.1' width='2' height='24' fill='#222'/>"
+          "<rect x='512.2' width='2' height='24' fill='#222'/></svg>"));
+  for (const char* caption : {"0.80 s to 2.10 s, cut to cut", "2.10 s to 4.10 s, cut to end",
+                              "0.00 s to 0.90 s, start to end", "64 x 48"})
     CHECK(has(std::string(">") + caption + "</figcaption>"));
   CHECK(has("<title>1.9333 to 2: 1</title>"));
   CHECK(has("<title>0.0135 to 0.014: 1</title>"));
@@ -255,8 +258,8 @@ TEST_CASE("from its first key frame on a clip is the source's packets") {
   CHECK(run.run(3) == 0);
   const std::string none = "5 0 \"libx264\" \"no key frame to copy from is in it\" true; ",
                     four = "1 4 \"libx264\" null true; ", one = "4 1 \"libx264\" null true; ";
-  CHECK(table() == four + none + one + none + one + none + none + four + none +
-                       "3 2 \"libx264\" null true; ");
+  CHECK(table() ==
+        four + none + one + none + one + none + none + four + none + "3 2 \"libx264\" null true; ");
   run.options.inputs = {media_files::path("rotated.mp4")};
   run.options.recipe.stride = 0;
   CHECK(run.run() == 0);

@@ -41,8 +41,8 @@ struct ReportFolder {
     store->find_or_hold(true);
     store->begin(false);
     for (std::size_t i = 0; i < facts.size(); ++i)
-      store->add({vfm::format("clip{}-{}", sources, i),
-                  {{"bmp", member}, {"json", dump_json(facts[i])}}});
+      store->add(
+          {vfm::format("clip{}-{}", sources, i), {{"bmp", member}, {"json", dump_json(facts[i])}}});
     summary["errors"] = Json::array();
     return dump_json(store->finish(std::move(summary)));
   }
@@ -78,8 +78,8 @@ TEST_CASE("a time line begins where the earliest clip or gap does, and has a str
                      {{"time", 15.0}, {"type", "wipe"}},
                      {{"time", 99.0}, {"type", "dissolve"}}};
   const Json gaps = {{{"begin", 11.0}, {"end", 12.0}}, {{"begin", 14.0}, {"end", 14.001}}};
-  Json video = {{"kind", "clips"}, {"source", "a.mp4"}, {"source_hash", "h1"}, {"seconds", 10.0},
-                {"cuts", cuts},    {"left_out", gaps}};
+  Json video = {{"kind", "clips"}, {"source", "a.mp4"}, {"source_hash", "h1"},
+                {"seconds", 10.0}, {"cuts", cuts},      {"left_out", gaps}};
   // From 10 s on, though the first clip listed begins later.
   folder.report.add(folder.finished({clip_facts(13, "h1"), clip_facts(10, "h1")}, video));
   video["source"] = "b.mp4";
@@ -111,16 +111,17 @@ TEST_CASE("a time line begins where the earliest clip or gap does, and has a str
 TEST_CASE("each video of a batch has its line, and what is missing on a page is told") {
   ReportFolder folder;
   const auto video = [](const char* name, const char* hash, int clips) {
-    return Json{{"source", name},         {"source_hash", hash},         {"seconds", 4.0},
+    return Json{{"source", name},        {"source_hash", hash},       {"seconds", 4.0},
                 {"cuts", Json::array()}, {"left_out", Json::array()}, {"clips", clips}};
   };
-  folder.report.add(folder.finished(
-      {clip_facts(0, "h1"), clip_facts(2, "h2")},
-      {{"kind", "joined"},
-       {"sources",
-        {video("a.mp4", "h1", 1), {{"source", "bad.mp4"}, {"failed", "why"}}, video("b.mp4", "h2", 2)}}}));
-  folder.report.add(folder.finished({{{"media", "image"}, {"width", 7}, {"height", 5}}},
-                                    {{"kind", "images"}}));
+  folder.report.add(folder.finished({clip_facts(0, "h1"), clip_facts(2, "h2")},
+                                    {{"kind", "joined"},
+                                     {"sources",
+                                      {video("a.mp4", "h1", 1),
+                                       {{"source", "bad.mp4"}, {"failed", "why"}},
+                                       video("b.mp4", "h2", 2)}}}));
+  folder.report.add(
+      folder.finished({{{"media", "image"}, {"width", 7}, {"height", 5}}}, {{"kind", "images"}}));
   const std::string page = folder.page("the input broke off");
   CHECK(count_of(page, "3 clips of 4 sources.") == 1);
   CHECK(count_of(page, bar("")) == 2);
@@ -191,8 +192,11 @@ TEST_CASE("a clip's picture is its middle frame, and one that cannot be decoded 
 TEST_CASE("a page shows so many clips of a video, and in all, and so many lines") {
   ReportFolder folder;
   const std::vector<Json> many(25, clip_facts(0, "h1"));
-  const Json line = {{"kind", "clips"},       {"source", "a"},           {"seconds", 1.0},
-                     {"cuts", Json::array()}, {"left_out", Json::array()}};
+  const Json line = {{"kind", "clips"},
+                     {"source", "a"},
+                     {"seconds", 1.0},
+                     {"cuts", Json::array()},
+                     {"left_out", Json::array()}};
   // A picture of eight by two pixels, as a small one is quick.
   std::string bitmap(54 + 24 * 2, '\x40');
   std::fill_n(bitmap.begin(), 54, '\0');
@@ -203,8 +207,11 @@ TEST_CASE("a page shows so many clips of a video, and in all, and so many lines"
   for (int i = 0; i < 5; ++i)
     folder.report.add(folder.finished(many, line, bitmap));
   for (int i = 6; i < 103; ++i)
-    folder.report.add(dump_json({{"source", "a"}, {"seconds", 1.0}, {"cuts", Json::array()},
-                                 {"left_out", Json::array()}, {"shards", Json::array()},
+    folder.report.add(dump_json({{"source", "a"},
+                                 {"seconds", 1.0},
+                                 {"cuts", Json::array()},
+                                 {"left_out", Json::array()},
+                                 {"shards", Json::array()},
                                  {"clips", 0}}));
   const std::string page = folder.page();
   CHECK(count_of(page, "<img ") == 120);
