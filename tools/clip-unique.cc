@@ -22,16 +22,16 @@ class ClipUniqueTool : public ClipReadingTool {
     options.row("--force").manual("Decode all sources again, even if their signature exists.");
     options
         .add("--covered", options_.unique_share, "PART",
-             "share of a video that another video must show")
+             "leave out a video if another shows this part of it")
         .in(0.05, 1)
         .everyday()
         .manual(
-            "Leave out a source if a source that is kept shows at least this share of it, 0.05 to "
-            "1.");
+            "Leave out a source if at least this part of it, 0.05 to 1, is shown by a kept "
+            "source.");
     options
         .add("--stream", options_.recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
-        .shown("what players show")
+        .shown("the stream that players show")
         .manual("The video stream with this index in the container.");
     options.flag("--no-deinterlace", no_deinterlace_, "leave interlaced frames as they are");
     add_work(options);

@@ -17,7 +17,7 @@ class ClipShotOptions {
  public:
   void add(vfm::cli::Options& options, vfm::clip::ClipRecipe& recipe) {
     threshold_ =
-        &options.add("--threshold", recipe.shots.threshold, "SCORE", "least score of a cut");
+        &options.add("--threshold", recipe.shots.threshold, "SCORE", "minimum score of a cut");
     threshold_->check(vfm::cli::above_zero)
         .shown("0.38")
         .everyday()
@@ -38,7 +38,7 @@ class ClipShotOptions {
             "*vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
-        .shown("what players show")
+        .shown("the stream that players show")
         .manual("The video stream with this index in the container.");
     options.flag("--no-deinterlace", no_deinterlace_, "leave interlaced frames as they are")
         .manual("Leave interlaced frames as they are. See *vfm-colour*(7).");

@@ -61,8 +61,9 @@ void TokenizerOptions::add_computing(vfm::cli::Options& options) {
           "model was trained, and bf16 for a tokenizer from a folder.");
   vfm::cli::add_tokenizer_memory(options, memory)
       .manual(
-          "Maximum memory for the activations of a tokenizer from a folder, for each clip in work, "
-          "such as _2GiB_. With less memory, fewer frames are decoded at once, with the same "
+          "Maximum memory for the activations of a tokenizer from a folder, such as _2GiB_, for "
+          "each clip that is being decoded. With less memory, fewer frames are decoded at once, "
+          "with the same "
           "result. If a clip needs more memory, an error says how much. Default: no limit.");
 }
 
@@ -124,8 +125,8 @@ void GenerateOptions::add_model(vfm::cli::Options& options) {
           "*vfm-models*(7).");
   options.flag("--no-merge", no_merge_, "keep adapters beside the weights")
       .manual(
-          "Do not merge adapters into the weights. Their products are computed separately and "
-          "added.");
+          "Do not merge adapters into the weights. The adapters' products are computed separately "
+          "and added.");
   options.add("--text-encoder", text_encoder_, "DIR", "the model's text encoder, if it has moved")
       .check(vfm::cli::not_empty)
       .shown("")

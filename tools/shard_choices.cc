@@ -56,7 +56,8 @@ void ShardChoices::add_samples(vfm::cli::Options& options) {
                           "leave out samples whose values are too frequent");
   balance_->everyday().manual(
       "Leave out samples whose values are too frequent. A rule names a field, or embeddings "
-      "(_NAME.npy_) to cluster. A strength is above 0 and at most 1, the default. See BALANCE.");
+      "(_NAME.npy_) to cluster. A strength is above 0 and at most 1. The default is 1. See "
+      "BALANCE.");
   options
       .add("--balance-clusters", options_.balance.clusters, "N",
            "clusters of a --balance rule NAME.npy")

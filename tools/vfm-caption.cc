@@ -192,7 +192,7 @@ class CaptionTool : public vfm::cli::Tool {
         .manual("The answer to *--also* _NAME_ must be JSON that fits the JSON Schema in _FILE_.");
     options.add("--schema-tries", schema_tries_, "N", "ask up to N times, at a temperature above 0")
         .in(1, 100)
-        .manual("At a temperature above 0, ask up to _N_ times for an answer that fits.");
+        .manual("If the temperature is above 0, ask up to _N_ times for an answer that fits.");
   }
 
   void add_model_options(vfm::cli::Options& options) {
@@ -204,7 +204,7 @@ class CaptionTool : public vfm::cli::Tool {
               "keep tokens and their probabilities for vfm-caption score")
         .manual(
             "Keep the tokens of each caption and their log probabilities, about ten bytes a token. "
-            "With these, *vfm-caption score* with the same model does not read the clip again. Not "
+            "If *vfm-caption score* uses the same model, it then does not read the clip again. Not "
             "with *--refine*.");
     options.add("--max-tokens", rule.most_tokens, "N", "cut texts at N tokens")
         .in(1, 1 << 16)

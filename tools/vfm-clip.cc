@@ -306,7 +306,7 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "At the end, remove the files of sources that are not in the input. The input must "
-            "name all sources of the folder. See THE FOLDER in *vfm-clips*(7).");
+            "name each source to keep. See THE FOLDER in *vfm-clips*(7).");
     options.flag("--reread", options_.reread, "also read sources that seem unchanged")
         .manual(
             "Read all sources, even if their size, times and inode did not change. A source with "

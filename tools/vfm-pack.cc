@@ -164,12 +164,14 @@ class PackTool : public vfm::cli::Tool {
     options.add("--windows", windows_, "all|N|middle", "encode these windows of a clip")
         .everyday()
         .manual(
-            "Encode all windows of a clip, one after another, or at most _N_ windows spread over "
-            "the clip, or one window in the middle.");
+            "*all*: encode all windows of a clip, one after another. _N_: encode at most _N_ "
+            "windows, spread over the clip. *middle*: encode one window, in the middle.");
     options
         .add("--overlap", options_.clip.overlap, "N", "frames that a window shares with the next")
         .in(0, 99'999)
-        .manual("Number of frames that a window shares with the next window, below *--frames*.");
+        .manual(
+            "Number of frames that a window shares with the next window. Must be less than "
+            "*--frames*.");
     options.add("--fps", fps_, "N[/D]", "take frames at this rate, by time")
         .shown("all frames")
         .everyday()
@@ -177,7 +179,8 @@ class PackTool : public vfm::cli::Tool {
     options.add("--crop", crop_, "centre|random", "part of a larger or longer clip to keep")
         .one_of({"centre", "random"})
         .manual(
-            "Which part of a larger or longer clip to keep. All windows of a clip show the same "
+            "The part to keep of frames that are larger than the picture, and of clips that are "
+            "longer than their windows. All windows of a clip show the same "
             "part of the picture.");
     seed_.add(options);
     options.row("--seed").manual("Seed of *--crop random*.");
@@ -218,7 +221,8 @@ class PackTool : public vfm::cli::Tool {
         .manual("Pixels in a latent pixel, in x and in y: 2, 4, 8 or 16.");
     vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory)
         .manual(
-            "Maximum memory for activations of a tokenizer from a folder, for each clip in work. "
+            "Maximum memory for activations of a tokenizer from a folder, for each clip that is "
+            "being encoded. "
             "With less memory, fewer frames are encoded at once, and the latents are the same. If "
             "clips of *--size* and *--frames* need more memory, an error says how much before the "
             "work begins. If only a larger clip needs more memory, only this clip fails. Weights "

@@ -192,8 +192,8 @@ void InputLimitOptions::add(Options& options) {
            format_seconds(limits.timeout))
       .explained_in("vfm-untrusted(7)");
   add_unit(options, "--max-work", work,
-           "decode at most N pixels, for TIME, for each MiB of a file; 0: no limit", parse_work,
-           "N,TIME", "32G,64s")
+           "decode at most N pixels, and for at most TIME, for each MiB of a file; 0: no limit",
+           parse_work, "N,TIME", "32G,64s")
       .explained_in("vfm-untrusted(7)");
   options.add("--protocols", limits.protocols, "NAME,...", "allow these playlists and protocols")
       .separated_by(',')
