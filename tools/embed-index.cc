@@ -30,8 +30,9 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .one_of({"video", "text"})
         .everyday()
         .manual(
-            "Index the vectors of clips, or of captions by a sentence encoder. To add shards, give "
-            "the same value as before.");
+            "*video*: index the vectors of clips. *text*: index the vectors that a sentence "
+            "encoder made of captions. To add shards, give the same "
+            "value as before.");
     options.flag("--force", index_.force, "make the index again")
         .everyday()
         .manual(

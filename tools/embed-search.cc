@@ -47,7 +47,9 @@ class EmbedSearchTool : public vfm::cli::Tool {
               "shards")
         .needs(index)
         .everyday()
-        .manual("Compare the query with every vector of the index, read from the shards.");
+        .manual(
+            "Compare the query with the vectors of all samples of the index. The vectors are read "
+            "from the shards.");
     add_text_option(options, "--query-prompt", search_.query_prompt,
                     "put TEXT before a query that is a text")
         .manual(

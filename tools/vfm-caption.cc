@@ -147,7 +147,8 @@ class CaptionTool : public vfm::cli::Tool {
         .in(1, 1'000'000'000)
         .shown("")
         .manual(
-            "Cut longer captions at the end of a word, unless more than half would be lost. A "
+            "Cut captions to at most _N_ characters, at the end of a word if this keeps at least "
+            "half of them. A "
             "letter with accents, or an emoji, is one character.");
     options
         .parsed(

@@ -221,8 +221,8 @@ void InputLimitOptions::add_isolation(Options& options) {
   };
   options
       .flag("--isolate", parse, "[=SIZE]",
-            "decode each file in a process without network and files, with this memory; 0: no "
-            "limit")
+            "decode each file in a process without network and files, with at most this memory; 0: "
+            "no limit")
       .shown(format_bytes(static_cast<double>(limits.isolate_memory)))
       .excludes(options.row("--protocols"))
       .explained_in("vfm-untrusted(7)");
@@ -240,7 +240,7 @@ void MemberOptions::add(Options& options) {
     if (value < 1 || value > kMost) fail("must be from 1 byte to under 2GiB");
     return value;
   };
-  add_unit(options, "--max-member", bytes, "skip samples with more bytes than this, unpacked",
+  add_unit(options, "--max-member", bytes, "skip samples of more bytes than this, after unpacking",
            parse, "SIZE", format_bytes(static_cast<double>(bytes)))
       .explained_in("vfm-untrusted(7)");
 }
