@@ -1,0 +1,362 @@
+// The page of vfm-shard report and --report: what it says of the samples, the steps and the rules.
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include "dataset_run.h"
+
+using namespace vfm;
+using namespace vfm::dataset;
+
+namespace {
+
+/// The text of a page, a line for each piece of markup; without rules, charts and the day.
+std::string page_text(const DatasetRun& run) {
+  std::string html = run.text("page.html"), text;
+  const auto cut = [&](const char* begin, const char* end) {
+    for (std::size_t at; (at = html.find(begin)) != std::string::npos;)
+      html.erase(at, html.find(end, at + std::string_view(begin).size()) +
+                         std::string_view(end).size() - at);
+  };
+  cut("<style>", "</style>"), cut("<svg", "</svg>"), cut("<p class=\"about\">", "</p>");
+  cut("\u2068", ""), cut("\u2069", ""), cut("<title>", "</title>"), cut("<wbr>", "");
+  for (const char* end : {"</td><td dir=\"auto\">", "</th><th scope=\"col\">", "</dt><dd>"})
+    for (std::size_t at; (at = html.find(end)) != std::string::npos;)
+      html.replace(at, std::string_view(end).size(), " | ");
+  // Whose thumbnail it is.
+  for (std::size_t at; (at = html.find("<span class=\"pic")) != std::string::npos;) {
+    const std::size_t name = html.find("aria-label=\"", at) + 12, end = html.find('"', name);
+    html.replace(at, html.find('>', end) + 1 - at, "\n" + html.substr(name, end - name) + ": ");
+  }
+  bool tag = false;
+  for (const char c : html) {
+    if (c == '<') tag = true;
+    if (!tag && (c != '\n' || !text.ends_with('\n'))) text += c;
+    if (c == '>') tag = false;
+  }
+  return text;
+}
+
+/// Twelve samples: a score, facts, one number that is the same, one that few have, text in a score.
+void add_scored(DatasetRun& run) {
+  std::vector<shard::Sample> samples;
+  for (int i = 0; i < 12; ++i) {
+    Json meta = {{"width", 320}, {"height", 180},   {"seconds", 1 + i % 4},
+                 {"same", 7},    {"q", i * 5 % 12}, {"source_hash", "s" + std::to_string(i)}};
+    if (i < 3) meta["seldom_<b>"] = i / 4.0;
+    if (i % 2 == 0 || i == 9) meta["kind"] = i == 9 ? Json(30.5) : Json("x");
+    if (i == 5) meta["q"] = "text";
+    meta["video_encoder"] = {{"name", "own"}, {"hash", std::to_string(i % 2)}};
+    const float angle = 0.1f * static_cast<float>(i * i);
+    samples.push_back(video(fmt::format("k{:02}", i), dump_json(meta), {},
+                            {{"txt", "caption <" + std::to_string(i) + ">"},
+                             {"video.npy", vector_of({std::cos(angle), std::sin(angle)})}}));
+  }
+  run.add("in", samples);
+  run.options.report = run.folder / "page.html";
+}
+
+}  // namespace
+
+TEST_CASE("the page of a dataset shows its samples, numbers, steps and rules") {
+  DatasetRun run;
+  add_scored(run);
+  run.add("more", {video("copy", R"({"width":16,"height":9})", "video k03")});
+  run.folder.write("without", "k11\ns7\nnobody<\n");
+  run.options.without = run.folder / "without";
+  run.options.where =
+      "(q > 0 OR q IS NULL) AND (video_encoder IS NULL OR video_encoder ->> 'hash' = '1')";
+  run.options.balance.rules = {{"kind", 1}, {"video.npy", 1}};
+  run.options.duplicate_threshold.reset();
+  run.options.balance.clusters = 1;
+  run.options.split = {{"train", 0.7}, {"val", 0.3}};
+  CHECK(run.run() == 0);
+  CHECK(page_text(run) ==
+        "\n"
+        "Dataset\n"
+        "3 samples in 2 shards, 14.0 KiB, 8.0s of video. Read: 13; filtered out: 6; "
+        "duplicates dropped: 1; left out by --without: 2; left out by --balance: 1.\n"
+        "Splits\n"
+        "Splits | samples | shards | bytes | duration\n"
+        "train | 2 | 1 | 9.0 KiB | 6.0s\n"
+        "val | 1 | 1 | 5.0 KiB | 2.0s\n"
+        "Bins\n"
+        "Bins | samples | shards | bytes | duration\n"
+        "under256p_16x9_2s | 3 | 2 | 14.0 KiB | 8.0s\n"
+        "Samples by chance\n"
+        "k09: \n"
+        "k09\n"
+        "320 × 180, 2 s\n"
+        "caption &lt;9&gt;\n"
+        "q | 9\n"
+        "nearest by video.npy, with the cosine\n"
+        "k03: 0.608\n"
+        "k01: -0.146\n"
+        "k01: \n"
+        "k01\n"
+        "320 × 180, 2 s\n"
+        "caption &lt;1&gt;\n"
+        "q | 5\n"
+        "nearest by video.npy, with the cosine\n"
+        "k03: 0.697\n"
+        "k09: -0.146\n"
+        "k03: \n"
+        "k03\n"
+        "320 × 180, 4 s\n"
+        "caption &lt;3&gt;\n"
+        "q | 3\n"
+        "nearest by video.npy, with the cosine\n"
+        "k01: 0.697\n"
+        "k09: 0.608\n"
+        "Least and most\n"
+        "q, the least\n"
+        "k03: 3\n"
+        "k01: 5\n"
+        "q, the most\n"
+        "k09: 9\n"
+        "Numbers\n"
+        "q: 3 to 9\n"
+        "seconds: 2 to 4\n"
+        "Always the same: bytes 9, height 180, kind 30.5 (1 sample), same 7, "
+        "seldom_&lt;b&gt; 0.25 (1 sample), width 320.\n"
+        "All samples\n"
+        "Duration of the videos\n"
+        "Shorter side\n"
+        "Aspect ratio\n"
+        "Size of the video or image\n"
+        "Balance\n"
+        "By kind, with strength 1: 2 values, 1 of 4 samples too many.\n"
+        "value | samples | fair share | stay\n"
+        "(none) | 3 | 2 | 2\n"
+        "30.5 | 1 | 1 | 1\n"
+        "By video.npy, with strength 1: 1 values, 0 of 4 samples too many.\n"
+        "value | samples | fair share | stay | next to its centre\n"
+        "cluster 0 | 4 | 4 | 3 | k03\n"
+        "Taken out\n"
+        "2 samples, by 2 of 3 lines of --without.\n"
+        "source or key | samples\n"
+        "k11 | 1\n"
+        "s7 | 1\n"
+        "nobody&lt; | 0\n"
+        "Duplicates\n"
+        "dropped | kept | kind | cosine | why the kept one\n"
+        "copy | k03 | exact | 1.0000 | more pixels: 320x180 against 16x9\n");
+}
+
+TEST_CASE("the page alone has what a dataset would, and leaves nothing else behind") {
+  DatasetRun run;
+  add_scored(run);
+  run.options.output.clear();
+  run.options.report = run.folder / "pages/page.html";
+  run.options.report_scores = {"seldom_<b>", "width"};
+  run.options.duplicate_threshold = 0.999;
+  CHECK(run.run() == 0);
+  CHECK(run.records.empty());
+  CHECK(run.log.find("made the folder 'pages' for the report") != std::string::npos);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(run.folder / "pages"))
+    left.push_back(entry.path().filename());
+  CHECK(left == std::vector<std::string>{"page.html"});
+  std::filesystem::rename(run.folder / "pages/page.html", run.folder / "page.html");
+  CHECK(page_text(run) ==
+        "\n"
+        "Dataset\n"
+        "12 samples, 30.0s of video; no dataset was written. Read: 12; filtered out: 0; "
+        "duplicates: 0.\n"
+        "Splits\n"
+        "Splits | samples\n"
+        "train | 12\n"
+        "Bins\n"
+        "Bins | samples\n"
+        "under256p_16x9_2s | 9\n"
+        "under256p_16x9_under2s | 3\n"
+        "Samples by chance\n"
+        "k08: \n"
+        "k08\n"
+        "320 × 180, 1 s\n"
+        "caption &lt;8&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k00: 0.993\n"
+        "k02: 0.960\n"
+        "k04: 0.088\n"
+        "k10: -0.897\n"
+        "k07: \n"
+        "k07\n"
+        "320 × 180, 4 s\n"
+        "caption &lt;7&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k11: 0.608\n"
+        "k01: 0.088\n"
+        "k03: -0.653\n"
+        "k05: -0.738\n"
+        "k06: \n"
+        "k06\n"
+        "320 × 180, 3 s\n"
+        "caption &lt;6&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k10: 0.993\n"
+        "k04: -0.416\n"
+        "k00: -0.897\n"
+        "k08: -0.942\n"
+        "k09: \n"
+        "k09\n"
+        "320 × 180, 2 s\n"
+        "caption &lt;9&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k05: 0.776\n"
+        "k03: 0.608\n"
+        "k01: -0.146\n"
+        "k11: -0.654\n"
+        "k05: \n"
+        "k05\n"
+        "320 × 180, 2 s\n"
+        "caption &lt;5&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k09: 0.776\n"
+        "k03: -0.029\n"
+        "k07: -0.738\n"
+        "k01: -0.738\n"
+        "k04: \n"
+        "k04\n"
+        "320 × 180, 1 s\n"
+        "caption &lt;4&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k02: 0.362\n"
+        "k08: 0.088\n"
+        "k00: -0.029\n"
+        "k06: -0.416\n"
+        "k01: \n"
+        "k01\n"
+        "320 × 180, 2 s\n"
+        "caption &lt;1&gt;\n"
+        "seldom_&lt;b&gt; | 0.25\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k11: 0.844\n"
+        "k03: 0.697\n"
+        "k07: 0.088\n"
+        "k09: -0.146\n"
+        "k11: \n"
+        "k11\n"
+        "320 × 180, 4 s\n"
+        "caption &lt;11&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k01: 0.844\n"
+        "k07: 0.608\n"
+        "k03: 0.203\n"
+        "k09: -0.654\n"
+        "k02: \n"
+        "k02\n"
+        "320 × 180, 3 s\n"
+        "caption &lt;2&gt;\n"
+        "seldom_&lt;b&gt; | 0.5\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k08: 0.960\n"
+        "k00: 0.921\n"
+        "k04: 0.362\n"
+        "k10: -0.984\n"
+        "k03: \n"
+        "k03\n"
+        "320 × 180, 4 s\n"
+        "caption &lt;3&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k01: 0.697\n"
+        "k09: 0.608\n"
+        "k11: 0.203\n"
+        "k05: -0.029\n"
+        "k10: \n"
+        "k10\n"
+        "320 × 180, 3 s\n"
+        "caption &lt;10&gt;\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k06: 0.993\n"
+        "k04: -0.519\n"
+        "k00: -0.839\n"
+        "k08: -0.897\n"
+        "k00: \n"
+        "k00\n"
+        "320 × 180, 1 s\n"
+        "caption &lt;0&gt;\n"
+        "seldom_&lt;b&gt; | 0\n"
+        "width | 320\n"
+        "nearest by video.npy, with the cosine\n"
+        "k08: 0.993\n"
+        "k02: 0.921\n"
+        "k04: -0.029\n"
+        "k10: -0.839\n"
+        "Least and most\n"
+        "seldom_&lt;b&gt;, the least\n"
+        "k00: 0\n"
+        "k01: 0.25\n"
+        "seldom_&lt;b&gt;, the most\n"
+        "k02: 0.5\n"
+        "width, the least\n"
+        "k08: 320\n"
+        "k07: 320\n"
+        "k06: 320\n"
+        "k09: 320\n"
+        "k05: 320\n"
+        "width, the most\n"
+        "k08: 320\n"
+        "k07: 320\n"
+        "k06: 320\n"
+        "k09: 320\n"
+        "k05: 320\n"
+        "Numbers\n"
+        "seldom_&lt;b&gt;: 0 to 0.5 (3 samples)\n"
+        "q: 0 to 11 (11 samples)\n"
+        "seconds: 1 to 4\n"
+        "Always the same: bytes 9, height 180, kind 30.5 (1 sample), same 7, width 320.\n"
+        "All samples\n"
+        "Duration of the videos\n"
+        "Shorter side\n"
+        "Aspect ratio\n"
+        "Size of the video or image\n");
+}
+
+TEST_CASE("many duplicates and lines are told by their number, and shown in part") {
+  DatasetRun run;
+  std::vector<shard::Sample> samples;
+  std::string without;
+  for (int i = 0; i < 202; ++i) {
+    samples.push_back(video(fmt::format("k{:03}", i), "{}", "same"));
+    without += fmt::format("line {}\n", i);
+  }
+  run.add("in", samples);
+  samples.resize(2);
+  run.folder.write("without", without + "k005\n");
+  run.options.without = run.folder / "without";
+  run.options.report = run.folder / "page.html";
+  const auto has = [&](const std::string& line) {
+    return page_text(run).find("\n" + line + "\n") != std::string::npos;
+  };
+  CHECK(run.run() == 0);
+  CHECK_FALSE(has("The first 200 of 200; all are in duplicates.jsonl."));
+  CHECK(has("k201 | k000 | exact | 1.0000 | equal in size and bytes; the first by key"));
+  CHECK(
+      has("1 samples, by 1 of 203 lines of --without. The first 200 lines; all samples are in "
+          "left_out.jsonl."));
+  CHECK(has("line 199 | 0"));
+  CHECK_FALSE(has("line 200 | 0"));
+  run.folder.write("without", without.substr(0, without.find("line 199\n")) + "k005\n");
+  run.remove_output();
+  CHECK(run.run() == 0);
+  CHECK(has("1 samples, by 1 of 200 lines of --without."));
+  CHECK(has("k005 | 1"));
+  run.options.without.clear();
+  run.remove_output();
+  CHECK(run.run() == 0);
+  CHECK(has("The first 200 of 201; all are in duplicates.jsonl."));
+  CHECK(has("k200 | k000 | exact | 1.0000 | equal in size and bytes; the first by key"));
+  CHECK_FALSE(has("k201 | k000 | exact | 1.0000 | equal in size and bytes; the first by key"));
+  CHECK_FALSE(has("Taken out"));
+}
