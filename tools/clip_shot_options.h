@@ -32,10 +32,9 @@ class ClipShotOptions {
              "find changes of shot by the TransNet V2 in DIR")
         .check(vfm::cli::not_empty)
         .manual(
-            "Find changes of shot by the TransNet V2 in this folder, which has the weights of "
-            "the public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch "
-            "checkpoint, or _model.safetensors_). The model runs on the processor. See "
-            "*vfm-shots*(7).");
+            "Find changes of shot by the TransNet V2 in this folder, which has the weights of the "
+            "public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch checkpoint, "
+            "or _model.safetensors_). The model runs on the processor. See *vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
         .shown("the stream that players show")

@@ -31,8 +31,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "*video*: index the vectors of clips. *text*: index the vectors that a sentence "
-            "encoder made of captions. To add shards, give the same "
-            "value as before.");
+            "encoder made of captions. To add shards, give the same value as before.");
     options.flag("--force", index_.force, "make the index again")
         .everyday()
         .manual(

@@ -63,8 +63,8 @@ void TokenizerOptions::add_computing(vfm::cli::Options& options) {
       .manual(
           "Maximum memory for the activations of a tokenizer from a folder, such as _2GiB_, for "
           "each clip that is being decoded. With less memory, fewer frames are decoded at once, "
-          "with the same "
-          "result. If a clip needs more memory, an error says how much. Default: no limit.");
+          "with the same result. If a clip needs more memory, an error says how much. Default: no "
+          "limit.");
 }
 
 std::optional<vfm::DType> TokenizerOptions::compute() const {

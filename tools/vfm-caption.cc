@@ -148,8 +148,7 @@ class CaptionTool : public vfm::cli::Tool {
         .shown("")
         .manual(
             "Cut captions to at most _N_ characters, at the end of a word if this keeps at least "
-            "half of them. A "
-            "letter with accents, or an emoji, is one character.");
+            "half of them. A letter with accents, or an emoji, is one character.");
     options
         .parsed(
             "--endpoint",

@@ -180,8 +180,7 @@ class PackTool : public vfm::cli::Tool {
         .one_of({"centre", "random"})
         .manual(
             "The part to keep of frames that are larger than the picture, and of clips that are "
-            "longer than their windows. All windows of a clip show the same "
-            "part of the picture.");
+            "longer than their windows. All windows of a clip show the same part of the picture.");
     seed_.add(options);
     options.row("--seed").manual("Seed of *--crop random*.");
   }
@@ -222,11 +221,10 @@ class PackTool : public vfm::cli::Tool {
     vfm::cli::add_tokenizer_memory(options, options_.tokenizer_memory)
         .manual(
             "Maximum memory for activations of a tokenizer from a folder, for each clip that is "
-            "being encoded. "
-            "With less memory, fewer frames are encoded at once, and the latents are the same. If "
-            "clips of *--size* and *--frames* need more memory, an error says how much before the "
-            "work begins. If only a larger clip needs more memory, only this clip fails. Weights "
-            "are not counted. Default: no limit, about a million pixels at once.");
+            "being encoded. With less memory, fewer frames are encoded at once, and the latents "
+            "are the same. If clips of *--size* and *--frames* need more memory, an error says how "
+            "much before the work begins. If only a larger clip needs more memory, only this clip "
+            "fails. Weights are not counted. Default: no limit, about a million pixels at once.");
   }
 
   vfm::cli::InputOptions input_;
