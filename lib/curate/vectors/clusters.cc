@@ -3,58 +3,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/philox.h"
 #include "base/stop.h"
+#include "curate/vectors/row_tiles.h"
 #include "share/ordered.h"
 
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kSide = 16;      // centres of a tile
-constexpr std::size_t kAbreast = 4;    // rows multiplied with a tile at once
 constexpr std::size_t kPortion = 512;  // rows that one thread takes
 constexpr int kRounds = 25;
 constexpr double kAlike = 1e-6;  // 1 - cosine of rows that are the same
-
-using CentreLanes = float __attribute__((vector_size(kSide * sizeof(float))));
-
-/// out[r][j] = sum over d of rows[r][d] * tile[d][j], each sum in the order of d and without fused
-/// products: the bits are the same with wider instructions.
-[[gnu::always_inline]] inline void centre_products_body(const float* const* rows, std::size_t dim,
-                                                        const float* tile, float* out) {
-  CentreLanes sum[kAbreast] = {};
-  for (std::size_t d = 0; d < dim; ++d) {
-    CentreLanes lanes;
-    std::memcpy(&lanes, tile + d * kSide, sizeof lanes);
-    for (std::size_t r = 0; r < kAbreast; ++r)
-      sum[r] += rows[r][d] * lanes;
-  }
-  std::memcpy(out, sum, sizeof sum);
-}
-void centre_products_plain(const float* const* rows, std::size_t dim, const float* tile,
-                           float* out) {
-  centre_products_body(rows, dim, tile, out);
-}
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) void centre_products_avx2(const float* const* rows, std::size_t dim,
-                                                          const float* tile, float* out) {
-  centre_products_body(rows, dim, tile, out);
-}
-#endif
-
-using CentreProducts = void (*)(const float* const*, std::size_t, const float*, float*);
-
-CentreProducts choose_centre_products() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return centre_products_avx2;
-#endif
-  return centre_products_plain;
-}
 
 double row_product(const float* a, const float* b, std::size_t dim) {
   double sum = 0;
@@ -96,7 +59,7 @@ std::vector<std::size_t> first_centres(const std::vector<float>& rows, std::size
 }  // namespace
 
 Clusters::Clusters(std::size_t dim, std::size_t count)
-    : dim_(dim), count_(count), tiles_((count + kSide - 1) / kSide * kSide * dim) {}
+    : dim_(dim), count_(count), tiles_((count + kTileColumns - 1) / kTileColumns * kTileColumns * dim) {}
 
 /// The direction of the sum is the centre.
 void Clusters::set(std::size_t cluster, const double* sum) {
@@ -104,16 +67,15 @@ void Clusters::set(std::size_t cluster, const double* sum) {
   for (std::size_t d = 0; d < dim_; ++d)
     length += sum[d] * sum[d];
   const double scale = length > 0 ? 1 / std::sqrt(length) : 0;
-  float* tile = &tiles_[cluster / kSide * kSide * dim_ + cluster % kSide];
+  float* tile = &tiles_[cluster / kTileColumns * kTileColumns * dim_ + cluster % kTileColumns];
   for (std::size_t d = 0; d < dim_; ++d)
-    tile[d * kSide] = static_cast<float>(sum[d] * scale);
+    tile[d * kTileColumns] = static_cast<float>(sum[d] * scale);
 }
 
 std::vector<Clusters::Nearest> Clusters::nearest(const std::vector<float>& rows,
                                                  share::Slots& slots) const {
   const std::size_t n = rows.size() / dim_;
   std::vector<Nearest> found(n);
-  const CentreProducts products = choose_centre_products();
   std::size_t next = 0;
   share::for_each_ordered<std::size_t, bool>(
       slots,
@@ -123,23 +85,23 @@ std::vector<Clusters::Nearest> Clusters::nearest(const std::vector<float>& rows,
       },
       [&](std::size_t& portion) {
         check_stop();
-        float product[kAbreast][kSide];
+        float product[kTileRows][kTileColumns];
         const std::size_t end = std::min(portion + kPortion, n);
-        for (std::size_t i = portion; i < end; i += kAbreast) {
-          const float* four[kAbreast];
-          for (std::size_t r = 0; r < kAbreast; ++r)
+        for (std::size_t i = portion; i < end; i += kTileRows) {
+          const float* four[kTileRows];
+          for (std::size_t r = 0; r < kTileRows; ++r)
             four[r] = &rows[std::min(i + r, end - 1) * dim_];
-          Nearest best[kAbreast];
+          Nearest best[kTileRows];
           for (Nearest& one : best)
             one.cosine = -2;
-          for (std::size_t c = 0; c < count_; c += kSide) {
-            products(four, dim_, &tiles_[c * dim_], product[0]);
-            for (std::size_t r = 0; r < kAbreast; ++r)
-              for (std::size_t j = 0; j < kSide && c + j < count_; ++j)
+          for (std::size_t c = 0; c < count_; c += kTileColumns) {
+            tile_row_products(four, dim_, &tiles_[c * dim_], product);
+            for (std::size_t r = 0; r < kTileRows; ++r)
+              for (std::size_t j = 0; j < kTileColumns && c + j < count_; ++j)
                 if (product[r][j] > best[r].cosine)
                   best[r] = {static_cast<std::uint32_t>(c + j), product[r][j]};
           }
-          for (std::size_t r = 0; r < kAbreast && i + r < end; ++r)
+          for (std::size_t r = 0; r < kTileRows && i + r < end; ++r)
             found[i + r] = best[r];
         }
         return true;

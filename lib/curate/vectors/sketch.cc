@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/stop.h"
+#include "curate/vectors/row_tiles.h"
 #include "share/ordered.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,48 +17,29 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kBasisSide = 16;       // of a tile of the basis
-constexpr std::size_t kRowsAbreast = 4;      // projected at once
 constexpr std::size_t kTrainedAtOnce = 512;  // rows of a thread
 constexpr int kIterations = 4;
 constexpr double kDependent = 1e-3;  // what is left of a direction that those before span
 
-using DirectionLanes = float __attribute__((vector_size(kBasisSide * sizeof(float))));
-
-/// out[r][j] = sum over d of rows[r][d] * tile[d][j], in the order of d and without fused products:
-/// the bits are the same with wider instructions.
-[[gnu::always_inline]] inline void project_body(const float* const* rows, std::size_t dim,
-                                                const float* tile, float* out) {
-  DirectionLanes sum[kRowsAbreast] = {};
-  for (std::size_t d = 0; d < dim; ++d) {
-    DirectionLanes lanes;
-    std::memcpy(&lanes, tile + d * kBasisSide, sizeof lanes);
-    for (std::size_t r = 0; r < kRowsAbreast; ++r)
-      sum[r] += rows[r][d] * lanes;
-  }
-  std::memcpy(out, sum, sizeof sum);
-}
-void project_plain(const float* const* rows, std::size_t dim, const float* tile, float* out) {
-  project_body(rows, dim, tile, out);
-}
+using DirectionLanes = float __attribute__((vector_size(kTileColumns * sizeof(float))));
 
 [[gnu::always_inline]] inline float float_product_body(const float* a, const float* b,
                                                        std::size_t dim) {
   constexpr std::size_t kSums = 2;  // of lanes
   DirectionLanes sums[kSums] = {};
   std::size_t d = 0;
-  for (; d + kSums * kBasisSide <= dim; d += kSums * kBasisSide)
+  for (; d + kSums * kTileColumns <= dim; d += kSums * kTileColumns)
     for (std::size_t k = 0; k < kSums; ++k) {
       DirectionLanes x, y;
-      std::memcpy(&x, a + d + k * kBasisSide, sizeof x);
-      std::memcpy(&y, b + d + k * kBasisSide, sizeof y);
+      std::memcpy(&x, a + d + k * kTileColumns, sizeof x);
+      std::memcpy(&y, b + d + k * kTileColumns, sizeof y);
       sums[k] += x * y;
     }
   float sum = 0;
   for (; d < dim; ++d)
     sum += a[d] * b[d];
   for (const DirectionLanes& lanes : sums)
-    for (std::size_t j = 0; j < kBasisSide; ++j)
+    for (std::size_t j = 0; j < kTileColumns; ++j)
       sum += lanes[j];
   return sum;
 }
@@ -76,15 +58,6 @@ void tile_products_plain(const std::int16_t* const* four, std::size_t width,
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void project_avx2(const float* const* rows, std::size_t dim,
-                                                  const float* tile, float* out) {
-  project_body(rows, dim, tile, out);
-}
-__attribute__((target("avx512f"))) void project_avx512(const float* const* rows, std::size_t dim,
-                                                       const float* tile, float* out) {
-  project_body(rows, dim, tile, out);
-}
-
 __attribute__((target("avx2"))) float float_product_avx2(const float* a, const float* b,
                                                          std::size_t dim) {
   return float_product_body(a, b, dim);
@@ -139,15 +112,6 @@ __attribute__((target("avx512f,avx512vnni"))) void tile_products_vnni(
 }
 #endif
 
-using Project = void (*)(const float* const*, std::size_t, const float*, float*);
-Project choose_project() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return project_avx512;
-  if (__builtin_cpu_supports("avx2")) return project_avx2;
-#endif
-  return project_plain;
-}
-
 using FloatProduct = float (*)(const float*, const float*, std::size_t);
 FloatProduct choose_float_product() {
 #if defined(__x86_64__)
@@ -170,16 +134,15 @@ Products choose_products() {
 /// out: n x `directions`. The basis: tiles of sixteen, of which the last may be wider than needed.
 void project_rows(const std::vector<float>& tiles, const float* rows, std::size_t n,
                   std::size_t dim, std::size_t directions, float* out) {
-  static const Project project = choose_project();
-  float product[kRowsAbreast][kBasisSide];
-  for (std::size_t i = 0; i < n; i += kRowsAbreast) {
-    const float* four[kRowsAbreast];
-    for (std::size_t r = 0; r < kRowsAbreast; ++r)
+  float product[kTileRows][kTileColumns];
+  for (std::size_t i = 0; i < n; i += kTileRows) {
+    const float* four[kTileRows];
+    for (std::size_t r = 0; r < kTileRows; ++r)
       four[r] = rows + std::min(i + r, n - 1) * dim;
-    for (std::size_t first = 0; first < directions; first += kBasisSide) {
-      project(four, dim, &tiles[first * dim], product[0]);
-      const std::size_t some = std::min(kBasisSide, directions - first);
-      for (std::size_t r = 0; r < kRowsAbreast && i + r < n; ++r)
+    for (std::size_t first = 0; first < directions; first += kTileColumns) {
+      tile_row_products(four, dim, &tiles[first * dim], product);
+      const std::size_t some = std::min(kTileColumns, directions - first);
+      for (std::size_t r = 0; r < kTileRows && i + r < n; ++r)
         std::copy_n(product[r], some, out + (i + r) * directions + first);
     }
   }
@@ -218,10 +181,10 @@ void make_orthonormal(std::vector<double>& columns, std::size_t dim, std::size_t
 
 std::vector<float> as_tiles(const std::vector<double>& columns, std::size_t dim,
                             std::size_t directions) {
-  std::vector<float> tiles((directions + kBasisSide - 1) / kBasisSide * kBasisSide * dim);
+  std::vector<float> tiles((directions + kTileColumns - 1) / kTileColumns * kTileColumns * dim);
   for (std::size_t c = 0; c < directions; ++c)
     for (std::size_t d = 0; d < dim; ++d)
-      tiles[c / kBasisSide * kBasisSide * dim + d * kBasisSide + c % kBasisSide] =
+      tiles[c / kTileColumns * kTileColumns * dim + d * kTileColumns + c % kTileColumns] =
           static_cast<float>(columns[c * dim + d]);
   return tiles;
 }
