@@ -52,7 +52,7 @@ class CaptionModelOptions {
   }
 
   /// Throws Error{usage} for GPUs that do not exist.
-  void check() { device_.cards(); }
+  void check() { device_.gpus(); }
   const vfm::media::HardwareDecoder* decoder(const vfm::cli::HwaccelOptions& hwaccel) {
     return engines_.decoder(hwaccel);
   }

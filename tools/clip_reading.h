@@ -32,7 +32,7 @@ class ClipReadingTool : public vfm::cli::Tool {
     if (device_.device.starts_with("cpu"))
       vfm::fail_usage("--device {} names no GPU to decode on: name GPUs, or leave out --hwaccel",
                       device_.device);
-    device_.cards();
+    device_.gpus();
   }
   /// Returns the hardware decoder, or null for decoding in software. Call begin_work() first in
   /// run().

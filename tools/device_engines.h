@@ -16,7 +16,7 @@
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "share/engine_sessions.h"
-#include "workers/find_cards.h"
+#include "workers/find_gpus.h"
 
 namespace vfm::cli {
 
@@ -44,22 +44,22 @@ class DeviceEngines {
   /// its errors. With --hwaccel cuda, decoders wait for a free session. With auto they do not wait.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
-    std::vector<share::Card> cards = gpus();
+    std::vector<share::SharedGpu> gpus = chosen_gpus();
     std::vector<int> numbers;
     bool all = true;
-    for (share::Card& card : cards) {
-      numbers.push_back(card.index);
-      all = all && media::why_no_hardware(card.index).empty();
-      card.sessions = all ? media::decode_sessions_of(card.index) : 0;
+    for (share::SharedGpu& gpu : gpus) {
+      numbers.push_back(gpu.index);
+      all = all && media::why_no_hardware(gpu.index).empty();
+      gpu.sessions = all ? media::decode_sessions_of(gpu.index) : 0;
     }
-    if (cards.empty()) numbers = {0};
-    if (cards.empty() && !jobs_.share.empty() && media::why_no_hardware().empty()) {
-      cards = first_gpu();
-      for (share::Card& card : cards)
-        card.sessions = media::decode_sessions_of(card.index);
+    if (gpus.empty()) numbers = {0};
+    if (gpus.empty() && !jobs_.share.empty() && media::why_no_hardware().empty()) {
+      gpus = first_gpu();
+      for (share::SharedGpu& gpu : gpus)
+        gpu.sessions = media::decode_sessions_of(gpu.index);
     }
-    if (all && !cards.empty())
-      decode_ = make(std::move(cards), share::CardKind::decode,
+    if (all && !gpus.empty())
+      decode_ = make(std::move(gpus), share::GpuKind::decode,
                      hwaccel.hwaccel == "cuda" ? share::EngineSessions::Wait::yes
                                                : share::EngineSessions::Wait::no);
     hardware_ = media::choose_hardware(hwaccel.hwaccel, numbers, decode_.get());
@@ -71,36 +71,37 @@ class DeviceEngines {
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;
-    std::vector<share::Card> cards = gpus();
-    if (cards.empty() && !jobs_.share.empty()) cards = first_gpu();
-    if (cards.empty()) return false;
-    for (share::Card& card : cards)
-      card.sessions = media::kEncodeSessions;
-    encode_ = make(std::move(cards), share::CardKind::encode, share::EngineSessions::Wait::yes);
+    std::vector<share::SharedGpu> gpus = chosen_gpus();
+    if (gpus.empty() && !jobs_.share.empty()) gpus = first_gpu();
+    if (gpus.empty()) return false;
+    for (share::SharedGpu& gpu : gpus)
+      gpu.sessions = media::kEncodeSessions;
+    encode_ = make(std::move(gpus), share::GpuKind::encode, share::EngineSessions::Wait::yes);
     media::set_encode_sessions(encode_.get());
     return true;
   }
 
  private:
-  std::vector<share::Card> gpus() {
-    std::vector<share::Card> cards = device_.cards();
-    std::erase_if(cards, [](const share::Card& card) { return card.index < 0; });
-    return cards;
+  std::vector<share::SharedGpu> chosen_gpus() {
+    std::vector<share::SharedGpu> gpus = device_.gpus();
+    std::erase_if(gpus, [](const share::SharedGpu& gpu) { return gpu.index < 0; });
+    return gpus;
   }
   /// Returns the GPU that FFmpeg uses. Returns no GPU if there is none, or if FFmpeg's GPU cannot
   /// be identified, as with GPU instances (MIG).
-  static std::vector<share::Card> first_gpu() {
+  static std::vector<share::SharedGpu> first_gpu() {
     try {
-      return workers::find_cards({"0"});
+      return workers::find_gpus({"0"});
     } catch (const Error& error) {
       log_info("videos on a GPU are not counted with those of other programs: {}", error.what());
       return {};
     }
   }
-  std::unique_ptr<share::EngineSessions> make(std::vector<share::Card> cards, share::CardKind kind,
+  std::unique_ptr<share::EngineSessions> make(std::vector<share::SharedGpu> gpus,
+                                              share::GpuKind kind,
                                               share::EngineSessions::Wait wait) {
-    auto sessions = std::make_unique<share::EngineSessions>(jobs_.share, std::move(cards), program_,
-                                                            kind, wait);
+    auto sessions =
+        std::make_unique<share::EngineSessions>(jobs_.share, std::move(gpus), program_, kind, wait);
     device_.keep_for(*sessions, !jobs_.share.empty());
     return sessions;
   }

@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "share/engine_sessions.h"
 #include "share/slots.h"
-#include "workers/find_cards.h"
+#include "workers/find_gpus.h"
 #include "workers/stage_models.h"
 
 namespace vfm::cli {
@@ -27,25 +27,25 @@ struct WorkerOptions : DeviceOptions {
   }
   bool workers() const { return asks_workers(device); }
   /// Returns the GPUs of workers, or an empty list without workers. The first call lists the GPUs,
-  /// which takes a second, so Tool::check() should call cards() last. Throws Error{usage} for GPUs
+  /// which takes a second, so Tool::check() should call gpus() last. Throws Error{usage} for GPUs
   /// that do not exist.
-  const std::vector<share::Card>& cards() {
+  const std::vector<share::SharedGpu>& gpus() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
     std::istringstream list(device);
     for (std::string name; std::getline(list, name, ',');)
       names.push_back(name);
-    return found_ = workers::find_cards(names);
+    return found_ = workers::find_gpus(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use this
   /// memory. Without VFM_SHARE, the memory is subtracted from the GPU's memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
-    for (share::Card& card : found_)
-      (shared ? card.kept : card.memory) += (shared ? 1 : -1) * sessions.kept_bytes(card);
+    for (share::SharedGpu& gpu : found_)
+      (shared ? gpu.kept : gpu.memory) += (shared ? 1 : -1) * sessions.kept_bytes(gpu);
   }
 
  private:
-  std::vector<share::Card> found_;
+  std::vector<share::SharedGpu> found_;
 };
 
 }  // namespace vfm::cli
@@ -59,10 +59,10 @@ inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageMod
 }
 
 /// Returns the workers that --device asks for, or null. Throws the errors of
-/// WorkerOptions::cards().
+/// WorkerOptions::gpus().
 inline std::unique_ptr<vfm::workers::StageModels> workers_of(vfm::cli::WorkerOptions& options,
                                                              const vfm::cli::JobOptions& jobs,
                                                              const std::string& program) {
   if (!options.workers()) return nullptr;
-  return std::make_unique<vfm::workers::StageModels>(options.cards(), jobs.share, program);
+  return std::make_unique<vfm::workers::StageModels>(options.gpus(), jobs.share, program);
 }

@@ -83,12 +83,12 @@ class CaptionTool : public vfm::cli::Tool {
   }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
-  int serve_card(int channel) override {
+  int serve_gpu(int channel) override {
     using namespace vfm::workers;
-    return vfm::workers::serve_card(channel, stage_services({{kCaptions, open_captions},
-                                                             {kRewriting, open_rewriting},
-                                                             {kPictures, open_pictures},
-                                                             {kTexts, open_texts}}));
+    return vfm::workers::serve_gpu(channel, stage_services({{kCaptions, open_captions},
+                                                            {kRewriting, open_rewriting},
+                                                            {kPictures, open_pictures},
+                                                            {kTexts, open_texts}}));
   }
 
   long run(vfm::cli::Context& context) override {
@@ -104,7 +104,7 @@ class CaptionTool : public vfm::cli::Tool {
     if (has_endpoint() && options_.endpoint.model.empty())
       options_.endpoint.model = vfm::columns::served_model(options_.endpoint);
     vfm::share::Slots slots = context.slots(columns_.jobs);
-    // Samples of a shard wait for cards together; at its end those of the next one do.
+    // Samples of a shard wait for GPUs together; at its end those of the next one do.
     if (model_.workers()) slots.add_away(1), slots.set_flow(model_.workers()->flow());
     return dry_run_ ? tell_cost(slots)
                     : vfm::columns::caption(options_, slots, context.progress, context.manifest);

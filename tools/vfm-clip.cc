@@ -88,16 +88,16 @@ class ClipTool : public vfm::cli::Tool {
       vfm::fail_usage("--max-length is below --min-length: no clip could be both");
     if (options_.shard_bytes == 0) vfm::fail_usage("--shard-size must be above 0");
     vfm::clip::check_encoders(recipe);
-    device_.cards();
+    device_.gpus();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
-  int serve_card(int channel) override {
+  int serve_gpu(int channel) override {
     using namespace vfm::workers;
-    return vfm::workers::serve_card(channel, stage_services({{kPictures, open_pictures}}));
+    return vfm::workers::serve_gpu(channel, stage_services({{kPictures, open_pictures}}));
   }
 
   long run(vfm::cli::Context& context) override {

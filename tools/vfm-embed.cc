@@ -132,7 +132,7 @@ class EmbedTool : public vfm::cli::Tool {
       vfm::fail_usage("--device is about a model: name its folder with --video DIR or --text DIR");
     if ((text_prompt_ || query_prompt_) && !text_by_model())
       vfm::fail_usage("--text-prompt and --query-prompt are about a model: name it by --text DIR");
-    device_.cards();
+    device_.gpus();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -142,8 +142,8 @@ class EmbedTool : public vfm::cli::Tool {
   }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
-  int serve_card(int channel) override {
-    return vfm::workers::serve_card(
+  int serve_gpu(int channel) override {
+    return vfm::workers::serve_gpu(
         channel,
         vfm::workers::stage_services({{vfm::workers::kPictures, vfm::workers::open_pictures},
                                       {vfm::workers::kTexts, vfm::workers::open_texts}}));

@@ -70,7 +70,7 @@ void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.parse(std::move(arguments));
 }
 
-/// Implements Tool::serve_card(). `job_of` makes the job from what the worker got.
+/// Implements Tool::serve_gpu(). `job_of` makes the job from what the worker got.
 int serve_clips(int channel,
                 const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
   const auto open = [&](const vfm::workers::Parcel& parcel, vfm::Device device) {
@@ -82,21 +82,21 @@ int serve_clips(int channel,
       dealt.arguments.emplace_back(vfm::workers::text_of(parcel.tensors[i]));
     return vfm::generate::open_clips(job_of(dealt), parcel.words->at("threads").get<int>());
   };
-  return vfm::workers::serve_card(channel,
-                                  vfm::workers::stage_services({{vfm::generate::kClips, open}}));
+  return vfm::workers::serve_gpu(channel,
+                                 vfm::workers::stage_services({{vfm::generate::kClips, open}}));
 }
 
 /// Makes the job's clips in `workers`: as many at once as there are workers, or as -j allows.
-long deal_to_cards(vfm::generate::GenerateJob& job, vfm::workers::StageModels& workers,
-                   const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
+long deal_to_gpus(vfm::generate::GenerateJob& job, vfm::workers::StageModels& workers,
+                  const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
   if (!newest.empty()) job.model = newest;  // the same for all workers
-  const auto cards = static_cast<int>(workers.together());
-  const int together = jobs.jobs > 0 ? std::min(jobs.jobs, cards) : cards;
+  const auto gpus = static_cast<int>(workers.together());
+  const int together = jobs.jobs > 0 ? std::min(jobs.jobs, gpus) : gpus;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   const bool cpu = workers.device() == vfm::Device::cpu;
   vfm::workers::Parcel open{
-      "", vfm::Json{{"threads", cpu ? std::max(1, processors / cards) : 0}}, {}};
+      "", vfm::Json{{"threads", cpu ? std::max(1, processors / gpus) : 0}}, {}};
   for (const std::string& text : {context.cache, job.model})
     open.tensors.push_back(vfm::workers::bytes_tensor(text));
   for (const std::string& argument : context.arguments)
@@ -107,7 +107,7 @@ long deal_to_cards(vfm::generate::GenerateJob& job, vfm::workers::StageModels& w
   const bool encodes = !job.latents_only && workers.device() == vfm::Device::cuda;
   if (encodes &&
       vfm::media::encodes_on_gpu(job.encoder.empty() ? vfm::media::default_encoder() : job.encoder))
-    workers.add_sessions(vfm::share::CardKind::encode);
+    workers.add_sessions(vfm::share::GpuKind::encode);
   workers.open();
   vfm::share::Slots slots = context.slots(jobs, together);
   slots.set_flow(workers.flow());
@@ -165,14 +165,14 @@ class GenerateTool : public vfm::cli::Tool {
 
   void check() override {
     read_options();
-    device_.cards();
+    device_.gpus();
   }
 
   bool writes_manifest(const vfm::cli::Launch& launch) const override {
     return launch.rank == 0 && !files_.stream();
   }
 
-  int serve_card(int channel) override {
+  int serve_gpu(int channel) override {
     return serve_clips(channel, [this](const DealtJob& dealt) {
       CLI::App app;
       vfm::cli::Options options(app);
@@ -194,7 +194,7 @@ class GenerateTool : public vfm::cli::Tool {
       const auto workers = workers_of(device_, jobs_, name());
       job_.device = workers->device();
       settle(context.cache);
-      return deal_to_cards(job_, *workers, jobs_, context);
+      return deal_to_gpus(job_, *workers, jobs_, context);
     }
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
       std::unique_ptr<vfm::share::Slots> slots;

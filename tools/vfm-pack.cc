@@ -95,7 +95,7 @@ class PackTool : public vfm::cli::Tool {
     // A tokenizer of a folder is loaded once, after all other checks.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
-    device_.cards();
+    device_.gpus();
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override { return !dry_run_; }
@@ -103,8 +103,8 @@ class PackTool : public vfm::cli::Tool {
   int fork_helper() override { return vfm::media::fork_isolation(input_limits_.limits.isolate); }
   int serve_isolated(int channel) override { return vfm::media::serve_isolated(channel); }
 
-  int serve_card(int channel) override {
-    return vfm::workers::serve_card(
+  int serve_gpu(int channel) override {
+    return vfm::workers::serve_gpu(
         channel, vfm::workers::stage_services({{vfm::pack::kClips, vfm::pack::open_clips}}));
   }
 

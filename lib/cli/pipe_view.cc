@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "io/atomic_file.h"
 #include "report/html.h"
-#include "share/card_look.h"
+#include "share/gpu_look.h"
 
 namespace vfm::cli {
 namespace {
@@ -34,7 +34,7 @@ PipeView::PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& s
                    std::function<void(const share::PipeLook&)> show, std::string page)
     : board_(std::move(board)), show_(std::move(show)), page_(std::move(page)), watch_(share) {
   first_ = before_ = board_->stages();
-  first_cards_ = cards_ = watch_.look();
+  first_gpus_ = gpus_ = watch_.look();
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -71,10 +71,10 @@ share::PipeLook PipeView::look() {
   const std::vector<share::StageState> after = board_->stages();
   share::PipeLook look = share::look_between(
       before_, after, std::chrono::duration<double>(now - last_).count(), board_->slots());
-  share::CardStates cards = watch_.look();
-  share::add_cards(look, cards_, cards);
+  share::GpuStates gpus = watch_.look();
+  share::add_gpus(look, gpus_, gpus);
   before_ = after;
-  cards_ = std::move(cards);
+  gpus_ = std::move(gpus);
   last_ = now;
   keep(look);
   return look;
@@ -116,7 +116,7 @@ void PipeView::finish() {
 
 share::PipeLook PipeView::whole_run() const {
   share::PipeLook whole = share::look_between(first_, before_, seconds(), board_->slots());
-  share::add_cards(whole, first_cards_, cards_);
+  share::add_gpus(whole, first_gpus_, gpus_);
   for (const auto& [name, share] : bottlenecks())
     if (share >= kTold || whole.held_up.empty())
       whole.held_up +=
@@ -186,11 +186,11 @@ void PipeView::write_page() const {
         [](const share::StageLook& s) { return s.rate; });
   chart("waiting", "Items that were read and had no slot yet.",
         [](const share::StageLook& s) { return s.waiting; });
-  if (!cards_.stages.empty()) {
-    write_cards(page);
+  if (!gpus_.stages.empty()) {
+    write_gpus(page);
     chart("GPUs", "GPUs that each program kept busy.", [](const share::StageLook& s) {
       double busy = 0;
-      for (const share::CardLook& kind : s.cards)
+      for (const share::GpuLook& kind : s.gpus)
         if (kind.state.kind == "compute") busy += kind.busy;
       return busy;
     });
@@ -200,16 +200,16 @@ void PipeView::write_page() const {
   page.write(page_);
 }
 
-void PipeView::write_cards(report::Page& page) const {
-  page.paragraph(fmt::format("GPUs: {} that the programs share.", cards_.cards.size()));
-  page.table(share::card_columns(), share::card_rows(cards_));
+void PipeView::write_gpus(report::Page& page) const {
+  page.paragraph(fmt::format("GPUs: {} that the programs share.", gpus_.gpus.size()));
+  page.table(share::gpu_columns(), share::gpu_rows(gpus_));
   const auto names = share::distinct_names(before_);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < before_.size(); ++i)
-    for (const share::CardStageState& stage : cards_.stages)
+    for (const share::GpuStageState& stage : gpus_.stages)
       if (stage.pid == before_[i].pid)
-        rows.push_back(share::card_stage_row(names[i], stage, before_[i].age));
-  page.table(share::card_stage_columns(), rows);
+        rows.push_back(share::gpu_stage_row(names[i], stage, before_[i].age));
+  page.table(share::gpu_stage_columns(), rows);
 }
 
 }  // namespace vfm::cli

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "share/card_states.h"
+#include "share/gpu_states.h"
 #include "share/pipe_board.h"
 #include "share/pipe_look.h"
 
@@ -56,7 +56,7 @@ class PipeView {
   std::vector<std::pair<std::string, double>> bottlenecks() const;
   double seconds() const { return std::chrono::duration<double>(last_ - begin_).count(); }
   void write_page() const;
-  void write_cards(report::Page& page) const;
+  void write_gpus(report::Page& page) const;
 
   const std::shared_ptr<share::PipeBoard> board_;
   const std::function<void(const share::PipeLook&)> show_;
@@ -69,8 +69,8 @@ class PipeView {
   // Used by the view's thread, then by finish().
   Clock::time_point last_ = begin_;
   std::vector<share::StageState> first_, before_;
-  share::CardWatch watch_;
-  share::CardStates first_cards_, cards_;  // states of the GPUs, like first_ and before_
+  share::GpuWatch watch_;
+  share::GpuStates first_gpus_, gpus_;  // states of the GPUs, like first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // of each `every_` looks, one is kept
   /// By pid: the program's name, and the seconds in which the program was the bottleneck. Pid 0 has

@@ -342,10 +342,10 @@ int run(int argc, char** argv, std::initializer_list<Verb> all) {
     leave_signals();
     return everyday->serve_isolated(std::atoi(argv[2]));
   }
-  if (arguments.size() == 2 && arguments[0] == "--serve-card") {
+  if (arguments.size() == 2 && arguments[0] == "--serve-gpu") {
     leave_signals();
     wait_politely();
-    return everyday->serve_card(std::atoi(argv[2]));
+    return everyday->serve_gpu(std::atoi(argv[2]));
   }
   set_log_sink(print_message, LogLevel::warning);
   if (arguments == std::vector<std::string>{"--generate-completion", "bash"}) {

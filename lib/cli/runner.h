@@ -85,8 +85,8 @@ class Tool {
   /// NUMBER`. Returns the exit status.
   virtual int serve_isolated(int) { return 2; }
   /// Runs a model on a GPU (workers/worker.h), in a process that the program started as `PROGRAM
-  /// --serve-card NUMBER`. Returns the exit status.
-  virtual int serve_card(int) { return 2; }
+  /// --serve-gpu NUMBER`. Returns the exit status.
+  virtual int serve_gpu(int) { return 2; }
   /// Returns whether SIGUSR1 asks the tool to save and end (wind_up_requested(), base/stop.h). A
   /// long-running tool gets an error if the reader of its output has closed the pipe. Other tools
   /// then end by SIGPIPE.
@@ -113,7 +113,7 @@ std::unique_ptr<Tool> make() {
 /// Runs the program. Returns the exit status. Never throws. A verb is refused, with advice, if a
 /// file of the verb's name exists (arguments_are_files()), or if the verb is not the first
 /// argument. `PROGRAM help VERB` means `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM
-/// --help`. A process started for serve_card() uses the everyday Tool.
+/// --help`. A process started for serve_gpu() uses the everyday Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes and flushes `text` to standard output, for tools that print no records. Throws Error if

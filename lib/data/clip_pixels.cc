@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "media/colour/scaler.h"
-#include "media/decode/card_picture.h"
 #include "media/decode/decoder.h"
+#include "media/decode/gpu_picture.h"
 
 namespace vfm::data {
 namespace {
@@ -113,7 +113,7 @@ class ClipReader {
         draw_(draw(key, options)),
         take_(take),
         make_canvas_(make_canvas),
-        on_card_(make_canvas && make_canvas()->draws()) {}
+        on_gpu_(make_canvas && make_canvas()->draws()) {}
 
   FrameCount read() {
     media::Decoder decoder = open();
@@ -150,7 +150,7 @@ class ClipReader {
   media::Decoder open() const {
     return media::Decoder(
         bytes_, name_,
-        {.use = media::FrameUse::glance, .hardware = options_.hardware, .on_card = on_card_});
+        {.use = media::FrameUse::glance, .hardware = options_.hardware, .on_gpu = on_gpu_});
   }
 
   WindowRule rule() const {
@@ -235,7 +235,7 @@ class ClipReader {
     for (OpenWindow& open : open_) {
       const media::ScaleOptions scale = scale_of(open.out);
       const int n = open.filled++;
-      if (open.canvas && frame.card && open.canvas->draw(frame, scale, draw_.mirror, n)) continue;
+      if (open.canvas && frame.gpu && open.canvas->draw(frame, scale, draw_.mirror, n)) continue;
       if (!std::exchange(scaled, true))
         scaler_.to_rgb(media::in_system_memory(frame), scale, image_);
       if (open.canvas)
@@ -279,7 +279,7 @@ class ClipReader {
   Draw draw_;
   const TakeWindow& take_;
   const MakeCanvas& make_canvas_;
-  bool on_card_;
+  bool on_gpu_;
   bool resampled_ = false;
   media::StreamInfo info_;
   std::deque<OpenWindow> open_;  // in order of their beginnings, and ends

@@ -71,7 +71,7 @@ class ClipCanvas {
   virtual void begin(int frames, int height, int width) = 0;
   /// Whether frames shall stay on the GPU that decodes them, for draw().
   virtual bool draws() const = 0;
-  /// Picture n of a frame with Frame::card, mirrored left to right at last if `mirror`, just as a
+  /// Picture n of a frame with Frame::gpu, mirrored left to right at last if `mirror`, just as a
   /// media::Scaler makes it. False: it cannot; then it gets it by put().
   virtual bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
                     int n) = 0;

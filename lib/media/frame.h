@@ -57,7 +57,7 @@ struct HdrMetadata {
 std::string transfer_name(int transfer);
 std::string primaries_name(int primaries);
 
-class CardPicture;  // card_picture.h
+class GpuPicture;  // gpu_picture.h
 
 /// A picture of a video. Copies of a Frame share its planes, which exist until the last copy is
 /// destroyed.
@@ -82,9 +82,9 @@ struct Frame {
   bool top_first = false;   ///< Set if the field with the top line is the earlier field.
   /// Owner of the memory of the planes.
   std::shared_ptr<const void> owner;
-  /// Picture in GPU memory, or null. If `card` is set, the frame is yuv420 and has no planes.
-  /// Decoder sets `card` only with DecodeOptions::on_card.
-  std::shared_ptr<const CardPicture> card;
+  /// Picture in GPU memory, or null. If `gpu` is set, the frame is yuv420 and has no planes.
+  /// Decoder sets `gpu` only with DecodeOptions::on_gpu.
+  std::shared_ptr<const GpuPicture> gpu;
 };
 
 /// Returns the number of planes: 1 for gray and rgb24, otherwise 3.

@@ -23,27 +23,27 @@ constexpr const char* kAsked = "what is asked of a clip";
 class EncoderHere final : public LatentEncoder {
  public:
   EncoderHere(const models::VideoTokenizer& tokenizer, const data::PixelOptions& options,
-              CardScales* scales)
+              GpuScales* scales)
       : tokenizer_(tokenizer), options_(options), scales_(scales) {}
 
   EncodedClip encode(std::string_view bytes, const std::string& name,
                      const std::string& key) const override {
     EncodedClip made;
     data::MakeCanvas make_canvas;
-    if (scales_) make_canvas = [this] { return std::make_unique<CardCanvas>(*scales_); };
+    if (scales_) make_canvas = [this] { return std::make_unique<GpuCanvas>(*scales_); };
     made.frames = data::read_windows(
         bytes, name, key, options_,
         [&](data::ClipPixels window, const data::ClipCanvas* canvas) {
           if (window.window == 0) made.windows.clear();
           made.windows.push_back(
-              encode_window(std::move(window), static_cast<const CardCanvas*>(canvas)));
+              encode_window(std::move(window), static_cast<const GpuCanvas*>(canvas)));
         },
         make_canvas);
     return made;
   }
 
  private:
-  EncodedWindow encode_window(data::ClipPixels clip, const CardCanvas* canvas) const {
+  EncodedWindow encode_window(data::ClipPixels clip, const GpuCanvas* canvas) const {
     EncodedWindow made;
     const bool codes = tokenizer_.vocabulary() > 0;
     if (canvas && codes)
@@ -61,7 +61,7 @@ class EncoderHere final : public LatentEncoder {
 
   const models::VideoTokenizer& tokenizer_;
   const data::PixelOptions& options_;
-  CardScales* scales_;
+  GpuScales* scales_;
 };
 
 Json words_of(const data::PixelOptions& o) {
@@ -165,7 +165,7 @@ class ClipService final : public workers::TokenizerService {
   }
 
  private:
-  CardScales scales_;
+  GpuScales scales_;
   share::EngineSessions sessions_{share::kOwnSessions};
   std::shared_ptr<const media::HardwareDecoder> hardware_;
 };
@@ -227,7 +227,7 @@ data::FrameCount parse_frame_count(const Json& json) {
 
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
-                                                 CardScales* scales) {
+                                                 GpuScales* scales) {
   return std::make_unique<EncoderHere>(tokenizer, options, scales);
 }
 

@@ -15,7 +15,7 @@
 #include "base/json_fwd.h"
 #include "data/clip_pixels.h"
 #include "models/tokenizer.h"
-#include "pack/card_canvas.h"
+#include "pack/gpu_canvas.h"
 #include "workers/service.h"
 #include "workers/stage_models.h"
 
@@ -51,7 +51,7 @@ data::FrameCount parse_frame_count(const Json& json);
 /// the encoder.
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,
-                                                 CardScales* scales);
+                                                 GpuScales* scales);
 
 /// Opens the service of a worker that runs a tokenizer. The service also decodes clips, if
 /// "hwaccel" in Parcel::words of `open` requests it (media::choose_hardware).

@@ -155,7 +155,7 @@ class Run {
     open.words["hwaccel"] = options_.hwaccel;
     service_ = options_.workers->add(kClips, std::move(open),
                                      workers::tokenizer_bytes(plan, options_.device));
-    if (options_.hwaccel != "none") options_.workers->add_sessions(share::CardKind::decode);
+    if (options_.hwaccel != "none") options_.workers->add_sessions(share::GpuKind::decode);
     return workers::tokenizer_in_workers(*options_.workers, service_);
   }
 
@@ -340,7 +340,7 @@ class Run {
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
   data::PixelOptions clip_;
-  std::optional<CardScales> scales_;
+  std::optional<GpuScales> scales_;
   std::unique_ptr<LatentEncoder> encoder_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;

@@ -17,7 +17,7 @@ namespace {
 /// Of a GPU, that a process has there before it decodes or encodes anything: its CUDA context.
 constexpr std::int64_t kContextBytes = std::int64_t{512} << 20;
 
-/// What a thread has taken, by CardKind, and has not been given back, by whatever thread.
+/// What a thread has taken, by GpuKind, and has not been given back, by whatever thread.
 using Holdings = std::array<std::atomic<int>, 3>;
 
 const std::shared_ptr<Holdings>& holdings() {
@@ -25,7 +25,7 @@ const std::shared_ptr<Holdings>& holdings() {
   return own;
 }
 
-bool may_wait_for(CardKind kind) {
+bool may_wait_for(GpuKind kind) {
   const Holdings& held = *holdings();
   for (auto k = static_cast<std::size_t>(kind); k < held.size(); ++k)
     if (held[k] > 0) return false;
@@ -35,23 +35,23 @@ bool may_wait_for(CardKind kind) {
 }  // namespace
 
 struct EngineSessions::State {
-  CardKind kind = CardKind::decode;
+  GpuKind kind = GpuKind::decode;
   bool waits = false;
-  std::optional<CardBoard> board;
+  std::optional<GpuBoard> board;
   // Without a board:
   std::atomic<int> own = 0;  // those that are free
   std::mutex mutex;          // of what follows
   std::optional<std::string> failed;
 
-  /// Of a board. What needs more than a card will have of encoding gets that.
+  /// Of a board. What needs more than a GPU will have of encoding gets that.
   int at_once(int count) const {
-    return kind == CardKind::encode ? std::min(count, std::max(1, board->most_sessions())) : count;
+    return kind == GpuKind::encode ? std::min(count, std::max(1, board->most_sessions())) : count;
   }
-  std::optional<CardBoard::Lease> take(int count, bool may_wait);
-  std::optional<CardBoard::Lease> take_own(int count);
+  std::optional<GpuBoard::Lease> take(int count, bool may_wait);
+  std::optional<GpuBoard::Lease> take_own(int count);
 };
 
-std::optional<CardBoard::Lease> EngineSessions::State::take(int count, bool may_wait) {
+std::optional<GpuBoard::Lease> EngineSessions::State::take(int count, bool may_wait) {
   auto lease = board->take_sessions(at_once(count), false);
   if (lease || !may_wait) return lease;
   const Slots::Away away;
@@ -63,7 +63,7 @@ std::optional<CardBoard::Lease> EngineSessions::State::take(int count, bool may_
   }
 }
 
-std::optional<CardBoard::Lease> EngineSessions::State::take_own(int count) {
+std::optional<GpuBoard::Lease> EngineSessions::State::take_own(int count) {
   {
     const std::lock_guard lock(mutex);
     if (failed) throw Error("this GPU cannot: " + *failed, ErrorKind::device);
@@ -71,44 +71,44 @@ std::optional<CardBoard::Lease> EngineSessions::State::take_own(int count) {
   int free = own;
   while (free >= count && !own.compare_exchange_weak(free, free - count))
     continue;
-  return free >= count ? std::optional(CardBoard::Lease{nullptr, count}) : std::nullopt;
+  return free >= count ? std::optional(GpuBoard::Lease{nullptr, count}) : std::nullopt;
 }
 
 class EngineSessions::Taken final : public Session {
  public:
-  Taken(std::shared_ptr<State> state, const CardBoard::Lease& lease)
+  Taken(std::shared_ptr<State> state, const GpuBoard::Lease& lease)
       : state_(std::move(state)), lease_(lease) {
-    gpu = lease.card ? lease.card->index : 0;
+    gpu = lease.gpu ? lease.gpu->index : 0;
     ++held();
   }
   ~Taken() override {
     --held();
     if (!state_->board)
       state_->own += lease_.sessions;
-    else if (lease_.card)
+    else if (lease_.gpu)
       state_->board->give(lease_);
   }
   /// What it has is no longer to be given back.
-  CardBoard::Lease release() { return std::exchange(lease_, {nullptr, 0}); }
+  GpuBoard::Lease release() { return std::exchange(lease_, {nullptr, 0}); }
 
  private:
   std::atomic<int>& held() { return (*holder_)[static_cast<std::size_t>(state_->kind)]; }
 
   std::shared_ptr<State> state_;
-  CardBoard::Lease lease_;
+  GpuBoard::Lease lease_;
   std::shared_ptr<Holdings> holder_ = holdings();
 };
 
-EngineSessions::EngineSessions(const std::string& share, std::vector<Card> cards,
-                               const std::string& stage, CardKind kind, Wait wait)
+EngineSessions::EngineSessions(const std::string& share, std::vector<SharedGpu> gpus,
+                               const std::string& stage, GpuKind kind, Wait wait)
     : state_(std::make_shared<State>()) {
   state_->kind = kind;
   state_->waits = wait == Wait::yes;
-  CardNeed need;
+  GpuNeed need;
   need.stage = stage;
   need.kind = kind;
   need.memory = kContextBytes;
-  state_->board.emplace(share, std::move(cards), std::move(need), CardBoard::Actions{});
+  state_->board.emplace(share, std::move(gpus), std::move(need), GpuBoard::Actions{});
 }
 
 EngineSessions::EngineSessions(int own) : state_(std::make_shared<State>()) {
@@ -139,10 +139,10 @@ void EngineSessions::fail(std::shared_ptr<Session> session, const std::string& w
   state_->failed = why;
 }
 
-std::int64_t EngineSessions::kept_bytes(const Card& card) const {
+std::int64_t EngineSessions::kept_bytes(const SharedGpu& gpu) const {
   if (!state_->board) return 0;
-  for (const Card& own : state_->board->cards())
-    if (own.name == card.name) return kContextBytes + own.sessions * kSessionBytes;
+  for (const SharedGpu& own : state_->board->gpus())
+    if (own.name == gpu.name) return kContextBytes + own.sessions * kSessionBytes;
   return 0;
 }
 

@@ -1,16 +1,16 @@
 // Sessions limit how many decoders and encoders of all programs use the video engines (NVDEC,
-// NVENC) of one GPU at the same time (share/card_board.h).
+// NVENC) of one GPU at the same time (share/gpu_board.h).
 //
-// A session reserves kSessionBytes of the card's memory, which is enough for pictures of 1920x1080.
+// A session reserves kSessionBytes of the GPU's memory, which is enough for pictures of 1920x1080.
 // Larger pictures take several sessions (media/decode/hardware_decoder.h and
 // media/encode/encode_sessions.h have the formulas).
 //
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
-// then for encoding sessions, then for a card for a model, and then for a slot (share/slots.h). A
+// then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
 // thread that waits for sessions gives up its slot (Slots::Away). A thread with sessions, or a
 // thread that works for it, never waits for sessions of the same kind or of an earlier kind in this
 // order. If too few are free, a decoder decodes in software instead, and an encoder fails. A thread
-// that has a card for a model does not wait, either: it uses the model's own sessions.
+// that has a GPU for a model does not wait, either: it uses the model's own sessions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "share/card_board.h"
+#include "share/gpu_board.h"
 
 namespace vfm::share {
 
@@ -28,12 +28,13 @@ class EngineSessions {
  public:
   /// Whether take() waits until enough sessions are free.
   enum class Wait { yes, no };
-  /// Joins the sessions of the program `stage`. Card::sessions is the number of sessions of each
-  /// card. `share` is the file of VFM_SHARE, or empty. Throws what CardBoard's constructor throws.
-  EngineSessions(const std::string& share, std::vector<Card> cards, const std::string& stage,
-                 CardKind kind, Wait wait);
+  /// Joins the sessions of the program `stage`. SharedGpu::sessions is the number of sessions of
+  /// each GPU. `share` is the file of VFM_SHARE, or empty. Throws what GpuBoard's constructor
+  /// throws.
+  EngineSessions(const std::string& share, std::vector<SharedGpu> gpus, const std::string& stage,
+                 GpuKind kind, Wait wait);
   /// Makes `own` sessions for a process with a model, on the first GPU that the process sees. The
-  /// model's CardNeed includes the memory of these sessions. take() does not wait.
+  /// model's GpuNeed includes the memory of these sessions. take() does not wait.
   explicit EngineSessions(int own);
   ~EngineSessions();
   EngineSessions(const EngineSessions&) = delete;
@@ -44,22 +45,22 @@ class EngineSessions {
   class Session {
    public:
     virtual ~Session() = default;
-    int gpu = 0;  ///< Number of the GPU, as Card::index.
+    int gpu = 0;  ///< Number of the GPU, as SharedGpu::index.
   };
-  /// Takes the sessions that `bytes` of memory need, all on one card; an encoder takes at most
-  /// CardBoard::most_sessions(). If too few sessions are free, waits for them. Returns null instead
+  /// Takes the sessions that `bytes` of memory need, all on one GPU; an encoder takes at most
+  /// GpuBoard::most_sessions(). If too few sessions are free, waits for them. Returns null instead
   /// if `wait` is Wait::no, if thread_may_wait() is false, or if the sessions cannot become free
-  /// while the loaded models stay loaded. Throws what CardBoard::take() throws. Without a board,
+  /// while the loaded models stay loaded. Throws what GpuBoard::take() throws. Without a board,
   /// throws Error{device} after fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// Returns whether this thread may wait. A thread with a session of this kind or of a later kind
   /// may not.
   bool thread_may_wait() const;
-  /// Reports a failed card, as CardBoard::fail(). Without a board, no sessions remain.
+  /// Reports a failed GPU, as GpuBoard::fail(). Without a board, no sessions remain.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
-  /// Returns the bytes of `card` that this program keeps for sessions, and not for models.
-  std::int64_t kept_bytes(const Card& card) const;
+  /// Returns the bytes of `gpu` that this program keeps for sessions, and not for models.
+  std::int64_t kept_bytes(const SharedGpu& gpu) const;
 
  private:
   class Taken;

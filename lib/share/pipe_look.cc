@@ -29,26 +29,26 @@ double held_up(const PipeLook& look, std::size_t stage) {
   return std::min(1.0, here.input + output);
 }
 
-/// Who is short of cards, and has most of them; -1: nobody.
-Bottleneck short_of_cards(const PipeLook& look) {
+/// Who is short of GPUs, and has most of them; -1: nobody.
+Bottleneck short_of_gpus(const PipeLook& look) {
   double all = 0;
   for (const StageLook& stage : look.stages)
-    for (const CardLook& cards : stage.cards)
-      if (cards.state.kind == "compute") all += cards.busy;
-  const bool all_busy = all_cards_busy(all, look.cards);
+    for (const GpuLook& gpus : stage.gpus)
+      if (gpus.state.kind == "compute") all += gpus.busy;
+  const bool all_busy = all_gpus_busy(all, look.gpus);
   Bottleneck found;
   double most = 0;
   for (std::size_t i = 0; i < look.stages.size(); ++i)
-    for (const CardLook& cards : look.stages[i].cards) {
-      const bool computes = cards.state.kind == "compute";
+    for (const GpuLook& gpus : look.stages[i].gpus) {
+      const bool computes = gpus.state.kind == "compute";
       const bool is_short =
-          is_short_of_cards(cards) || (all_busy && computes && waits_for_cards(cards));
-      if (!look.stages[i].state.alive || !is_short || cards.busy <= most) continue;
-      most = cards.busy;
+          is_short_of_gpus(gpus) || (all_busy && computes && waits_for_gpus(gpus));
+      if (!look.stages[i].state.alive || !is_short || gpus.busy <= most) continue;
+      most = gpus.busy;
       found = {static_cast<int>(i),
                fmt::format("has {:.1f} {}, and items wait for more", most,
-                           computes ? fmt::format("of the {} GPUs", look.cards)
-                                    : harmless(cards.state.kind) + " sessions")};
+                           computes ? fmt::format("of the {} GPUs", look.gpus)
+                                    : harmless(gpus.state.kind) + " sessions")};
     }
   return found;
 }
@@ -76,10 +76,10 @@ PipeLook look_between(const std::vector<StageState>& before, const std::vector<S
   return look;
 }
 
-void add_cards(PipeLook& look, const CardStates& before, const CardStates& after) {
-  look.cards = static_cast<int>(after.cards.size());
+void add_gpus(PipeLook& look, const GpuStates& before, const GpuStates& after) {
+  look.gpus = static_cast<int>(after.gpus.size());
   for (StageLook& stage : look.stages)
-    stage.cards = cards_between(before, after, look.seconds, stage.state.pid);
+    stage.gpus = gpus_between(before, after, look.seconds, stage.state.pid);
 }
 
 Bottleneck find_bottleneck(const PipeLook& look) {
@@ -99,7 +99,7 @@ Bottleneck find_bottleneck(const PipeLook& look) {
   for (std::size_t i = 0; i < look.stages.size(); ++i)
     if (const StageState& s = look.stages[i].state; s.stopped)
       return {static_cast<int>(i), fmt::format("(process {}) is stopped", s.pid)};
-  if (const Bottleneck cards = short_of_cards(look); cards.stage >= 0) return cards;
+  if (const Bottleneck gpus = short_of_gpus(look); gpus.stage >= 0) return gpus;
   const StageLook& first = look.stages[static_cast<std::size_t>(most)];
   if (look.slots > 0 && used >= kAll * look.slots)
     return {most, fmt::format("has {:.1f} of the {} slots", first.slots, look.slots)};
@@ -107,7 +107,7 @@ Bottleneck find_bottleneck(const PipeLook& look) {
     return {most, fmt::format("has {:.1f} of the {:.1f} slots that make gave", first.slots, used)};
   if (first.slots >= kAll * first.state.most)
     return {most, fmt::format("has all {} slots that its -j allows{}", first.state.most,
-                              std::any_of(first.cards.begin(), first.cards.end(), waits_for_cards)
+                              std::any_of(first.gpus.begin(), first.gpus.end(), waits_for_gpus)
                                   ? ", and its items wait for GPUs"
                                   : "")};
   if (held_up(look, static_cast<std::size_t>(least)) >= kMostly)
@@ -137,7 +137,7 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
     units = std::max(units, states[i].unit.size());
   }
   std::vector<std::string> lines;
-  for (const auto& [state, rate, slots, waiting, input, output, cards] : look.stages) {
+  for (const auto& [state, rate, slots, waiting, input, output, gpus] : look.stages) {
     std::string line = fmt::format("{:<{}} {:>9} {:<{}} {:>7}/s", names[lines.size()], longest,
                                    state.done, harmless(state.unit), units, format_count(rate));
     if (!state.alive) {
@@ -148,8 +148,8 @@ std::vector<std::string> pipe_lines(const PipeLook& look, int width) {
         line +=
             fmt::format(", {} in the pipe", format_bytes(static_cast<double>(state.input_bytes)));
       if (state.stopped) line += ", stopped";
-      for (const CardLook& kind : cards)
-        line += "; " + card_text(kind);
+      for (const GpuLook& kind : gpus)
+        line += "; " + gpu_text(kind);
     }
     lines.push_back(line);
   }

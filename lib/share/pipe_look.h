@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "share/card_look.h"
-#include "share/card_states.h"
+#include "share/gpu_look.h"
+#include "share/gpu_states.h"
 #include "share/pipe_board.h"
 
 namespace vfm::share {
@@ -22,12 +22,12 @@ struct StageLook {
   double waiting = 0;                ///< Mean number of threads that waited for a slot.
   double input = 0;                  ///< Share of the time spent waiting for input, 0 to 1.
   double output = 0;                 ///< Share of the time spent waiting for the reader, 0 to 1.
-  std::vector<CardLook> cards = {};  ///< Use of each kind of cards.
+  std::vector<GpuLook> gpus = {};    ///< Use of each kind of GPUs.
 };
 
 struct PipeLook {
   int slots = 0;  ///< Number of shared slots, or PipeBoard::kNone with make's slots.
-  int cards = 0;
+  int gpus = 0;
   double seconds = 0;
   std::vector<StageLook> stages;  ///< Programs in the order of the pipe.
   std::string held_up;            ///< Bottleneck of the whole run, or empty if not known.
@@ -37,19 +37,19 @@ struct PipeLook {
 /// its work.
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots);
-void add_cards(PipeLook& look, const CardStates& before, const CardStates& after);
+void add_gpus(PipeLook& look, const GpuStates& before, const GpuStates& after);
 
 /// The program that slows the whole pipe down. `stage` is an index into PipeLook::stages, or -1 if
 /// there is no such program.
 struct Bottleneck {
   int stage = -1;
-  std::string why;  ///< Reason: "has 11.8 of the 16 slots", "has 5.9 cards, and items wait for
+  std::string why;  ///< Reason: "has 11.8 of the 16 slots", "has 5.9 GPUs, and items wait for
                     ///< more".
 };
 /// Finds the bottleneck. The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.
-/// 2. If items wait for cards most of the time, and all cards or all cards of the waiting programs
-/// are busy, the bottleneck is the waiting program with the most cards.
+/// 2. If items wait for GPUs most of the time, and all GPUs or all GPUs of the waiting programs
+/// are busy, the bottleneck is the waiting program with the most GPUs.
 /// 3. If all slots are in use, or all slots that one program may have, the bottleneck is the
 /// program with the most slots. More slots, or less work in this program, would make the pipe
 /// faster.

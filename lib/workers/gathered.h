@@ -1,6 +1,6 @@
 // Gathers requests of several threads for one worker. Only lib/workers uses this header.
 //
-// Threads that wait for a worker are called leaders. There are at most as many leaders as cards. A
+// Threads that wait for a worker are called leaders. There are at most as many leaders as GPUs. A
 // leader that gets a worker takes the waiting calls, in order of arrival, and sends them together.
 // The other threads wait until their calls are done. If a group of calls kills workers
 // (Error{crash}), each call of the group is sent once more, alone, so that only the faulty call

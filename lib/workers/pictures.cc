@@ -69,7 +69,7 @@ class WorkersPictures final : public models::PictureEncoder {
       : models_(models),
         here_(models::make_picture_encoder(folder, Device::cpu, compute)),
         together_(here_->together_on(models.device())) {
-    // Its weights are not all on the card at once, but as they would be.
+    // Its weights are not all on the GPU at once, but as they would be.
     const std::uint64_t weights = 2 * models::HfComponent(folder).weights().bytes();
     number_ = models.add(
         kPictures, {kPictures, Json{{"compute", dtype_name(compute)}}, {bytes_tensor(folder)}},

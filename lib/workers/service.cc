@@ -16,7 +16,7 @@
 #include "base/run_end.h"
 #include "share/channel.h"
 #include "tensor/device.h"
-#include "workers/find_cards.h"
+#include "workers/find_gpus.h"
 #include "workers/wire.h"
 
 namespace vfm::workers {
@@ -42,7 +42,7 @@ void end_with_program(int channel) {
   }).detach();
 }
 
-/// What find_cards() asks: it opens no card.
+/// What find_gpus() asks: it opens no GPU.
 class GpuList final : public Service {
  public:
   Parcel answer(const Parcel&) override {
@@ -126,7 +126,7 @@ class Server {
 
 }  // namespace
 
-int serve_card(int channel, const Services& services) {
+int serve_gpu(int channel, const Services& services) {
   g_channel = channel;
   end_with_program(channel);
   Server(channel, services).run();

@@ -1,9 +1,9 @@
 // The work of a worker process, which workers/worker.h starts.
 //
-// A program lists the services of its workers in Tool::serve_card() (cli/runner.h):
+// A program lists the services of its workers in Tool::serve_gpu() (cli/runner.h):
 //
-//   int serve_card(int channel) override {
-//     return vfm::workers::serve_card(channel, {{"pictures", vfm::workers::open_pictures}});
+//   int serve_gpu(int channel) override {
+//     return vfm::workers::serve_gpu(channel, {{"pictures", vfm::workers::open_pictures}});
 //   }
 //
 // Thread-safety: one thread makes and calls a service.
@@ -35,10 +35,10 @@ using OpenService = std::function<std::unique_ptr<Service>(const Parcel& open, D
 using Services = std::map<std::string, OpenService>;
 
 /// The argument argv[1] of a worker process. argv[2] is the number of a descriptor.
-constexpr const char* kServeCard = "--serve-card";
+constexpr const char* kServeGpu = "--serve-gpu";
 
 /// Opens the requested service and answers requests. When the program closes its end of `channel`,
 /// the worker process ends at once, even during a computation. Returns an exit status.
-int serve_card(int channel, const Services& services);
+int serve_gpu(int channel, const Services& services);
 
 }  // namespace vfm::workers

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "tensor/device.h"
-#include "workers/find_cards.h"
+#include "workers/find_gpus.h"
 #include "workers/worker_pool.h"
 
 namespace vfm::workers {
@@ -58,7 +58,7 @@ class StageService final : public Service {
 }  // namespace
 
 struct StageModels::State {
-  std::vector<share::Card> cards;
+  std::vector<share::SharedGpu> gpus;
   std::string share, stage;
   Parcel open = {"", Json{{"services", Json::array()}}, {}};
   std::int64_t memory = 0;
@@ -71,17 +71,17 @@ struct StageModels::State {
     const std::lock_guard lock(mutex);
     if (!pool)
       pool = std::make_unique<WorkerPool>(
-          share, cards,
-          share::CardNeed{.stage = stage, .memory = memory, .beside = beside, .flow = flow},
+          share, gpus,
+          share::GpuNeed{.stage = stage, .memory = memory, .beside = beside, .flow = flow},
           WorkerPlan{.service = kStageService, .open = open});
     return *pool;
   }
 };
 
-StageModels::StageModels(std::vector<share::Card> cards, std::string share, std::string stage)
+StageModels::StageModels(std::vector<share::SharedGpu> gpus, std::string share, std::string stage)
     : state_(std::make_unique<State>()) {
-  state_->memory = device_of(cards) == Device::cuda ? kContextBytes : 0;
-  state_->cards = std::move(cards);
+  state_->memory = device_of(gpus) == Device::cuda ? kContextBytes : 0;
+  state_->gpus = std::move(gpus);
   state_->share = std::move(share);
   state_->stage = std::move(stage);
 }
@@ -89,11 +89,11 @@ StageModels::StageModels(std::vector<share::Card> cards, std::string share, std:
 StageModels::~StageModels() = default;
 
 Device StageModels::device() const {
-  return device_of(state_->cards);
+  return device_of(state_->gpus);
 }
 
 std::size_t StageModels::together() const {
-  return state_->cards.size();
+  return state_->gpus.size();
 }
 
 std::shared_ptr<share::OrderedFlow> StageModels::flow() const {
@@ -110,8 +110,8 @@ std::size_t StageModels::add(const std::string& service, Parcel open, std::int64
   return services.size() - 1;
 }
 
-void StageModels::add_sessions(share::CardKind kind) {
-  state_->beside |= share::card_flag(kind);
+void StageModels::add_sessions(share::GpuKind kind) {
+  state_->beside |= share::gpu_flag(kind);
   state_->memory += share::kOwnSessions * share::kSessionBytes;
 }
 

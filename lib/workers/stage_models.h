@@ -1,4 +1,4 @@
-// The models of a program that compute in workers. Each card has one worker (workers/worker.h),
+// The models of a program that compute in workers. Each GPU has one worker (workers/worker.h),
 // which has all models.
 //
 // Call add() only before the first request. Workers start with the first request.
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "share/card_board.h"
 #include "share/engine_sessions.h"
+#include "share/gpu_board.h"
 #include "share/ordered_flow.h"
 #include "tensor/tensor.h"
 #include "workers/parcel.h"
@@ -30,9 +30,9 @@ inline constexpr std::int64_t kContextBytes = std::int64_t{768} << 20;
 
 class StageModels {
  public:
-  /// `cards` is the result of find_cards(), `share` the file of VFM_SHARE or empty, and `stage` the
+  /// `gpus` is the result of find_gpus(), `share` the file of VFM_SHARE or empty, and `stage` the
   /// program's name.
-  StageModels(std::vector<share::Card> cards, std::string share, std::string stage);
+  StageModels(std::vector<share::SharedGpu> gpus, std::string share, std::string stage);
   ~StageModels();
   StageModels(const StageModels&) = delete;
   StageModels& operator=(const StageModels&) = delete;
@@ -41,19 +41,19 @@ class StageModels {
   /// Returns the largest number of requests that are answered at the same time.
   std::size_t together() const;
   /// Returns the counter of the program's results, for Slots::set_flow() (share/slots.h). Programs
-  /// that share the cards read this counter.
+  /// that share the GPUs read this counter.
   std::shared_ptr<share::OrderedFlow> flow() const;
   /// Adds a service, which each worker opens with the parcel `open`. `memory` is the predicted
-  /// number of bytes of the service's model and work on a card. Returns the number of the service
+  /// number of bytes of the service's model and work on a GPU. Returns the number of the service
   /// for ask().
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
-  /// Lets the services decode or encode video on the card, in kOwnSessions sessions
+  /// Lets the services decode or encode video on the GPU, in kOwnSessions sessions
   /// (share/engine_sessions.h). The memory of the sessions is added to the prediction. While the
-  /// card computes a request, other programs have one session fewer on this card. Must precede the
+  /// GPU computes a request, other programs have one session fewer on this GPU. Must precede the
   /// first request.
-  void add_sessions(share::CardKind kind);
-  /// Checks the cards. Call it after the last add() and before the first request. Throws what
-  /// CardBoard's constructor throws.
+  void add_sessions(share::GpuKind kind);
+  /// Checks the GPUs. Call it after the last add() and before the first request. Throws what
+  /// GpuBoard's constructor throws.
   void start();
   /// Calls start(), and waits until a worker has opened the services. Throws what start() and
   /// WorkerPool::open() throw.
@@ -63,7 +63,7 @@ class StageModels {
   /// Asks the service `number` as WorkerPool::ask_late() does.
   std::optional<Parcel> ask_late(std::size_t number,
                                  const std::function<std::optional<Parcel>()>& make);
-  /// Frees the cards for other programs. No request may follow.
+  /// Frees the GPUs for other programs. No request may follow.
   void finished() noexcept;
 
  private:
@@ -72,8 +72,8 @@ class StageModels {
 };
 
 /// Returns the service of StageModels' workers, which combines the services `parts`. For
-/// Tool::serve_card():
-///   return serve_card(channel, stage_services({{"pictures", open_pictures}}));
+/// Tool::serve_gpu():
+///   return serve_gpu(channel, stage_services({{"pictures", open_pictures}}));
 Services stage_services(const Services& parts);
 
 }  // namespace vfm::workers

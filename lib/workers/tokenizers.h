@@ -1,4 +1,4 @@
-// A video tokenizer that computes in workers (workers/worker.h). Each card computes one clip at a
+// A video tokenizer that computes in workers (workers/worker.h). Each GPU computes one clip at a
 // time. It has the interface and the results of a tokenizer in this process on the same device.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -31,7 +31,7 @@ Error told_error(const Word& word, const std::string& text) {
 }
 
 Room::Room(std::uint64_t most)
-    : memory_(::memfd_create("vfm-card", MFD_CLOEXEC | MFD_ALLOW_SEALING)), most_(most) {
+    : memory_(::memfd_create("vfm-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING)), most_(most) {
   if (memory_.get() < 0 || ::fcntl(memory_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0)
     fail_errno(errno, "cannot make memory for a worker");
 }

@@ -77,24 +77,24 @@ struct Worker::State {
   std::thread speech;
 };
 
-Worker::Worker(const share::Card& card, const WorkerPlan& plan)
-    : name_(card.name), state_(std::make_unique<State>(plan)) {
+Worker::Worker(const share::SharedGpu& gpu, const WorkerPlan& plan)
+    : name_(gpu.name), state_(std::make_unique<State>(plan)) {
   auto [ours, theirs] = share::make_channel("a worker");
   auto [hears, says] = make_pipe();
-  const bool gpu = card.index >= 0;
+  const bool on_gpu = gpu.index >= 0;
   share::OwnProgram program{
-      .mode = kServeCard, .channel = theirs.get(), .speech = says.get(), .held = plan.life};
-  if (!plan.sees_all) program.variables = {{"CUDA_VISIBLE_DEVICES", gpu ? card.name : ""}};
-  state_->pid = share::start_own_program(program, vfm::format("a worker on {}", card.name));
+      .mode = kServeGpu, .channel = theirs.get(), .speech = says.get(), .held = plan.life};
+  if (!plan.sees_all) program.variables = {{"CUDA_VISIBLE_DEVICES", on_gpu ? gpu.name : ""}};
+  state_->pid = share::start_own_program(program, vfm::format("a worker on {}", gpu.name));
   state_->channel = std::move(ours);
   theirs = share::Descriptor();
   says = share::Descriptor();
   try {
     state_->speech = std::thread([from = std::move(hears), name = name_] { pass_on(from, name); });
     Parcel first{plan.service,
-                 Json{{"device", gpu ? "cuda" : "cpu"},
-                  {"log", static_cast<int>(log_level())},
-                  {"open", plan.open.words}},
+                 Json{{"device", on_gpu ? "cuda" : "cpu"},
+                      {"log", static_cast<int>(log_level())},
+                      {"open", plan.open.words}},
                  plan.open.tensors};
     exchange(first, true);
   } catch (...) {
@@ -134,7 +134,7 @@ Parcel Worker::ask(const Parcel& request) {
 Parcel Worker::exchange(const Parcel& request, bool first) {
   State& s = *state_;
   if (s.pid == 0) {
-    check_stop();  // then another thread has ended it, and its card is not at fault
+    check_stop();  // then another thread has ended it, and its GPU is not at fault
     throw WorkerLost(s.why_lost);
   }
   Word word;

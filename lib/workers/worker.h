@@ -1,11 +1,11 @@
-// A worker is a process for one card (a GPU, or the processor). The program starts itself again as
+// A worker is a process for one GPU (a GPU, or the processor). The program starts itself again as
 // the worker and sends requests. A program can thus use several GPUs. If a GPU fails, only the
 // worker ends.
 //
 // A worker runs one service (workers/service.h), which answers one request after the other. The
-// worker sees only its GPU (CUDA_VISIBLE_DEVICES), or no GPU on the card "cpu". The worker ends
+// worker sees only its GPU (CUDA_VISIBLE_DEVICES), or no GPU on the GPU "cpu". The worker ends
 // when the program ends, for any reason, and ignores signals of the terminal. The program's log
-// receives the worker's log lines and standard error, with the name of the card.
+// receives the worker's log lines and standard error, with the name of the GPU.
 //
 // Requests and answers are parcels (workers/parcel.h). Thread-safety: any thread; requests wait for
 // each other.
@@ -17,7 +17,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "share/card_board.h"
+#include "share/gpu_board.h"
 #include "workers/parcel.h"
 
 namespace vfm::workers {
@@ -28,7 +28,7 @@ struct WorkerPlan {
   /// Largest size of a request or an answer, in bytes. A larger parcel is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< If true, the worker sees all GPUs of this program.
-  int life = -1;          ///< CardBoard::life(), kept open by the worker, or -1.
+  int life = -1;          ///< GpuBoard::life(), kept open by the worker, or -1.
 };
 
 /// The error of a worker that has ended or sent an invalid message. The request may be sent to
@@ -42,9 +42,9 @@ class Worker {
  public:
   /// Starts a worker and waits until its service is open. Throws the service's Error, WorkerLost or
   /// Stopped. After an exception the worker has ended.
-  Worker(const share::Card& card, const WorkerPlan& plan);
+  Worker(const share::SharedGpu& gpu, const WorkerPlan& plan);
   /// Ends the worker, even during a computation, and waits until the worker has ended. Then the
-  /// card's memory is free.
+  /// GPU's memory is free.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -19,37 +19,37 @@ namespace {
 
 // Of workers at one request, after which that is at fault.
 constexpr int kMostDeaths = 2;
-// Of requests that were given up, one after the other without an answer between: then the card is.
+// Of requests that were given up, one after the other without an answer between: then the GPU is.
 constexpr int kMostGivenUp = 8;
 
 }  // namespace
 
 struct WorkerPool::State {
-  State(const std::string& share, std::vector<share::Card> cards, share::CardNeed need,
+  State(const std::string& share, std::vector<share::SharedGpu> gpus, share::GpuNeed need,
         WorkerPlan plan_in)
       : plan(std::move(plan_in)),
-        on_processor(!cards.empty() && cards[0].index < 0),
-        board(share, std::move(cards), std::move(need),
-              {.load = [this](const share::Card& card) { load(card); },
-               .unload = [this](const share::Card& card) { take_off(card.name); }}) {
+        on_processor(!gpus.empty() && gpus[0].index < 0),
+        board(share, std::move(gpus), std::move(need),
+              {.load = [this](const share::SharedGpu& gpu) { load(gpu); },
+               .unload = [this](const share::SharedGpu& gpu) { take_off(gpu.name); }}) {
     plan.life = board.life();
   }
 
-  void load(const share::Card& card) {
-    log_info("starts a worker on {}", card.name);
+  void load(const share::SharedGpu& gpu) {
+    log_info("starts a worker on {}", gpu.name);
     std::unique_ptr<Worker> worker;
     try {
-      worker = std::make_unique<Worker>(card, plan);
+      worker = std::make_unique<Worker>(gpu, plan);
     } catch (const Error& error) {
       const std::lock_guard lock(mutex);
       if (error.kind() == ErrorKind::usage && !refusal) refusal = std::current_exception();
       throw;
     }
     const std::lock_guard lock(mutex);
-    workers[card.name] = std::move(worker);
+    workers[gpu.name] = std::move(worker);
   }
 
-  /// Ends the worker of a card, if there is one.
+  /// Ends the worker of a GPU, if there is one.
   void take_off(const std::string& name) {
     std::unique_ptr<Worker> worker;
     {
@@ -62,30 +62,29 @@ struct WorkerPool::State {
     if (worker) log_info("ends the worker on {}", name);
   }
 
-  /// A card that has failed. False: it is the last one, which stays with `but_last`.
-  bool leave_out(const share::CardBoard::Lease& lease, const std::string& why, bool but_last) {
+  /// A GPU that has failed. False: it is the last one, which stays with `but_last`.
+  bool leave_out(const share::GpuBoard::Lease& lease, const std::string& why, bool but_last) {
     const std::lock_guard lock(leaving);
-    if (but_last && board.cards_left() == 1) return false;
-    take_off(lease.card->name);
+    if (but_last && board.gpus_left() == 1) return false;
+    take_off(lease.gpu->name);
     board.fail(lease, why);
     return true;
   }
 
   /// A worker that has died at a request. `gives_up`: the request is at fault, which this throws.
-  void bury(const share::CardBoard::Lease& lease, const std::string& why, bool gives_up) {
+  void bury(const share::GpuBoard::Lease& lease, const std::string& why, bool gives_up) {
     const bool keeps = gives_up && ++given_up <= kMostGivenUp;
     if (keeps || !leave_out(lease, why, !gives_up)) restart(lease, why);
     if (gives_up)
-      fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", lease.card->name,
-              why);
+      fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", lease.gpu->name, why);
   }
 
-  /// Starts another worker in the place of a lost one, and gives its card back; leaves that out
+  /// Starts another worker in the place of a lost one, and gives its GPU back; leaves that out
   /// where none can be started.
-  void restart(const share::CardBoard::Lease& lease, const std::string& why) {
+  void restart(const share::GpuBoard::Lease& lease, const std::string& why) {
     try {
-      log_warning("the worker on {} is started again: {}", lease.card->name, why);
-      load(*lease.card);
+      log_warning("the worker on {} is started again: {}", lease.gpu->name, why);
+      load(*lease.gpu);
     } catch (const Error& error) {
       leave_out(lease, error.what(), false);
       return;
@@ -96,10 +95,10 @@ struct WorkerPool::State {
     board.give(lease);
   }
 
-  /// That of a leased card: nobody ends it meanwhile.
-  Worker& of(const share::Card& card) {
+  /// That of a leased GPU: nobody ends it meanwhile.
+  Worker& of(const share::SharedGpu& gpu) {
     const std::lock_guard lock(mutex);
-    return *workers.at(card.name);
+    return *workers.at(gpu.name);
   }
 
   /// Has `work` done with a worker, and again with another one if that is lost. Who waits for a
@@ -108,14 +107,14 @@ struct WorkerPool::State {
   void with_worker(const std::function<void(Worker&)>& work) {
     for (int deaths = 0;;) {
       std::optional<share::Slots::Away> away(std::in_place);
-      const share::CardBoard::Lease lease = *board.take();
+      const share::GpuBoard::Lease lease = *board.take();
       std::optional<share::Slots::Back> back;
       if (on_processor) {
         away.reset();
         back.emplace();  // where this thread was away before
       }
       try {
-        work(of(*lease.card));
+        work(of(*lease.gpu));
         given_up = 0;
         return board.give(lease);
       } catch (const WorkerLost& lost) {
@@ -142,12 +141,12 @@ struct WorkerPool::State {
   std::mutex mutex;              // guards these two, not the workers
   std::map<std::string, std::unique_ptr<Worker>> workers;
   std::exception_ptr refusal = nullptr;  // the first Error{usage} of opening
-  share::CardBoard board;                // last: it calls back until it is gone
+  share::GpuBoard board;                 // last: it calls back until it is gone
 };
 
-WorkerPool::WorkerPool(const std::string& share, std::vector<share::Card> cards,
-                       share::CardNeed need, WorkerPlan plan)
-    : state_(std::make_unique<State>(share, std::move(cards), std::move(need), std::move(plan))) {}
+WorkerPool::WorkerPool(const std::string& share, std::vector<share::SharedGpu> gpus,
+                       share::GpuNeed need, WorkerPlan plan)
+    : state_(std::make_unique<State>(share, std::move(gpus), std::move(need), std::move(plan))) {}
 
 WorkerPool::~WorkerPool() {
   finished();

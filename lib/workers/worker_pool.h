@@ -1,15 +1,15 @@
-// The workers of a program. Each card that a CardBoard (share/card_board.h) gives the program has
-// one worker while the program has the card.
+// The workers of a program. Each GPU that a GpuBoard (share/gpu_board.h) gives the program has
+// one worker while the program has the GPU.
 //
-// ask() takes a card for one request, asks the worker of the card, and gives the card back. If the
-// worker dies or the GPU fails, the card is not used again, a warning names the card, and the
-// worker of a second card gets the request. If the second worker dies, too, the request fails, and
-// the second card gets a new worker. If the worker of the last card dies, this card gets a new
+// ask() takes a GPU for one request, asks the worker of the GPU, and gives the GPU back. If the
+// worker dies or the GPU fails, the GPU is not used again, a warning names the GPU, and the
+// worker of a second GPU gets the request. If the second worker dies, too, the request fails, and
+// the second GPU gets a new worker. If the worker of the last GPU dies, this GPU gets a new
 // worker. A service's answer must not depend on the worker or on earlier requests.
 //
-// A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a card
+// A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU
 // or a GPU. A worker on the processor uses the slot of the thread that asks.
-// Thread-safety: any thread. Each card answers one request at a time.
+// Thread-safety: any thread. Each GPU answers one request at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,17 +19,17 @@
 #include <string>
 #include <vector>
 
-#include "share/card_board.h"
+#include "share/gpu_board.h"
 #include "workers/worker.h"
 
 namespace vfm::workers {
 
 class WorkerPool {
  public:
-  /// `share` is the file of VFM_SHARE, or empty. `cards` is the result of find_cards().
+  /// `share` is the file of VFM_SHARE, or empty. `gpus` is the result of find_gpus().
   /// `need.memory` is the predicted memory of the service. Workers start with requests. Throws what
-  /// CardBoard's constructor throws.
-  WorkerPool(const std::string& share, std::vector<share::Card> cards, share::CardNeed need,
+  /// GpuBoard's constructor throws.
+  WorkerPool(const std::string& share, std::vector<share::SharedGpu> gpus, share::GpuNeed need,
              WorkerPlan plan);
   /// Ends all workers, and waits until they have ended. All calls of ask() must have returned.
   ~WorkerPool();
@@ -41,12 +41,12 @@ class WorkerPool {
   /// option or file.
   void open();
   /// Returns the answer. Throws the service's Error; Error{crash} if the request killed two
-  /// workers; Error{device}, with the reasons, if no card can be used; Stopped.
+  /// workers; Error{device}, with the reasons, if no GPU can be used; Stopped.
   Parcel ask(const Parcel& request);
   /// Waits for a worker, calls `make` once, and asks the worker with the request that `make`
   /// returns. If `make` returns nothing, returns nothing. Throws what ask() throws.
   std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
-  /// Frees the cards for other programs. No request may follow.
+  /// Frees the GPUs for other programs. No request may follow.
   void finished() noexcept;
 
  private:

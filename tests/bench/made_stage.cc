@@ -3,8 +3,8 @@
 //
 // A record: {"kind": "made", "seconds": [0.02, 0.1], ...}. The first of the seconds are this
 // program's; what it writes has the rest, and all other keys. With --until FILE an item lasts until
-// that file is there besides, with safe points, as decoding has them. With --cards they are of made
-// cards, which the record names then. For tests of how slots and cards are shared.
+// that file is there besides, with safe points, as decoding has them. With --gpus they are of made
+// GPUs, which the record names then. For tests of how slots and GPUs are shared.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@
 #include "cli/runner.h"
 #include "io/file.h"
 #include "io/manifest.h"
-#include "made_cards.h"
+#include "made_gpus.h"
 #include "made_log.h"
 #include "share/ordered.h"
 
@@ -48,9 +48,9 @@ class MadeStage : public vfm::cli::Tool {
     options.add("--begun", begun_path_, "FILE", "append a line as an item begins");
     options.add("--until", until_, "FILE", "an item lasts until this file is there");
     options.flag("--stamp", stamp_, "write when each record came");
-    options.flag("--name-card", name_card_, "write which card did the item");
+    options.flag("--name-gpu", name_gpu_, "write which GPU did the item");
     options.flag("--own-pipe", own_pipe_, "open a pipe before all else, as drivers of GPUs do");
-    cards_.add_options(options);
+    gpus_.add_options(options);
   }
 
   void check() override {
@@ -62,7 +62,7 @@ class MadeStage : public vfm::cli::Tool {
     vfm::share::Slots slots = context.slots(jobs_);
     log_.open(log_path_);
     begun_.open(begun_path_);
-    has_cards_ = cards_.join(jobs_.share, slots);
+    has_gpus_ = gpus_.join(jobs_.share, slots);
     vfm::io::ManifestReader reader(
         input_.resolved(), [](const vfm::io::Fault& fault) { vfm::fail("{}", fault.message); });
     context.progress.start("items", 0);
@@ -78,7 +78,7 @@ class MadeStage : public vfm::cli::Tool {
           context.progress.add();
         },
         few_ ? nullptr : weight);
-    cards_.finished();
+    gpus_.finished();
     return 0;
   }
 
@@ -103,9 +103,9 @@ class MadeStage : public vfm::cli::Tool {
     const double begin = vfm::clock_seconds();
     begun_.write("item\n");
     const double takes = item.at("takes").get<double>();
-    if (has_cards_) {
-      const std::string card = cards_.work(takes);
-      if (name_card_) item["card"] = card;
+    if (has_gpus_) {
+      const std::string gpu = gpus_.work(takes);
+      if (name_gpu_) item["gpu"] = gpu;
     } else {
       std::this_thread::sleep_for(std::chrono::duration<double>(takes));
     }
@@ -123,10 +123,10 @@ class MadeStage : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::JobOptions jobs_;
   int fan_out_ = 1;
-  bool unlike_ = false, stamp_ = false, few_ = false, name_card_ = false, has_cards_ = false;
+  bool unlike_ = false, stamp_ = false, few_ = false, name_gpu_ = false, has_gpus_ = false;
   bool own_pipe_ = false;
   std::uint64_t number_ = 0;
-  vfm::MadeCards cards_;
+  vfm::MadeGpus gpus_;
 };
 
 }  // namespace

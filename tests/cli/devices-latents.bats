@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Workers of vfm-pack and vfm-generate (--device with a list) encode clips and make them. The processor stands for the cards.
+# Workers of vfm-pack and vfm-generate (--device with a list) encode clips and make them. The processor stands for the gpus.
 # SPDX-License-Identifier: Apache-2.0
 
 load helpers
@@ -66,7 +66,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   done
 }
 
-@test "vfm-pack: a worker that dies costs its card, not the run" {
+@test "vfm-pack: a worker that dies costs its GPU, not the run" {
   make_shards a b d
   pack --device cpu -o here a.tar b.tar d.tar >/dev/null || [ $? -eq 1 ]
   mkfifo list
@@ -83,7 +83,7 @@ pack() { vfm-pack "${weights[@]}" "$@"; }
   [ "$status" -eq 1 ]
   grep -q "cpu [01].*is left out" err
   diff -r here there
-  # On the last card: one that dies as it begins ends the run, later another one is started. The same command goes on.
+  # On the last gpu: one that dies as it begins ends the run, later another one is started. The same command goes on.
   rm -rf there
   fails 1 dies_at 1 vfm-pack "${weights[@]}" --device cpu, -o there a.tar b.tar
   grep -q "^vfm-pack: no device is left for vfm-pack: 'cpu 0': .*SIGKILL" err
@@ -153,7 +153,7 @@ same_clips() {
   diff <(sed 's/"one\//"two\//g' one.jsonl | records) <(records two.jsonl)
 }
 
-@test "vfm-generate: a full disk ends the run, and costs no card" {
+@test "vfm-generate: a full disk ends the run, and costs no GPU" {
   [ "$(id -u)" -eq 0 ] || skip 'needs root to mount a small disk'
   mkdir tiny
   mount -t tmpfs -o size=8k tmpfs tiny 2>/dev/null || skip 'cannot mount here'

@@ -1,4 +1,4 @@
-// What simulated_pipe.h and simulated_cards.h have in common: programs of a pipe in virtual time,
+// What simulated_pipe.h and simulated_gpus.h have in common: programs of a pipe in virtual time,
 // each of which takes items in order and hands their results on in order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

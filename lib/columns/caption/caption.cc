@@ -244,7 +244,7 @@ struct Captioned {
   ColumnNotes notes = {};
 };
 
-/// Where a model is asked: as many samples at a time as it writes texts together, on each card; by
+/// Where a model is asked: as many samples at a time as it writes texts together, on each GPU; by
 /// workers each has a slot while it is decoded, and this thread none. What is told of files beside
 /// sources comes last, by their paths, as who reads a file first is chance.
 void caption_together(const CaptionOptions& options, const SeeingModel& seeing,

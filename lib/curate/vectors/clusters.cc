@@ -59,7 +59,9 @@ std::vector<std::size_t> first_centres(const std::vector<float>& rows, std::size
 }  // namespace
 
 Clusters::Clusters(std::size_t dim, std::size_t count)
-    : dim_(dim), count_(count), tiles_((count + kTileColumns - 1) / kTileColumns * kTileColumns * dim) {}
+    : dim_(dim),
+      count_(count),
+      tiles_((count + kTileColumns - 1) / kTileColumns * kTileColumns * dim) {}
 
 /// The direction of the sum is the centre.
 void Clusters::set(std::size_t cluster, const double* sum) {

@@ -167,10 +167,10 @@ bool Decoder::State::take(AvFramePtr av, Frame& frame) {
     // references of the one before, and does not complain.
     if (hardware_width == 0) hardware_width = av->width, hardware_height = av->height;
     if (av->width != hardware_width || av->height != hardware_height) return false;
-    if (options.on_card && is_plain_sdr(*av)) {
-      frame = frame_on_card(*av);
-      frame.card = options.hardware->keep(av);
-      if (frame.card) return true;
+    if (options.on_gpu && is_plain_sdr(*av)) {
+      frame = frame_on_gpu(*av);
+      frame.gpu = options.hardware->keep(av);
+      if (frame.gpu) return true;
     }
     av = options.hardware->fetch(std::move(av));
     if (!av) return false;

@@ -70,8 +70,8 @@ struct DecodeOptions {
   /// Makes the decoder wait for a session of `hardware`. Must be false if the thread that calls
   /// next() can already have a session.
   bool waits_for_session = true;
-  /// Keeps frames on the GPU as Frame::card, if possible.
-  bool on_card = false;
+  /// Keeps frames on the GPU as Frame::gpu, if possible.
+  bool on_gpu = false;
   PictureMemory* memory = nullptr;  ///< Memory for pictures, or null. Only for lib/media.
 };
 

@@ -19,7 +19,7 @@ namespace {
 // Below this NVDEC takes some codecs and not others; software is fast there.
 constexpr int kSmallestSide = 144;
 // Pictures beyond those that the codec needs: the frame that was given last, and the one that waits
-// for its successor (DecodeOptions::on_card).
+// for its successor (DecodeOptions::on_gpu).
 constexpr int kKeptPictures = 3;
 // Decoders for each engine at once: hardware.h.
 constexpr int kSessionsOfEngine = 4;
@@ -79,7 +79,7 @@ bool is_nv12(const AVFrame& picture) {
          picture.crop_top < static_cast<std::size_t>(picture.height);
 }
 
-class NvdecPicture final : public CardPicture {
+class NvdecPicture final : public GpuPicture {
  public:
   explicit NvdecPicture(AvFramePtr picture) : picture_(std::move(picture)) {
     const auto left = static_cast<std::ptrdiff_t>(picture_->crop_left);
@@ -127,7 +127,7 @@ class Nvdec final : public HardwareDecoder {
     return transfer(*picture);
   }
 
-  std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const override {
+  std::shared_ptr<const GpuPicture> keep(AvFramePtr& picture) const override {
     if (picture->format != AV_PIX_FMT_CUDA || picture->interlaced_frame || !is_nv12(*picture))
       return nullptr;
     return std::make_shared<NvdecPicture>(std::move(picture));
@@ -195,12 +195,12 @@ AvFramePtr to_planar(const AVFrame& picture) {
   return planar;
 }
 
-std::shared_ptr<const CardPicture> HardwareDecoder::keep(AvFramePtr&) const {
+std::shared_ptr<const GpuPicture> HardwareDecoder::keep(AvFramePtr&) const {
   return nullptr;
 }
 
 Frame in_system_memory(const Frame& frame) {
-  return frame.card ? frame.card->fetch(frame) : frame;
+  return frame.gpu ? frame.gpu->fetch(frame) : frame;
 }
 
 namespace {

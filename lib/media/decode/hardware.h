@@ -2,7 +2,7 @@
 //
 // NVDEC decodes progressive 4:2:0 video of H.264 (8 bits), HEVC and VP9 (8 and 10 bits), with both
 // sides at least 144 pixels. The frames equal frames of the software decoder, sample for sample.
-// Frames are copied to system memory, or stay on the GPU (DecodeOptions::on_card). Software decodes
+// Frames are copied to system memory, or stay on the GPU (DecodeOptions::on_gpu). Software decodes
 // all other video, and files that the GPU refuses. If a file is damaged, software decodes the file
 // again from its beginning.
 //

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "media/decode/card_picture.h"
+#include "media/decode/gpu_picture.h"
 #include "media/libav.h"
 #include "share/engine_sessions.h"
 
@@ -28,15 +28,15 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   /// properties. Returns null if this fails. Software must then decode the file.
   virtual AvFramePtr fetch(AvFramePtr picture) const = 0;
   /// Takes over a picture of an attached codec. The picture stays on the GPU. If the format is not
-  /// the format of card_picture.h, returns null and leaves `picture` unchanged. The caller must
+  /// the format of gpu_picture.h, returns null and leaves `picture` unchanged. The caller must
   /// then call fetch().
-  virtual std::shared_ptr<const CardPicture> keep(AvFramePtr& picture) const;
+  virtual std::shared_ptr<const GpuPicture> keep(AvFramePtr& picture) const;
 };
 
 /// Returns true for 8-bit yuv420p pictures that FrameImporter::import() does not convert.
 bool is_plain_sdr(const AVFrame& av);
-/// Returns the Frame, without Frame::card, of a GPU picture for which is_plain_sdr() is true.
-Frame frame_on_card(const AVFrame& av);
+/// Returns the Frame, without Frame::gpu, of a GPU picture for which is_plain_sdr() is true.
+Frame frame_on_gpu(const AVFrame& av);
 
 /// Returns true if hardware.h lists the kind of stream, and this FFmpeg supports it with NVDEC.
 bool nvdec_decodes_exactly(const AVCodecContext& codec);

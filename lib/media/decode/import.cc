@@ -244,7 +244,7 @@ bool is_plain_sdr(const AVFrame& av) {
   return !is_hdr(av.color_trc) && !is_wide_sdr(av.color_trc, av.color_primaries);
 }
 
-Frame frame_on_card(const AVFrame& av) {
+Frame frame_on_gpu(const AVFrame& av) {
   Frame frame = said_by(av);
   frame.layout = PixelLayout::yuv420;
   frame.width = av.width - static_cast<int>(av.crop_left);

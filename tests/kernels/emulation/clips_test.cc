@@ -7,16 +7,16 @@
 
 #include "models/wavelet/wavelet.h"
 #include "ops/picture/scale_picture.h"
-#include "pack/card_canvas.h"
-#include "support/card_decoder.h"
-#include "support/card_sizes.h"
+#include "pack/gpu_canvas.h"
+#include "support/gpu_decoder.h"
+#include "support/gpu_sizes.h"
 #include "tensor/device.h"
 
 using namespace vfm;
 
 namespace {
 
-test::CardBytes in_gpu_memory(const std::vector<std::uint8_t>& bytes) {
+test::GpuBytes in_gpu_memory(const std::vector<std::uint8_t>& bytes) {
   const Tensor copy = upload(bytes);
   synchronize_gpu();
   return {copy.data<std::uint8_t>(), std::make_shared<Tensor>(copy)};
@@ -25,30 +25,30 @@ test::CardBytes in_gpu_memory(const std::vector<std::uint8_t>& bytes) {
 }  // namespace
 
 TEST_CASE("pictures that kernels make are those of the scaler") {
-  const test::CardSize size = GENERATE(from_range(test::kCardSizes));
+  const test::GpuSize size = GENERATE(from_range(test::kGpuSizes));
   CAPTURE(size.width, size.height, size.to_width, size.to_height);
-  pack::CardScales scales(Device::cuda);
-  test::check_card_size(scales, size, in_gpu_memory);
+  pack::GpuScales scales(Device::cuda);
+  test::check_gpu_size(scales, size, in_gpu_memory);
 }
 
 TEST_CASE("several threads make pictures at once, while another has the GPU") {
-  pack::CardScales scales(Device::cuda);
-  for (const test::CardSize& size : test::kCardSizes)
-    test::check_card_size(scales, size, in_gpu_memory);  // finds the numbers, which takes a turn
-  const media::Frame frame = test::busy_frame(test::kCardSizes[0]);
-  media::Frame on_card = frame;
-  on_card.card = std::make_shared<test::PlayedPicture>(frame, in_gpu_memory);
-  const media::ScaleOptions to{.width = test::kCardSizes[0].to_width,
-                               .height = test::kCardSizes[0].to_height};
+  pack::GpuScales scales(Device::cuda);
+  for (const test::GpuSize& size : test::kGpuSizes)
+    test::check_gpu_size(scales, size, in_gpu_memory);  // finds the numbers, which takes a turn
+  const media::Frame frame = test::busy_frame(test::kGpuSizes[0]);
+  media::Frame on_gpu = frame;
+  on_gpu.gpu = std::make_shared<test::PlayedPicture>(frame, in_gpu_memory);
+  const media::ScaleOptions to{.width = test::kGpuSizes[0].to_width,
+                               .height = test::kGpuSizes[0].to_height};
   std::vector<Tensor> made(3);
   const auto turn = take_turn(Device::cuda);
   std::vector<std::thread> threads;
   for (Tensor& one : made)
     threads.emplace_back([&] {
-      pack::CardCanvas canvas(scales);
+      pack::GpuCanvas canvas(scales);
       canvas.begin(4, to.height, to.width);
       for (int n = 0; n < 4; ++n)
-        canvas.draw(on_card, to, false, n);
+        canvas.draw(on_gpu, to, false, n);
       one = canvas.pictures();
     });
   for (std::thread& thread : threads)

@@ -63,8 +63,8 @@ TEST_CASE("who waits for another thread's encoding of a query leaves its slot to
   const Json config =
       clip_vector_config(*models::make_picture_encoder(model, Device::cpu, DType::f32), 2);
   const TemporaryFolder folder;
-  share::EngineSessions sessions("", {{0, "card", std::int64_t{16} << 30, 1}}, "test",
-                                 share::CardKind::decode, share::EngineSessions::Wait::yes);
+  share::EngineSessions sessions("", {{0, "gpu", std::int64_t{16} << 30, 1}}, "test",
+                                 share::GpuKind::decode, share::EngineSessions::Wait::yes);
   const OnlySessions hardware(sessions);
   FileQuery query(write_small_video(folder), &hardware);
   auto held = sessions.take(1);

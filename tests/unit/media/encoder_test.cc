@@ -293,7 +293,7 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
   set_log_sink([](LogLevel, std::string_view words) { said += words; }, LogLevel::warning);
   // Numbers that no machine has.
   share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 2}, {901, "GPU-b", kMemory, 1}},
-                                 "test", share::CardKind::encode, share::EngineSessions::Wait::yes);
+                                 "test", share::GpuKind::encode, share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   EncodeOptions options = options_for("h264_nvenc", 256, 256);
   options.preset = "p1";  // with which no other test asks
@@ -313,7 +313,7 @@ TEST_CASE("where no GPU has NVENC, the error names each of them and says why") {
 }
 
 TEST_CASE("a thread with an open encoder waits for no other, and the error says so") {
-  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::GpuKind::encode,
                                  share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   const auto held = sessions.take(1);
@@ -341,7 +341,7 @@ TEST_CASE("an encoder for which no session was free is asked for again") {
     WARN("skipped: this FFmpeg has no h264_nvenc");
     return;
   }
-  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::GpuKind::encode,
                                  share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   EncodeOptions options = options_for("h264_nvenc", 256, 256);
@@ -367,7 +367,7 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
     WARN("skipped: this FFmpeg has no h264_nvenc");
     return;
   }
-  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+  share::EngineSessions sessions("", {{900, "GPU-a", kMemory, 1}}, "test", share::GpuKind::encode,
                                  share::EngineSessions::Wait::yes);
   set_encode_sessions(&sessions);
   auto held = sessions.take(1);
@@ -402,7 +402,7 @@ TEST_CASE("whether an encoder opens is asked without a lock") {
 }
 
 TEST_CASE("encoders that are not on a GPU take no session") {
-  share::EngineSessions sessions("", {{0, "GPU-a", kMemory, 1}}, "test", share::CardKind::encode,
+  share::EngineSessions sessions("", {{0, "GPU-a", kMemory, 1}}, "test", share::GpuKind::encode,
                                  share::EngineSessions::Wait::no);
   set_encode_sessions(&sessions);
   const auto held = sessions.take(1);

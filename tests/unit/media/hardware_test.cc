@@ -25,11 +25,11 @@ namespace {
 
 using namespace vfm::media;
 using media_files::path;
-using vfm::share::Card;
-using vfm::share::CardKind;
 using vfm::share::EngineSessions;
+using vfm::share::GpuKind;
 using vfm::share::kOwnSessions;
 using vfm::share::kSessionBytes;
+using vfm::share::SharedGpu;
 
 // A picture of random samples; yuv420p or yuv420p10.
 AvFramePtr random_picture(AVPixelFormat format, int width, int height) {
@@ -123,7 +123,7 @@ class Actor : public HardwareDecoder {
   mutable int left, attached = 0, fetched = 0;
 };
 
-// The same with sessions, of cards that are made up.
+// The same with sessions, of GPUs that are made up.
 class Sharer : public Actor {
  public:
   explicit Sharer(share::EngineSessions& sessions, std::int64_t bytes = 1)
@@ -145,13 +145,13 @@ class Sharer : public Actor {
   std::int64_t bytes_;
 };
 
-std::vector<share::Card> cards_with(const std::vector<int>& sessions) {
-  std::vector<share::Card> cards;
+std::vector<share::SharedGpu> gpus_with(const std::vector<int>& sessions) {
+  std::vector<share::SharedGpu> gpus;
   for (const int some : sessions) {
-    const int i = static_cast<int>(cards.size());
-    cards.push_back({i, "card " + std::to_string(i), std::int64_t{16} << 30, some});
+    const int i = static_cast<int>(gpus.size());
+    gpus.push_back({i, "GPU " + std::to_string(i), std::int64_t{16} << 30, some});
   }
-  return cards;
+  return gpus;
 }
 
 // Hardware itself, and how many pictures it gave.
@@ -369,7 +369,7 @@ TEST_CASE("a decoder takes a session with its first picture, and gives it back a
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  share::EngineSessions sessions("", cards_with({1, 2}), "test", share::CardKind::decode,
+  share::EngineSessions sessions("", gpus_with({1, 2}), "test", share::GpuKind::decode,
                                  share::EngineSessions::Wait::no);
   const Sharer hardware(sessions);
   {
@@ -383,7 +383,7 @@ TEST_CASE("a decoder takes a session with its first picture, and gives it back a
     decoders.emplace_back(file, DecodeOptions{.hardware = &hardware});
     REQUIRE(decoders.back().next(frame));
   }
-  // The card with most free first; the fourth goes on in software.
+  // The GPU with most free first; the fourth goes on in software.
   CHECK(hardware.gpus.size() == 3);
   CHECK(std::ranges::count(hardware.gpus, 1) == 2);
   CHECK(hardware.gpus.front() == 1);
@@ -402,7 +402,7 @@ TEST_CASE("a decoder without a session decodes in software, or waits where it is
   const Decoded software = decode(file, nullptr);
   const auto wait = GENERATE(share::EngineSessions::Wait::no, share::EngineSessions::Wait::yes);
   const bool waits = wait == share::EngineSessions::Wait::yes;
-  share::EngineSessions sessions("", cards_with({1}), "test", share::CardKind::decode, wait);
+  share::EngineSessions sessions("", gpus_with({1}), "test", share::GpuKind::decode, wait);
   const Sharer hardware(sessions);
   auto held = sessions.take(1);
   std::atomic<bool> given = false, early = false;
@@ -419,7 +419,7 @@ TEST_CASE("a decoder without a session decodes in software, or waits where it is
   CHECK(early == !waits);
   CHECK(decoded == software);
   CHECK((hardware.fetched > 0) == waits);
-  // What no card has sessions for is software's, whoever would wait.
+  // What no GPU has sessions for is software's, whoever would wait.
   const Sharer large(sessions, 2 * share::kSessionBytes);
   CHECK(decode(file, &large) == software);
   CHECK(large.attached == 0);
@@ -429,7 +429,7 @@ TEST_CASE("a file that the hardware gives up leaves its session to others") {
   NEED_FFMPEG();
   const std::string file = path("plain.mp4");
   const Decoded software = decode(file, nullptr);
-  share::EngineSessions sessions("", cards_with({1}), "test", share::CardKind::decode,
+  share::EngineSessions sessions("", gpus_with({1}), "test", share::GpuKind::decode,
                                  share::EngineSessions::Wait::no);
   const Sharer hardware(sessions);
   hardware.left = 3;

@@ -1,4 +1,4 @@
-// Sessions of video engines that programs share by a file, on cards that are made up: which card
+// Sessions of video engines that programs share by a file, on GPUs that are made up: which GPU
 // one gets, what becomes of those of a program that is killed, and that memory is never exceeded.
 // SPDX-License-Identifier: Apache-2.0
 #include "share/engine_sessions.h"
@@ -21,8 +21,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
-#include "share/card_board.h"
-#include "share/card_states.h"
+#include "share/gpu_board.h"
+#include "share/gpu_states.h"
 #include "share/slots.h"
 #include "support/temporary_folder.h"
 
@@ -43,16 +43,17 @@ void await_state(const std::function<bool()>& what) {
   REQUIRE(what());
 }
 
-std::vector<Card> cards_with(const std::vector<int>& sessions, std::int64_t memory = 16 * kGiB) {
-  std::vector<Card> cards;
+std::vector<SharedGpu> gpus_with(const std::vector<int>& sessions,
+                                 std::int64_t memory = 16 * kGiB) {
+  std::vector<SharedGpu> gpus;
   for (const int some : sessions) {
-    const int i = static_cast<int>(cards.size());
-    cards.push_back({i, "card " + std::to_string(i), memory, some});
+    const int i = static_cast<int>(gpus.size());
+    gpus.push_back({i, "GPU " + std::to_string(i), memory, some});
   }
-  return cards;
+  return gpus;
 }
 
-std::map<int, int> by_card(const Sessions& sessions) {
+std::map<int, int> by_gpu(const Sessions& sessions) {
   std::map<int, int> counts;
   for (const auto& session : sessions)
     ++counts[session ? session->gpu : -1];
@@ -69,14 +70,14 @@ Sessions take_some(EngineSessions& from, int count) {
 /// A program that takes so many, waiting for each, says so, and then does what `last` does.
 class Program {
  public:
-  Program(const std::string& share, const std::vector<Card>& cards, int count,
+  Program(const std::string& share, const std::vector<SharedGpu>& gpus, int count,
           const std::function<void(EngineSessions&)>& last = nullptr) {
     int fds[2];
     REQUIRE(::pipe(fds) == 0);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::signal(SIGTERM, request_stop);
-      EngineSessions sessions(share, cards, "other", CardKind::decode, Wait::yes);
+      EngineSessions sessions(share, gpus, "other", GpuKind::decode, Wait::yes);
       Sessions held;
       for (int i = 0; i < count; ++i)
         std::thread([&] { held.push_back(sessions.take(1)); }).join();
@@ -114,8 +115,8 @@ class Program {
   pid_t pid_ = 0;
 };
 
-/// Loads a model of that many bytes on the first card that it gets; nothing where none in time.
-std::optional<std::string> load_model(CardBoard& board, int ms) {
+/// Loads a model of that many bytes on the first GPU that it gets; nothing where none in time.
+std::optional<std::string> load_model(GpuBoard& board, int ms) {
   std::atomic<bool> over = false, done = false;
   std::thread timer([&] {
     for (int i = 0; i < ms && !done; ++i)
@@ -126,34 +127,34 @@ std::optional<std::string> load_model(CardBoard& board, int ms) {
   done = true;
   if (lease) board.give(*lease);
   timer.join();
-  return lease ? std::optional(lease->card->name) : std::nullopt;
+  return lease ? std::optional(lease->gpu->name) : std::nullopt;
 }
 
-CardNeed model_of(std::int64_t memory) {
+GpuNeed model_of(std::int64_t memory) {
   return {.stage = "model", .memory = memory, .input = -1, .output = -1};
 }
 
 }  // namespace
 
-TEST_CASE("sessions of two programs go to the cards that have most free") {
+TEST_CASE("sessions of two programs go to the GPUs that have most free") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({2, 2, 4});
-  EngineSessions own(folder / "share", cards, "own", CardKind::decode, Wait::no);
+  const auto gpus = gpus_with({2, 2, 4});
+  EngineSessions own(folder / "share", gpus, "own", GpuKind::decode, Wait::no);
   Sessions first = take_some(own, 2);
-  CHECK(by_card(first) == std::map<int, int>{{2, 2}});
-  const Program other(folder / "share", cards, 4);
+  CHECK(by_gpu(first) == std::map<int, int>{{2, 2}});
+  const Program other(folder / "share", gpus, 4);
   // That one has had one on each of 0 and 1, and two of those that were as free.
   const Sessions rest = take_some(own, 3);
-  CHECK(by_card(rest)[-1] == 1);
+  CHECK(by_gpu(rest)[-1] == 1);
   first.clear();
-  CHECK(by_card(take_some(own, 3)) == std::map<int, int>{{2, 2}, {-1, 1}});
+  CHECK(by_gpu(take_some(own, 3)) == std::map<int, int>{{2, 2}, {-1, 1}});
 }
 
 TEST_CASE("sessions of a program that is killed come back") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({2, 1});
-  EngineSessions own(folder / "share", cards, "own", CardKind::decode, Wait::yes);
-  Program other(folder / "share", cards, 3);
+  const auto gpus = gpus_with({2, 1});
+  EngineSessions own(folder / "share", gpus, "own", GpuKind::decode, Wait::yes);
+  Program other(folder / "share", gpus, 3);
   std::atomic<int> got = 0;
   std::thread waits([&] {
     const auto session = own.take(1);
@@ -164,20 +165,20 @@ TEST_CASE("sessions of a program that is killed come back") {
   other.end(SIGKILL);
   waits.join();
   CHECK(got == 1);
-  EngineSessions third(folder / "share", cards, "third", CardKind::decode, Wait::no);
-  CHECK(by_card(take_some(third, 4)) == std::map<int, int>{{0, 2}, {1, 1}, {-1, 1}});
+  EngineSessions third(folder / "share", gpus, "third", GpuKind::decode, Wait::no);
+  CHECK(by_gpu(take_some(third, 4)) == std::map<int, int>{{0, 2}, {1, 1}, {-1, 1}});
 }
 
 TEST_CASE("who waits for a session heeds a stop, and gets one that is given back") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({1});
+  const auto gpus = gpus_with({1});
   const auto one =
-      std::make_unique<EngineSessions>(folder / "share", cards, "own", CardKind::decode, Wait::no);
+      std::make_unique<EngineSessions>(folder / "share", gpus, "own", GpuKind::decode, Wait::no);
   // By a thread that has ended: this one, which is forked, has none, and would wait.
   std::shared_ptr<EngineSessions::Session> held;
   std::thread([&] { held = one->take(1); }).join();
   const auto wait = [](EngineSessions& sessions) { sessions.take(1); };
-  Program stops(folder / "share", cards, 0, wait), gets(folder / "share", cards, 0, wait);
+  Program stops(folder / "share", gpus, 0, wait), gets(folder / "share", gpus, 0, wait);
   std::this_thread::sleep_for(milliseconds(120));
   const int stopped = stops.end(SIGTERM);
   CHECK((WIFEXITED(stopped) && WEXITSTATUS(stopped) == 7));
@@ -186,8 +187,8 @@ TEST_CASE("who waits for a session heeds a stop, and gets one that is given back
   CHECK((WIFEXITED(ended) && WEXITSTATUS(ended) == 0));
 }
 
-TEST_CASE("large pictures take several sessions of one card, and none that no card has") {
-  EngineSessions own("", cards_with({3, 4}), "own", CardKind::decode, Wait::yes);
+TEST_CASE("large pictures take several sessions of one GPU, and none that no GPU has") {
+  EngineSessions own("", gpus_with({3, 4}), "own", GpuKind::decode, Wait::yes);
   std::vector<std::shared_ptr<EngineSessions::Session>> held;
   // Each in a thread of its own, as one that has some does not wait.
   const auto take = [&](std::int64_t bytes) {
@@ -204,8 +205,8 @@ TEST_CASE("large pictures take several sessions of one card, and none that no ca
   held.erase(held.begin() + 1);
   waits.join();
   CHECK(got == 1);
-  // Software would decode it; but who encodes has all that a card has.
-  EngineSessions encodes("", cards_with({3, 4}), "own", CardKind::encode, Wait::yes);
+  // Software would decode it; but who encodes has all that a GPU has.
+  EngineSessions encodes("", gpus_with({3, 4}), "own", GpuKind::encode, Wait::yes);
   const auto all = encodes.take(100 * kSessionBytes, Wait::no);
   REQUIRE(all);
   CHECK(all->gpu == 1);
@@ -214,9 +215,9 @@ TEST_CASE("large pictures take several sessions of one card, and none that no ca
 
 TEST_CASE("a thread that has a session waits for none that comes before it") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({1});
-  EngineSessions decode(folder / "share", cards, "own", CardKind::decode, Wait::yes);
-  EngineSessions encode(folder / "share", cards, "own", CardKind::encode, Wait::yes);
+  const auto gpus = gpus_with({1});
+  EngineSessions decode(folder / "share", gpus, "own", GpuKind::decode, Wait::yes);
+  EngineSessions encode(folder / "share", gpus, "own", GpuKind::encode, Wait::yes);
   auto decoder = decode.take(1);
   REQUIRE(decoder);
   CHECK_FALSE(decode.take(1));                                         // it would wait for itself
@@ -241,7 +242,7 @@ TEST_CASE("a thread that has a session waits for none that comes before it") {
 }
 
 TEST_CASE("who waits for a session leaves its slot to others") {
-  EngineSessions own("", cards_with({1}), "own", CardKind::decode, Wait::yes);
+  EngineSessions own("", gpus_with({1}), "own", GpuKind::decode, Wait::yes);
   auto held = own.take(1);
   Slots slots(1);
   std::atomic<bool> got = false;
@@ -264,57 +265,57 @@ TEST_CASE("who waits for a session leaves its slot to others") {
 TEST_CASE("memory of sessions is kept from models, and no session takes that of a model") {
   const TemporaryFolder folder;
   const std::int64_t memory = 4 * kGiB;
-  const auto cards = cards_with({4}, memory);
-  const auto join = [&](CardKind kind) {
-    return std::make_unique<EngineSessions>(folder / "share", cards, "own", kind, Wait::yes);
+  const auto gpus = gpus_with({4}, memory);
+  const auto join = [&](GpuKind kind) {
+    return std::make_unique<EngineSessions>(folder / "share", gpus, "own", kind, Wait::yes);
   };
-  auto decode = join(CardKind::decode);
-  const std::int64_t kept = decode->kept_bytes(cards[0]);
+  auto decode = join(GpuKind::decode);
+  const std::int64_t kept = decode->kept_bytes(gpus[0]);
   CHECK(kept > 4 * kSessionBytes);
-  CHECK(decode->kept_bytes({9, "card 9", memory, 4}) == 0);
+  CHECK(decode->kept_bytes({9, "GPU 9", memory, 4}) == 0);
   {
-    CardBoard large(folder / "share", cards, model_of(memory - kept + 1), {});
+    GpuBoard large(folder / "share", gpus, model_of(memory - kept + 1), {});
     CHECK_FALSE(load_model(large, 150));
   }
-  CardBoard fits(folder / "share", cards, model_of(memory - kept), {});
+  GpuBoard fits(folder / "share", gpus, model_of(memory - kept), {});
   CHECK(load_model(fits, 60'000));
-  CardWatch watch(folder / "share");
-  CHECK(watch.look().cards.at(0).used == memory - 4 * kSessionBytes);
+  GpuWatch watch(folder / "share");
+  CHECK(watch.look().gpus.at(0).used == memory - 4 * kSessionBytes);
   const Sessions all = take_some(*decode, 4);
-  CHECK(by_card(all) == std::map<int, int>{{0, 4}});
-  CHECK(watch.look().cards.at(0).used == memory);
+  CHECK(by_gpu(all) == std::map<int, int>{{0, 4}});
+  CHECK(watch.look().gpus.at(0).used == memory);
   // A model that was there first leaves none to a program that comes later, which does not wait
   // though it would, and has none of that kind.
-  auto encode = join(CardKind::encode);
-  CHECK(by_card(take_some(*encode, 1)) == std::map<int, int>{{-1, 1}});
+  auto encode = join(GpuKind::encode);
+  CHECK(by_gpu(take_some(*encode, 1)) == std::map<int, int>{{-1, 1}});
 }
 
 TEST_CASE("a worker that decodes where its model computes takes one from the others") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({2, 2});
-  EngineSessions decode(folder / "share", cards, "own", CardKind::decode, Wait::no);
-  CardNeed need = model_of(kGiB);
-  need.beside = card_flag(CardKind::decode);
-  CardBoard packs(folder / "share", cards, need, {});
+  const auto gpus = gpus_with({2, 2});
+  EngineSessions decode(folder / "share", gpus, "own", GpuKind::decode, Wait::no);
+  GpuNeed need = model_of(kGiB);
+  need.beside = gpu_flag(GpuKind::decode);
+  GpuBoard packs(folder / "share", gpus, need, {});
   const auto lease = packs.take();
-  const int other = 1 - lease->card->index;
-  CHECK(by_card(take_some(decode, 4)) ==
-        std::map<int, int>{{lease->card->index, 1}, {other, 2}, {-1, 1}});
+  const int other = 1 - lease->gpu->index;
+  CHECK(by_gpu(take_some(decode, 4)) ==
+        std::map<int, int>{{lease->gpu->index, 1}, {other, 2}, {-1, 1}});
   packs.give(*lease);
-  CHECK(by_card(take_some(decode, 5)) == std::map<int, int>{{0, 2}, {1, 2}, {-1, 1}});
+  CHECK(by_gpu(take_some(decode, 5)) == std::map<int, int>{{0, 2}, {1, 2}, {-1, 1}});
 }
 
 TEST_CASE("nobody waits for sessions that models have beside them") {
   const TemporaryFolder folder;
-  const auto cards = cards_with({3});
-  CardNeed need = model_of(kGiB);
-  need.beside = card_flag(CardKind::decode) | card_flag(CardKind::encode);
-  CardBoard packs(folder / "share", cards, need, {});
+  const auto gpus = gpus_with({3});
+  GpuNeed need = model_of(kGiB);
+  need.beside = gpu_flag(GpuKind::decode) | gpu_flag(GpuKind::encode);
+  GpuBoard packs(folder / "share", gpus, need, {});
   const auto busy = packs.take();
-  const auto join = [&](CardKind kind) {
-    return std::make_unique<EngineSessions>(folder / "share", cards, "own", kind, Wait::yes);
+  const auto join = [&](GpuKind kind) {
+    return std::make_unique<EngineSessions>(folder / "share", gpus, "own", kind, Wait::yes);
   };
-  auto decode = join(CardKind::decode), encode = join(CardKind::encode);
+  auto decode = join(GpuKind::decode), encode = join(GpuKind::encode);
   // A large video is software's at once, and waits where others have what it needs.
   CHECK_FALSE(decode->take(3 * kSessionBytes));
   auto one = decode->take(1);
@@ -325,7 +326,7 @@ TEST_CASE("nobody waits for sessions that models have beside them") {
   one.reset();
   waits.join();
   CHECK(got == 1);
-  // Nothing else encodes: a large clip has what the card has left, and waits for that.
+  // Nothing else encodes: a large clip has what the GPU has left, and waits for that.
   auto large = encode->take(100 * kSessionBytes);
   REQUIRE(large);
   std::thread next([&] { got = encode->take(100 * kSessionBytes) ? 2 : -1; });
@@ -361,36 +362,36 @@ TEST_CASE("a worker's own sessions are as many as it has, and it waits for none"
   }
 }
 
-TEST_CASE("a card that cannot is left out by name, and where none is left that is an error") {
+TEST_CASE("a GPU that cannot is left out by name, and where none is left that is an error") {
   static std::string said;
   said.clear();
   set_log_sink([](LogLevel, std::string_view words) { said += words; }, LogLevel::warning);
-  EngineSessions own("", cards_with({1, 2}), "own", CardKind::encode, Wait::yes);
+  EngineSessions own("", gpus_with({1, 2}), "own", GpuKind::encode, Wait::yes);
   auto session = own.take(1);
   CHECK(session->gpu == 1);
   own.fail(std::move(session), "it has no engine");
-  CHECK_THAT(said, Catch::Contains("device 'card 1' is left out for own") &&
+  CHECK_THAT(said, Catch::Contains("device 'GPU 1' is left out for own") &&
                        Catch::Contains("it has no engine"));
   session = own.take(1);
   CHECK(session->gpu == 0);
   own.fail(std::move(session), "nor this");
-  CHECK_THROWS_WITH(own.take(1), Catch::Contains("'card 1': it has no engine") &&
-                                     Catch::Contains("'card 0': nor this"));
+  CHECK_THROWS_WITH(own.take(1), Catch::Contains("'GPU 1': it has no engine") &&
+                                     Catch::Contains("'GPU 0': nor this"));
   set_log_sink(nullptr, LogLevel::warning);
 }
 
 TEST_CASE("sessions are shown with the programs that have them") {
   const auto begin = std::chrono::steady_clock::now();
   const TemporaryFolder folder;
-  const auto cards = cards_with({2});
-  EngineSessions decode(folder / "share", cards, "own", CardKind::decode, Wait::yes);
-  EngineSessions encode(folder / "share", cards, "own", CardKind::encode, Wait::yes);
+  const auto gpus = gpus_with({2});
+  EngineSessions decode(folder / "share", gpus, "own", GpuKind::decode, Wait::yes);
+  EngineSessions encode(folder / "share", gpus, "own", GpuKind::encode, Wait::yes);
   Sessions held = take_some(decode, 2);
   std::thread waits([&] { decode.take(1); });
-  CardWatch watch(folder / "share");
-  CardStageState state;
+  GpuWatch watch(folder / "share");
+  GpuStageState state;
   await_state([&] {
-    for (const CardStageState& one : watch.look().stages)
+    for (const GpuStageState& one : watch.look().stages)
       if (one.kind == "decode") state = one;
     return state.waiting == 1;
   });
@@ -398,9 +399,9 @@ TEST_CASE("sessions are shown with the programs that have them") {
   CHECK(state.stage == "own");
   held.clear();
   waits.join();
-  const CardStates after = watch.look();
+  const GpuStates after = watch.look();
   REQUIRE(after.stages.size() == 2);
-  for (const CardStageState& one : after.stages) {
+  for (const GpuStageState& one : after.stages) {
     const bool decodes = one.kind == "decode";
     CHECK(one.items == (decodes ? 3 : 0));
     CHECK((one.short_seconds > 0) == decodes);

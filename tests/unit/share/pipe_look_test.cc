@@ -108,17 +108,17 @@ TEST_CASE("the block has a line a program and one for the bottleneck, as wide as
   CHECK_THAT(pipe_lines(look, 0)[0], Catch::Contains("ended"));
 }
 
-TEST_CASE("cards are shown with each program, and who is short of them is the bottleneck") {
+TEST_CASE("GPUs are shown with each program, and who is short of them is the bottleneck") {
   PipeLook look = look_of({{"a", 1, 0, .9}, {"b", 8, 0, 0}, {"c", 7, .5, 0}}, 16);
   CHECK(find_bottleneck(look).stage == 1);
-  CardStates before, after;
+  GpuStates before, after;
   before.stages.resize(3);
   before.stages[0] = {.stage = "a", .kind = "decode", .pid = 101, .alive = true};
   before.stages[1] = {.stage = "b", .kind = "compute", .pid = 102, .alive = true};
   before.stages[2] = {.stage = "c", .kind = "compute", .pid = 103, .alive = true};
   before.stages[1].busy_seconds = 5;
   after = before;
-  after.cards.resize(9);
+  after.gpus.resize(9);
   after.stages[0].busy_seconds += 14;
   after.stages[1].busy_seconds += 19;
   after.stages[1].loaded = {"x", "y"};
@@ -128,33 +128,33 @@ TEST_CASE("cards are shown with each program, and who is short of them is the bo
   after.stages[2].loaded = {"1", "2", "3", "4", "5", "6"};
   after.stages[2].loading = {"7"};
   after.stages[2].left_out = {"bad\x1b[2J"};
-  add_cards(look, before, after);
+  add_gpus(look, before, after);
   CHECK(find_bottleneck(look).stage == 1);
   CHECK(find_bottleneck(look).why == "has 1.9 of the 9 GPUs, and items wait for more");
   after.stages[2].short_seconds = 9.5;  // that, too, and it has more of them
-  add_cards(look, before, after);
+  add_gpus(look, before, after);
   CHECK(find_bottleneck(look).stage == 2);
-  after.stages[2].busy_seconds = 20;  // its cards are not busy: loads take the time
+  after.stages[2].busy_seconds = 20;  // its GPUs are not busy: loads take the time
   after.stages[1].short_seconds = 1;
-  add_cards(look, before, after);
+  add_gpus(look, before, after);
   CHECK(find_bottleneck(look).why == "has 8.0 of the 16 slots");
-  after.cards.resize(4);  // but all cards are, together
-  add_cards(look, before, after);
+  after.gpus.resize(4);  // but all GPUs are, together
+  add_gpus(look, before, after);
   CHECK(find_bottleneck(look).why == "has 2.0 of the 4 GPUs, and items wait for more");
   const auto lines = pipe_lines(look, 0);
   CHECK_THAT(lines[0], Catch::Contains("1.4 decode sessions"));
   CHECK_THAT(lines[1], Catch::Contains("1.9 of 2 GPUs, 3 waiting"));
   CHECK_THAT(lines[2], Catch::Contains("2.0 of 6 GPUs, 1 changing, GPU 'bad"));
-  look.stages[1].cards.at(0).state.lacks_memory = true;
+  look.stages[1].gpus.at(0).state.lacks_memory = true;
   CHECK_THAT(pipe_lines(look, 0)[1], Catch::Contains("3 waiting for memory"));
   CHECK(lines[2].find('\x1b') == std::string::npos);
   // For a page.
-  after.cards = {{"x", 2048, 1024}, {"7", 2048, 0}};
-  const auto rows = card_rows(after);
+  after.gpus = {{"x", 2048, 1024}, {"7", 2048, 0}};
+  const auto rows = gpu_rows(after);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0] == std::vector<std::string>{"x", "2.0 KiB", "1.0 KiB", "b", ""});
   CHECK(rows[1][3] == "c (changing)");
-  CHECK(card_stage_row("b (2)", after.stages[1], 10)[3] == "2.40");
-  CHECK(card_columns().size() == rows[0].size());
-  CHECK(card_stage_columns().size() == card_stage_row("b", after.stages[1], 10).size());
+  CHECK(gpu_stage_row("b (2)", after.stages[1], 10)[3] == "2.40");
+  CHECK(gpu_columns().size() == rows[0].size());
+  CHECK(gpu_stage_columns().size() == gpu_stage_row("b", after.stages[1], 10).size());
 }

@@ -81,14 +81,14 @@ class Obedient final : public Service {
 [[maybe_unused]] const bool g_is_no_worker = [] {
   std::ifstream file("/proc/self/cmdline");
   const std::string line((std::istreambuf_iterator<char>(file)), {});
-  if (line.find(std::string("\0--serve-card\0003", 15)) == std::string::npos) return true;
-  ::_exit(serve_card(3, {{"obedient", [](const Parcel& open, Device) -> std::unique_ptr<Service> {
-                            if (open.words->contains("refuse")) fail_usage("no such folder");
-                            return std::make_unique<Obedient>(open);
-                          }}}));
+  if (line.find(std::string("\0--serve-gpu\0003", 15)) == std::string::npos) return true;
+  ::_exit(serve_gpu(3, {{"obedient", [](const Parcel& open, Device) -> std::unique_ptr<Service> {
+                           if (open.words->contains("refuse")) fail_usage("no such folder");
+                           return std::make_unique<Obedient>(open);
+                         }}}));
 }();
 
-const share::Card kCard{.index = -1, .name = "cpu 0", .memory = 1 << 30};
+const share::SharedGpu kGpu{.index = -1, .name = "cpu 0", .memory = 1 << 30};
 const WorkerPlan kPlan{.service = "obedient", .open = {"", Json{{"x", 7}}, {}}};
 
 std::string what_of(Worker& worker, const std::string& name, ErrorKind kind,
@@ -114,7 +114,7 @@ void keep_line(LogLevel, std::string_view line) {
 }  // namespace
 
 TEST_CASE("a worker opens its service and answers, with its errors as they are there") {
-  Worker worker(kCard, kPlan);
+  Worker worker(kGpu, kPlan);
   for (const std::size_t bytes : {0u, 5u, 9u << 20}) {
     const std::string text(bytes, 'y');
     const Parcel answer = worker.ask({"", Json::object(), {bytes_tensor(text)}});
@@ -134,33 +134,33 @@ TEST_CASE("a worker that cannot open says why, and one that no program has is no
   WorkerPlan plan = kPlan;
   plan.open.words = Json{{"refuse", true}};
   try {
-    Worker worker(kCard, plan);
+    Worker worker(kGpu, plan);
     FAIL("it opened");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
   }
   plan.service = "another";
-  CHECK_THROWS_AS(Worker(kCard, plan), Error);
+  CHECK_THROWS_AS(Worker(kGpu, plan), Error);
 }
 
 TEST_CASE("a worker that dies or lies is lost, and stays so") {
   for (const std::string name :
        {"crash", "leave", "lie about size", "lie about kind", "say nothing whole"}) {
-    Worker worker(kCard, kPlan);
+    Worker worker(kGpu, kPlan);
     const std::string why = what_of(worker, name, ErrorKind::device);
     if (name == "crash") CHECK(why == "its worker has died of SIGKILL, as when memory is short");
     if (name == "leave") CHECK(why == "its worker has died with status 5");
     CHECK(what_of(worker, "", ErrorKind::device) == why);
   }
-  Worker worker(kCard, kPlan);
+  Worker worker(kGpu, kPlan);
   const auto process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
   ::kill(process, SIGKILL);
   CHECK(what_of(worker, "", ErrorKind::device).find("SIGKILL") != std::string::npos);
 }
 
-TEST_CASE("a full disk that a worker finds ends the run, and no card is at fault") {
+TEST_CASE("a full disk that a worker finds ends the run, and no GPU is at fault") {
   {
-    WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+    WorkerPool pool("", {kGpu}, {.stage = "test", .memory = 1 << 20}, kPlan);
     CHECK_THROWS_AS(pool.ask({"full disk", Json::object(), {}}), Stopped);
     CHECK(run_ends());
     CHECK(run_end_message().find("cannot write 'x': No space left on device; make room") == 0);
@@ -168,7 +168,7 @@ TEST_CASE("a full disk that a worker finds ends the run, and no card is at fault
   }
   forget_run_end();
   // Who asks a worker that another thread has ended since the program stops.
-  Worker worker(kCard, kPlan);
+  Worker worker(kGpu, kPlan);
   CHECK_THROWS_AS(worker.ask({"full disk", Json::object(), {}}), Stopped);
   CHECK_THROWS_AS(worker.ask({"", Json::object(), {}}), Stopped);
   forget_run_end();
@@ -177,7 +177,7 @@ TEST_CASE("a full disk that a worker finds ends the run, and no card is at fault
 TEST_CASE("more than a worker is handed at once is an Error of that request alone") {
   WorkerPlan plan = kPlan;
   plan.most_bytes = 2 << 20;
-  Worker worker(kCard, plan);
+  Worker worker(kGpu, plan);
   CHECK_THROWS_AS(worker.ask({"", Json::object(), {Tensor({1 << 20})}}), Error);
   CHECK(worker.ask({"", Json::object(), {Tensor::zeros({4})}}).tensors.size() == 1);
 }
@@ -185,7 +185,7 @@ TEST_CASE("more than a worker is handed at once is an Error of that request alon
 TEST_CASE("what a worker logs and says comes to the program's log") {
   set_log_sink(keep_line, LogLevel::warning);
   {
-    Worker worker(kCard, kPlan);
+    Worker worker(kGpu, kPlan);
     worker.ask({"speak", Json::object(), {}});
   }
   set_log_sink(nullptr, LogLevel::warning);
@@ -195,7 +195,7 @@ TEST_CASE("what a worker logs and says comes to the program's log") {
 TEST_CASE("a worker has ended when it is gone") {
   pid_t process = 0;
   {
-    Worker worker(kCard, kPlan);
+    Worker worker(kGpu, kPlan);
     process = worker.ask({"", Json::object(), {}}).words["process"].get<pid_t>();
   }
   CHECK(::kill(process, 0) != 0);
@@ -203,12 +203,12 @@ TEST_CASE("a worker has ended when it is gone") {
 
 TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
   set_log_sink(keep_line, LogLevel::warning);
-  std::vector<share::Card> cards;
+  std::vector<share::SharedGpu> gpus;
   for (int i = 0; i < 3; ++i)
-    cards.push_back({.index = -1 - i, .name = "cpu " + std::to_string(i), .memory = 1 << 30});
+    gpus.push_back({.index = -1 - i, .name = "cpu " + std::to_string(i), .memory = 1 << 30});
   std::atomic<int> answered{0};
   {
-    WorkerPool pool("", cards, {.stage = "test", .memory = 1 << 20}, kPlan);
+    WorkerPool pool("", gpus, {.stage = "test", .memory = 1 << 20}, kPlan);
     // The first worker that is asked dies on the way.
     const Parcel first = pool.ask({"", Json::object(), {}});
     ::kill(first.words["process"].get<pid_t>(), SIGKILL);
@@ -223,7 +223,7 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
     for (std::thread& thread : threads)
       thread.join();
     CHECK_THROWS_AS(pool.ask({"decode", Json::object(), {}}), Error);
-    // A request that kills whoever gets it is given up, and costs no more than a card.
+    // A request that kills whoever gets it is given up, and costs no more than a GPU.
     for (int i = 0; i < 3; ++i) {
       try {
         pool.ask({"crash", Json::object(), {}});
@@ -239,7 +239,7 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
     // A GPU that fails is another thing.
     try {
       pool.ask({"gpu", Json::object(), {}});
-      FAIL("there is a card");
+      FAIL("there is a GPU");
     } catch (const Error& error) {
       CHECK(error.kind() == ErrorKind::device);
     }
@@ -249,7 +249,7 @@ TEST_CASE("a pool answers each request once, whoever is lost meanwhile") {
 }
 
 TEST_CASE("a worker on the processor computes with its caller's slot, who waits for it has none") {
-  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  WorkerPool pool("", {kGpu}, {.stage = "test", .memory = 1 << 20}, kPlan);
   share::Slots slots(2);
   const Parcel rest{"rest", Json::object(), {}};
   const auto ask = [&] {
@@ -286,19 +286,19 @@ TEST_CASE("a pool whose workers cannot be opened tells the user's error as it is
   set_log_sink(keep_line, LogLevel::error);
   WorkerPlan plan = kPlan;
   plan.open.words = Json{{"refuse", true}};
-  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, plan);
+  WorkerPool pool("", {kGpu}, {.stage = "test", .memory = 1 << 20}, plan);
   CHECK(usage_error([&] { pool.open(); }) == "no such folder");
   // Of no request: it is no fault of an input.
   CHECK_THROWS_WITH(pool.ask({}), Catch::Contains("no device is left for test"));
   set_log_sink(nullptr, LogLevel::warning);
-  WorkerPool good("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  WorkerPool good("", {kGpu}, {.stage = "test", .memory = 1 << 20}, kPlan);
   good.open();
   CHECK(good.ask({"", Json::object(), {}}).words["asked"] == 1);
 }
 
-TEST_CASE("a card whose workers die at each request is left out after some") {
+TEST_CASE("a GPU whose workers die at each request is left out after some") {
   set_log_sink(keep_line, LogLevel::error);
-  WorkerPool pool("", {kCard}, {.stage = "test", .memory = 1 << 20}, kPlan);
+  WorkerPool pool("", {kGpu}, {.stage = "test", .memory = 1 << 20}, kPlan);
   int given_up = 0;
   for (;;) {
     try {

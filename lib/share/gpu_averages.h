@@ -1,0 +1,53 @@
+// Averages of how busy the stages of a pipe were lately, the input of share/gpu_rule.h.
+//
+// GpuBoard (share/gpu_board.h) keeps the averages in its file. Thread-safety: any thread; only
+// one thread at a time may use an object.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "share/gpu_rule.h"
+
+namespace vfm::share {
+
+/// Counters of one stage since it joined the board, including the item under way.
+struct GpuCounts {
+  std::array<double, kMostGpus> busy{};    ///< Seconds with an item, for each GPU.
+  std::array<double, kMostGpus> items{};   ///< Number of finished items, for each GPU.
+  double short_of = 0;                     ///< Seconds in which an item waited for a GPU.
+  double ready = 0, handed = 0;            ///< Numbers of results, as in OrderedFlow.
+  /// Half of the sum of squared differences between the times of successive items, which estimates
+  /// the variance of the times.
+  double squares = 0;
+  double last = 0;  ///< Seconds of the latest finished item, or 0 before the first.
+
+  /// Adds the time of a finished item to `squares`, and sets `last`.
+  void count_length(double seconds);
+};
+
+/// The averages of one stage, all zero at the start. Programs share the object in a file.
+struct GpuAverages {
+  static constexpr int kSpans = 3;
+  /// Time constants in seconds: after this time, the weight of an old value has fallen to 1/e.
+  static constexpr std::array<double, kSpans> kRemembered = {1, 6, 24};
+
+  GpuCounts seen;                        ///< Counters at the latest add().
+  std::array<GpuCounts, kSpans> mean;    ///< Weighted sums. Older counts weigh less.
+  std::array<double, kSpans> seconds{};  ///< Weighted seconds that each sum covers.
+
+  /// Adds the counters `now`, read `passed` seconds after the previous call.
+  void add(const GpuCounts& now, double passed);
+  /// Sets the fields of `stage` that the averages over time span number `span` determine.
+  void tell(int span, GpuStage& stage) const;
+};
+
+/// Calls plan_gpus() with `averages`, one for each of `stages`. If results of a stage pile up,
+/// first multiplies the stage's work by the share of its results that all later stages pass on.
+std::vector<GpuSet> plan_by_averages(std::span<GpuStage> stages,
+                                     std::span<const GpuAverages* const> averages,
+                                     std::span<const GpuPlace> gpus, double lasted);
+
+}  // namespace vfm::share

@@ -1,0 +1,134 @@
+// Decides which program of a pipe may now use which GPU. A worker on the processor is regarded as
+// a GPU.
+//
+// An item of a model has one GPU for itself until the item is done. A model stays loaded on a GPU
+// while its stage has work. A GPU holds models of several stages if they fit into its memory.
+// share/gpu_rule.h decides which stage gets which GPU. Decoding and encoding need no model: an
+// item takes some of the GPU's sessions (share/engine_sessions.h), and a model may compute on the
+// GPU at the same time.
+//
+// The state is in the file FILE.gpus, where FILE is the file of VFM_SHARE (share/pipe_board.h).
+// When a program ends, even by a kill, its GPUs and the memory of its models become free. A worker
+// process that inherits life() keeps the memory reserved until the process ends. A program that is
+// stopped (SIGSTOP) keeps its models and the GPUs on which it has items, but after 50 ms other
+// programs get the free GPUs. Without VFM_SHARE, only this program uses the GPUs.
+//
+// The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
+// for each kind of session. If programs give different memory or sessions for a GPU, the least
+// value is used.
+// Thread-safety: any thread. Threads of the board call `load` and `unload`, for different GPUs at
+// the same time, but for the same GPU one after another. Neither is called while an item of this
+// program is on the GPU.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "share/ordered_flow.h"
+
+namespace vfm::share {
+
+/// What an item takes of a GPU: the whole GPU (`compute`), or sessions of a video engine.
+enum class GpuKind { compute, decode, encode };
+/// Returns the flag of a kind for GpuNeed::beside.
+constexpr unsigned gpu_flag(GpuKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+/// Bytes of a GPU's memory that one session reserves.
+inline constexpr std::int64_t kSessionBytes = std::int64_t{160} << 20;
+
+struct SharedGpu {
+  int index = 0;            ///< CUDA's number of the GPU, or -1 - i for the i-th "cpu" of --device.
+  std::string name;         ///< Name, unique on this machine: "GPU-5e6b...", "cpu 0".
+  std::int64_t memory = 0;  ///< Bytes for models and sessions of all programs.
+  int sessions = 0;         ///< Sessions of all programs, for decoding and encoding.
+  /// Bytes of `memory` that this program keeps for its sessions.
+  std::int64_t kept = 0;
+};
+
+/// The needs of a stage. A stage is one program of the pipe with one use of GPUs.
+struct GpuNeed {
+  std::string stage;  ///< Name of the program: "vfm-embed".
+  GpuKind kind = GpuKind::compute;
+  /// Bytes on each GPU. For a model: the loaded model and its work. For sessions: the program's
+  /// CUDA context.
+  std::int64_t memory = 0;
+  /// For a model: flags (gpu_flag) of the kinds of session that each of its items also uses.
+  /// `memory` includes these sessions. An item does not wait for such a session: if no session is
+  /// free, the item uses the next session that a program gives back.
+  unsigned beside = 0;
+  /// File descriptors of the program's input and output, which determine its place in the pipe.
+  int input = 0, output = 1;
+  /// Counters of the program's results. If null, each result is regarded as handed on when it is
+  /// ready.
+  std::shared_ptr<const OrderedFlow> flow = nullptr;
+};
+
+class GpuBoard {
+ public:
+  struct Actions {
+    /// Loads the model, and returns when the GPU can compute items. If `load` throws an Error,
+    /// this stage no longer uses the GPU, as after fail(). An empty function means that there is
+    /// nothing to load.
+    std::function<void(const SharedGpu&)> load;
+    /// Unloads the model, and returns when its memory is free.
+    std::function<void(const SharedGpu&)> unload;
+  };
+  /// A GPU, or sessions of a GPU, that one item has until give() or fail().
+  struct Lease {
+    const SharedGpu* gpu = nullptr;  ///< Valid while the board exists.
+    int sessions = 1;            ///< Number of the item's sessions.
+  };
+
+  /// Joins the file `share`.gpus, or makes it. If `share` is empty, uses no file. Leaves out GPUs
+  /// with too little memory or too few sessions, and warns about them. Throws Error{usage} if the
+  /// file cannot be used, or if no GPU has enough memory and sessions.
+  GpuBoard(const std::string& share, std::vector<SharedGpu> gpus, GpuNeed need, Actions actions);
+  /// Calls finished(), waits until all models are unloaded, and leaves the file. Every lease must
+  /// have been given back before.
+  ~GpuBoard();
+  GpuBoard(const GpuBoard&) = delete;
+  GpuBoard& operator=(const GpuBoard&) = delete;
+
+  /// Waits for a GPU for one item, in the order of the calls. Models are loaded only for stages
+  /// that wait here, so at least as many threads should wait as there are GPUs. The calling thread
+  /// should have no slot (share/slots.h, Slots::Away). After items have waited five seconds for
+  /// memory, logs one warning that names the programs that use the memory. Returns nullopt if
+  /// `over` becomes true first. Throws Stopped. Throws Error{device}, with the reasons, when all
+  /// GPUs are left out.
+  std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
+  /// Takes `count` sessions of the GPU with the most free sessions. If no GPU has `count` free
+  /// sessions, waits for them if `wait` is set and `count` is at most most_sessions(); otherwise
+  /// returns nullopt. Throws what take() throws.
+  std::optional<Lease> take_sessions(int count, bool wait);
+  /// Returns the most sessions that one GPU can have free while the loaded models stay loaded.
+  /// Sessions of these models (GpuNeed::beside) are not counted.
+  int most_sessions() const;
+  /// Ends the item, and gives its GPU or sessions back.
+  void give(const Lease& lease) noexcept;
+  /// Reports that the GPU has failed, and that nothing of this stage is on it any more. Logs an
+  /// error with the reason `why`. This stage no longer gets the GPU. The item must be computed
+  /// again after another take().
+  void fail(const Lease& lease, const std::string& why);
+  /// Reports that no more items come until the next take(). Models are unloaded, and other programs
+  /// may use the memory. Does not wait.
+  void finished() noexcept;
+
+  /// Returns the number of this stage's GPUs that are not left out.
+  int gpus_left() const;
+  const std::vector<SharedGpu>& gpus() const;
+  /// Returns a file descriptor, with FD_CLOEXEC set, that a worker process may inherit.
+  int life() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vfm::share

@@ -1,0 +1,46 @@
+// Text for people about how programs used shared GPUs (GPUs) between two looks. A look is one
+// reading of share/gpu_states.h.
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "share/gpu_states.h"
+
+namespace vfm::share {
+
+/// A program's use of one kind of GPUs between two looks.
+struct GpuLook {
+  GpuStageState state;  ///< State at the second look.
+  double busy = 0;      ///< Mean number of GPUs or sessions with an item.
+  double short_of = 0;  ///< Share of the time in which an item waited for a GPU, 0 to 1.
+};
+
+/// Returns how the program `pid` used each kind of GPUs. If the program joined after `before`, the
+/// result includes all its work.
+std::vector<GpuLook> gpus_between(const GpuStates& before, const GpuStates& after, double seconds,
+                                  std::int64_t pid);
+
+/// Returns a text without control characters: "2.9 of 3 GPUs, 4 waiting, GPU 'x' left out", or
+/// "1.4 decode sessions".
+std::string gpu_text(const GpuLook& look);
+
+/// Returns whether items waited for a GPU most of the time.
+bool waits_for_gpus(const GpuLook& look);
+/// Returns whether more GPUs would make the program faster: its items wait, and all its GPUs are
+/// busy.
+bool is_short_of_gpus(const GpuLook& look);
+/// Returns whether `busy`, the mean number of busy GPUs, is nearly `gpus`.
+bool all_gpus_busy(double busy, int gpus);
+
+/// Return headings and rows of two tables of an HTML page: one table of GPUs, and one of programs.
+std::vector<std::string> gpu_columns();
+std::vector<std::vector<std::string>> gpu_rows(const GpuStates& states);
+std::vector<std::string> gpu_stage_columns();
+std::vector<std::string> gpu_stage_row(const std::string& name, const GpuStageState& state,
+                                       double seconds);
+
+}  // namespace vfm::share

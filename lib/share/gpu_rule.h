@@ -1,0 +1,82 @@
+// Two rules for programs that share GPUs (GPUs; share/gpu_board.h). One rule decides on which
+// GPUs each stage of a pipe has its model loaded. The other rule decides which item gets a free
+// GPU.
+//
+// The rule for items: of the stages whose model is on the free GPU and whose items wait, the last
+// stage of the pipe gets the GPU.
+//
+// The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
+// flows through the pipe. The work of all stages determines the rate of each placement of models on
+// GPUs. Models move to the placement with the highest rate, if the move gains more than its loads
+// cost. The memory of each GPU limits the placements.
+//
+// If the reader of a stage is slow, the stage's results pile up, and the stage seems to need more
+// GPUs than it does. Therefore its work is multiplied by the share of its results that reaches the
+// end of the pipe: the product of GpuStage::passes over the stage and all later stages.
+//
+// The rate of a placement: a stage s needs w(s) GPUs for one unit a second. For a set Q of stages,
+// divide the number of GPUs with a model of Q by the sum of w(s) over Q. The greatest rate is the
+// least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
+// 7, 1957). With more than 6 stages, only some sets are tried.
+//
+// Thread-safety: any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vfm::share {
+
+constexpr int kMostGpus = 64;
+/// A set of GPUs: bit i is GPU i.
+using GpuSet = std::uint64_t;
+constexpr GpuSet gpu_bit(int gpu) {
+  return GpuSet{1} << gpu;
+}
+
+/// The input of plan_gpus() for one stage.
+struct GpuStage {
+  int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
+  int next = -1;            ///< Index of the stage that reads the output, or -1.
+  double passes = 1;        ///< Share of recent ready results that were handed on.
+  std::int64_t memory = 0;  ///< Bytes of the stage's model.
+  int waiting = 0;          ///< Items that wait for a GPU now.
+  double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
+  double error = 0;         ///< Uncertainty as a share of `work`, 0 to 1.
+  double short_of = 0;      ///< Share of the time in which an item waited for a GPU, 0 to 1.
+  bool known = false;       ///< Whether the stage had a GPU lately.
+  double idle = 0;          ///< Seconds since the latest item, or since the stage joined.
+  double load_seconds = 0;  ///< Seconds that a load of the model takes.
+  GpuSet may = 0;           ///< GPUs that the stage can use.
+  GpuSet loaded = 0;        ///< GPUs on which the model is loaded or loading.
+  GpuSet fixed = 0;         ///< GPUs of `loaded` that must keep the model now.
+};
+
+/// The input of both rules for one GPU.
+struct GpuPlace {
+  std::int64_t free = 0;  ///< Bytes for models, including loaded models.
+  int sessions = 0;       ///< Number of free sessions. An item gets the GPU with the most.
+};
+
+/// Returns the GPUs on which the model of each stage should be loaded: the present GPUs if no
+/// model should move. `spans` has the stages with averages over several time spans, shortest first.
+/// The shortest span with enough data decides, unless a shorter span contradicts it. `lasted` is
+/// the number of seconds since the latest load of a model.
+std::vector<GpuSet> plan_gpus(std::span<const std::vector<GpuStage>> spans,
+                              std::span<const GpuPlace> gpus, double lasted);
+
+/// The input of gpu_for_item() for one stage.
+struct GpuClaim {
+  int place = 0;  ///< Place in the pipe, as GpuStage::place.
+  int waiting = 0;
+  GpuSet ready = 0;  ///< GPUs on which the model is loaded and stays loaded.
+};
+
+/// Returns the GPU of `free` (GPUs without an item) that an item of stage `own` gets, or -1 if
+/// the item gets no GPU. Sets `left` to whether another stage should get a free GPU.
+int gpu_for_item(std::span<const GpuClaim> claims, std::size_t own, GpuSet free,
+                 std::span<const GpuPlace> gpus, bool* left = nullptr);
+
+}  // namespace vfm::share
