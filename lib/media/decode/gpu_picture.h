@@ -4,7 +4,7 @@
 //
 // The decoder has few such pictures, so a caller should keep at most two at a time, and only
 // briefly. The decoder writes on CUDA's default stream, and a reader must first wait for this
-// stream. Finish all reads before the CardPicture is destroyed, because the decoder then reuses the
+// stream. Finish all reads before the GpuPicture is destroyed, because the decoder then reuses the
 // memory. Thread-safety: any thread may use const members.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
