@@ -2,6 +2,7 @@
 #include "cli/verbs.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "cli/completion.h"
 
 namespace vfm::cli {
 
@@ -106,6 +106,48 @@ std::string manual_page(const std::string& file, const Tool& tool, Options& opti
   }
   return page;
 }
+
+namespace {
+
+struct VerbWords {
+  std::string verb;                  // name of the verb, or "" for the program without a verb
+  std::vector<std::string> options;  // "--top", "-j"
+};
+
+std::string bash_completion(const std::vector<VerbWords>& verbs, const std::string& program) {
+  std::string names, cases, everyday;
+  for (const VerbWords& words : verbs) {
+    const std::string options = fmt::format("options='{}' ;;\n", fmt::join(words.options, " "));
+    if (words.verb.empty()) {
+      everyday = "    *) " + options;
+      continue;
+    }
+    cases += fmt::format("    {}) {}", words.verb, options);
+    names += (names.empty() ? "" : " ") + words.verb;
+  }
+  cases += everyday;
+  std::string function = "_" + program;
+  std::replace(function.begin(), function.end(), '-', '_');
+  return fmt::format(
+      "# bash completion for {0}\n"
+      "{1}() {{\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} verbs='{2}' options=\n"
+      "  case ${{COMP_WORDS[1]}} in\n"
+      "{3}"
+      "  esac\n"
+      "  if [[ $word == -* ]]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
+      "  else\n"
+      "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+      "    ((COMP_CWORD > 1)) || mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen -W "
+      "\"$verbs\" -- \"$word\")\n"
+      "  fi\n"
+      "}}\n"
+      "complete -o filenames -F {1} {0}\n",
+      program, function, names, cases);
+}
+
+}  // namespace
 
 std::string completion_of(std::span<const Verb> verbs) {
   std::vector<VerbWords> words;
