@@ -96,17 +96,6 @@ make_shard() {
   kept vfm-embed
 }
 
-@test "a model that is not named has no fields, and no quality follows from a part" {
-  make_shard a "c1=A red circle."
-  vfm-caption score -o text a.tar >/dev/null
-  tar -xOf text/a.score.tar c1.json | jq -e '(keys - ["caption_clean", "caption_ended", "caption_repetition",
-    "caption_scored_by", "caption_script"]) == []'
-  vfm-caption score --clip clip -o clips a.tar >/dev/null
-  tar -xOf clips/a.score.tar c1.json | jq -e 'has("caption_fit") and (has("caption_gain") or has("caption_quality") | not)'
-  vfm-caption score --model model --frame-tokens 4 -o gains a.tar >/dev/null
-  tar -xOf gains/a.score.tar c1.json | jq -e 'has("caption_gain") and (has("caption_fit") or has("caption_quality") | not)'
-}
-
 # written NAME KEY...: shards whose captions the model writes, their tokens kept; $of is how it is asked.
 written() {
   make_shard "$1" "${@:2}"
@@ -142,36 +131,6 @@ written() {
   done
 }
 
-@test "tokens that were kept are not those of another caption, prompt, model or count" {
-  of=(--frame-tokens 4)
-  written a c1=x
-  by() { vfm-caption score --model model --frame-tokens 4 --force "$@" >/dev/null; }
-  scored() { field "$1.score.tar" c1 .caption_scored_by.written; }
-  by a.tar
-  [ "$(scored a)" = true ]
-  by --prompt "Where?" a.tar
-  [ "$(scored a)" = null ]
-  by --compute bf16 a.tar
-  [ "$(scored a)" = null ]
-  vfm-caption score --model "$VFM_ROOT/tests/golden/qwen/tied" --frame-tokens 4 --force a.tar >/dev/null
-  [ "$(scored a)" = null ]
-  # Files that somebody has changed.
-  for change in '.caption_written.ids[0] += 1' '.caption_written.logprobs = [1]' '.caption_written.ids = "all"' \
-    '.caption_written.logprobs[0] = 3' '.caption_written.logprobs[0] = -1e308' '.caption_written = 7' \
-    '.caption_model = []' '.caption_written.ids[0] = -1'; do
-    rm -rf parts
-    mkdir parts
-    tar -C parts -xf a.caption.tar
-    cp src-a/c1.mp4 parts/
-    jq -c "$change" parts/c1.json >changed
-    mv changed parts/c1.json
-    tar --format=ustar --sort=name -C parts -cf b.tar .
-    by b.tar
-    [ "$(scored b)" = null ]
-    [ "$(field b.score.tar c1 '.caption_gain | type')" = number ]
-  done
-}
-
 @test "a score of what was written costs a quarter of writing it at most, counted" {
   of=(--prompt Look)
   written a c1=x c2=x
@@ -186,25 +145,6 @@ written() {
   vfm-caption --force --from existing:member a.tar >/dev/null
   vfm-caption score --model model --prompt Look --dry-run a.tar |
     jq -e '.model | .written == 0 and .flops.with_video > .flops.alone'
-}
-
-@test "a caption or clip that cannot be scored costs itself" {
-  make_shard good "c1=A red circle." "c2=A red circle." "c3=Blue."
-  score good.tar >/dev/null
-  head -c 600 "$CLIPS/c2.mp4" >src-good/c2.mp4
-  printf 'A <|video_pad|> circle.' >src-good/c3.txt
-  cp "$CLIPS/c3.png" src-good/c4.png
-  tar --format=ustar --sort=name -C src-good -cf a.tar .
-  run --separate-stderr score a.tar
-  [ "$status" -eq 1 ]
-  [ "$(wc -l <score-errors.jsonl)" -eq 3 ]
-  grep -q "c2 of" score-errors.jsonl
-  grep -q "c3 of.*a token that stands for a picture" score-errors.jsonl
-  grep -q "c4 of.*has no caption" score-errors.jsonl
-  cmp <(tar -xOf a.score.tar c1.json) <(tar -xOf good.score.tar c1.json)
-  tar -xOf a.score.tar c2.json | jq -e 'has("caption_clean") and (has("caption_fit") or has("caption_gain") | not)'
-  tar -xOf a.score.tar c3.json | jq -e 'has("caption_fit") and (has("caption_gain") | not)'
-  [ "$(tar -xOf a.score.tar c4.json)" = "{}" ]
 }
 
 @test "options that scores do not have or that need a model, and folders that are no models, are refused before any work" {

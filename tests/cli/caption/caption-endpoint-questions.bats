@@ -28,17 +28,6 @@ one." >long.txt
   json_of ared | jq -e '.caption_facts.n == 8 and (has("caption_short") | not)'
 }
 
-@test "a key that a server repeats inside of JSON is in no field" {
-  shard a red
-  serve object
-  schema 0
-  VFM_ENDPOINT_KEY=sk-secret-5 run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"no answer 'facts': it repeats the server's key"* ]]
-  json_of ared | jq -e '.caption_source == "endpoint" and (has("caption_facts") | not)'
-  run ! grep -r sk-secret . --include='*.tar'
-}
-
 @test "an answer that does not fit is asked for with other seeds, and once where nothing is drawn" {
   shard a red
   serve asked
@@ -99,29 +88,6 @@ one." >long.txt
   run --separate-stderr ask --also facts=x --schema facts=schema.json a.tar
   [ "$status" -eq 1 ]
   json_of ared | jq -e '.caption_also_cut == ["facts"] and (has("caption_facts") | not)'
-}
-
-@test "an empty answer is paid for once" {
-  shard a red
-  serve empty ok
-  run --separate-stderr ask --also short=x a.tar
-  [ "$status" -eq 1 ]
-  json_of ared | jq -e '.caption_source == "none" and (.caption_short | startswith("caption of"))'
-  run --separate-stderr ask --force --also short=x a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"the server's caption for it is empty"* ]]
-  [ "$(requests)" -eq 2 ]
-}
-
-@test "one clip that fails with all of its questions does not end the asking" {
-  shard a blue green red
-  serve 500 500 500 500 ok
-  with='{"retries": 0}' run --separate-stderr ask --also x=1 --also y=2 --also z=3 a.tar
-  [ "$status" -eq 1 ]
-  [ "$(requests)" -eq 12 ]
-  [ "$(wc -l <caption-errors.jsonl)" -eq 4 ]
-  [ "$(for key in ablue agreen ared; do json_of "$key" | jq -c '[.caption_source, .caption_z != null]'; done | sort | paste -sd' ')" = \
-    '["endpoint",true] ["endpoint",true] ["none",false]' ]
 }
 
 @test "questions and schemas that cannot be are refused before any request" {

@@ -60,56 +60,6 @@ bats_require_minimum_version 1.5.0
   done
 }
 
-@test "one bad clip is an error that is recorded, and the next run asks and pays for it alone" {
-  shard a blue green red
-  serve ok 400 ok
-  VFM_ENDPOINT_KEY=sk-secret-2 run --separate-stderr ask a.tar
-  [ "$status" -eq 1 ]
-  [ "$(requests)" -eq 3 ]
-  [[ "$stderr" = *"agreen of 'a.tar'"*"status 400: no, Bearer [key]"* ]]
-  [ "$(wc -l <caption-errors.jsonl)" -eq 1 ]
-  run ! grep -r sk-secret . --include='*.json*'
-  [ "$(tar -xOf a.caption.tar agreen.json)" = '{"caption":"","caption_source":"none"}' ]
-  [ "$(wc -l <a.caption.answers.jsonl)" -eq 2 ]
-  jq -e '.code == "rejected"' caption-errors.jsonl
-  # At another address: what failed at the first is no news.
-  serve 400 ok
-  run --separate-stderr ask a.tar
-  [ "$status" -eq 1 ]
-  [ "$(requests)" -eq 1 ]
-  [[ "$stderr" = *"'$url/chat/completions' refuses it"* ]]
-  ask a.tar
-  [ "$(requests)" -eq 2 ]
-  [[ "$(caption_of agreen)" = "caption of "* ]]
-  [ ! -e a.caption.answers.jsonl ]
-  [ ! -e caption-errors.jsonl ]
-}
-
-@test "tries run out for one clip, and three of them in a row end the asking" {
-  shard a blue green red white
-  serve ok 500 500 ok
-  with='{"retries": 1}' run --separate-stderr ask a.tar
-  [ "$status" -eq 1 ]
-  [ "$(requests)" -eq 5 ]
-  [[ "$stderr" = *"gave no answer in 2 tries"*"status 500"* ]]
-  jq -e '.code == "server"' caption-errors.jsonl
-  serve ok
-  with='{"retries": 1}' ask a.tar
-  [ "$(requests)" -eq 1 ]
-  serve ok 500
-  with='{"retries": 1}' run --separate-stderr ask --prompt other a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"3 clips failed one after the other"* ]]
-  [ "$(requests)" -eq 7 ]
-  # So it is with a server that refuses what it is asked, and with both.
-  serve ok 400 500 400 ok
-  with='{"retries": 0}' run --separate-stderr ask --prompt more a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"3 clips failed one after the other"*"status 400: no"* ]]
-  [ "$(requests)" -eq 4 ]
-  jq -e '.code == "server"' caption-errors.jsonl
-}
-
 @test "a shard of which no clip has an answer gets no column" {
   shard a red
   shard aa blue green
@@ -125,23 +75,6 @@ bats_require_minimum_version 1.5.0
   done
   ask -j 1 a.tar aa.tar
   for key in ared aablue aagreen; do [[ "$(caption_of "$key")" = "caption of "* ]]; done
-}
-
-@test "what a model thinks before it answers is no caption" {
-  shard a red
-  local kind
-  for kind in think inside; do
-    serve "$kind"
-    ask --force --also facts=x a.tar
-    [[ "$(caption_of ared)" = "caption of "*" frames" ]]
-    json_of ared | jq -e '.caption_facts | startswith("caption of")'
-    rm -f a.caption.*
-  done
-  serve thoughts
-  run --separate-stderr ask a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"caption for it is empty: all of its 10 tokens are thoughts; allow more by \"tokens\""* ]]
-  jq -e '.code == "answer"' caption-errors.jsonl
 }
 
 @test "halves of characters in an answer that was paid for become U+FFFD" {
@@ -176,39 +109,6 @@ bats_require_minimum_version 1.5.0
   server=
   with='{"retries": 0}' run --separate-stderr ask --prompt other a.tar
   [[ "$stderr" = *"Failed to connect to 127.0.0.1 port"* ]]
-}
-
-@test "a server that refuses everyone is asked once" {
-  shard a blue green
-  shard aa red white
-  local fault
-  for fault in 401 403 404 redirect:http://127.0.0.1:9/; do
-    serve "$fault"
-    run --separate-stderr ask -j 1 a.tar aa.tar
-    [ "$status" -eq 1 ]
-    [ "$(requests)" -eq 1 ]
-    [ ! -e a.caption.tar ]
-  done
-}
-
-@test "a key that a server repeats is in no caption" {
-  shard a red
-  serve echo
-  VFM_ENDPOINT_KEY=sk-secret-3 ask a.tar
-  [ "$(caption_of ared)" = "it is Bearer [key]" ]
-  # Whatever way JSON writes it, and where a message is cut.
-  serve escaped
-  VFM_ENDPOINT_KEY=sk-secret-3 ask --force a.tar
-  [ "$(caption_of ared)" = "it is Bearer [key]" ]
-  serve long:400
-  VFM_ENDPOINT_KEY=sk-secret-3 run --separate-stderr ask --force --prompt other a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" = *"status 400: aaa"* && "$stderr" != *sk-s* ]]
-  # A key that is a word, for a server that wants none, changes no answer.
-  serve ok
-  VFM_ENDPOINT_KEY=e ask --force --prompt another a.tar
-  [ "$(requests)" -eq 1 ]
-  [[ "$(caption_of ared)" = "caption of "*", 8 frames" ]]
 }
 
 @test "what was paid before a kill is not paid again" {
@@ -299,40 +199,6 @@ bats_require_minimum_version 1.5.0
   [ "$status" -eq 1 ]
   [[ "$stderr" = *"'$url/models' does not list the server's models: status 404: no, Bearer [key]; name the model"* ]]
   [ "$(requests)" -eq 2 ]
-}
-
-@test "all that is wrong with the file of an endpoint is told at once, by key" {
-  shard a red
-  # bad JSON MESSAGE...
-  bad() {
-    printf '%s' "$1" >bad.json
-    run --separate-stderr vfm-caption --endpoint bad.json a.tar
-    [ "$status" -eq 2 ]
-    [ -z "$output" ]
-    shift
-    local message
-    for message; do [[ "$stderr" = *"$message"* ]] || { echo "$stderr"; false; }; done
-  }
-  bad '{"url": "http://x/v1", "frames": 0, "side": 512.5, "wait": "1s", "schema": 1, "price": [1], "modle": "m", "x": 1}' \
-    "--endpoint: 'bad.json': " '"frames" must be a whole number from 1 to 64, but is 0; ' \
-    '"side" must be a whole number from 16 to 4096, but is 512.5; ' '"wait" must be a number from 0 to 300, but is "1s"; ' \
-    '"schema" must be true or false, but is 1; ' '"price" must be two numbers from 0 on, [IN, OUT], but is [1]; ' \
-    'unknown: "modle", "x"; the keys are url, model, key, frames, side, parallel, retries, wait, timeout, tokens, temperature'
-  bad '{"parallel": 257, "retries": -1, "timeout": 0, "tokens": 0, "temperature": 2.1, "model": ""}' \
-    '"url" is missing' '"model" must be a text that is not empty, but is ""' '"parallel" must' '"retries" must' '"timeout" must' \
-    '"tokens" must' '"temperature" must'
-  # A key in the place of its variable is not shown.
-  bad '{"url": "http://u:geheim@x", "key": "sk-geheim"}' 'an address with a user' \
-    '"key" must be the name of an environment variable, not the key itself'
-  [[ "$stderr" != *geheim* ]] || false
-  bad '{"url": 7, "key": ["geheim"]}' '"url" must be a text that is not empty, but is 7' '"key" must be a text'
-  [[ "$stderr" != *geheim* ]] || false
-  bad '["http://x"]' "'bad.json' is not a JSON object"
-  bad '{"url"' "'bad.json'"
-  rm bad.json
-  run --separate-stderr vfm-caption --endpoint bad.json a.tar
-  [ "$status" -eq 2 ]
-  [[ "$stderr" = *"cannot open 'bad.json'"* ]]
 }
 
 @test "the example of vfm-endpoint(5) asks a server" {

@@ -118,17 +118,6 @@ ask() { vfm-caption --from "${FROM:-model:model}" --frame-tokens 4 --max-tokens 
   [ "$(field one/a.caption.tar c1 .caption_model.words)" != "$(field two/a.caption.tar c1 .caption_model.words)" ]
 }
 
-@test "a long clip is asked about window by window" {
-  clip_shard a c1 c2
-  ask --window 16 --fps 4 a.tar >/dev/null
-  [ "$(field a.caption.tar c1 '.caption_windows | length')" -eq 2 ]
-  [ "$(field a.caption.tar c1 '.caption_windows[] | [.start, .end] | join("-")' | paste -sd' ')" = "0-1.333333 1.333333-3" ]
-  [ "$(field a.caption.tar c1 '[.caption_windows[].caption] | join(" ")')" = "$(field a.caption.tar c1 .caption)" ]
-  [ "$(field a.caption.tar c1 '.caption_windows[0].cut')" = true ]
-  [ "$(field a.caption.tar c1 '.caption_windows[0].caption')" != "$(field a.caption.tar c1 '.caption_windows[1].caption')" ]
-  [ "$(field a.caption.tar c2 .caption_windows)" = null ]
-}
-
 @test "further questions are answered beside the caption, of each window, and change nothing of it" {
   clip_shard a c1 c2
   ask --window 16 -o alone a.tar >/dev/null

@@ -101,28 +101,6 @@ captions() {
   [ "$(member a.caption.tar ac2.txt)" = "v.mp4" ]
 }
 
-@test "a field inside of others: names with dots, places in lists, lists of texts" {
-  make_shard a
-  record='{"kind":"shard","path":"a.tar","meta":{"caption":"nested","all":["","first","second"]},
-    "meta.caption":"of that very name","deep":[{"say":["one","two"]}]}'
-  from() { tr -d '\n' <<<"$record" | vfm-caption --force --from "$1,builtin:measure" >out.jsonl; member a.caption.tar ac2.txt; }
-  [ "$(from field:meta.caption)" = "of that very name" ]
-  record=${record/meta.caption/other}
-  [ "$(from field:meta.caption)" = "nested" ]
-  [ "$(source_of a.caption.tar ac2)" = "field:meta.caption" ]
-  [ "$(from field:deep.0.say.1)" = "two" ]
-  [ "$(from field:deep.0.say)" = "one" ]
-  [ "$(from field:meta.all)" = "first" ]
-  for none in field:deep.1.say field:deep.say field:meta.caption.x field:meta. field:deep.0.say.9; do
-    from "$none" >none
-    [ "$(source_of a.caption.tar ac2)" = "builtin:measure" ]
-  done
-  # What a field inside says decides the column: another one is made anew.
-  tr -d '\n' <<<"$record" | vfm-caption --from field:meta.caption >out.jsonl
-  tr -d '\n' <<<"${record/nested/changed}" | vfm-caption --from field:meta.caption >out.jsonl
-  [ "$(member a.caption.tar ac2.txt)" = "changed" ]
-}
-
 @test "a foreign WebDataset: gzip, directories in keys, txt members, no json" {
   mkdir -p f/train
   cp "$CLIPS/c1.mp4" f/train/0001.mp4
@@ -169,52 +147,4 @@ captions() {
   diff expected got
   vfm-caption --sidecars . --max-characters 19 a.tar
   [ "$(member a.caption.tar m4.txt)" = "wörter wörter" ]
-}
-
-@test "an empty caption is passed over, or kept with --keep-empty" {
-  make_shard a
-  : >v.txt
-  vfm-caption --sidecars . a.tar
-  [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
-  run --separate-stderr vfm-caption --sidecars . --keep-empty a.tar
-  [ "$status" -eq 0 ]
-  [ -z "$(member a.caption.tar ac1.txt)" ]
-  [ "$(source_of a.caption.tar ac1)" = "existing:txt" ]
-  rm v.txt
-  run --separate-stderr vfm-caption --sidecars . --from existing --keep-empty a.tar
-  [ "$status" -eq 0 ]
-  [ "$(source_of a.caption.tar ac1)" = "none" ]
-  run --separate-stderr vfm-caption --sidecars . --from existing a.tar
-  [ "$status" -eq 1 ]
-  [ "$(wc -l <caption-errors.jsonl)" -eq 3 ]
-  [[ "$(head -1 caption-errors.jsonl)" == '{"tool":"vfm-caption","input":"ac1 of '"'a.tar'"'","error":"no source has a caption for it","code":"missing"}' ]]
-}
-
-@test "a broken sidecar is an error, once, and the next source is asked" {
-  make_shard a
-  echo '{"caption":' >v.json
-  printf '1\n00:00:00,000 --> never\nlost\n' >v.srt
-  run --separate-stderr vfm-caption --sidecars . a.tar
-  [ "$status" -eq 1 ]
-  [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
-  grep -q '"input":"v.srt","error":"the times of 1 of 1 cues cannot be read"' caption-errors.jsonl
-  [ "$(source_of a.caption.tar ac1)" = "builtin:measure" ]
-}
-
-@test "a file beside a video that is too large for captions is recorded, and the next source is asked" {
-  make_shard a
-  truncate -s 65M v.txt
-  run --separate-stderr vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
-  [ "$status" -eq 1 ]
-  [ "$(jq -r '[.input, .code] | join(" ")' caption-errors.jsonl)" = "v.txt limit" ]
-  grep -q "'v.txt' has 65.0 MiB, and captions beside a video are read up to 64.0 MiB" caption-errors.jsonl
-  [[ "$(member a.caption.tar ac1.txt)" = "A "* ]]
-  # As long as the file is the same, the column stays.
-  before=$(stat -c %Y.%i a.caption.tar)
-  run vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
-  [ "$status" -eq 1 ]
-  [ "$(stat -c %Y.%i a.caption.tar)" = "$before" ]
-  echo better >v.txt
-  vfm-caption --sidecars . --from existing:txt,builtin:measure a.tar
-  [ "$(member a.caption.tar ac1.txt)" = better ]
 }

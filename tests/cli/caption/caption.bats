@@ -19,19 +19,6 @@ bats_require_minimum_version 1.5.0
   [ "$output" = '{"kind":"shard","path":"a.tar","mine":[1,2],"samples":3,"bytes":'"$bytes"',"xxh3":"'"$hash"'","columns":{"clip":"a.tar","caption":"a.caption.tar"}}' ]
 }
 
-@test "records of other kinds pass unchanged, in order" {
-  make_shard a
-  make_shard b
-  printf '%s\n' '{"kind":"note","text":"x","n":1.50}' a.tar '{"kind":"video","path":"q.mp4"}' b.tar >list.jsonl
-  run --separate-stderr vfm-caption -j4 list.jsonl
-  only_records
-  [ "$status" -eq 0 ]
-  [ "${lines[0]}" = '{"kind":"note","text":"x","n":1.5}' ]
-  [[ "${lines[1]}" == *'"path":"a.tar"'* ]]
-  [ "${lines[2]}" = '{"kind":"video","path":"q.mp4"}' ]
-  [[ "${lines[3]}" == *'"path":"b.tar"'* ]]
-}
-
 @test "the same command again does nothing; what changed is remade" {
   make_shard a
   vfm-caption --sidecars . a.tar >one
@@ -49,20 +36,6 @@ bats_require_minimum_version 1.5.0
   touch -d '2001-01-01' a.caption.tar
   vfm-caption --sidecars . --force a.tar
   [ "$(stat -c %Y a.caption.tar)" != "$(date -d 2001-01-01 +%s)" ]
-}
-
-@test "a column that loses captions of a source is told when it is replaced" {
-  make_shard a
-  printf '1\n00:00:00,000 --> 00:00:01,900\nred\n' >v.srt
-  vfm-caption --sidecars . a.tar
-  run --separate-stderr vfm-caption --from builtin:measure a.tar
-  [ "$status" -eq 0 ]
-  [[ "$stderr" == *"'a.caption.tar' is replaced: 2 of its samples were made from existing:srt, and 0 are now"* ]]
-  # Measured ones are no loss, and what is asked for is not told.
-  run --separate-stderr vfm-caption --sidecars . a.tar
-  [ -z "$stderr" ]
-  run --separate-stderr vfm-caption --from builtin:measure --force a.tar
-  [ -z "$stderr" ]
 }
 
 @test "bytes do not depend on -j" {
@@ -95,25 +68,6 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash whole)" = "$(sed -i s/killed/whole/ killed/*.json && tree_hash killed)" ]
 }
 
-@test "bad shards and bad lines cost themselves only" {
-  make_shard a
-  make_shard t
-  head -c 500 t.tar >truncated.tar
-  printf '%s\n' 'not.tar' '{"kind":' a.tar '[1]' '{"nokind":1}' truncated.tar '{"kind":"shard"}' a.tar >in
-  run --separate-stderr vfm-caption - <in
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 1 ]
-  [[ "${lines[0]}" == *'"path":"a.tar"'* ]]
-  [ "$(wc -l <caption-errors.jsonl)" -eq 7 ]
-  grep -q "cannot open 'not.tar': No such file" caption-errors.jsonl
-  grep -q '"input":"truncated.tar"' caption-errors.jsonl
-  grep -q '"input":"a.tar","error":"is in the input twice"' caption-errors.jsonl
-  [ ! -e truncated.caption.tar ]
-  vfm-caption a.tar
-  [ ! -e caption-errors.jsonl ]
-}
-
 @test "a clip that cannot be decoded gets the caption that its record gives, and an error" {
   make_shard a
   rm a.tar
@@ -129,17 +83,6 @@ bats_require_minimum_version 1.5.0
   run --separate-stderr vfm-caption a.tar
   [ "$status" -eq 1 ]
   [ "$(wc -l <caption-errors.jsonl)" -eq 2 ]
-}
-
-@test "columns of different shards never replace each other" {
-  make_shard a
-  mkdir other
-  cp a.tar other/a.tar
-  run --separate-stderr vfm-caption -o out a.tar other/a.tar
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 1 ]
-  grep -q 'would replace' out/caption-errors.jsonl
 }
 
 @test "shards named by a glob do not bring their columns along" {

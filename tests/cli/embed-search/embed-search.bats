@@ -74,19 +74,6 @@ END
   [ "$(vfm-embed search 'square' embedded.jsonl | records | wc -l)" -eq 6 ]
 }
 
-@test "search by text: shards of another encoder are not weighed with the first ones" {
-  three a
-  three b
-  vfm-embed a.tar >embedded.jsonl
-  vfm-embed --text "$VFM_ROOT/tests/golden/t5/v1_1" --device cpu b.tar >>embedded.jsonl
-  run --separate-stderr vfm-embed search 'red square' embedded.jsonl
-  only_records
-  [ "$status" -eq 1 ]
-  [ "${#lines[@]}" -eq 3 ]
-  [[ "$stderr" == *"b.tar: 3 samples were embedded by"*"search them apart"* ]]
-  vfm-embed search 'red square' --top 1 b.tar | records | jq -e '.score > 0'
-}
-
 @test "search by text: one encoder in two folders is one" {
   three a
   three b

@@ -82,24 +82,6 @@ assert abs(length - 1) < 1e-3, length'
   cmp <(tar -xOf fixed/a.embed.tar ar.text.npy) <(tar -xOf any/a.embed.tar ar.text.npy)
 }
 
-@test "texts whose vectors are no numbers are errors: a query, a prompt, captions" {
-  three a
-  clip_model model
-  "$BATS_TEST_DIRNAME/../fill-tensor" model/model.safetensors nan text_model.final_layer_norm.weight
-  vfm-embed --video model --text none --device cpu a.tar >/dev/null
-  run --separate-stderr vfm-embed search 'a red square' a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" == *"the query's vector by '$PWD/model' has values that are not finite"* ]]
-  [[ "$output" != *'"kind":"match"'* ]]
-  run --separate-stderr vfm-embed --video model --text none --concept fox=fox --device cpu -o scored a.tar
-  [ "$status" -eq 2 ]
-  [[ "$stderr" == *"--concept fox: the vector that 'model' makes of the prompt is not finite"* ]]
-  run --separate-stderr vfm-embed --video model --text none --text-image --device cpu -o scored a.tar
-  [ "$status" -eq 1 ]
-  [[ "$stderr" == *"ar of 'a.tar': its caption's vector has values that are not finite: no text_image"* ]]
-  tar -xOf scored/a.embed.tar ar.json | jq -e 'has("scored_by") and (has("text_image") | not)'
-}
-
 # refuses OPTION FOLDER WORDS: vfm-embed does, before any work.
 refuses() {
   run --separate-stderr vfm-embed "$1" "$2" --device cpu a.tar
@@ -241,20 +223,6 @@ assert encoder["name"] == "sentence:clip" and encoder["dim"] == 12 and encoder["
     "${made[@]}" --latents-only -o "$prompt" "$prompt" >/dev/null
   done
   run ! cmp 'a red square'/*.safetensors 'a blue square'/*.safetensors
-}
-
-@test "text embeddings that are no numbers, or none of half precision, cost their samples" {
-  make_shard a "k1=red=a red fox" "k2=blue=a blue boat"
-  cp -r "$VFM_ROOT/tests/golden/t5/v1_1" t5
-  damaged() {
-    "$BATS_TEST_DIRNAME/../fill-tensor" t5/model.safetensors "$1" encoder.final_layer_norm.weight
-    run --separate-stderr vfm-embed --text t5 --force -o out a.tar
-    [ "$status" -eq 1 ]
-    [[ "$stderr" == *"k1 of 'a.tar': its text embedding of t5 $2"*"k2 of 'a.tar': its text embedding"* ]]
-    [ "$(npy out/a.embed.tar k2.text.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (0, 16), }" ]
-  }
-  damaged nan "has values that are not finite"
-  damaged 1e6 "has the value "
 }
 
 @test "folders that are no text encoder are refused before any work" {

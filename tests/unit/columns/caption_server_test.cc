@@ -67,9 +67,10 @@ TEST_CASE("one bad clip is recorded, and the next run asks and pays for it alone
   if (!io::have_http()) return;
   const TemporaryFolder folder;
   write_clips(folder, 3);
-  const ChatServer server({chat_says("first of all"), chat_fails(400, "not this"),
-                           chat_says("the third", "length"), chat_says("second")});
+  const ChatServer server({chat_says("first of all"), chat_fails(400, "not this, sk-12345"),
+                           chat_says("the third", "length")});
   CaptionOptions options = captions_by(server, folder / "x.tar");
+  options.endpoint.secret = "sk-12345";
   options.endpoint.input_price = 2;
   options.endpoint.output_price = 30;
   options.max_characters = 6;
@@ -93,13 +94,23 @@ TEST_CASE("one bad clip is recorded, and the next run asks and pays for it alone
   REQUIRE(first.faults.size() == 1);
   CHECK(first.faults[0]["input"] == "b of '" + folder.path + "/x.tar'");
   CHECK(first.faults[0]["code"] == "rejected");
+  CHECK(first.faults[0]["error"] == "'" + server.url() +
+                                        "/chat/completions' refuses it with "
+                                        "status 400: not this, [key]");
   CHECK(paid_lines(folder) == 2);
   CHECK(caption_origins(folder / "x.caption.tar", {})["endpoint"] == 2);
 
+  // At another address: what was paid at the first is not asked for again.
+  const ChatServer other({chat_fails(400), chat_says("second")});
+  options.endpoint.url = other.url();
+  const Captioned again = caption_all(options, folder);
+  CHECK(again.errors == 1);
+  CHECK_THAT(again.faults.at(0)["error"], Catch::StartsWith("'" + other.url()));
   const Captioned second = caption_all(options, folder);
   CHECK(second.errors == 0);
-  CHECK(server.asked() == 4);
-  CHECK(server.requests()[3].body == server.requests()[1].body);
+  CHECK(server.asked() == 3);
+  CHECK(other.asked() == 2);
+  CHECK(other.requests()[1].body == server.requests()[1].body);
   CHECK(second.record["caption_usage"]["answers"] == 3);
   CHECK(second.record["caption_usage"]["failed"] == 0);
   CHECK(second.record["caption_usage"]["prompt_tokens"] == 300);
@@ -109,7 +120,7 @@ TEST_CASE("one bad clip is recorded, and the next run asks and pays for it alone
   CHECK_FALSE(io::file_exists(folder / "x.caption.answers.jsonl"));
   // Kept: nothing is asked, and the record is the same.
   CHECK(caption_all(options, folder).record == second.record);
-  CHECK(server.asked() == 4);
+  CHECK(other.asked() == 2);
   CHECK(server.requests()[0].json()["messages"][0]["content"].size() == 2);
 }
 
@@ -214,6 +225,14 @@ TEST_CASE("an answer may have no caption, and a caption no answer") {
   CHECK(all.faults[2]["error"] == "no answer 'short': it is empty");
   CHECK(all.record["caption_usage"]["answers"] == 5);
   CHECK(all.record["caption_usage"]["failed"] == 3);
+  // Empty answers were paid for, too: they are not asked for again.
+  const std::size_t asked = server.asked();
+  options.force = true;
+  const Captioned again = caption_all(options, folder);
+  CHECK(server.asked() == asked + 1);
+  CHECK(again.errors == 2);
+  CHECK(again.faults.at(0) == all.faults[0]);
+  CHECK(again.faults.at(1) == all.faults[2]);
 }
 
 TEST_CASE("a key inside of an answer's JSON is in no field") {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "columns/caption/caption_queue.h"
+#include "columns/caption/caption_report.h"
 #include "columns/embed/glimpse.h"
 #include "curate/measures/describe.h"
 #include "support/temporary_folder.h"
@@ -229,4 +230,32 @@ TEST_CASE(
   CHECK_THAT(page, Catch::Contains("existing:member") && Catch::Contains(">15<"));
   CHECK_THAT(page, Catch::Contains("words in a caption") && Catch::Contains(folder.path));
   CHECK_THAT(page, !Catch::Contains("texts of models were cut"));
+}
+
+TEST_CASE("a page of captions says how many texts were cut, and what is not complete") {
+  const TemporaryFolder folder;
+  write_tar(folder / "a.tar", {{"k", {{"json", "{}"}, {"txt", "a fox"}}},
+                               {"l", {{"json", "{}"}, {"txt", "an owl"}}}});
+  write_tar(folder / "c.tar", {{"k", {{"json", R"({"caption_source":"x:y"})"}, {"txt", "a fox"}}},
+                               {"l", {{"json", "{}"}, {"txt", ""}}}});
+  io::Record record;
+  record.json = Json{{"path", folder / "a.tar"},
+                     {"caption_cut", 3},
+                     {"columns", {{"clip", folder / "a.tar"}, {"caption", folder / "c.tar"}}}};
+  const auto page_of = [&](int times, const std::string& incomplete) {
+    CaptionReport report(folder / "page.html");
+    for (int i = 0; i < times; ++i)
+      report.add(record);
+    report.write(incomplete);
+    return io::read_file(folder / "page.html");
+  };
+  CHECK_THAT(page_of(2, "the pipe broke"),
+             Catch::Contains("4 samples.") && Catch::Contains("the pipe broke") &&
+                 Catch::Contains("6 texts of models were cut: they reached their most tokens.") &&
+                 Catch::Contains("x:y</td><td dir=\"auto\">2</td>") && Catch::Contains("unknown"));
+  CHECK_THAT(page_of(0, ""), Catch::Contains("0 samples.") && !Catch::Contains("were cut") &&
+                                 !Catch::Contains("words in a caption"));
+  CaptionReport none("");
+  none.add({});
+  none.write("");
 }

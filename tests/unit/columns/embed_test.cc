@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "columns/embed/clip_windows.h"
 #include "columns/embed/glimpse.h"
+#include "columns/search/file_query.h"
 #include "curate/vectors/look.h"
 #include "io/npy.h"
 #include "io/safetensors.h"
@@ -76,6 +77,19 @@ std::vector<float> halves_of(const models::PictureEncoder& encoder, const std::s
   const std::vector<float> vector = vectors.take(true).front().vector;
   return io::npy_floats(io::make_npy_half({static_cast<std::int64_t>(vector.size())}, vector),
                         "it");
+}
+
+/// Fills a tensor of a .safetensors file, of floats or of their upper halves.
+void fill_tensor(const std::string& path, const std::string& name, float value) {
+  std::string bytes = io::read_file(path);
+  std::uint64_t size = 0;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  const Json tensor = parse_json(bytes.substr(8, size), path)[name];
+  const std::size_t width = tensor["dtype"] == "BF16" ? 2 : 4;
+  const std::size_t begin = tensor["data_offsets"][0], end = tensor["data_offsets"][1];
+  for (std::size_t at = begin; at < end; at += width)
+    std::memcpy(&bytes[8 + size + at], reinterpret_cast<const char*>(&value) + 4 - width, width);
+  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 double dot_of(const std::vector<float>& a, const std::vector<float>& b) {
@@ -440,4 +454,62 @@ TEST_CASE("concepts are names with prompts, each once") {
   CHECK(ClipScores::fit({1, 0}, {0.6f, 0.8f}) == 0.6);
   CHECK(ClipScores::fit({2, 0}, {1, 0}) == 1);
   CHECK(ClipScores::fit({2, 0}, {-1, 0}) == -1);
+}
+
+TEST_CASE("vectors and texts that are no numbers, or none of half precision, cost their samples") {
+  const TemporaryFolder folder;
+  const std::string model = folder / "model", red = make_video(4, kRed);
+  std::filesystem::copy(VFM_GOLDEN "/picture_encoders/dinov2", model);
+  write_tar(folder / "a.tar", {captioned("k1", red, "a red fox"), captioned("k2", red, "a boat")});
+  EmbedOptions options;
+  options.text = false;
+  options.picture_encoder = model;
+  options.window_seconds = 1;
+  fill_tensor(model + "/model.safetensors", "layernorm.weight", NAN);
+  const Embedded clips = embed_all(options, folder);
+  REQUIRE(clips.faults.size() == 2);
+  CHECK(clips.faults[1]["input"] == "k2 of '" + folder.path + "/a.tar'");
+  CHECK(clips.faults[1]["error"] == "its vector by dinov2 has values that are not finite");
+  for (const float value : clips.floats(0, "video.npy"))
+    CHECK(value == 0);
+  CHECK(clips.shape(0, "windows.npy")[0] == 0);
+  CHECK(clips.json(0)["video_windows"]["begin"] == Json::array());
+
+  const std::string t5 = folder / "t5";
+  std::filesystem::copy(VFM_GOLDEN "/t5/v1_1", t5);
+  options = {};
+  options.video = false;
+  for (const float value : {NAN, 1e6f}) {
+    fill_tensor(t5 + "/model.safetensors", "encoder.final_layer_norm.weight", value);
+    options.text_encoder = models::text_encoder_config(t5, 512, DType::f32);
+    const Embedded texts = embed_all(options, folder);
+    REQUIRE(texts.faults.size() == 2);
+    CHECK_THAT(texts.faults[0]["error"],
+               Catch::StartsWith("its text embedding of t5 has ") &&
+                   Catch::Contains(value > 0 ? "the value " : "values that are not finite"));
+    CHECK(texts.shape(1, "text.npy") == std::vector<std::int64_t>{0, 16});
+  }
+}
+
+TEST_CASE("texts whose vectors are no numbers are errors: captions, a prompt, a query") {
+  const TemporaryFolder folder;
+  const std::string model = make_clip_model(folder / "clip");
+  fill_tensor(model + "/model.safetensors", "text_model.final_layer_norm.weight", NAN);
+  write_tar(folder / "a.tar", {captioned("k", make_video(4, kRed), "a red fox")});
+  EmbedOptions options;
+  options.text = false;
+  options.picture_encoder = model;
+  options.scores.text_image = true;
+  const Embedded all = embed_all(options, folder);
+  REQUIRE(all.faults.size() == 1);
+  CHECK(all.faults[0]["error"] ==
+        "its caption's vector has values that are not finite: no text_image");
+  CHECK(all.json(0).contains("scored_by"));
+  CHECK_FALSE(all.json(0).contains("text_image"));
+  const Json encoder = all.json(0)["video_encoder"];
+  CHECK_THROWS_WITH(encode_text_beside_clips("a fox", encoder, "k"),
+                    "the query's vector by '" + model + "' has values that are not finite");
+  options.scores = {.concepts = {{"fox", "a fox"}}};
+  CHECK(usage_error([&] { embed_all(options, folder); }) ==
+        "--concept fox: the vector that '" + model + "' makes of the prompt is not finite");
 }

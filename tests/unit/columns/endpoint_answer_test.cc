@@ -57,6 +57,8 @@ TEST_CASE("an answer is the first choice's text on one line, with the server's c
   CHECK(joined.text == "in parts");
   CHECK(joined.cut);
   CHECK(joined.why_empty.empty());
+  CHECK(answer_of({{"content", "<think>\nan owl?</think>\n a fox"}}).text == "a fox");
+  CHECK(answer_of({{"content", "an owl?</think> a fox"}}).text == "a fox");
   // Counts that are none are unknown, and none overflows.
   for (const Json& wrong : {Json(-1), Json(1.5), Json("7"), Json()})
     CHECK(answer_of({{"content", "x"}}, Json::object(), {{"prompt_tokens", wrong}}).prompt_tokens ==

@@ -174,6 +174,7 @@ TEST_CASE("shards are added to an index, changed ones anew, and missing ones lea
   folder.write("b.tar", "no tar");
   const Built broken = build(path, {tar("b")});
   CHECK(broken.errors == 1);
+  CHECK_THAT(broken.warnings, Catch::Contains("'" + tar("b") + "'") && !Catch::Contains("''"));
   CHECK(broken.record["dropped"] == 1);
   CHECK(broken.record["vectors"] == 20);
   CHECK(check_entries(VectorIndex(path)) == 20);
@@ -377,6 +378,11 @@ TEST_CASE("an index that is damaged is told, whatever is damaged") {
   CHECK(open_all(bytes.substr(0, 64)) == "'" + bad + "' is damaged: its size" + again);
   CHECK(open_all(bytes + " ") == "'" + bad + "' is damaged: its size" + again);
   CHECK(open_all(bytes) == "nothing was refused");
+  // A damaged index is not added to, but made anew on demand.
+  folder.write("bad", bytes.substr(0, bytes.size() - 1));
+  CHECK_THAT(message_of([&] { build(bad, {a}); }), Catch::Contains("is damaged: its size"));
+  build(bad, {a}, true);
+  CHECK(io::read_file(bad) == bytes);
   CHECK_THROWS_AS(VectorIndex(folder / "gone"), Error);
 }
 
@@ -430,4 +436,22 @@ TEST_CASE("facts of an index that cannot be are told, though their hashes are ri
   CHECK_THAT(with([](Json& f) { f["shards"][0]["files"][0].erase("mtime"); }),
              Catch::Contains("mtime"));
   CHECK_THAT(with([](Json& f) { f.erase("encoder"); }), Catch::Contains("encoder"));
+}
+
+TEST_CASE("an index is learned from some of very many vectors, at even distances") {
+  if (faiss_version().empty()) return;
+  const TemporaryFolder folder;
+  const std::string a = folder / "a.tar", b = folder / "b.tar";
+  write_vectors(a, "a", random_vectors(500, 1, 8));
+  write_vectors(b, "b", random_vectors(700, 2, 8));
+  Run run;
+  const LogLines lines(LogLevel::info);
+  IndexOptions options;
+  options.path = folder / "index";
+  options.inputs = {a, b};
+  CHECK(build_index(options, run.slots, run, run.manifest) == 0);
+  CHECK_THAT(lines.text(), Catch::Contains("23 lists are made of 1104 vectors\n"));
+  const VectorIndex index(folder / "index");
+  CHECK(index.model().trained == 1200);
+  CHECK(check_entries(index) == 1200);
 }

@@ -28,8 +28,8 @@ TEST_CASE("captions beside videos that a record names, or below folders that the
   folder.write("three.txt", "secret");
   const auto at = [&](const std::string& name) { return folder.path + "/" + name; };
   io::Record record;
-  record.json = Json{
-      {"path", "a.tar"}, {"source", at("named.mp4")}, {"sources", {at("listed.mp4"), 7}}};
+  record.json =
+      Json{{"path", "a.tar"}, {"source", at("named.mp4")}, {"sources", {at("listed.mp4"), 7}}};
   ColumnNotes notes;
   Sidecars sidecars(notes, record, {at("allowed")});
   CHECK(sidecars.caption(at("named.mp4"), "txt", 5, 9) == "a fox");
@@ -97,4 +97,21 @@ TEST_CASE("a caption file that is damaged is told once, and counts as absent") {
   CHECK(notes.errors[0].input == folder.path + "/a.json");
   CHECK(notes.errors[1].message == "the times of 1 of 2 cues cannot be read");
   CHECK(notes.errors[2].message == "has no cue: it is not SubRip");
+}
+
+TEST_CASE("a file beside a video that is too large for captions is told, and counts as absent") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.txt", video = folder / "a.mp4";
+  folder.write("a.txt", "words");
+  std::filesystem::resize_file(path, (std::uintmax_t{64} << 20) + 1);
+  io::Record record;
+  record.json = Json{{"path", "a.tar"}, {"source", video}};
+  ColumnNotes notes;
+  CHECK_FALSE(Sidecars(notes, record, {}).caption(video, "txt", 0, 1));
+  REQUIRE(notes.errors.size() == 1);
+  CHECK(notes.errors[0].input == path);
+  CHECK(notes.errors[0].cause == Cause::limit);
+  CHECK(notes.errors[0].message ==
+        "'" + path + "' has 64.0 MiB, and captions beside a video are read up to 64.0 MiB");
+  CHECK(notes.inputs[path].get<std::string>().size() == 32);
 }
