@@ -186,6 +186,33 @@ class DatasetRun {
     return list;
   }
 
+  /// The text of a page, a line for each piece of markup; without rules, charts and the day.
+  std::string page_text() const {
+    std::string html = text("page.html"), words;
+    const auto cut = [&](const char* begin, const char* end) {
+      for (std::size_t at; (at = html.find(begin)) != std::string::npos;)
+        html.erase(at, html.find(end, at + std::string_view(begin).size()) +
+                           std::string_view(end).size() - at);
+    };
+    cut("<style>", "</style>"), cut("<svg", "</svg>"), cut("<p class=\"about\">", "</p>");
+    cut("\u2068", ""), cut("\u2069", ""), cut("<title>", "</title>"), cut("<wbr>", "");
+    for (const char* end : {"</td><td dir=\"auto\">", "</th><th scope=\"col\">", "</dt><dd>"})
+      for (std::size_t at; (at = html.find(end)) != std::string::npos;)
+        html.replace(at, std::string_view(end).size(), " | ");
+    // Whose thumbnail it is.
+    for (std::size_t at; (at = html.find("<span class=\"pic")) != std::string::npos;) {
+      const std::size_t name = html.find("aria-label=\"", at) + 12, end = html.find('"', name);
+      html.replace(at, html.find('>', end) + 1 - at, "\n" + html.substr(name, end - name) + ": ");
+    }
+    bool tag = false;
+    for (const char c : html) {
+      if (c == '<') tag = true;
+      if (!tag && (c != '\n' || !words.ends_with('\n'))) words += c;
+      if (c == '>') tag = false;
+    }
+    return words;
+  }
+
   MemoryFolder folder;
   ShardOptions options;
   LogLevel level = LogLevel::warning;

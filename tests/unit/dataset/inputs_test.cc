@@ -272,3 +272,25 @@ TEST_CASE("a dataset of vfm-shard is an input, whose splits and bins are forgott
   for (const auto& [key, meta] : second.samples())
     CHECK(meta["split"] == "train");
 }
+
+TEST_CASE("a list that broke off ends the run before a dataset is written, and the page says so") {
+  DatasetRun run;
+  run.add("in", {video("a", "{}")});
+  const std::string list = R"({"kind":"begin","tool":"vfm-clip","id":"1"})"
+                           "\n" +
+                           run.options.inputs[0] + "\n";
+  run.folder.write("list.jsonl", list);
+  run.options.inputs = {run.folder / "list.jsonl"};
+  run.options.report = run.folder / "page.html";
+  CHECK(run.failed() ==
+        "the output of vfm-clip broke off in 'list.jsonl' (no end record): no "
+        "dataset is written; run the same command again");
+  CHECK(run.page_text() ==
+        "\nDataset\nNot complete: the output of vfm-clip broke off in "
+        "&#39;list.jsonl&#39; (no end record).\n");
+  CHECK(run.text("out/plan.json") == "(none)");
+  run.folder.write("list.jsonl", list + R"({"kind":"end","id":"1","records":1,"status":0})"
+                                        "\n");
+  CHECK(run.run() == 0);
+  CHECK(run.keys() == "a");
+}

@@ -287,3 +287,85 @@ TEST_CASE("a part of the split that gets nothing is told, with the reason") {
         "assigned them, so they stay, and new sources with the same contents go to 'val'; --force "
         "assigns all sources again\n");
 }
+
+TEST_CASE("vectors of one encoder's name but other lengths are nobody's duplicates") {
+  std::vector<Item> all(4);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].key = all[i].source = all[i].content = all[i].identity = fmt::format("k{}", i);
+    all[i].shape.media = "mp4";
+    all[i].encoder = 1;
+    all[i].embedding = i % 2 == 0 ? std::vector<float>{1, 0} : std::vector<float>{1, 0, 0};
+  }
+  ShardOptions options;
+  for (const DuplicateMethod method : {DuplicateMethod::exact, DuplicateMethod::clusters}) {
+    options.duplicate_method = method;
+    PlannedSamples planned(all, options);
+    std::string dropped;
+    planned.plan.duplicates.for_each([&](const Duplicate& one) {
+      dropped += one.key + " for " + one.keeper + ", ";
+      return true;
+    });
+    CHECK(dropped == "k2 for k0, ");
+  }
+}
+
+TEST_CASE("the memory that comparing takes is told by the sample; names have an end") {
+  CHECK(near_bytes(64) == (64 + 1 + 64) * 4 + 160);
+  CHECK(near_bytes(65) == (128 + 2 + 64) * 4 + 160);
+  CHECK(near_bytes(768) == (768 + 12 + 64) * 4 + 160);
+  CHECK(kPlaceInClusters == 40);
+  CHECK(near_bytes_in_clusters() == 124);
+  const MemoryFolder folder;
+  ItemBatch batch(folder.path);
+  Item item;
+  item.key = "k", item.source = std::string(65534, 's'), item.path = "p";
+  batch.add(item);
+  item.path = "pp";
+  CHECK_THROWS_WITH(batch.add(item), "'k' has a source of 65536 bytes, over 65536");
+  ItemStore store(folder.path, 0, false, true);
+  item.source = "s";
+  for (const char* key : {"gone", "k", "drop", "last"}) {
+    item.key = key, item.notes = std::string("notes of ") + key;
+    batch.add(item);
+  }
+  store.take(batch, 3);
+  std::string again;
+  store.settle_keys([&](std::uint32_t number, const Item& later, const Item& first) {
+    again += fmt::format("{} {} {}", number, later.key, first.source.size());
+  });
+  CHECK(again == "2 k 0");
+  CHECK(store.size() == 5);
+  CHECK(store.there() == 4);
+  CHECK(store.is_there(1));
+  CHECK_FALSE(store.is_there(2));
+  store.drop(3);
+  CHECK(store.is_there(3));
+  CHECK_FALSE(store.is_kept(3));
+  std::string noted;
+  store.for_each_noted([&](std::uint32_t number, const std::string& key, std::string_view notes) {
+    noted += fmt::format("{} {} {}, ", number, key, notes);
+  });
+  CHECK(noted == "0 k , 1 gone notes of gone, 4 last notes of last, ");
+  CHECK(store.get(4).key == "last");
+  CHECK(store.get(1).shard == 3);
+  std::string runs;
+  store.for_each_source_run([&](const ItemStore::SourceRun& run) {
+    runs += fmt::format("{} {} {} {} {}, ", run.source.size(), run.path, run.first, run.count,
+                        run.by_key);
+  });
+  CHECK(runs == "1 pp 1 4 false, 65534 p 0 1 false, ");
+}
+
+TEST_CASE("the page counts what is known of a sample") {
+  Item item;
+  using Values = std::array<std::optional<double>, kQuantities>;
+  CHECK(quantities(item) == Values{std::nullopt, std::nullopt, std::nullopt, 0.0});
+  item.seconds = 2, item.width = 640, item.media_bytes = 1'500'000;
+  CHECK(quantities(item) == Values{2.0, std::nullopt, std::nullopt, 1.5});
+  item.height = 320;
+  CHECK(quantities(item) == Values{2.0, 320.0, 2.0, 1.5});
+  item.width = 160;
+  CHECK(quantities(item) == Values{2.0, 160.0, 0.5, 1.5});
+  item.width = 0;
+  CHECK(quantities(item) == Values{2.0, std::nullopt, std::nullopt, 1.5});
+}

@@ -9,33 +9,6 @@ using namespace vfm::dataset;
 
 namespace {
 
-/// The text of a page, a line for each piece of markup; without rules, charts and the day.
-std::string page_text(const DatasetRun& run) {
-  std::string html = run.text("page.html"), text;
-  const auto cut = [&](const char* begin, const char* end) {
-    for (std::size_t at; (at = html.find(begin)) != std::string::npos;)
-      html.erase(at, html.find(end, at + std::string_view(begin).size()) +
-                         std::string_view(end).size() - at);
-  };
-  cut("<style>", "</style>"), cut("<svg", "</svg>"), cut("<p class=\"about\">", "</p>");
-  cut("\u2068", ""), cut("\u2069", ""), cut("<title>", "</title>"), cut("<wbr>", "");
-  for (const char* end : {"</td><td dir=\"auto\">", "</th><th scope=\"col\">", "</dt><dd>"})
-    for (std::size_t at; (at = html.find(end)) != std::string::npos;)
-      html.replace(at, std::string_view(end).size(), " | ");
-  // Whose thumbnail it is.
-  for (std::size_t at; (at = html.find("<span class=\"pic")) != std::string::npos;) {
-    const std::size_t name = html.find("aria-label=\"", at) + 12, end = html.find('"', name);
-    html.replace(at, html.find('>', end) + 1 - at, "\n" + html.substr(name, end - name) + ": ");
-  }
-  bool tag = false;
-  for (const char c : html) {
-    if (c == '<') tag = true;
-    if (!tag && (c != '\n' || !text.ends_with('\n'))) text += c;
-    if (c == '>') tag = false;
-  }
-  return text;
-}
-
 /// Twelve samples: a score, facts, one number that is the same, one that few have, text in a score.
 void add_scored(DatasetRun& run) {
   std::vector<shard::Sample> samples;
@@ -70,7 +43,7 @@ TEST_CASE("the page of a dataset shows its samples, numbers, steps and rules") {
   run.options.balance.clusters = 1;
   run.options.split = {{"train", 0.7}, {"val", 0.3}};
   CHECK(run.run() == 0);
-  CHECK(page_text(run) ==
+  CHECK(run.page_text() ==
         "\n"
         "Dataset\n"
         "3 samples in 2 shards, 14.0 KiB, 8.0s of video. Read: 13; filtered out: 6; "
@@ -157,7 +130,7 @@ TEST_CASE("the page alone has what a dataset would, and leaves nothing else behi
     left.push_back(entry.path().filename());
   CHECK(left == std::vector<std::string>{"page.html"});
   std::filesystem::rename(run.folder / "pages/page.html", run.folder / "page.html");
-  CHECK(page_text(run) ==
+  CHECK(run.page_text() ==
         "\n"
         "Dataset\n"
         "12 samples, 30.0s of video; no dataset was written. Read: 12; filtered out: 0; "
@@ -337,7 +310,7 @@ TEST_CASE("many duplicates and lines are told by their number, and shown in part
   run.options.without = run.folder / "without";
   run.options.report = run.folder / "page.html";
   const auto has = [&](const std::string& line) {
-    return page_text(run).find("\n" + line + "\n") != std::string::npos;
+    return run.page_text().find("\n" + line + "\n") != std::string::npos;
   };
   CHECK(run.run() == 0);
   CHECK_FALSE(has("The first 200 of 200; all are in duplicates.jsonl."));
@@ -359,4 +332,81 @@ TEST_CASE("many duplicates and lines are told by their number, and shown in part
   CHECK(has("k200 | k000 | exact | 1.0000 | equal in size and bytes; the first by key"));
   CHECK_FALSE(has("k201 | k000 | exact | 1.0000 | equal in size and bytes; the first by key"));
   CHECK_FALSE(has("Taken out"));
+}
+
+TEST_CASE("long captions are cut at whole characters; more scores than fit are counted") {
+  DatasetRun run;
+  std::string umlauts = "a";
+  for (int i = 0; i < 800; ++i)
+    umlauts += "ä";
+  const std::string longest(80, 'k');
+  Json meta = Json::object();
+  for (int i = 0; i < 33; ++i)
+    meta[fmt::format("score{:02}", i)] = i;
+  const auto captioned = [&](const std::string& key, const std::string& caption, int more) {
+    Json own = meta;
+    own["score00"] = more;
+    for (int i = 1; i < 33; ++i)
+      own[fmt::format("score{:02}", i)] = more + i;
+    return video(key, dump_json(own), {}, {{"txt", caption}});
+  };
+  run.add("in", {captioned("short", std::string(600, 'x'), 1), captioned(longest, umlauts, 2),
+                 captioned("third", std::string(601, 'y'), 3)});
+  run.options.report = run.folder / "page.html";
+  CHECK(run.run() == 0);
+  const std::string page = "\n" + run.page_text();
+  const auto has = [&](const std::string& line) {
+    return page.find("\n" + line + "\n") != std::string::npos;
+  };
+  CHECK(has(std::string(600, 'x')));
+  CHECK(has(umlauts.substr(0, 599) + "…"));
+  CHECK(has(std::string(600, 'y') + "…"));
+  CHECK(has(longest));
+  CHECK(has("1 more scores are not shown: 32 are at most. vfm-shard report --scores chooses."));
+  CHECK(has("score31, the most"));
+  CHECK_FALSE(has("score32, the most"));
+}
+
+TEST_CASE(
+    "near duplicates by clusters, and of many encoders, are told in the page and dataset.json") {
+  DatasetRun run;
+  std::vector<shard::Sample> samples;
+  const auto add = [&](int hash, float x, float y) {
+    const int number = static_cast<int>(samples.size());
+    samples.push_back(video(fmt::format("k{:03}", number),
+                            fmt::format(R"({{"video_encoder":{{"name":"e","hash":"{}"}}}})", hash),
+                            {}, {{"video.npy", vector_of({x, y})}}));
+  };
+  for (int i = 0; i < 65; ++i)
+    add(i, 1, 0);
+  add(7, 1, 0.01f), add(7, 0, 1), add(7, 0.01f, 1);
+  run.add("in", samples);
+  run.options.report = run.folder / "page.html";
+  run.options.duplicate_method = DuplicateMethod::clusters;
+  run.options.near_bytes = 1 << 20;
+  CHECK(run.run() == 0);
+  CHECK(run.json("out/dataset.json")["duplicates"]["near"] == 2);
+  const Json near = run.json("out/dataset.json")["near_duplicates"];
+  CHECK(near["method"] == "clusters");
+  REQUIRE(near["sets"].size() == 64);
+  std::string seven;
+  for (const Json& set : near["sets"])
+    if (set["encoder"].is_object() && set["encoder"]["hash"] == "7") seven = dump_json(set);
+  CHECK(seven ==
+        R"({"media":"video","encoder":{"name":"e","hash":"7"},"samples":4,)"
+        R"("clusters":{"count":4,"margin":1.0,"most":64,"numbers":128,"looked_at":8,"cut":0,)"
+        R"("decided":2}})");
+  std::string method = run.lines("out/duplicates.jsonl")[0]["method"];
+  CHECK(method == "clusters=4 margin=1 most=64 numbers=128");
+  const std::string page = run.page_text();
+  CHECK(page.find("\nAnd of 1 more encoders and kinds.\n") != std::string::npos);
+  const std::size_t at = page.find("Near duplicates of 4 videos");
+  CHECK(page.substr(at, page.find('\n', at) - at) ==
+        "Near duplicates of 4 videos: among 4 clusters (clusters=4 margin=1 most=64 "
+        "numbers=128), so some may be missed; each sample was compared with 2.0 clusters on "
+        "average.");
+  CHECK(page.find("\nCosine of near duplicates to what was kept\n") != std::string::npos);
+  CHECK(run.log ==
+        "the 'video.npy' of the samples are of 65 encoders; only those of one are "
+        "compared with each other, so near duplicates across them stay\n");
 }
