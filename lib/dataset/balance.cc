@@ -23,10 +23,10 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kLargest = 50;             // values that are told
-constexpr std::size_t kSampleOfCluster = 64;     // vectors for each centre
-constexpr std::size_t kSampleBytes = 192 << 20;  // of them all, as floats
-constexpr std::size_t kPortionBytes = 16 << 20;  // vectors that get their clusters at once
+constexpr std::size_t kLargest = 50;             // values in the report
+constexpr std::size_t kSampleOfCluster = 64;     // vectors per cluster
+constexpr std::size_t kSampleBytes = 192 << 20;  // memory of the sampled vectors
+constexpr std::size_t kPortionBytes = 16 << 20;  // memory of one batch of vectors
 constexpr int kDrawn = 8;
 
 void append_floats(std::string_view halves, std::vector<float>& rows) {
@@ -36,10 +36,9 @@ void append_floats(std::string_view halves, std::vector<float>& rows) {
   halves_to_floats(bits, std::span(rows).last(bits.size()));
 }
 
-/// What put_balance_notes() wrote for one rule.
 struct Note {
   std::uint64_t encoder = 0;
-  std::string_view text;  // the value, or the vector as halves
+  std::string_view text;  // The value, or the vector in halves.
 };
 
 Note note_of(std::string_view notes, const std::vector<BalanceRule>& rules, std::size_t rule) {
@@ -51,7 +50,7 @@ Note note_of(std::string_view notes, const std::vector<BalanceRule>& rules, std:
   }
 }
 
-/// One rule: its samples sorted by value, and there by what they drew.
+/// One rule. Its samples are sorted by value, then by the random number of their key.
 class Rule {
  public:
   Rule(ItemStore& items, const BalanceOptions& options, std::size_t number, std::uint64_t seed)
@@ -75,7 +74,6 @@ class Rule {
     sorted_.park();
   }
 
-  /// Marks what is left out, and calls `use` with what nobody marked before.
   void leave_out(std::vector<bool>& out, const std::function<void(const LeftOut&)>& use) {
     walk([&](const std::string& value, std::uint64_t samples, std::uint64_t place,
              const std::string& key, std::uint32_t number) {
@@ -88,7 +86,7 @@ class Rule {
     });
   }
 
-  /// Once all rules have left out what they do.
+  /// Must be called after leave_out() of all rules.
   Balanced tell(const std::vector<bool>& out) {
     std::optional<Balanced::Value> last;
     const auto end = [&] {
@@ -133,7 +131,6 @@ class Rule {
     sorted_.add(record);
   }
 
-  /// How many samples have each value, and what the shares are of.
   void count_values() {
     io::Sorter::Stream stream = sorted_.sorted();
     std::optional<std::string> last;
@@ -160,13 +157,14 @@ class Rule {
   double weight(std::uint64_t samples) const {
     return std::pow(static_cast<double>(samples), 1 - told_.rule.strength);
   }
-  /// Rounded up, but for what is only a sum's rounding.
+  /// Returns the share, rounded up. The factor keeps rounding errors of the sum `weights_` from
+  /// adding a sample.
   std::uint64_t fair_share(std::uint64_t samples) const {
     const double share = static_cast<double>(told_.samples) * weight(samples) / weights_;
     return std::min(samples, static_cast<std::uint64_t>(std::ceil(share * (1 - 1e-12))));
   }
 
-  /// All samples: by value, with how many have it and which of these it is.
+  /// Calls `use` with all samples, sorted by value. `place` counts the samples of a value from 0.
   void walk(
       const std::function<void(const std::string& value, std::uint64_t samples, std::uint64_t place,
                                const std::string& key, std::uint32_t number)>& use) {
@@ -195,9 +193,7 @@ class Rule {
     if (list.size() > kLargest) list.pop_back();
   }
 
-  // Clusters.
-
-  /// The encoder of all vectors, and how many there are.
+  /// Throws UsageError if the vectors are of several encoders.
   std::uint64_t count_vectors(const VectorNames& encoders) {
     std::uint64_t vectors = 0;
     std::set<std::uint64_t> ids;
@@ -217,7 +213,7 @@ class Rule {
     return vectors;
   }
 
-  /// The vectors of the samples that drew the lowest numbers, in that order.
+  /// Returns the vectors of the `most` samples with the lowest random numbers, in that order.
   std::vector<float> draw_vectors(std::size_t most) const {
     struct Drawn {
       std::uint64_t draw;
@@ -290,9 +286,10 @@ class Rule {
   std::size_t number_;
   std::uint64_t seed_;
   io::Sorter sorted_;
-  io::ScratchFile sizes_;  // how many samples each value has, in their order
+  io::ScratchFile sizes_;  // Numbers of samples, in the order of the values.
   double weights_ = 0;
-  std::map<std::string, std::pair<float, std::string>> nearest_;  // to centres: -cosine, key
+  // Of each cluster the negative cosine and the key of the sample nearest to the centre.
+  std::map<std::string, std::pair<float, std::string>> nearest_;
   Balanced told_;
 };
 

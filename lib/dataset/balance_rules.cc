@@ -12,19 +12,19 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kLongestValue = 256;  // bytes of a value; of longer ones the hash
+constexpr std::size_t kLongestValue = 256;  // longer values are cut and end with their hash
 
-/// A field's value as a name: JSON text, empty where there is none.
+/// Returns the JSON text of a field, or "" if the sample has no value.
 std::string value_text(const Json& meta, const std::string& field) {
   const auto found = meta.find(field);
   if (found == meta.end() || found->is_null()) return {};
   std::string text = dump_json(*found);
-  // 30.0 and 30 are one number: who wrote it makes no other value of it.
+  // 30.0 and 30 are the same value, because JSON writers differ in how they write whole numbers.
   if (found->is_number_float() && text.ends_with(".0")) text.resize(text.size() - 2);
   if (text.size() <= kLongestValue) return text;
   std::size_t end = kLongestValue / 2;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;  // a whole character
+    --end;  // Keep characters whole.
   return text.substr(0, end) + "... " + hash_hex(text);
 }
 

@@ -46,7 +46,7 @@ std::string bin_of(const Item& item, const curate::BinEdges& edges) {
 }
 
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used) {
-  std::set<std::string> all;  // every member but media and json that there is
+  std::set<std::string> all;  // All members except media and json.
   for (std::size_t s = 0; s < shapes.size(); ++s)
     if (used[s])
       for (std::string& word : words_of(shapes[s].extras))

@@ -13,8 +13,8 @@ namespace vfm::dataset {
 namespace {
 
 constexpr int kMostWidth = 192, kMostHeight = 144;
-constexpr std::int64_t kFarthest = 48;  // frames: more are not decoded for a picture
-constexpr int kJpegScale = 7;           // FFmpeg's qscale: five to eight KB a picture
+constexpr std::int64_t kFarthest = 48;  // frames decoded at most
+constexpr int kJpegScale = 7;           // FFmpeg's qscale, gives 5 to 8 KB per picture
 
 }  // namespace
 

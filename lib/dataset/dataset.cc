@@ -36,7 +36,8 @@ namespace {
 
 constexpr std::string_view kWhere = "--where";
 
-/// SQLite has numbers before texts, so such a comparison says nothing of any sample.
+/// In SQLite every number is less than every text, so a comparison of the wrong type gives the same
+/// result for all samples.
 void check_compared(const Scan& scan) {
   for (const shard::Comparison& one : scan.compared)
     if (one.differs > 0 && one.fits == 0)
@@ -47,7 +48,6 @@ void check_compared(const Scan& scan) {
           one.text ? "leave out the quotes" : "texts stand in single quotes");
 }
 
-/// "a, b"
 std::string listed(const std::vector<std::string>& names) {
   std::string list;
   for (const std::string& one : names)
@@ -55,14 +55,14 @@ std::string listed(const std::vector<std::string>& names) {
   return list;
 }
 
-/// A name that no sample knows is a slip of the pen, not a filter that keeps nothing.
+/// A name that no sample has is treated as a misspelling, because the option would have no effect.
 void check_name(std::string_view option, const char* what, const std::string& name,
                 const std::set<std::string>& there) {
   if (there.contains(name)) return;
   if (there.empty()) fail_usage("{}: no sample has a {} '{}', or any", option, what, name);
   const std::string maker = maker_of(name);
   const std::vector<std::string> known(there.begin(), there.end()), made = made_names();
-  // A name of a family, as "caption_*", may be a slip, too.
+  // The names of a family, such as "caption_*", can be misspelled too.
   if (std::ranges::find(made, name) == made.end()) {
     if (const auto slips = shard::slips_of(name, known); !slips.empty())
       fail_usage("{}: no sample has a {} '{}'; did you mean: {}", option, what, name,
@@ -78,7 +78,7 @@ void check_name(std::string_view option, const char* what, const std::string& na
              near.empty() ? "there are" : "did you mean", listed(near.empty() ? known : near));
 }
 
-/// A member of an object is no field: --where reads it in a way of its own, and --balance cannot.
+/// A member of an object is not a field: --where needs ->> for it, and --balance does not take it.
 void check_field(std::string_view option, const std::string& name, const Scan& scan) {
   const auto found = std::ranges::find_if(scan.inside, [&](const std::string& one) {
     return one == name || one.ends_with("." + name);
@@ -116,7 +116,7 @@ void check_names(const ShardOptions& options, const Scan& scan) {
     check_name("--scores", "number", name, numbers);
 }
 
-/// A line that takes nothing out may be a slip of the pen, too; or its source has left already.
+/// Only a warning: the line may be misspelled, but its source may also have left the input earlier.
 void tell_idle_lines(const Scan& scan) {
   const std::deque<std::string>& lines = scan.without.lines();
   if (scan.taken_out.size() == lines.size()) return;
@@ -127,7 +127,7 @@ void tell_idle_lines(const Scan& scan) {
               lines.size(), lines[first], idle == 1 ? "the one" : "the first");
 }
 
-/// What is planned of a part of the samples would stand in the way of the whole.
+/// A plan of an incomplete input would get in the way of the plan of the whole input.
 void check_whole(const ShardOptions& options, const io::InputStreams& input, io::ErrorLog& errors) {
   const std::string why = input.broken_off();
   if (!why.empty()) {
@@ -137,7 +137,6 @@ void check_whole(const ShardOptions& options, const io::InputStreams& input, io:
   input.check_whole("no dataset is written");
 }
 
-/// A folder that is gone at the end, whatever comes.
 struct Scratch {
   std::string path;
   ~Scratch() {
@@ -146,7 +145,6 @@ struct Scratch {
   }
 };
 
-/// A shard to write, and its samples.
 struct WriteJob {
   const PlannedShard* shard = nullptr;
   std::string items;  ///< PlannedItems::pack()
@@ -177,7 +175,6 @@ std::vector<Json> write_shards(const Scan& scan, ShardPlan& plan, const ShardOpt
   return records;
 }
 
-/// The first pass, and what can be said against its result.
 Scan scan_and_check(const ShardOptions& options, share::Slots& slots, Progress& progress,
                     io::ErrorLog& errors, bool whole) {
   Scan scan = scan_shards(options, slots, progress, errors);
@@ -195,7 +192,6 @@ Scan scan_and_check(const ShardOptions& options, share::Slots& slots, Progress& 
   return scan;
 }
 
-/// The hidden folder with the temporary files of a page without a dataset, which goes.
 struct PageScratch {
   explicit PageScratch(std::string folder) : path(std::move(folder)) {}
   ~PageScratch() {
@@ -209,12 +205,12 @@ struct PageScratch {
   std::string path;
 };
 
-/// The page alone, of what a dataset would have.
+/// Writes only the report page.
 long look(ShardOptions options, share::Slots& slots, Progress& progress) {
   report::make_page_folder(options.report);
   options.output = io::join_path(io::dir_name(options.report),
                                  "." + io::base_name(options.report) + ".vfm-shard");
-  // First: what stands there may be another program's, which is at work.
+  // Lock before PageScratch, which removes files that may belong to a running process.
   const io::File lock = io::lock_folder(options.output);
   const PageScratch scratch(options.output);
   io::ErrorLog errors(io::join_path(options.output, "errors.jsonl"), "vfm-shard");
@@ -230,7 +226,7 @@ long look(ShardOptions options, share::Slots& slots, Progress& progress) {
 
 long run(const ShardOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest, SampleCounts* counts) {
-  // They throw before the folder is made.
+  // Both throw for a malformed option before the folder is made.
   if (!options.where.empty()) shard::Where{options.where};
   WithoutList{options.without};
   if (options.output.empty()) return look(options, slots, progress);

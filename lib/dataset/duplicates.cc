@@ -26,14 +26,14 @@ std::string reason(const Item& kept, const Item& dropped) {
   return "equal in size and bytes; the first by key";
 }
 
-/// What comes first is better, but for keys.
+/// Better samples come first. Samples with equal merit are compared by key.
 void put_merit(std::string& out, const Item& item) {
   io::put_ordered_real(out, -item.pixels());
   io::put_ordered(out, ~item.media_bytes, 8);
 }
 constexpr std::size_t kMeritBytes = 16;
 
-// A record of what is compared: set, merit, key, place.
+// A record of sort_by_merit() has the kind of media, encoder, merit, key and place.
 constexpr std::size_t kSetBytes = 9;
 constexpr int kPlaceBytes = 4;
 
@@ -54,8 +54,8 @@ class Finder {
     });
     io::Sorter::Stream stream = by_content.sorted();
     std::string content, merit;
-    std::vector<std::uint32_t> same;  // of one content
-    std::size_t best = 0;             // so many of them begin it and are equal in merit
+    std::vector<std::uint32_t> same;  // Samples with the same content.
+    std::size_t best = 0;  // Number of samples at the front of `same` that have the best merit.
     for (std::string_view rest; stream.next(rest);) {
       const std::string_view hash = io::take_hash(rest);
       const std::string_view its_merit = io::take_bytes(rest, kMeritBytes);
@@ -76,7 +76,7 @@ class Finder {
     sort_by_merit(by_merit);
     io::Sorter::Stream stream = by_merit.sorted();
     std::string group;
-    std::vector<std::uint32_t> order;  // numbers of embeddings of one group, the better first
+    std::vector<std::uint32_t> order;  // Places of one group's embeddings, better samples first.
     const auto end_group = [&] {
       if (order.empty()) return;
       std::string_view name = group;
@@ -100,8 +100,8 @@ class Finder {
   }
 
  private:
-  /// Embeddings of samples that are kept, by number: what one encoder made of one kind of media,
-  /// as no other can be compared, the better sample first.
+  /// Sorts the embeddings of kept samples into groups of one kind of media and one encoder, because
+  /// only these can be compared. In a group better samples come first.
   void sort_by_merit(io::Sorter& sorter) {
     const auto& places = items_.embeddings();
     std::uint32_t at = 0;
@@ -143,7 +143,7 @@ class Finder {
     search.dim = items_.embeddings()[order.front()].dim;
     search.threshold = *options.duplicate_threshold;
     search.margin = curate::cell_margin(search.dim);
-    std::vector<std::uint32_t> standing(order);  // in the order in which they stand on the disk
+    std::vector<std::uint32_t> standing(order);  // Sorted by offset in the scratch file.
     std::sort(standing.begin(), standing.end());
     search.places.reserve(order.size());
     for (const std::uint32_t number : order)
@@ -164,8 +164,8 @@ class Finder {
         search, slots, [&](const auto& pair) { drop_near(order, pair); });
   }
 
-  /// Of a damaged encoder's name the numbers of values may differ: such a one is nobody's
-  /// duplicate.
+  /// The hash of an encoder covers the number of values, so `dim` can differ only if two hashes
+  /// collide. Such a vector is read as zeros, which are never duplicates.
   void read(std::uint32_t number, std::size_t dim, float* out) const {
     const EmbeddingPlace& place = items_.embeddings()[number];
     if (place.dim != dim) {
@@ -205,7 +205,7 @@ class Finder {
   bool drops_;
   DuplicateList& list_;
   DuplicatePairs& pairs_;
-  std::uint32_t set_ = 0;  // of those that are compared
+  std::uint32_t set_ = 0;  // Index in the list of ComparedSet.
   std::uint32_t last_keeper_ = 0;
   Item kept_;
 };

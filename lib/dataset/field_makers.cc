@@ -8,7 +8,8 @@ namespace {
 
 struct Made {
   std::string_view command;
-  std::string_view names;  // with blanks around each; "concept_*" is whatever begins so
+  // Separated and enclosed by blanks. "concept_*" means all names with that beginning.
+  std::string_view names;
 };
 
 constexpr Made kMade[] = {

@@ -66,7 +66,6 @@ void add(Json& object, const std::string& name, const Json& record, double secon
   entry["seconds"] = entry["seconds"].get<double>() + seconds;
 }
 
-/// By which vectors near duplicates were sought, and among which samples.
 Json compared_json(const ShardOptions& options, const Scan& scan, const ShardPlan& plan) {
   constexpr std::size_t kMostSets = 64;
   Json sets = Json::array();
@@ -115,7 +114,8 @@ Json summary(const ShardOptions& options, const Scan& scan, const ShardPlan& pla
   return json;
 }
 
-/// For load_dataset(): videos and each kind of pictures apart, the most samples first.
+/// Returns the configurations for load_dataset(): one per format of media, with the most samples
+/// first.
 std::vector<shard::CardConfig> card_configs(const ShardPlan& plan) {
   std::map<std::string, shard::CardConfig> by_media;
   std::map<std::string, std::size_t> samples;
@@ -187,7 +187,7 @@ Json write_dataset_files(const ShardOptions& options, const Scan& scan, ShardPla
                       records[i]["bytes"], records[i]["xxh3"]});
   PlannedItems items(scan, plan);
   Item item;
-  std::pair<std::size_t, std::int64_t> at{0, -1};  // shard and row of `item`
+  std::pair<std::size_t, std::int64_t> at{0, -1};  // Shard and row of `item`.
   shard::write_energon_meta(
       options.output, shards,
       [&](std::size_t shard, std::int64_t row, std::string_view, std::string_view extension) {

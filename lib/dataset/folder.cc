@@ -27,7 +27,7 @@ void remove_file(const std::string& path) {
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
-/// What of the options differs: "seed is 0 there, and now 1". Empty if nothing does.
+/// Returns text such as "seed is 0 there, and now 1", or "" if the options are equal.
 std::string difference(const Json& there, const Json& now) {
   std::string out;
   const auto compare = [&](const std::string& name) {
@@ -43,12 +43,11 @@ std::string difference(const Json& there, const Json& now) {
   return out;
 }
 
-/// A path that would lead out of the folder is none of ours.
+/// A damaged plan.json must not name files outside the folder.
 bool is_ours(const std::string& path) {
   return !path.starts_with('/') && path.find("..") == std::string::npos && path.ends_with(".tar");
 }
 
-/// Throws Error if it is no plan of vfm-shard.
 void take_plan(const Json& plan, const std::string& where, EarlierDataset& earlier) {
   earlier.hash = need_string(plan, "plan", where);
   const auto shards = plan.find("shards");
@@ -67,7 +66,6 @@ void check_options(const ShardOptions& options, const Json& plan) {
     fail_usage("'{}' holds a dataset of other options ({}); {}", options.output, what, kWayOut);
 }
 
-/// The shard and all that stands beside it.
 void remove_shard(const ShardOptions& options, const std::string& path) {
   const std::string tar = in(options, path);
   for (const std::string& file : shard::shard_files(tar)) {
@@ -77,14 +75,14 @@ void remove_shard(const ShardOptions& options, const std::string& path) {
   const std::filesystem::path bin = std::filesystem::path(tar).parent_path();
   std::error_code ignored;
   for (const auto& directory : {bin, bin.parent_path()})
-    std::filesystem::remove(directory, ignored);  // where it is empty now
+    std::filesystem::remove(directory, ignored);  // Fails if the folder is not empty.
 }
 
-/// From here on nothing calls the dataset complete.
+/// Removes the files that mark the dataset as complete.
 void remove_dataset_files(const ShardOptions& options, const EarlierDataset& earlier) {
   std::set<std::string> names = {"dataset.json", "wids.json", ".nv-meta/index.uuid"};
   for (const auto& [path, plan] : earlier.shards)
-    names.insert(path.substr(0, path.find('/')) + "/wids.json");  // of the split
+    names.insert(path.substr(0, path.find('/')) + "/wids.json");
   for (const std::string& name : names)
     remove_file(in(options, name));
 }
@@ -101,7 +99,7 @@ std::vector<std::string> stale_shards(const ShardOptions& options, const Earlier
   return stale;
 }
 
-/// What is made from itself would be lost on the way.
+/// Input shards must not be part of the dataset that is replaced, because they would be lost.
 void check_input(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan) {
   std::set<std::filesystem::path> there;
   for (const auto& [path, plan] : earlier.shards)
@@ -159,7 +157,7 @@ void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, 
     for (const std::string& path : stale)
       remove_shard(options, path);
   }
-  // The plan last: until it stands, the one there still names what is to be removed.
+  // Write plan.json last: until then the old plan.json names the shards that must be removed.
   plan.sources->update();
   io::update_file(in(options, "plan.json"), dump_json_pretty(plan_json(plan, options)));
 }

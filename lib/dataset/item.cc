@@ -8,7 +8,7 @@ namespace vfm::dataset {
 
 std::uint32_t Shapes::number(const Shape& shape) {
   const auto [at, added] = numbers_.emplace(shape, static_cast<std::uint32_t>(shapes_.size()));
-  if (added) shapes_.push_back(&at->first);  // a map's elements stay where they are
+  if (added) shapes_.push_back(&at->first);  // Pointers to elements of a std::map stay valid.
   return at->second;
 }
 
@@ -17,7 +17,7 @@ void put_facts(std::string& out, const Item& item) {
   io::put_hash(out, item.identity);
   io::put_number(out, item.columns.size());
   for (const ColumnPlace& place : item.columns) {
-    // A tar's offsets are multiples of a block.
+    // Offsets in a tar are multiples of the block size.
     io::put_number(out, place.row);
     io::put_number(out, place.offset / shard::kTarBlock);
     io::put_number(out, place.size / shard::kTarBlock);

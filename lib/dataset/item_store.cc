@@ -15,10 +15,10 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kKeysMemory = std::size_t{24} << 20;  // a million keys fill it
+constexpr std::size_t kKeysMemory = std::size_t{24} << 20;  // enough for a million keys
 constexpr std::size_t kLongestNames = std::size_t{64} << 10;
 
-/// 'h' and halves, if these are the same numbers to the bit, else 'f' and floats.
+/// Returns 'h' and the values as halves if these have exactly the same values, else 'f' and floats.
 std::string pack_embedding(const std::vector<float>& values) {
   if (values.empty()) return {};
   std::vector<std::uint16_t> halves(values.size());
@@ -38,8 +38,8 @@ std::string pack_embedding(const std::vector<float>& values) {
 }  // namespace
 
 std::uint64_t near_bytes(std::uint64_t dim) {
-  // curate/vectors/dedup.h: their dimensions filled up to 64; the first 64 of those kept once more;
-  // and lists.
+  // The memory of curate/vectors/dedup.h for one vector: the dimensions padded to a multiple of 64,
+  // one number for each 64 of them, the first 64 once more, and lists.
   constexpr std::uint64_t kHead = 64, kLists = 160;
   const std::uint64_t width = curate::near_width(dim);
   return (width + width / kHead + kHead) * sizeof(float) + kLists;
@@ -79,7 +79,7 @@ ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, b
       source_runs_(folder) {}
 
 void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
-  std::vector<std::uint32_t> numbers;  // of the batch's shapes
+  std::vector<std::uint32_t> numbers;  // Of the shapes of `batch`.
   for (std::size_t i = 0; i < batch.shapes_.size(); ++i)
     numbers.push_back(shapes_.number(batch.shapes_[i]));
   io::ScratchReader reader(batch.items_);
@@ -117,7 +117,6 @@ void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
   }
 }
 
-/// Of the item that is being taken.
 void ItemStore::take_embedding(std::string_view packed, std::uint64_t encoder) {
   const bool halves = packed.front() == 'h';
   packed.remove_prefix(1);
@@ -166,7 +165,7 @@ void ItemStore::settle_keys(
   dropped_.resize(count_);
   {
     io::Sorter::Stream stream = keys_.sorted();
-    std::vector<std::uint32_t> firsts;  // numbers of this hash with different keys
+    std::vector<std::uint32_t> firsts;  // Samples with this hash whose keys differ.
     std::uint64_t last = 0;
     for (std::string_view record; stream.next(record);) {
       const std::uint64_t hash = io::take_ordered(record, 8);

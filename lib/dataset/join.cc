@@ -18,7 +18,7 @@ namespace {
 constexpr std::array kVideo = {"mp4", "mkv",  "webm", "mov", "avi", "m4v",
                                "mpg", "mpeg", "ts",   "ogv", "flv", "wmv"};
 constexpr std::array kImage = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif"};
-// After the media member; others follow by name.
+// Order after the media member. Other members follow in the order of their names.
 constexpr std::array<std::string_view, 4> kOrder = {"txt", "text.npy", "video.npy", "windows.npy"};
 
 template <class List>
@@ -26,8 +26,7 @@ bool contains(const List& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Adds what `text` has to `meta`; `added` holds the fields that came from a column after the
-/// first.
+/// Adds the fields of `text` to `meta`. `added` has the fields that came from later columns.
 void merge(Json& meta, std::string_view text, const std::string& key, bool first,
            std::set<std::string>& added) {
   const Json more = parse_json(text, fmt::format("'{}.json'", key));
@@ -84,8 +83,8 @@ JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts) {
   JoinedSample joined;
   joined.key = shard::column_key(std::string(parts.front()->key));
   joined.meta = Json::object();
-  std::set<std::string> fields;       // from columns after the first
-  std::set<std::string_view> others;  // members from them
+  std::set<std::string> fields;       // Fields from later columns.
+  std::set<std::string_view> others;  // Members from later columns.
   for (const shard::SampleView* part : parts)
     for (const shard::MemberView& member : part->members) {
       const bool first = part == parts.front();

@@ -12,7 +12,7 @@ Json value_json(const std::string& value) {
   try {
     return parse_json(value, "a value");
   } catch (const Error&) {
-    return value;  // it was shortened
+    return value;  // A shortened value is not valid JSON.
   }
 }
 

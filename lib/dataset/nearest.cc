@@ -15,11 +15,11 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kPortion = std::size_t{16} << 20;  // bytes of rows in memory
-constexpr std::size_t kRowsAtOnce = 512;                 // compared by one thread
+constexpr std::size_t kPortion = std::size_t{16} << 20;  // bytes of vectors in memory
+constexpr std::size_t kRowsAtOnce = 512;                 // vectors per job
 constexpr std::size_t kLanes = 16;
 
-/// As floats, filled up to whole lanes with zeros.
+/// Pads the vector with zeros to a multiple of kLanes.
 void floats_of(std::string_view halves, std::vector<float>& out) {
   std::vector<std::uint16_t> bits(halves.size() / sizeof(std::uint16_t));
   std::memcpy(bits.data(), halves.data(), bits.size() * sizeof bits[0]);
@@ -27,7 +27,7 @@ void floats_of(std::string_view halves, std::vector<float>& out) {
   halves_to_floats(bits, std::span(out).first(bits.size()));
 }
 
-/// In an order of its own, whatever the processor.
+/// Adds in a fixed order, so that the result is the same on all processors.
 float dot(const std::vector<float>& a, const std::vector<float>& b) {
   std::array<float, kLanes> sums{};
   for (std::size_t i = 0; i < a.size(); i += kLanes)
@@ -42,7 +42,7 @@ float dot(const std::vector<float>& a, const std::vector<float>& b) {
 struct NearQuery {
   std::uint32_t number = 0;
   std::uint64_t encoder = 0;
-  std::vector<float> vector;  // empty: it has none
+  std::vector<float> vector;  // Empty if the sample has no vector.
 };
 
 struct NearRow {
@@ -70,7 +70,7 @@ std::vector<NearList> compare(std::span<const NearRow> rows, const std::vector<N
     floats_of(row.halves, floats);
     for (std::size_t q = 0; q < queries.size(); ++q) {
       const NearQuery& query = queries[q];
-      // An encoder's name covers the number of values; of a damaged one they differ.
+      // The sizes differ only if the hashes of two encoders collide.
       if (query.encoder != row.encoder || query.number == row.number ||
           query.vector.size() != floats.size())
         continue;
@@ -80,7 +80,6 @@ std::vector<NearList> compare(std::span<const NearRow> rows, const std::vector<N
   return found;
 }
 
-/// Those that have no vector keep an empty one.
 std::vector<NearQuery> queries_of(const ItemStore& items, const std::vector<std::uint32_t>& numbers,
                                   const VectorOfNotes& vector_of, std::uint64_t& vectors) {
   std::map<std::uint32_t, NearQuery> by_number;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kEndBlocks = 1024;
 
-// A record of ShardPlan::order: group, draw, key, shape, shard, facts without content.
+// A record of ShardPlan::order has the group, draw, key, shape, shard and facts without content.
 constexpr int kGroupBytes = 4, kDrawBytes = 8;
 
 std::uint64_t place_bytes(const PlannedShard& shard) {
@@ -31,16 +31,15 @@ std::uint64_t place_bytes(const PlannedShard& shard) {
   return dump_json(meta).size() - before;
 }
 
-/// Bytes of the item in a tar, to the byte.
 std::uint64_t bytes_in(const Item& item, std::uint64_t place) {
   constexpr std::uint64_t kBlock = 512;
   return item.tar_bytes + kBlock + (item.json_bytes + place + kBlock - 1) / kBlock * kBlock;
 }
 
-/// The places of a dataset, split and bin, in the order in which their shards stand.
+/// A group is a split and a bin. Groups are numbered in the order of their shards.
 struct Groups {
-  std::vector<std::string> names;           // of bins, sorted
-  std::vector<std::uint32_t> bin_of_shape;  // index into names
+  std::vector<std::string> names;           // Bins, sorted.
+  std::vector<std::uint32_t> bin_of_shape;  // Index into `names`.
 
   std::uint32_t number(std::size_t part, std::uint32_t shape) const {
     return static_cast<std::uint32_t>(part * names.size() + bin_of_shape[shape]);
@@ -63,8 +62,8 @@ Groups groups_of(const ItemStore& items) {
   return groups;
 }
 
-/// All kept items by place, and there in the order of the seed: by a random number of each key, so
-/// that one sample more or less does not move the others.
+/// Sorts the kept items by group, then by a random number of the seed and the key, so that one
+/// sample more or less does not move the others.
 void shuffle(const ItemStore& items, Sources& sources, const Groups& groups, std::uint64_t seed,
              io::Sorter& order) {
   std::string record;
@@ -77,7 +76,7 @@ void shuffle(const ItemStore& items, Sources& sources, const Groups& groups, std
     io::put_ordered_text(record, key);
     io::put_number(record, shape);
     io::put_number(record, shard);
-    io::take_hash(facts);  // the content: nobody asks any more
+    io::take_hash(facts);  // The content is no longer needed.
     record += facts;
     order.add(record);
   });
@@ -93,7 +92,6 @@ Item take_planned(std::string_view& rest, const Shapes& shapes) {
   return item;
 }
 
-/// Cuts the items of one bin after the other, in order, into shards.
 class Cutter {
  public:
   Cutter(ShardPlan& plan, std::uint64_t limit) : plan_(plan), limit_(limit) {}
@@ -125,7 +123,6 @@ class Cutter {
       if (values[q]) plan_.ranges[q].add(*values[q]);
   }
 
-  /// Ends the last shard.
   void close() {
     if (shard_.samples == 0) return;
     shard_.plan = hasher_.hex128();
@@ -207,7 +204,7 @@ void add_place(Json& meta, const PlannedShard& shard) {
 
 namespace {
 
-/// Duplicates across encoders stay: vectors of two say nothing of each other.
+/// Vectors of different encoders cannot be compared, so duplicates across encoders stay.
 void warn_of_encoders(const ShardOptions& options, const std::vector<ComparedSet>& compared) {
   std::set<std::uint64_t> encoders;
   for (const ComparedSet& set : compared)
@@ -267,7 +264,7 @@ Json options_json(const ShardOptions& options) {
                {"shard_bytes", options.shard_bytes},
                {"seed", options.seed}};
   if (options.duplicate_threshold) json["duplicate_threshold"] = *options.duplicate_threshold;
-  // What is not asked for is not named: so datasets that were made before go on.
+  // Defaults are not written, so that plans of earlier versions stay equal.
   if (options.compared_member() != kDefaultVector)
     json["near_duplicates"] = options.compared_member();
   if (options.duplicate_method != DuplicateMethod::automatic)

@@ -78,7 +78,7 @@ std::string sought(const ComparedSet& set) {
       static_cast<double>(set.clusters->counts.looked_at) / static_cast<double>(set.samples));
 }
 
-/// `listed`: in the dataset's folder.
+/// `listed` is true if the folder has duplicates.jsonl.
 void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
   if (plan.duplicates.count() == 0) return;
   page.heading("Duplicates");
@@ -105,7 +105,6 @@ void duplicates(report::Page& page, ShardPlan& plan, bool listed) {
   page.table({"dropped", "kept", "kind", "cosine", "why the kept one"}, rows);
 }
 
-/// What each rule of --balance leaves of the values with the most samples.
 void balance_tables(report::Page& page, const ShardPlan& plan) {
   if (!plan.balanced.empty()) page.heading("Balance");
   for (const Balanced& rule : plan.balanced) {
@@ -130,7 +129,7 @@ void balance_tables(report::Page& page, const ShardPlan& plan) {
   }
 }
 
-/// What --without took out, line by line. `listed`: in the dataset's folder.
+/// `listed` is true if the folder has left_out.jsonl.
 void taken_out(report::Page& page, const Scan& scan, bool listed) {
   constexpr std::size_t kShownLines = 200;
   const std::deque<std::string>& lines = scan.without.lines();
@@ -169,7 +168,6 @@ void written(report::Page& page, const Scan& scan, const ShardPlan& plan, const 
   table(page, "Bins", summary["bins"]);
 }
 
-/// Where no dataset is written: what it would have.
 void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
   std::map<std::string, std::uint64_t> splits, bins;
   std::uint64_t samples = 0;
@@ -196,13 +194,13 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
   add_counts("Bins", bins);
 }
 
-constexpr std::size_t kLongestCaption = 600, kLongestKey = 80;  // bytes that are shown
+constexpr std::size_t kLongestCaption = 600, kLongestKey = 80;  // in bytes
 
 std::string number_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-/// At most so many bytes, whole characters, with a sign where it was cut.
+/// Cuts `text` to at most `most` bytes of whole characters.
 std::string beginning(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t end = most;
@@ -211,7 +209,6 @@ std::string beginning(const std::string& text, std::size_t most) {
   return text.substr(0, end) + "…";
 }
 
-/// What is read of a sample.
 struct Seen {
   std::string picture, caption;
   Json meta;
@@ -267,7 +264,7 @@ class Cards {
   }
 
  private:
-  /// Scores first; what is the same everywhere needs no chart.
+  /// Draws the scores first. Numbers with only one value have no chart.
   void fields(report::Page& page) const {
     if (shown_.fields.empty()) return;
     page.heading("Numbers");
@@ -353,7 +350,6 @@ class Cards {
     return list;
   }
 
-  /// Size and length, where they are known.
   std::string kind(std::size_t i) const {
     const Item& item = shown_.items[i].item;
     std::string text;
@@ -373,13 +369,11 @@ class Cards {
   }
 
   const Shown& shown_;
-  std::vector<std::optional<std::size_t>> numbers_;  // by item, of its picture
+  std::vector<std::optional<std::size_t>> numbers_;  // For each item the index of its picture.
   std::vector<std::string> pictures_;
   std::vector<Seen> seen_;
 };
 
-/// Reads the samples of `shown` again, and adds them to the page with pictures, captions and
-/// numbers. A sample whose clip cannot be decoded has no picture.
 void add_shown(report::Page& page, const Shown& shown, const SampleReader& reader,
                share::Slots& slots) {
   Cards(shown, reader, slots).add_to(page);

@@ -11,8 +11,8 @@
 
 namespace vfm::dataset {
 
-/// Open tars, the last used ones: a shuffled dataset jumps between all inputs, and descriptors are
-/// few.
+/// Keeps the last used tars open. A shuffled dataset reads from all inputs in turn, and the number
+/// of file descriptors is limited.
 class SampleReader::Tars {
  public:
   Tars(const Scan& scan, const shard::ReadLimits& limits) : scan_(scan), limits_(limits) {}
@@ -42,7 +42,7 @@ class SampleReader::Tars {
   const Scan& scan_;
   shard::ReadLimits limits_;
   std::mutex mutex_;
-  std::list<Entry> used_;  // the last used first
+  std::list<Entry> used_;  // Last used first.
   std::map<Key, std::list<Entry>::iterator> by_key_;
 };
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kMostNames = 64, kLongestName = 4096;
 
-/// The mean of the rows, each of length 1; rows of zeros, or with values that are not finite, do
-/// not count.
+/// Returns the mean of the rows after scaling each to length 1. Rows of zeros and rows with values
+/// that are not finite are left out.
 std::vector<float> mean_of_rows(const std::vector<float>& values, std::size_t dim) {
   std::vector<double> sum(dim);
   bool any = false;

@@ -87,7 +87,7 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options, VectorNa
   item.path = text(sample.meta, "source");
   if (item.source.empty()) item.source = std::exchange(item.path, {});
   if (item.source.empty()) item.source = item.key;
-  // Read in any case: a damaged one is an error of its sample.
+  // A damaged vector is an error of its sample, even if no option uses the vector.
   SampleVector vector = sample_vector(sample, options.compared_member());
   put_balance_notes(item.notes, sample, options.balance.rules, encoders);
   if (!options.report.empty()) put_number_notes(item.notes, sample, vector, numbers);
@@ -99,7 +99,6 @@ Item make_item(const JoinedSample& sample, const ShardOptions& options, VectorNa
   return item;
 }
 
-/// What one line of the input gave.
 struct Scanned {
   explicit Scanned(const ShardOptions& options) : items(options.output), left_out(options.output) {}
 
@@ -111,8 +110,8 @@ struct Scanned {
   NumberNames numbers;
   VectorNames encoders;
   std::uint64_t read = 0, filtered = 0;
-  io::ScratchFile left_out;                        // LeftOut::pack(), by options.without
-  std::map<std::size_t, std::uint64_t> taken_out;  // as Scan has it
+  io::ScratchFile left_out;  // Records of LeftOut::pack().
+  std::map<std::size_t, std::uint64_t> taken_out;
   std::vector<io::Fault> errors;
 };
 
@@ -125,7 +124,7 @@ class ShardScanner {
     scanned_.shard = true;
     scanned_.input.name = record.path();
     for (const std::string& tar : io::column_tars(record)) {
-      // One name for each line of the input and tar: two lines may name the same.
+      // The name also depends on the line, because two lines may name the same tar.
       const std::string name = hash_hex(record.where + "\n" + tar) + ".tar";
       columns_.emplace_back(tar, io::join_path(unpack_folder(options.output), name), options.limits,
                             index);
@@ -133,7 +132,7 @@ class ShardScanner {
     }
   }
 
-  /// Nothing, if the index of one of the tars is wrong.
+  /// Returns nothing if the index beside one of the tars is wrong.
   std::optional<Scanned> run() {
     for (std::int64_t row = 0; row < columns_.front().reader().samples(); ++row) {
       check_stop();
@@ -184,7 +183,6 @@ class ShardScanner {
     scanned_.items.add(item);
   }
 
-  /// Whether --without names the sample.
   bool take_out(const JoinedSample& sample) {
     if (without_.empty()) return false;
     const auto named = without_.find(sample.meta);
@@ -205,7 +203,6 @@ class ShardScanner {
   Scanned scanned_;
 };
 
-/// Puts the results of the shards together, in order.
 class Gatherer {
  public:
   Gatherer(Scan& scan, Progress& progress, io::ErrorLog& errors)
@@ -235,11 +232,11 @@ class Gatherer {
     scan_.items.take(scanned.items, number);
   }
 
-  /// Keys that come again are known once all are there; errors.jsonl has them after the other
-  /// errors of their shard.
+  /// A repeated key is known only after all shards are read. Its error follows the other errors of
+  /// its shard in errors.jsonl.
   void finish() {
     scan_.items.settle_keys([&](std::uint32_t number, const Item& item, const Item& first) {
-      // What is said of equal clips may differ, as where their source has two names.
+      // The JSON of equal clips may differ, for example if their source has two names.
       if (item.content == first.content) {
         scan_.repeated.push_back(number);
         return;
@@ -277,7 +274,7 @@ class Gatherer {
 
 struct Line {
   io::Record record;
-  std::string error;  // instead of a record
+  std::string error;  // Replaces the record if not empty.
   Cause cause = Cause::line;
 };
 
@@ -309,7 +306,7 @@ std::string unpack_folder(const std::string& output) {
 
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors) {
-  if (!options.where.empty()) shard::Where{options.where};  // throws before anything is read
+  if (!options.where.empty()) shard::Where{options.where};  // Throws before anything is read.
   Scan scan(options);
   Gatherer gatherer(scan, progress, errors);
   std::deque<Line> bad;
@@ -320,7 +317,7 @@ Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& pro
     line.cause = fault.cause;
     bad.push_back(std::move(line));
   });
-  std::optional<Line> held;  // the record that came after bad lines
+  std::optional<Line> held;  // The record after bad lines.
   const auto next = [&]() -> std::optional<Line> {
     if (bad.empty() && !held)
       if (auto record = reader.next()) held = Line{*std::move(record), {}, {}};

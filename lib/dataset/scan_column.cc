@@ -67,20 +67,20 @@ const shard::SampleView& ScanColumn::view(std::int64_t row) {
   }
 }
 
-/// A number in it that is another one can look like a damaged sample.
+/// A wrong number in the index can look like a damaged sample, so compares the index with the tar.
 void ScanColumn::doubt_index() {
   try {
     const shard::TarOffsets made = shard::TarOffsets::scan(reader().path(), reader().path());
     wrong_ = made.damage.empty() && made.at != reader().index().at;
   } catch (const Error&) {
-    return;  // the tar is damaged: its own index finds more
+    return;  // The tar is damaged. Its own index finds more samples.
   }
   if (wrong_)
     log_warning("'{}' does not fit '{}'; reading the tar without it",
                 shard::energon_index_path(reader().path()), reader().path());
 }
 
-/// Empty, if the sample there cannot be read: then it is missing.
+/// Returns "" if the sample cannot be read. The column then has no sample with that key.
 std::string ScanColumn::key_at(std::int64_t row) {
   try {
     return shard::column_key(std::string(view(row).key));

@@ -18,13 +18,13 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kLongestField = 64;  // bytes of a name
+constexpr std::size_t kLongestField = 64;  // in bytes
 constexpr std::size_t kMostFields = 64, kMostScores = 32;
-// Samples that are shown at an end of a score, by chance, and near to one.
+// Samples at each end of a score, random samples, and near samples of each sample.
 constexpr std::size_t kEnds = 5, kByChance = 24, kNear = 4;
 constexpr int kBins = 40;
 
-// What says which clip it is and how it is stored, and not how good it is.
+// Facts about the clip and its storage, which say nothing about quality.
 constexpr std::array<std::string_view, 25> kFacts = {
     "begin",         "bit_depth",     "bytes",
     "color_1_share", "color_2_share", "color_3_share",
@@ -36,9 +36,9 @@ constexpr std::array<std::string_view, 25> kFacts = {
     "stream",        "width",         "audio_channels",
     "start_score"};
 
-/// A sample in an order that does not depend on that of the input.
+/// Candidates have an order that does not depend on the order of the input.
 struct Candidate {
-  double value = 0;  // less comes first
+  double value = 0;
   std::uint64_t hash = 0;
   std::string key;
   std::uint32_t number = 0;
@@ -47,7 +47,7 @@ struct Candidate {
   }
 };
 
-/// The first `most` of all that come.
+/// Keeps the first `most` of all candidates.
 class Firsts {
  public:
   explicit Firsts(std::size_t most) : most_(most) {}
@@ -72,7 +72,7 @@ struct FieldWork {
   std::optional<report::Histogram> histogram;
 };
 
-/// What put_number_notes() wrote.
+/// Reads what put_number_notes() wrote.
 struct NumberNotes {
   explicit NumberNotes(std::string_view notes) : rest(notes), numbers(io::take_number(rest)) {}
   bool next(std::uint64_t& hash, double& value) {
@@ -120,7 +120,7 @@ class Picker {
   }
 
  private:
-  /// Of very many those that are asked for, and those that the most samples have.
+  /// Prefers the fields that --scores names, then the fields that most samples have.
   void choose_fields(const NumberNames& names) {
     struct Choice {
       bool not_wanted = false;
@@ -140,7 +140,6 @@ class Picker {
     shown_.more_fields = choices.size() - fields_.size();
   }
 
-  /// Calls `use` with each number of each sample that stays.
   template <class Use>
   void each_number(const Use& use) const {
     items_.for_each_noted(
@@ -175,7 +174,8 @@ class Picker {
         });
   }
 
-  /// Numbers that differ, and are no mere facts; or those that are asked for.
+  /// Scores are the numbers that --scores names, or else all numbers that vary and are not in
+  /// kFacts.
   void choose_scores() {
     const std::vector<std::string>& asked = options_.report_scores;
     const auto is_one_of = [](const auto& list, const std::string& name) {
@@ -207,7 +207,7 @@ class Picker {
       work.field.chart = work.histogram->small_svg(work.field.name);
   }
 
-  /// Of few samples none is at both ends, unless they have the same value.
+  /// Takes fewer samples if there are few, so that no sample is at both ends.
   void take_ends(FieldWork& work) {
     NumberField& field = work.field;
     if (!field.score) return;
@@ -219,7 +219,7 @@ class Picker {
         field.highest.push_back({-one.value, place_of(one.number)});
   }
 
-  /// Of the item in shown_.items, which it comes to if it is not there.
+  /// Returns the index in shown_.items, and adds the item if it is missing.
   std::size_t place_of(std::uint32_t number) {
     const auto [found, is_new] = places_.emplace(number, shown_.items.size());
     if (is_new) shown_.items.emplace_back().item = items_.get(number);
@@ -245,9 +245,9 @@ class Picker {
 
   const ItemStore& items_;
   const ShardOptions& options_;
-  std::map<std::uint64_t, FieldWork> fields_;  // by the hash of the name
+  std::map<std::uint64_t, FieldWork> fields_;
   Firsts drawn_{kByChance};
-  std::map<std::uint32_t, std::size_t> places_;  // of numbers in shown_.items
+  std::map<std::uint32_t, std::size_t> places_;  // Index in shown_.items, by number.
   Shown shown_;
 };
 

@@ -15,7 +15,7 @@
 namespace vfm::dataset {
 namespace {
 
-/// As Sources::facts_ holds them.
+/// A record of `facts_`.
 struct SourceFacts {
   std::uint64_t key;
   std::uint64_t samples;
@@ -58,8 +58,8 @@ std::uint8_t Sources::part_named(const std::string& split) const {
 
 void Sources::walk(const UseRun& use_run, const UseSource& use_source) {
   std::uint32_t number = 0;
-  std::optional<std::string> name;    // of the runs that come
-  std::optional<KnownSource> source;  // of the first of them that has an item
+  std::optional<std::string> name;    // The source of the current runs.
+  std::optional<KnownSource> source;  // From the first of these runs that has an item.
   const auto end = [&] {
     if (source) use_source(number++, *source);
     source.reset();
@@ -72,7 +72,7 @@ void Sources::walk(const UseRun& use_run, const UseSource& use_source) {
     bool there = false;
     for (std::uint64_t i = 0; i < run.count && !there; ++i)
       there = items_.is_there(run.first + static_cast<std::uint32_t>(i));
-    // One of several paths, whatever the order of the input: the first in the order of runs.
+    // Of several paths the first in the order of runs is taken, which does not depend on the input.
     if (there && !source) source = {run.source, run.path, run.content, {}};
     if (there) use_run(number, run);
   });
@@ -80,11 +80,11 @@ void Sources::walk(const UseRun& use_run, const UseSource& use_source) {
 }
 
 void Sources::number_sources() {
-  io::Sorter of_items(items_.folder());  // (first item, how many, source)
-  io::Sorter by_path(items_.folder());   // (path, source, whether it is the source's path)
+  io::Sorter of_items(items_.folder());  // (first item, count, source)
+  io::Sorter by_path(items_.folder());
   KnownSources::Names names(known_);
   std::string record, last_path;
-  std::optional<std::uint32_t> last;  // source
+  std::optional<std::uint32_t> last;
   SourceFacts facts{0, 0};
   const auto find = [&](const std::string& name) -> const KnownSource* {
     while (names.front() && names.front()->name < name)
@@ -141,7 +141,7 @@ void Sources::number_sources() {
   };
   for (std::string_view rest; stream.next(rest);) {
     const std::uint64_t first = io::take_ordered(rest, 4), count = io::take_number(rest);
-    fill(first, 0);  // items that are gone: nobody asks for their source
+    fill(first, 0);  // Items that are gone. Their source is never read.
     fill(first + count, static_cast<std::uint32_t>(io::take_number(rest)));
   }
   fill(items_.size(), 0);
@@ -174,7 +174,7 @@ std::uint32_t Sources::root(std::uint32_t source) {
   return source;
 }
 
-/// The smallest name becomes the root, so that the order of joining does not matter.
+/// The source with the smallest name becomes the root, so that the order of joins does not matter.
 void Sources::join(const DuplicatePairs& pairs) {
   joined_ = true;
   above_ = SparseArray<std::uint32_t>(parts_.size());
@@ -184,11 +184,12 @@ void Sources::join(const DuplicatePairs& pairs) {
   });
 }
 
-/// Gives the parts of known sources to the new ones that belong to them. Where these are of two
-/// parts the last one takes the new: train mostly stands first, and learns nothing of the others.
+/// Gives new sources the split of the known sources with the same contents. If these are in several
+/// splits, the last one is taken: train usually comes first, and must not get contents of the
+/// others.
 void Sources::spread_parts() {
   if (!joined_) return;
-  SparseArray<std::uint8_t> of_root(parts_.size());  // one more than the part
+  SparseArray<std::uint8_t> of_root(parts_.size());  // One more than the part, 0 if none.
   std::size_t torn = 0;
   std::uint32_t example = 0;
   for (std::uint32_t s = 0; s < parts_.size(); ++s) {
@@ -232,7 +233,8 @@ void Sources::warn_empty(const std::string& split, std::uint64_t fresh, std::uin
 
 void Sources::assign() {
   spread_parts();
-  SparseArray<std::uint32_t> more(joined_ ? parts_.size() : 0);  // samples of what belongs to it
+  // Samples of the sources that were joined to a root.
+  SparseArray<std::uint32_t> more(joined_ ? parts_.size() : 0);
   std::uint64_t fresh = 0, known = 0;
   bool together = false;
   if (joined_)
@@ -288,7 +290,7 @@ void Sources::write(io::TextWriter& file) {
        [&](std::uint32_t s, const KnownSource& facts) {
          for (; names.front() && names.front()->name <= facts.name; names.pop())
            if (names.front()->name != facts.name) remember(*names.front());
-         if (parts_[s] == kNoPart) return;  // nothing of it stays, and no earlier run had it
+         if (parts_[s] == kNoPart) return;  // No sample of it stays, and no earlier run had it.
          KnownSource source = facts;
          source.split = options_.split[parts_[s]].name;
          put(source);

@@ -36,7 +36,7 @@ Json ShardWriter::write(const PlannedShard& planned, std::string_view items) con
     record["split"] = planned.split;
     record["bin"] = planned.bin;
     record["plan"] = planned.plan;
-    record.erase("path");  // the folder may be moved
+    record.erase("path");  // The folder may be moved.
     receipt.write(dump_json(record) + "\n");
   }
   Json result = {{"kind", "shard"}, {"path", tar}};
