@@ -8,6 +8,7 @@
 #include "columns/caption/caption_costs.h"
 #include "columns/caption/refine.h"
 #include "columns/caption/written_caption.h"
+#include "columns/clip_frames.h"
 #include "media/container/picture_file.h"
 #include "support/temporary_folder.h"
 #include "text/unicode.h"
@@ -113,6 +114,55 @@ TEST_CASE("a long clip is captioned window by window, each as a clip of its own"
   // With as many frames as a window they are one, and one more makes no other.
   CHECK_FALSE(caption_of(model, part_of_video(0, 16), options).written->is_null());
   CHECK(caption_of(model, part_of_video(0, 17), options).written->is_null());
+}
+
+TEST_CASE("a model is shown a clip's frames at their times, and a picture by itself") {
+  const models::CaptionModel model(kSeer, DType::f32, 4);
+  ModelCaptionOptions options;
+  options.fps = 3;
+  options.rule.most_tokens = 4;
+  options.keep_tokens = true;
+  options.video_prompt = "What moves?";
+  options.picture_prompt = "What is there?";
+  const auto answer_of = [&](const models::SeenFrames& seen, const std::string& prompt) {
+    const std::vector<models::Question> asked{{&seen, prompt, options.rule, "k\n0", true}};
+    return model.answer_many(asked)[0];
+  };
+  models::SeenFrames seen;
+  const std::vector<std::int64_t> plan = model.plan(20, 8, 3);
+  for (const std::int64_t number : plan) {
+    // As a video of that frame alone is decoded.
+    struct Shown final : MiddleFrames {
+      Shown() : MiddleFrames(1) {}
+      void use(const media::Frame& frame, const media::StreamInfo& info) override {
+        scaler.to_rgb(frame, as_shown(info), image);
+      }
+      void clear() override {}
+      media::Scaler scaler;
+      media::RgbImage image;
+    } shown;
+    const int n = static_cast<int>(number);
+    take_frames({"mov", part_of_video(n, n + 1)}, "it", Json(), nullptr, shown);
+    seen.frames.push_back(model.prepare({64, 48, shown.image.pixels}, plan.size()));
+    seen.times.push_back(static_cast<double>(number) / 8);
+  }
+  seen.width = 64, seen.height = 48;
+  seen.seconds = 2.5;
+  seen.fps = static_cast<double>(plan.size()) / 2.5;
+  const ModelCaption clip = caption_of(model, part_of_video(0, 20), options);
+  CHECK(clip.written == written_json(answer_of(seen, "What moves?"), false));
+  CHECK(clip.text == text::clean_line(answer_of(seen, "What moves?").text));
+  const media::RgbImage image = plain_image(kRed, 40, 30);
+  models::SeenFrames still;
+  still.still = true;
+  still.width = 40, still.height = 30;
+  still.frames = {model.prepare({40, 30, image.pixels}, 0)};
+  const ModelCaption picture = caption_clip({"png", media::encode_png(image)}, "k.png", Json(), "k",
+                                            model, options, nullptr);
+  CHECK(picture.written == written_json(answer_of(still, "What is there?"), true));
+  CHECK(picture.facts == Json{{"width", 40}, {"height", 30}});
+  options.keep_tokens = false;
+  CHECK(caption_of(model, part_of_video(0, 20), options).written->is_null());
 }
 
 TEST_CASE("of a clip that is cut off each window is captioned that is there") {

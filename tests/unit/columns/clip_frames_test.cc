@@ -139,6 +139,18 @@ TEST_CASE("frames are given up to the last one that is wanted, in one decoding")
   CHECK(some.given_up + all.given_up + picture.given_up == 0);
 }
 
+TEST_CASE("frames are counted where a container does not say how many there are") {
+  std::string video = "YUV4MPEG2 W32 H16 F8:1 Ip A1:1 C420jpeg\n";
+  for (int i = 0; i < 5; ++i)
+    video += "FRAME\n" + std::string(32 * 16 * 3 / 2, static_cast<char>(40 * i));
+  NumberTaker taker(-1);
+  const Json facts = take_frames({"y4m", video}, "it", Json(), nullptr, taker);
+  CHECK(taker.promised == std::vector<std::int64_t>{5});
+  CHECK(taker.taken.size() == 5);
+  CHECK(facts ==
+        Json{{"width", 32}, {"height", 16}, {"seconds", 0.625}, {"fps", 8}, {"frames", 5}});
+}
+
 TEST_CASE("of a clip with fewer frames than its header says, those that there are are planned") {
   const std::string video = large_video(12);
   const std::string half = video.substr(0, video.size() / 2);

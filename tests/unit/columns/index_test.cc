@@ -442,8 +442,8 @@ TEST_CASE("an index is learned from some of very many vectors, at even distances
   if (faiss_version().empty()) return;
   const TemporaryFolder folder;
   const std::string a = folder / "a.tar", b = folder / "b.tar";
-  write_vectors(a, "a", random_vectors(500, 1, 8));
-  write_vectors(b, "b", random_vectors(700, 2, 8));
+  write_vectors(a, "a", random_vectors(1100, 1, 8));
+  write_vectors(b, "b", random_vectors(100, 2, 8));
   Run run;
   const LogLines lines(LogLevel::info);
   IndexOptions options;

@@ -154,6 +154,12 @@ TEST_CASE("words are searched in all shards, those of another encoder apart") {
   CHECK(found.matches[0]["score"].get<double>() > found.matches[1]["score"].get<double>());
   CHECK(found.matches[1]["score"].get<double>() > 0.5);
   CHECK(search_in({c, a}, "red fox").keys() == std::vector<std::string>{"far", "away"});
+  // A word of zeros is like no other.
+  shard::Sample zeros = worded("zeros", "x");
+  zeros.members[2].data = io::make_npy_half({1, 64}, Vector(64));
+  write_tar(c, {zeros, worded("fox", "fox")});
+  CHECK(search_in({c}, "fox").matches[0]["score"] == 1);
+  CHECK(search_in({c}, "fox").matches[1]["score"] == 0);
   // As in a shard alone, with its weights.
   CHECK(search_in({a}, "owl").keys() == std::vector<std::string>{"two", "one"});
 }
