@@ -23,7 +23,7 @@
 namespace vfm::io {
 namespace {
 
-/// Whether `path` still names the file behind `fd` (its writer may just have renamed it away).
+/// Returns false if another program has renamed the file behind `fd`, or replaced it.
 bool names_file(const std::string& path, int fd) {
   struct stat by_name {
   }, by_fd{};
@@ -38,7 +38,7 @@ bool has_other_name(int fd) {
 
 thread_local bool t_quiet_waits = false;
 
-/// Another program makes what this one wants: said once, then only with -v. Of ranks one says so.
+/// Only the first wait is a warning, and only one rank gives it.
 void wait_for_other(const std::string& target) {
   static std::atomic_flag said;
   const LogLevel level = t_quiet_waits         ? LogLevel::debug
@@ -47,8 +47,8 @@ void wait_for_other(const std::string& target) {
   log_at(level, "another program is writing '{}'; waiting for it", target);
 }
 
-/// Opens the temporary file, or makes it. Where others may write to the folder, too, anything may
-/// stand under its name, and a link would have another file emptied.
+/// Opens or makes the temporary file. In a folder of several users, a link could have this name,
+/// and another file would be emptied.
 File open_temporary(const std::string& temporary, const std::string& target) {
   refuse_address(target);
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -56,7 +56,8 @@ File open_temporary(const std::string& temporary, const std::string& target) {
   const int error = fd < 0 ? errno : 0;
   File file(fd, target);
   struct stat facts {};
-  // Said of a link under this name, and of links among the folders before it.
+  // ELOOP means a link with this name, or a loop of links among the folders of the path. lstat()
+  // fails only for the loop.
   if (error == ELOOP && ::lstat(temporary.c_str(), &facts) != 0)
     fail(
         "cannot create '{}': a link in '{}' leads back to itself; remove it, or choose another "
@@ -82,9 +83,10 @@ File open_locked(const std::string& temporary, const std::string& target, bool w
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       continue;
     }
-    // Any other failure of flock means a file system without locks: go on without one.
+    // Any other error of flock() means a file system without locks. The file is then used without
+    // one.
     if (!names_file(temporary, fd)) continue;
-    // What has another name, too, keeps its contents under that.
+    // A file with a second name keeps its contents under that name. A new file is made here.
     if (has_other_name(fd)) {
       if (::unlink(temporary.c_str()) != 0 && errno != ENOENT)
         fail_output(errno, "cannot create '{}'", target);
@@ -186,7 +188,7 @@ void sync_directory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) fail_output(errno, "cannot open directory '{}'", path);
   const File directory(fd, path);
-  // Some network file systems cannot sync a directory and say EINVAL; their rename is durable.
+  // Some network file systems cannot sync a directory (EINVAL). Their rename is durable.
   if (::fsync(fd) != 0 && errno != EINVAL) fail_output(errno, "cannot write directory '{}'", path);
 }
 

@@ -17,19 +17,19 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kPlaceBytes = 16;  // of a record of ErrorLog: place and number
-constexpr std::size_t kSorterMemory = 2 * Sorter::kMemory;  // lines may be long
+constexpr std::size_t kPlaceBytes = 16;  // Place and number in a record of `in_order`.
+constexpr std::size_t kSorterMemory = 2 * Sorter::kMemory;  // Lines may be long.
 
-/// A message that quotes a whole member of a sample is cut, and so is a line that is no path. JSON
-/// writes a byte as six at most, so both together stay below what a Sorter takes.
+/// Cuts long texts, such as a message that quotes a member of a sample. JSON takes at most six
+/// bytes for a byte, so a record with two such texts fits into a Sorter.
 std::string shortened(const std::string& text) {
   constexpr std::size_t kLongest = std::size_t{256} << 10;
   static_assert(2 * 6 * kLongest < kSorterMemory / 4 - (std::size_t{64} << 10));
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
 
-/// Identifies the file at a path, not by its contents: a rewritten file has another name. Empty if
-/// there is nothing.
+/// Returns a text that changes if the file at `path` is written again or replaced, whatever its
+/// contents are. Returns "" if there is no file.
 std::string state_of(const std::string& path) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return "";
@@ -90,7 +90,6 @@ void ErrorLog::add(const Fault& fault, std::uint64_t place) {
     put_ordered(line, count_++, 8);
     lines_.add(line);
   }
-  // Most messages quote the input already.
   if (message.find(input) != std::string::npos)
     log_warning("{}", message);
   else
@@ -102,7 +101,7 @@ std::size_t ErrorLog::count() const {
   return count_;
 }
 
-/// What a program wrote since this run began.
+/// Returns the lines that another program has written since this run began.
 std::string ErrorLog::others_lines() const {
   const std::string now = state_of(path_);
   return now.empty() || now == before_ ? "" : read_file(path_);
@@ -119,7 +118,7 @@ void ErrorLog::finish() {
       fail_errno(errno, "cannot remove '{}'", path_);
     return;
   }
-  // (place, number, line): of equal lines the first
+  // Records of (place, number, line). Of equal lines, only the first is kept.
   Sorter in_order(dir_name(path_), kSorterMemory);
   {
     Sorter::Stream stream = lines_.sorted();
@@ -133,7 +132,7 @@ void ErrorLog::finish() {
       last = std::move(line);
     }
   }
-  // Also where the same stands there: who works beside this run is to see that it was written.
+  // The file is written even if no line is new, so that other programs see a change of its state.
   file.add(others);
   Sorter::Stream stream = in_order.sorted();
   for (std::string_view record; stream.next(record);)

@@ -28,16 +28,15 @@ namespace {
 
 constexpr int kStopCheckMilliseconds = 100;
 
-/// Until there is something to read, or the end. A signal interrupts no thread that may read
-/// (cli/signals.h), so what may last is not begun before. Files and closed pipes are always
-/// ready.
+/// Waits until a read cannot block. Signals do not interrupt threads that read (cli/signals.h), so
+/// a blocked read could not be stopped. Regular files and closed pipes are always ready.
 void wait_until_readable(int fd) {
   pollfd ready{fd, POLLIN, 0};
   while (::poll(&ready, 1, kStopCheckMilliseconds) == 0)
     check_stop();
 }
 
-/// For the system a name ends at a NUL, so it would open another file. JSON can hold such a name.
+/// The system ends a name at a NUL, and would open another file. JSON can contain such a name.
 void refuse_no_name(const std::string& path) {
   refuse_address(path);
   const std::size_t nul = path.find('\0');
@@ -46,7 +45,6 @@ void refuse_no_name(const std::string& path) {
           std::string_view(path).substr(nul + 1));
 }
 
-/// Every file that is opened by name passes here: weights, tokenizers, tars, lists, texts.
 void refuse_pointer(const File& file, const struct stat& info) {
   if (!S_ISREG(info.st_mode) || info.st_size > static_cast<off_t>(kMostLfsPointer)) return;
   char head[32];
@@ -54,7 +52,7 @@ void refuse_pointer(const File& file, const struct stat& info) {
   if (got > 0) refuse_lfs_pointer(file.path(), {head, static_cast<std::size_t>(got)});
 }
 
-/// Counts while it reads: the size of a file may be told wrong (0 of those in /proc), or may grow.
+/// Counts the bytes that it reads, because files in /proc have size 0, and other files may grow.
 std::string read_all(File file, std::uint64_t most) {
   std::string text;
   std::vector<char> buffer(1 << 16);
@@ -82,7 +80,7 @@ File& File::operator=(File&& other) noexcept {
 
 File File::open_read(const std::string& path) {
   refuse_no_name(path);
-  // A pipe without a writer is opened at once; the wait comes after, where a stop is seen.
+  // open() does not wait for the writer of a pipe. wait_until_readable() does, and can be stopped.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) fail_errno(errno, "cannot open '{}'", path);
   File file(fd, path);
@@ -98,7 +96,7 @@ File File::open_read(const std::string& path) {
 File File::open_regular(const std::string& path) {
   refuse_no_name(path);
   struct stat info {};
-  // Before it is opened: what that does to a pipe or a device cannot be undone.
+  // Checked before open(), because opening a pipe or a device can have lasting effects.
   if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "cannot open '{}'", path);
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
     fail_as(Cause::open, "'{}' is a pipe or a device, not a regular file: save it as one first",
@@ -169,14 +167,14 @@ MappedFile::~MappedFile() {
 }
 void MappedFile::release(std::span<const std::byte> part) const {
   if (part.empty() || part.data() < data_ || part.data() >= data_ + size_) return;
-  // Behind the new end of a file that was cut meanwhile zeros were read up to the end of the page,
-  // and beyond that the handler of SIGBUS has ended the process.
+  // If the file was cut after it was mapped, the rest of its last page was read as zeros. A read
+  // beyond that page has ended the process (SIGBUS).
   struct stat now {};
   if (::stat(path_.c_str(), &now) == 0 && static_cast<std::size_t>(now.st_size) < size_)
     fail("'{}' was cut to {} bytes while it was read", path_, now.st_size);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t before = static_cast<std::size_t>(part.data() - data_) % page;
-  // Only a hint: a page that a neighbour needs is read again.
+  // This is only a hint. Other data on the same pages is read again.
   ::madvise(const_cast<std::byte*>(part.data()) - before, part.size() + before, MADV_DONTNEED);
 }
 

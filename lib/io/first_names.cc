@@ -25,7 +25,7 @@ struct FirstNames::Table {
     prepare(select, "SELECT at FROM seen WHERE hash = ?1");
   }
 
-  /// SQLite wants a name. It opens the file with the first statement; then the name goes.
+  /// SQLite needs a name until it opens the file at the first statement. Then the name is removed.
   void open(const std::string& folder) {
     std::string name = path + "-XXXXXX";
     const File made(::mkostemp(name.data(), O_CLOEXEC), name);
@@ -38,13 +38,13 @@ struct FirstNames::Table {
     const int status = sqlite3_open(name.c_str(), &handle);
     db.reset(handle);
     if (status != SQLITE_OK) failed();
-    // Nobody reads it after this run: no journal, no sync, and one transaction that never ends.
+    // The file is not used after this run, so it needs no journal, no sync and no commit.
     run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; "
         "PRAGMA cache_size=-12288; BEGIN EXCLUSIVE");
   }
 
   std::optional<std::string> put(const std::string& key, const std::string& name) {
-    // Two keys of one hash stand side by side.
+    // If another key has the same hash, the next number is tried.
     for (std::uint64_t hash = random_key(key);; ++hash) {
       sqlite3_bind_int64(insert.get(), 1, static_cast<sqlite3_int64>(hash));
       sqlite3_bind_int64(insert.get(), 2, static_cast<sqlite3_int64>(names.size()));
@@ -76,7 +76,6 @@ struct FirstNames::Table {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
-  /// Where key and name of a hash stand.
   std::optional<std::uint64_t> place_of(std::uint64_t hash) const {
     sqlite3_bind_int64(select.get(), 1, static_cast<sqlite3_int64>(hash));
     const int status = sqlite3_step(select.get());
@@ -87,7 +86,7 @@ struct FirstNames::Table {
     sqlite3_reset(select.get());
     return place;
   }
-  /// The name there; nothing if it is another key's.
+  /// Returns the name of the record at `place`, or nullopt if the record is of another key.
   std::optional<std::string> name_at(std::uint64_t place, const std::string& key) const {
     constexpr std::size_t kNear = 512;
     ScratchReader reader(names, place, names.size(), kNear);
@@ -110,8 +109,8 @@ struct FirstNames::Table {
     fail("cannot write '{}': {}", path, db ? sqlite3_errmsg(db.get()) : "no memory");
   }
 
-  ScratchFile names;  // keys and names
-  std::string path;   // for messages
+  ScratchFile names;  // Records of (key, name).
+  std::string path;
   std::unique_ptr<sqlite3, Close> db;
   Statement insert, select;
 };

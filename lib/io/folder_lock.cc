@@ -15,12 +15,12 @@ namespace vfm::io {
 
 namespace {
 
-// Whether the lock is taken by another. A program that was killed keeps its locks until the system
-// has taken it apart, which lasts on a busy machine: who starts it again at once waits that long.
+// Returns true if another program keeps the lock for `lock_patience`. A killed program keeps its
+// locks until the system has removed the process, which takes a while on a busy machine.
 bool is_taken(int fd) {
   const auto end = std::chrono::steady_clock::now() + lock_patience;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    // A file system without locks lets everybody in, as it always did.
+    // The file system has no locks. The folder is then used without one.
     if (errno != EWOULDBLOCK) return false;
     if (std::chrono::steady_clock::now() >= end) return true;
     check_stop();

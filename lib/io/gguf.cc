@@ -12,15 +12,14 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::uint64_t kMostItems = 65536;     // settings, or tensors
-constexpr std::uint64_t kMostNameBytes = 4096;  // of a setting or a tensor
+constexpr std::uint64_t kMostItems = 65536;
+constexpr std::uint64_t kMostNameBytes = 4096;
 constexpr std::uint32_t kMostGgufDims = 4;
 constexpr std::uint32_t kTextType = 8, kListType = 9;
 
-/// Bytes of a value of each type; 0: text and list.
+/// Texts and lists have 0.
 constexpr std::array<std::uint64_t, 13> kValueBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-/// How a tensor is stored: `elements` numbers in `bytes`.
 struct StoredType {
   std::uint32_t number;
   std::string_view name;
@@ -37,7 +36,7 @@ constexpr std::array kStoredTypes{
     StoredType{30, "BF16", 1, 2},         stored_blocks(8, BlockFormat::q8_0),
     stored_blocks(12, BlockFormat::q4_k), stored_blocks(14, BlockFormat::q6_k)};
 
-/// GGML's name of a type that is not read, for messages.
+/// Returns GGML's name of a type that is not supported, for messages.
 std::string other_type(std::uint32_t number) {
   constexpr std::array<std::string_view, 31> names{
       "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",
@@ -56,7 +55,6 @@ const StoredType& need_type(std::uint32_t number, std::string_view name, std::st
   return *found;
 }
 
-/// Reads what stands before the data.
 class GgufHeader {
  public:
   GgufHeader(std::span<const std::byte> bytes, std::string_view what)
@@ -123,7 +121,7 @@ class GgufHeader {
         read(std::int64_t{});
         break;
       default:
-        return;  // no whole number
+        return;  // Floats are ignored.
     }
     into.counts.emplace(name, whole);
   }
@@ -140,7 +138,6 @@ class GgufHeader {
       fail("setting '{}' of {} has values of the type {}, which is unknown", name, what_, type);
     return kValueBytes[type];
   }
-  /// Passes over it.
   void list(const std::string& name) {
     const auto type = number<std::uint32_t>();
     const auto count = number<std::uint64_t>();
@@ -161,7 +158,7 @@ class GgufHeader {
 
 struct GgufEntry {
   TensorView tensor;
-  std::uint64_t begin = 0, bytes = 0;  // from the begin of the data
+  std::uint64_t begin = 0, bytes = 0;  // From the begin of the data.
 };
 
 GgufEntry read_entry(GgufHeader& header, std::string_view what) {

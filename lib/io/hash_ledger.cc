@@ -18,18 +18,18 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kMostPending = 1000;                           // rows
-constexpr std::uint64_t kMostPendingBytes = std::uint64_t{1} << 30;  // of the files
-constexpr std::int64_t kSettled = 2'000'000'000;  // ns; the coarsest times that file systems keep
-constexpr int kPatience = 10'000;                 // ms for another program that writes
+constexpr std::size_t kMostPending = 1000;
+constexpr std::uint64_t kMostPendingBytes = std::uint64_t{1} << 30;
+constexpr std::int64_t kSettled = 2'000'000'000;  // ns; FAT has times in steps of 2 s.
+constexpr int kPatience = 10'000;                 // ms to wait for another program's lock.
 constexpr int kApplication = 0x76666d6c;          // "vfml"
 constexpr int kVersion = 1;
 
-/// Its contents are not what a ledger's are.
+/// The ledger is replaced.
 struct Damaged {
   std::string why;
 };
-/// Nothing is known to be wrong with it, but it cannot be read or written.
+/// The ledger stays as it is, and is not used.
 struct Unusable {
   std::string why;
 };
@@ -38,7 +38,7 @@ std::int64_t nanoseconds(const struct timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Whether a change after now shows in the times, whatever clock the file system has.
+/// Returns true if any later change of the file changes its times, even if they are coarse.
 bool is_settled(const FileState& state) {
   const std::int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                std::chrono::system_clock::now().time_since_epoch())
@@ -77,7 +77,7 @@ struct HashLedger::Table {
     db.reset(handle);
     if (status != SQLITE_OK) failed(status);
     sqlite3_busy_timeout(handle, kPatience);
-    // One that was just made, by whomever, is empty.
+    // A file that this or another program has just made is empty.
     if (number("PRAGMA page_count") == 0) begin();
     if (number("PRAGMA application_id") != kApplication ||
         number("PRAGMA user_version") != kVersion)
@@ -87,7 +87,7 @@ struct HashLedger::Table {
     prepare(insert, "INSERT OR REPLACE INTO files VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
   }
 
-  /// All in one transaction: killed before its end, the file is empty.
+  /// One transaction, so that a killed program leaves an empty file.
   void begin() {
     run("BEGIN IMMEDIATE");
     if (number("PRAGMA user_version") == 0)
@@ -100,7 +100,7 @@ struct HashLedger::Table {
     run("COMMIT");
   }
 
-  /// The row of a path, whatever the file is now.
+  /// The file may have changed.
   std::optional<Row> find(const std::string& path) {
     const Reset reset{select.get()};
     bind(select, 1, path);
@@ -142,13 +142,13 @@ struct HashLedger::Table {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Close>;
-  /// Ends a statement, and with it the lock that it holds.
+  /// Ends a statement and releases its lock.
   struct Reset {
     sqlite3_stmt* statement;
     ~Reset() { sqlite3_reset(statement); }
   };
 
-  /// The text must outlive the step.
+  /// `text` must stay valid until step().
   static void bind(const Statement& statement, int place, const std::string& text) {
     sqlite3_bind_text(statement.get(), place, text.data(), static_cast<int>(text.size()),
                       SQLITE_STATIC);
@@ -179,7 +179,8 @@ struct HashLedger::Table {
   }
   [[noreturn]] void failed(int status) const {
     const std::string why = db ? sqlite3_errmsg(db.get()) : "no memory";
-    // SQLITE_ERROR: the tables are not ours, as no statement here is wrong.
+    // The statements here are valid, so SQLITE_ERROR means that the tables are not those of a
+    // ledger.
     if (status == SQLITE_CORRUPT || status == SQLITE_NOTADB || status == SQLITE_ERROR)
       throw Damaged{why};
     throw Unusable{why};
@@ -195,8 +196,8 @@ HashLedger::~HashLedger() {
   finish();
 }
 
-/// Does something with the table, made if there is none and `make`. Whatever is wrong with it is
-/// dealt with here; then `use` has not been done, or not all of it.
+/// Calls `use` with the table. If there is no table and `make` is set, makes one. Handles all
+/// errors of the ledger, after which `use` may be undone or half done.
 template <class Use>
 void HashLedger::with_table(bool make, const Use& use) {
   if (off_) return;
@@ -213,7 +214,7 @@ void HashLedger::with_table(bool make, const Use& use) {
     log_warning("'{}' is damaged ({}); it is made again, and the files are read again", path_,
                 damaged.why);
     table_.reset();
-    // The journal first: it must not be taken for that of the next one.
+    // The journal goes first, so that SQLite does not apply it to the next ledger.
     ::unlink((path_ + "-journal").c_str());
     off_ = ::unlink(path_.c_str()) != 0 && errno != ENOENT;
   } catch (const Unusable& unusable) {
@@ -247,7 +248,7 @@ void HashLedger::write_pending() {
 
 std::string HashLedger::hash(File& file) {
   const FileState state = FileState::of(file);
-  const bool settled = is_settled(state);  // before it is read, which may take long
+  const bool settled = is_settled(state);  // Before the read, which may take long.
   const std::string from_root = std::filesystem::absolute(file.path()).string();
   const std::optional<std::string> noted = find(from_root, state);
   if (noted && !check_) {

@@ -13,9 +13,9 @@
 namespace vfm::io {
 namespace {
 
-std::mutex g_held_mutex;  // guards what follows
+std::mutex g_held_mutex;  // Guards the next two.
 int g_held_fd = -1;
-std::string g_held_line;  // "": nothing is held
+std::string g_held_line;  // "" if nothing is held.
 
 }  // namespace
 

@@ -9,7 +9,7 @@ void check_http_url(const std::string& url) {
   if (scheme == 0)
     fail_usage("'{}' is not an address: it must begin with http:// or https://", url);
   const std::string host = url.substr(scheme, url.find('/', scheme) - scheme);
-  // What stands before an @ may be a password, so it is not shown.
+  // The part before an @ may be a password, so the message does not quote the address.
   if (url.find('@') != url.npos)
     fail_usage("an address with a user or password is not taken: it would be shown and recorded");
   for (const char c : url)

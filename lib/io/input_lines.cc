@@ -21,7 +21,7 @@ std::optional<InputLines::Line> InputLines::next() {
   return std::nullopt;
 }
 
-/// Nothing: it stands for lines, which come now.
+/// Returns nullopt if the argument stands for lines, which next_line() reads.
 std::optional<InputLines::Line> InputLines::next_argument() {
   const std::string& argument = arguments_[next_argument_++];
   names_ = argument == kNames;
@@ -39,13 +39,14 @@ std::optional<InputLines::Line> InputLines::next_argument() {
   return std::nullopt;
 }
 
-/// Nothing: the line is none for the caller, or there is none; then lines_ is gone.
+/// Returns nullopt for a blank line and for a begin or end record. At the end, also resets
+/// `lines_`.
 std::optional<InputLines::Line> InputLines::next_line() {
   std::optional<std::string> text;
   try {
     text = lines_->next();
   } catch (const LongLine& error) {
-    streams_.take("", lines_->name());  // it is one of its stream
+    streams_.take("", lines_->name());  // The line counts in its stream.
     return Line{{}, lines_->where(), false, error.what()};
   }
   if (!text) {

@@ -48,7 +48,6 @@ void LineReader::read_more() {
   ended_ = got == 0;
 }
 
-/// The rest of a line of which so much came.
 void LineReader::skip_line() {
   std::size_t end = std::string::npos;
   while (end == std::string::npos && !ended_) {

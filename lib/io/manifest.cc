@@ -27,7 +27,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-/// A tar, compressed or not, or a list of files that would make one.
+/// Returns true for a tar, compressed or not, and for a list of the files of a tar (.files).
 bool is_tar_name(std::string_view path) {
   const std::string name = base_name(path);
   for (const std::string_view end :
@@ -45,7 +45,8 @@ Record bare_path(std::string_view path, std::string_view where) {
   return record;
 }
 
-/// A brace, and after it what JSON has there, or nothing. So a record that was cut off is no path.
+/// Returns true for a brace, followed by a quote, another brace or nothing. So a record that was
+/// cut off is not taken for a path.
 bool looks_like_object(std::string_view line) {
   if (line.front() != '{') return false;
   line = trim(line.substr(1));
@@ -62,8 +63,8 @@ bool is_other_json(std::string_view line) {
   }
 }
 
-/// Characters that steer a terminal, which may show the line, as JSON may write them: \u009b. They
-/// stand in its strings alone.
+/// Replaces characters that control a terminal by JSON escapes such as \u009b, because a terminal
+/// may show the line. In JSON, only strings contain such characters.
 std::string without_steering(const std::string& line) {
   std::string out;
   std::size_t done = 0;
@@ -94,7 +95,7 @@ Record parse_record(std::string_view line, std::string_view where) {
   if (line.empty()) fail("{} is empty", where);
   if (!looks_like_object(line)) {
     if (is_other_json(line)) fail("{} is JSON but not an object", where);
-    // A path may hold any character, but in a line these are rather signs of another kind of file.
+    // A path may have any character, but in a line these are rather signs of another kind of file.
     for (const char c : line)
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
         fail("{} is neither a JSON object nor a path", where);
@@ -128,7 +129,7 @@ std::vector<std::string> column_tars(const Record& shard) {
 
 namespace {
 
-/// Why what a record names cannot be read, where that is an address.
+/// Returns an error text if the record names an address that cannot be read, else "".
 std::string refused_address(const Record& record) {
   const std::string path = get_string(record.json, "path").value_or("");
   if (record.kind != "shard") return no_video_message(path, input_limits().protocols);

@@ -11,9 +11,9 @@
 namespace vfm::io {
 namespace {
 
-/// A place on the list. It is used again and never freed, so a handler may look at any time.
+/// An entry of the list. Entries are reused and never freed, so a signal handler may read them.
 struct MappedPlace {
-  std::atomic<std::uintptr_t> begin = 0;  // 0: nothing is here; set last, taken away first
+  std::atomic<std::uintptr_t> begin = 0;  // 0 if the entry is free. Set last, cleared first.
   std::atomic<std::size_t> bytes = 0;
   std::array<char, 512> path = {};
 };
@@ -24,9 +24,8 @@ struct PlaceBlock {
 };
 
 PlaceBlock g_first_places;
-std::mutex g_places_mutex;  // of who writes
+std::mutex g_places_mutex;  // Only for writers.
 
-/// The first place for which `fits`, or null.
 template <class Fits>
 MappedPlace* find_place(Fits fits) {
   for (PlaceBlock* block = &g_first_places; block; block = block->next)

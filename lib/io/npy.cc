@@ -21,7 +21,6 @@ std::size_t item_size_of(std::string_view dtype) {
   return 0;
 }
 
-/// A reader of the header's Python dictionary literal: just the three keys that the format defines.
 class HeaderText {
  public:
   HeaderText(std::string_view text, std::string_view what) : rest_(text), what_(what) {}
@@ -190,7 +189,7 @@ std::vector<float> npy_floats(std::string_view bytes, std::string_view what) {
   std::vector<float> values(static_cast<std::size_t>(header.elements()));
   if (header.dtype != "<f2" && header.dtype != "<f4" && header.dtype != "<f8")
     fail("{} has dtype '{}', a float type is needed", what, header.dtype);
-  if (values.empty()) return values;  // memcpy may not be given null, not even for no bytes
+  if (values.empty()) return values;  // memcpy() must not get null, even for 0 bytes.
   if (header.dtype == "<f4") {
     std::memcpy(values.data(), data, values.size() * 4);
   } else if (header.dtype == "<f2") {

@@ -14,9 +14,8 @@ using Id = PickleMachine::Id;
 using Kind = PickleMachine::Kind;
 using Value = PickleMachine::Value;
 
-constexpr std::size_t kMaxDepth = 64;  // of nested containers
+constexpr std::size_t kMaxDepth = 64;  // Of nested containers.
 
-/// Collects the tensors below a value.
 class Collector {
  public:
   Collector(const PickleMachine& machine, std::size_t bytes, std::string_view what)
@@ -56,11 +55,11 @@ class Collector {
  private:
   const PickleMachine& machine_;
   std::string_view what_;
-  // Containers and tensors may be shared, and so be much more to walk through than there are bytes.
+  // Limits the work, because a container that is shared is visited many times.
   std::size_t budget_;
 };
 
-/// The member of a dictionary that is a dictionary of this name; the dictionary itself if none is.
+/// Returns the member `name` of a dictionary if the member is a dictionary, too. Else returns `id`.
 Id member(const PickleMachine& machine, Id id, std::string_view name) {
   const Value& value = machine.value(id);
   if (value.kind == Kind::mapping)

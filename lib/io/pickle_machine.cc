@@ -10,8 +10,9 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kLongestKey = 255;  // PyTorch numbers its storages
-// A tensor takes some twenty. A value takes a hundred times the memory of the byte that makes it.
+constexpr std::size_t kLongestKey = 255;  // PyTorch's keys are small numbers.
+// A tensor takes about twenty values. A value takes a hundred times the memory of its byte in the
+// file.
 constexpr std::size_t kMostValues = std::size_t{1} << 22;
 
 std::string storage_dtype(std::string_view global) {
@@ -36,7 +37,7 @@ bool is_scripted(std::string_view global) {
   return global.starts_with("__torch__.") || global.starts_with("__torch__ ");
 }
 
-// What gives back its first argument, as far as we care.
+// Returns true for functions of which only the first argument matters. The argument is the result.
 bool is_passing(std::string_view global) {
   return global == "torch._utils _rebuild_parameter" || global == "torch Size" ||
          global == "torch.jit._pickle build_intlist" ||
@@ -54,7 +55,7 @@ bool is_allowed(std::string_view global) {
 
 PickleMachine::PickleMachine(std::span<const std::byte> bytes, std::string_view what)
     : bytes_(bytes), what_(what), budget_(most_memory(bytes.size())) {
-  values_.resize(1);  // number 0: what is of no use
+  values_.resize(1);  // Value 0 stands for all unused values.
 }
 
 const PickledTensor& PickleMachine::tensor(const Value& value) const {
@@ -161,7 +162,7 @@ void PickleMachine::push_global() {
   push({Kind::global, 0, global, {}});
 }
 
-// An integer of any length; those of more than 64 bits are of no use.
+// Integers of more than 64 bits are not used.
 void PickleMachine::push_long() {
   const std::string_view digits = take(number(1));
   if (digits.size() > 8) return stack_.push_back(0);
@@ -173,7 +174,7 @@ void PickleMachine::push_long() {
   push_integer(static_cast<std::int64_t>(value));
 }
 
-// ("storage", type, key, location, elements)
+// The arguments are ("storage", type, key, location, elements).
 void PickleMachine::load_storage() {
   const Value& id = values_[pop()];
   if (id.kind != Kind::list || id.items.size() != 5) damaged();
@@ -181,12 +182,12 @@ void PickleMachine::load_storage() {
   const Value& key = values_[id.items[2]];
   const std::string dtype = type.kind == Kind::global ? storage_dtype(type.text) : "";
   if (values_[id.items[0]].text != "storage" || dtype.empty() || key.kind != Kind::text) damaged();
-  if (key.text.size() > kLongestKey) damaged();  // each of its tensors has it
+  if (key.text.size() > kLongestKey) damaged();  // Each tensor of the storage copies the key.
   storages_.push_back({dtype, key.text, need_integer(id.items[4])});
   push({Kind::storage, static_cast<std::int64_t>(storages_.size()) - 1, {}, {}});
 }
 
-// (storage, offset, shape, strides, ...)
+// The arguments are (storage, offset, shape, strides, ...).
 void PickleMachine::rebuild(const std::vector<Id>& arguments) {
   if (arguments.size() < 4 || values_[arguments[0]].kind != Kind::storage) damaged();
   const Storage& storage = storages_[static_cast<std::size_t>(values_[arguments[0]].integer)];
@@ -198,7 +199,7 @@ void PickleMachine::rebuild(const std::vector<Id>& arguments) {
                        integers(arguments[2]),
                        integers(arguments[3])};
   if (tensor.shape.size() != tensor.strides.size()) damaged();
-  // Its name and shape may be shared by many.
+  // In the file, many tensors may share a key and a shape. In memory, each tensor has its own.
   const std::size_t cost = memory_of(tensor);
   if (cost > budget_) fail("{} has more tensors than its bytes can hold", what_);
   budget_ -= cost;
@@ -215,13 +216,13 @@ void PickleMachine::call() {
     if (arguments.items.empty()) damaged();
     return stack_.push_back(arguments.items[0]);
   }
-  // Its items come later, one by one, as pickle writes them.
+  // pickle makes an empty OrderedDict, and adds the items later.
   if (function.text != "collections OrderedDict" || !arguments.items.empty()) damaged();
   push({Kind::mapping, 0, {}, {}});
 }
 
 void PickleMachine::construct() {
-  pop();  // the arguments
+  pop();  // Arguments.
   const Value& type = values_[pop()];
   if (type.kind != Kind::global || !is_scripted(type.text)) damaged();
   push({Kind::object, 0, {}, {}});
@@ -233,7 +234,7 @@ void PickleMachine::set_state() {
   if (target.kind == Kind::object) {
     target.items.assign(1, state);
   } else if (target.kind != Kind::mapping) {
-    damaged();  // the attributes of a dictionary are no tensors: nothing to do
+    damaged();  // Attributes of a dictionary are ignored.
   }
 }
 

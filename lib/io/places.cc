@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Without a dot and without a slash at its end.
+/// Returns the absolute path in normal form, without a slash at the end.
 fs::path whole(const std::string& path) {
   std::error_code error;
   const fs::path normal = fs::absolute(path.empty() ? "." : path, error).lexically_normal();

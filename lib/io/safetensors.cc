@@ -14,13 +14,12 @@ namespace vfm::io {
 namespace {
 
 constexpr std::uint64_t kMaxHeader = 100'000'000;
-constexpr std::size_t kAlignment =
-    64;  // the format asks for 8; cache lines and mapped vectors for 64
+constexpr std::size_t kAlignment = 64;  // The format asks for 8. A cache line has 64.
 constexpr const char* kSuffix = ".safetensors";
 constexpr const char* kIndexSuffix = ".safetensors.index.json";
 
-/// Looks at a header before it is parsed, for what parse_json lets pass: a name given twice in one
-/// object. Not a callback of the parser: with one it looks at all members of an object again
+/// Checks a header before it is parsed, because parse_json() accepts a name twice in one object.
+/// Not a callback of the parser, because with one the parser visits all members of an object again
 /// whenever an object in it ends.
 class HeaderWatch : public nlohmann::json_sax<Json> {
  public:
@@ -31,7 +30,7 @@ class HeaderWatch : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t) override { return true; }
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return false; }  // no part of JSON
+  bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(); }
   bool start_array(std::size_t) override { return open(); }
   bool end_object() override { return close(); }
@@ -56,7 +55,7 @@ class HeaderWatch : public nlohmann::json_sax<Json> {
   }
 
   std::string_view what_;
-  std::vector<std::set<std::string>> open_;  // the names of each level
+  std::vector<std::set<std::string>> open_;
 };
 
 Json parse_header(std::string_view text, std::string_view what) {
@@ -71,7 +70,7 @@ std::uint64_t need_size(const Json& value, std::string_view name, std::string_vi
   return value.get<std::uint64_t>();
 }
 
-/// One entry of the header; its data span is still empty, `begin` and `end` are its offsets.
+/// An entry of the header. The tensor's data are not set yet. `begin` and `end` are their offsets.
 struct HeaderEntry {
   TensorView tensor;
   std::uint64_t begin = 0, end = 0;
@@ -111,7 +110,6 @@ HeaderEntry parse_entry(const std::string& name, const Json& value, std::string_
   return entry;
 }
 
-/// The bytes of one file, header and padding included, without the data.
 std::string make_header(std::span<const TensorView> tensors,
                         const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
@@ -161,7 +159,7 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::str
       contents.metadata[key] = text_value.get<std::string>();
     }
   }
-  // Empty tensors may share an offset; between equal offsets the order of the header stays.
+  // Empty tensors may share an offset. Tensors with equal offsets keep the order of the header.
   std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });

@@ -15,7 +15,7 @@ SafetensorsReader::SafetensorsReader(const std::string& file) : TensorSet(file) 
   const WeightIndex index = read_weight_index(file);
   for (const std::string& name : index.files) {
     const std::string path = join_path(dir_name(file), name);
-    const MappedFile map(path);  // of which the header alone is touched
+    const MappedFile map(path);  // Only pages of the header are read.
     for (TensorView& tensor : parse_safetensors(map.bytes(), fmt::format("'{}'", path)).tensors) {
       places_.push_back(
           {files_.size(), static_cast<std::uint64_t>(tensor.data.data() - map.bytes().data())});

@@ -17,7 +17,7 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kHeld = std::size_t{256} << 10;  // bytes that wait in memory
+constexpr std::size_t kHeld = std::size_t{256} << 10;  // Bytes that wait in memory.
 
 std::atomic<std::uint64_t> scratch_bytes = 0, most_scratch_bytes = 0;
 
@@ -70,7 +70,7 @@ void ScratchFile::append(std::string_view bytes) {
 }
 
 void ScratchFile::append_text(std::string_view text) {
-  std::string size;  // so short that it takes no memory of its own
+  std::string size;  // Short enough for no heap memory.
   put_number(size, text.size());
   append(size);
   append(text);
@@ -116,7 +116,7 @@ ScratchReader::ScratchReader(const ScratchFile& file, std::uint64_t begin, std::
       buffer_(std::make_unique_for_overwrite<char[]>(buffer)),
       capacity_(buffer) {}
 
-/// Whether the buffer holds `size` bytes now.
+/// Reads on until the buffer has `size` bytes. Returns false if the file ends before.
 bool ScratchReader::fill(std::size_t size) {
   const std::size_t left = filled_ - at_;
   if (left >= size) return true;

@@ -13,17 +13,16 @@
 namespace vfm::io {
 namespace {
 
-constexpr std::size_t kLeastBuffer = std::size_t{16} << 10;  // to read a run through
+constexpr std::size_t kLeastBuffer = std::size_t{16} << 10;  // To read a run.
 constexpr std::size_t kMostBuffer = std::size_t{1} << 20;
 
-/// The first eight bytes as a number in their order: decides most comparisons.
+/// Returns the first bytes as a number in the order of memcmp, which decides most comparisons.
 std::uint64_t first_bytes(std::string_view record) {
   std::uint64_t value = 0;
   std::memcpy(&value, record.data(), std::min(record.size(), sizeof value));
   return std::endian::native == std::endian::little ? __builtin_bswap64(value) : value;
 }
 
-/// A record in memory.
 struct HeldRecord {
   std::uint64_t first;
   std::uint32_t at, size;
@@ -33,7 +32,6 @@ struct SortedRun {
   std::uint64_t begin, end;
 };
 
-/// One run while it is merged.
 struct RunCursor {
   ScratchReader reader;
   std::string_view record;
@@ -66,7 +64,6 @@ struct Sorter::State {
       return std::string_view(text + a.at, a.size) < std::string_view(text + b.at, b.size);
     });
   }
-  /// Writes what memory holds as a run.
   void spill() {
     if (count == 0) return;
     check_stop();
@@ -79,8 +76,9 @@ struct Sorter::State {
     if (runs.size() == most_runs()) merge_runs();
     lengthen_runs();
   }
-  /// Beyond a quarter of the runs that can be merged at once they get longer one by one, the last
-  /// ones seven times as long: to merge them in between would take their room on the disk twice.
+  /// The first quarter of the runs have the given size. Each later run is longer by the same step,
+  /// up to seven times the size. Otherwise runs would be merged in between, which takes twice the
+  /// disk space.
   void lengthen_runs() {
     const std::size_t even = most_runs() / 4, step = std::max<std::size_t>(1, most_runs() / 8);
     const std::size_t more = runs.size() > even ? runs.size() - even : 0;
@@ -89,7 +87,7 @@ struct Sorter::State {
     arena.reset();
     memory = wanted;
   }
-  /// Where there are more runs than memory has buffers for: makes one of them.
+  /// Merges all runs into one, once memory has no buffers for more.
   void merge_runs();
   void finish() {
     if (finished) return;
@@ -104,9 +102,9 @@ struct Sorter::State {
   }
 
   std::string folder;
-  const std::size_t given;        // bytes of memory, of the first runs
-  std::size_t memory;             // of the run that comes
-  std::unique_ptr<char[]> arena;  // texts from the front, entries from the back
+  const std::size_t given;        // Bytes of memory for the first runs.
+  std::size_t memory;             // Bytes of memory for the next run.
+  std::unique_ptr<char[]> arena;  // Texts from the front, entries from the back.
   std::size_t used = 0, count = 0;
   std::uint64_t records = 0;
   bool finished = false;
@@ -133,7 +131,7 @@ struct Sorter::Stream::Merge {
     std::make_heap(heap.begin(), heap.end(), after());
   }
 
-  /// The first of the heap has another record now: to where it belongs.
+  /// Moves the first cursor, which has a new record, to its place in the heap.
   void sink() {
     const auto later = after();
     const std::uint32_t moving = heap.front();

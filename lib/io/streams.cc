@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBegin = R"({"kind":"begin",)";
 
-/// A name as the tools write it: it stands in messages.
+/// Messages quote the name, so it must be as plain as the tools write it.
 std::string need_name(const Json& record, const char* key) {
   constexpr std::size_t kLongest = 100;
   std::string name = need_string(record, key, "the record");
@@ -22,7 +22,7 @@ std::string need_name(const Json& record, const char* key) {
   return name;
 }
 
-/// The record that begins or ends a stream, if the line is one; else null. Few lines are parsed.
+/// Returns the begin or end record in `line`, or null. Parses few lines.
 Json mark_in(std::string_view line) {
   const auto has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
   const std::size_t start = line.find_first_not_of(" \t");
@@ -33,7 +33,7 @@ Json mark_in(std::string_view line) {
     const Json kind = record.value("kind", Json());
     return kind == "begin" || kind == "end" ? record : Json();
   } catch (const Error&) {
-    return nullptr;  // the reader of the line says what is wrong with it
+    return nullptr;  // The reader of the line reports the error.
   }
 }
 
@@ -55,8 +55,8 @@ Json end_record(std::string_view id, std::uint64_t records, const Json& told, in
 bool InputStreams::take(std::string_view line, const std::string& source) {
   const Json record = mark_in(line);
   if (record.is_null()) {
-    // Where tools write into one pipe at once this may count a line in the wrong stream. It is only
-    // reported, with -v.
+    // If several tools write into one pipe at once, the line may count in the wrong stream. The
+    // count is only reported, with -v.
     if (!open_.empty()) ++open_.back().records;
     begin_inside(line, source);
     return false;
@@ -74,7 +74,7 @@ void InputStreams::begin_inside(std::string_view line, const std::string& source
   try {
     begin(parse_json(line.substr(at), "the line"), source);
   } catch (const Error&) {
-    return;  // it was something else
+    return;  // Not a begin record.
   }
 }
 

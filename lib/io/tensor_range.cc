@@ -55,20 +55,19 @@ std::int64_t TensorRange::elements_before(std::int64_t at) const {
     const std::int64_t index = at / stride - offset[d];
     at %= stride;
     count += std::clamp(index, std::int64_t{0}, length[d]) * in_row;
-    if (index < 0 || index >= length[d]) break;  // what follows is of a row outside
+    if (index < 0 || index >= length[d]) break;  // `at` is in a row outside the range.
   }
   return count;
 }
 
 RangeRuns::RangeRuns(const TensorRange& range) : range_(range), dims_(range.shape.size()) {
-  // From the last dim on, as long as the range has all of it: that is one piece.
+  // The last dims that the range has whole are contiguous.
   while (dims_ > 0 && range.length[dims_ - 1] == range.shape[dims_ - 1])
     --dims_;
-  if (dims_ > 0) --dims_;  // the first that is cut: each of its parts is one piece, too
+  if (dims_ > 0) --dims_;  // The part of the next dim is contiguous, too.
   length_ = product(std::span(range.length).subspan(dims_));
 }
 
-/// Where in the whole tensor a run begins.
 std::int64_t RangeRuns::place(std::int64_t run) const {
   const std::span<const std::int64_t> shape = range_.shape;
   std::int64_t at = 0, stride = product(shape.subspan(dims_));

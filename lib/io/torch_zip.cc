@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPickle = "/data.pkl";
 
 [[noreturn]] void not_a_checkpoint(std::span<const std::byte> bytes, std::string_view what) {
-  // Before 1.6: pickles one after the other, the first a magic number; or a tar.
+  // Before PyTorch 1.6, a checkpoint was a tar, or pickles of which the first is a magic number.
   constexpr std::string_view kLegacy = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9";
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with(kLegacy) || (text.size() > 262 && text.substr(257, 5) == "ustar"))
@@ -27,7 +27,7 @@ constexpr std::string_view kPickle = "/data.pkl";
   fail("{} is not a PyTorch checkpoint", what);
 }
 
-/// The folder in the archive that everything lies in, with a slash.
+/// Returns the folder of the archive that has all members, with a slash at the end.
 std::string find_root(const ZipMembers& members, std::string_view what) {
   std::string root;
   for (const auto& [name, data] : members) {
@@ -39,7 +39,7 @@ std::string find_root(const ZipMembers& members, std::string_view what) {
   return root;
 }
 
-/// Whether the elements lie one after the other, in C order. A size of 1 may have any stride.
+/// A dim of 1 may have any stride.
 bool is_contiguous(const PickledTensor& tensor) {
   std::int64_t expected = 1;
   for (std::size_t i = tensor.shape.size(); i-- > 0;) {
@@ -49,7 +49,7 @@ bool is_contiguous(const PickledTensor& tensor) {
   return true;
 }
 
-/// Bytes of a tensor, or an error: it reaches beyond its storage, or shows an element twice.
+/// Throws Error if the tensor reaches beyond its storage, or has elements twice.
 std::uint64_t checked_bytes(const PickledTensor& tensor, std::uint64_t item,
                             std::string_view what) {
   std::uint64_t elements = 1, last = static_cast<std::uint64_t>(tensor.offset);
@@ -73,7 +73,6 @@ std::uint64_t checked_bytes(const PickledTensor& tensor, std::uint64_t item,
   return elements * item;
 }
 
-/// Copies the elements one after the other, in C order.
 void gather(const PickledTensor& tensor, std::size_t item, const std::byte* from, std::byte* to) {
   std::vector<std::int64_t> index(tensor.shape.size(), 0);
   std::int64_t at = tensor.offset;
@@ -81,7 +80,7 @@ void gather(const PickledTensor& tensor, std::size_t item, const std::byte* from
     std::memcpy(to, from + static_cast<std::size_t>(at) * item, item);
     more = false;
     for (std::size_t i = index.size(); i-- > 0 && !more;) {
-      if (tensor.shape[i] == 1) continue;  // its stride may be anything
+      if (tensor.shape[i] == 1) continue;  // The stride may be anything.
       at += tensor.strides[i];
       more = ++index[i] < tensor.shape[i];
       if (more) continue;
@@ -103,7 +102,7 @@ TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view
       fail("{} was written on a big-endian machine, which is not supported", what);
   }
   TorchContents contents;
-  std::uint64_t left = bytes.size();  // to gather: views of one storage could be many
+  std::uint64_t left = bytes.size();  // Limits the copies, because many views may share a storage.
   for (PickledTensor& tensor : parse_pickle(members.at(root + "data.pkl"), what)) {
     const std::size_t item = safetensors_item_size(tensor.dtype);
     const auto member = members.find(root + "data/" + tensor.storage);

@@ -18,7 +18,7 @@ WeightIndex read_weight_index(const std::string& path) {
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     fail("{} has no 'weight_map'", what);
   for (const auto& [tensor, file] : json["weight_map"].items()) {
-    // A file name with a directory would read outside the folder.
+    // A name with a slash could lead out of the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
       fail("{} gives no proper file for '{}'", what, tensor);
     index.file_of[tensor] = file.get<std::string>();

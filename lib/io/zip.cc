@@ -11,10 +11,9 @@ namespace {
 
 constexpr std::uint32_t kLocalHeader = 0x04034b50, kCentralHeader = 0x02014b50;
 constexpr std::uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
-constexpr std::uint32_t kSize32 = 0xffffffff;  // "see the zip64 field"
+constexpr std::uint32_t kSize32 = 0xffffffff;  // The zip64 field has the size.
 constexpr std::size_t kEndSize = 22, kMaxComment = 65535;
 
-/// Little-endian numbers, never beyond the end.
 class Reader {
  public:
   Reader(std::span<const std::byte> bytes, std::string_view what) : bytes_(bytes), what_(what) {}
@@ -49,7 +48,7 @@ struct Directory {
   std::uint64_t entries = 0, at = 0;
 };
 
-// The end record is behind everything but a comment.
+// The end record is the last part of the archive, except for a comment.
 Directory find_directory(const Reader& in) {
   const std::uint64_t first =
       in.size() > kEndSize + kMaxComment ? in.size() - kEndSize - kMaxComment : 0;
@@ -68,7 +67,7 @@ Directory find_directory(const Reader& in) {
 struct Entry {
   std::string name;
   std::uint64_t size = 0, header = 0, next = 0;
-  bool stored = false;  // neither compressed nor encrypted
+  bool stored = false;  // Neither compressed nor encrypted.
 };
 
 Entry read_entry(const Reader& in, std::uint64_t at) {
@@ -79,7 +78,7 @@ Entry read_entry(const Reader& in, std::uint64_t at) {
               at + 46 + name + extra + in.number(at + 32, 2), false};
   entry.stored = (in.number(at + 8, 2) & 1) == 0 && in.number(at + 10, 2) == 0;
   std::uint64_t packed = in.number(at + 20, 4);
-  // The fields of 64 bits that are there: those whose fields of 32 bits are full, in this order.
+  // The zip64 field has 64-bit values of only those fields that are kSize32, in this order.
   for (std::uint64_t field = at + 46 + name, end = field + extra; field + 4 <= end;
        field += 4 + in.number(field + 2, 2)) {
     if (in.number(field, 2) != 1) continue;
@@ -112,7 +111,7 @@ ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what) {
     if (!entry.stored) continue;
     if (in.number(entry.header, 4) != kLocalHeader)
       fail("'{}' in the zip archive {} is not where its directory says", entry.name, what);
-    // The local header has its own extra field, which pads the data to an alignment.
+    // The local header has an extra field of its own, which aligns the data.
     const std::uint64_t data =
         entry.header + 30 + in.number(entry.header + 26, 2) + in.number(entry.header + 28, 2);
     if (!members.emplace(entry.name, in.part(data, entry.size)).second)

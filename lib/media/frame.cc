@@ -11,9 +11,10 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kPadding = 64;  // bytes behind each plane; also the alignment of rows
+constexpr int kPadding = 64;  // Bytes after each plane, and the alignment of rows.
 
-// Moves samples of `size` bytes: out (x, y) = in (ox + x * xx + y * xy bytes..., see the caller).
+// Copies samples of `size` bytes. One step right or down in `to` is `step_x` or `step_y` bytes in
+// `from`.
 template <int size>
 void move_samples(const std::uint8_t* from, std::ptrdiff_t step_x, std::ptrdiff_t step_y,
                   std::uint8_t* to, int to_stride, int width, int height) {
@@ -25,11 +26,11 @@ void move_samples(const std::uint8_t* from, std::ptrdiff_t step_x, std::ptrdiff_
   }
 }
 
-// Turns one plane of `width` x `height` samples.
 template <int size>
 void rotate_plane(const std::uint8_t* from, int stride, int width, int height, int degrees,
                   bool mirror, std::uint8_t* to, int to_stride) {
-  // Where out (0, 0) comes from, and what one step right or down in the result is in the source.
+  // (x0, y0) is the source of the result's (0, 0). The other values are the steps in the source for
+  // one step right or down in the result.
   std::ptrdiff_t x0 = 0, y0 = 0, right_x = 0, right_y = 0, down_x = 0, down_y = 0;
   switch (degrees) {
     case 0:
@@ -52,7 +53,6 @@ void rotate_plane(const std::uint8_t* from, int stride, int width, int height, i
                      turned ? width : height);
 }
 
-// 4:2:2 with each chroma sample twice.
 Frame widen_chroma(const Frame& frame) {
   Frame wide = make_frame(PixelLayout::yuv444, frame.width, frame.height);
   for (int y = 0; y < frame.height; ++y) {
@@ -164,8 +164,8 @@ Frame rotate_frame(const Frame& frame, int degrees, bool mirror) {
                       out.stride[p]);
   }
   copy_facts(frame, out);
-  out.chroma_location = 0;  // turned, it has no name
-  // Which matrix is meant where none is named depends on the size as stored.
+  out.chroma_location = 0;  // There is no name for the turned location.
+  // resolve_matrix() depends on the size before the rotation, so its result is stored.
   if (turned && frame.layout != PixelLayout::rgb24)
     out.color.matrix = static_cast<std::uint8_t>(resolve_matrix(frame));
   return out;
@@ -176,13 +176,13 @@ int resolve_matrix(const Frame& frame) {
     case 1:
       return 1;
     case 4:
-      return 5;  // FCC: BT.601 to three digits
+      return 5;  // FCC equals BT.601 to three digits.
     case 5:
       return 5;
     case 6:
       return 6;
     case 7:
-      return 1;  // SMPTE 240M: closest to BT.709
+      return 1;  // SMPTE 240M is closest to BT.709.
     case 9:
       return 9;
     case 10:

@@ -23,8 +23,8 @@ thread_local std::vector<int> t_outside;
 thread_local std::string t_refused_protocol;
 thread_local PixelSize t_oversize, t_impossible;
 
-// A codec's threads log with copies of its context, which keep `opaque`: our watch, or null. What
-// checks sizes logs for itself, with the codec as its parent.
+// A codec's threads log with copies of its context, which keep `opaque` (a CodecWatch or null).
+// FFmpeg's check of sizes logs with a class of its own, whose parent is the codec.
 CodecWatch* watch_of(void* source) {
   for (int i = 0; i < 2 && source; ++i) {
     const AVClass* type = *static_cast<AVClass**>(source);
@@ -44,7 +44,8 @@ void count_error(void* source) {
   if (CodecWatch* watch = watch_of(source)) ++watch->errors;
 }
 
-// Some 268 million pixels are too many whatever max_pixels is, of formats with wide samples fewer.
+// FFmpeg calls about 268 million pixels and more an invalid size, whatever max_pixels is. For
+// formats with wide samples its limit is lower.
 void note_oversize(void* source, const char* format, va_list arguments) {
   constexpr std::string_view kTooLarge = "Picture size %ux%u exceeds specified max pixel count";
   constexpr std::string_view kImpossible = "Picture size %ux%u is invalid";
@@ -61,7 +62,7 @@ void note_oversize(void* source, const char* format, va_list arguments) {
                                                 static_cast<std::int64_t>(height)};
 }
 
-// QuickTime's data references: FFmpeg reports one that it did not follow in its log alone.
+// FFmpeg reports a QuickTime data reference that it did not follow only in its log.
 void note_outside_stream(const char* format, va_list arguments) {
   constexpr std::string_view kSkipped = "Skipped opening external track: stream %d";
   if (!std::string_view(format).starts_with(kSkipped)) return;
@@ -71,7 +72,7 @@ void note_outside_stream(const char* format, va_list arguments) {
   va_end(copy);
 }
 
-// A playlist whose entry is not allowed is refused with words about the entry.
+// FFmpeg names the protocol of a refused playlist entry only in its log.
 void note_refused_protocol(const char* format, va_list arguments) {
   if (!std::string_view(format).starts_with("Protocol '%s' not on whitelist")) return;
   va_list copy;
@@ -80,17 +81,17 @@ void note_refused_protocol(const char* format, va_list arguments) {
   va_end(copy);
 }
 
-// No single piece of memory need be larger than the largest picture, at most 8 bytes a pixel; a
-// hostile header may ask for more (an mp4 that says it has a thousand million frames).
+// A picture of 8 bytes a pixel suffices. A hostile header may ask for more, such as an mp4 that
+// claims a thousand million frames.
 std::uint64_t max_alloc() {
   constexpr std::uint64_t kLeast = std::uint64_t{96} << 20;
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();  // FFmpeg's own
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();  // FFmpeg's own limit.
   return std::clamp(8 * input_limits().max_pixels + (kLeast >> 2), kLeast, kMost);
 }
 
-// FFmpeg logs a line in pieces; a piece without '\n' is continued by the next on the same thread.
+// FFmpeg logs a line in pieces. If a piece has no '\n', the thread's next piece continues it.
 void on_log(void* source, int level, const char* format, va_list arguments) {
-  // Repaired pictures are announced only as information.
+  // FFmpeg logs repaired pictures only as information.
   if (level <= AV_LOG_ERROR || std::strncmp(format, "concealing", 10) == 0) count_error(source);
   note_outside_stream(format, arguments);
   note_refused_protocol(format, arguments);
@@ -106,7 +107,7 @@ void on_log(void* source, int level, const char* format, va_list arguments) {
   while (!line.empty() && (line.back() == '\n' || line.back() == ' '))
     line.pop_back();
   if (level <= AV_LOG_ERROR) {
-    // "[mov,mp4 @ 0x55d0] moov atom not found": an address is no part of a message.
+    // In "[mov,mp4 @ 0x55d0] moov atom not found", the part in brackets is not part of the message.
     const auto end = line.rfind("] ");
     t_last_error = end == std::string::npos ? line : line.substr(end + 2);
   }
@@ -150,7 +151,8 @@ std::int64_t codec_max_pixels() {
 
 bool is_out_of_memory(int error) {
   if (error != AVERROR(ENOMEM)) return false;
-  // As much as FFmpeg may take at once, if only addresses.
+  // FFmpeg also gives ENOMEM for allocations over its limit. Memory has run out only if malloc()
+  // cannot give as much as the limit.
   void* const probe = std::malloc(max_alloc());
   std::free(probe);
   return !probe;
