@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kColumns[] = {"caption", "embed", "score"};
 
-/// One tar, by its index where a fitting one is beside it, else by scanning.
+/// Reads one tar: by its index if the index beside it fits, else from the beginning.
 class Cursor {
  public:
   Cursor(const std::string& path, const ReadLimits& limits) : path_(path) {
@@ -32,13 +32,13 @@ class Cursor {
         indexed_.emplace(path, limits);
         return;
       } catch (const Error&) {
-        // An index that does not fit: the tar itself says what is in it.
+        // The index does not fit the tar.
       }
     }
     stream_.emplace(path, limits);
   }
 
-  /// False at the end. Throws Error on damage after which nothing can be found.
+  /// Returns false at the end. Throws Error on damage after which no sample can be found.
   bool next(Sample& sample) {
     if (stream_) return stream_->next(sample);
     while (row_ < indexed_->samples()) {
@@ -60,7 +60,7 @@ class Cursor {
   std::optional<IndexedReader> indexed_;
   std::optional<StreamReader> stream_;
   std::int64_t row_ = 0;
-  std::vector<Refused> refused_;  // by index
+  std::vector<Refused> refused_;  // Refused by `indexed_`.
 };
 
 void merge_json(std::string& into, const std::string& more, const std::string& where) {
@@ -71,7 +71,7 @@ void merge_json(std::string& into, const std::string& more, const std::string& w
     a = parse_json(into, where);
   } catch (const Error&) {
   }
-  if (!a.is_object()) return;  // one sample's own fault: left for its reader to see
+  if (!a.is_object()) return;  // Only this sample is damaged, and its reader reports it.
   put_members(a, b);
   into = dump_json(a);
 }
@@ -110,7 +110,7 @@ std::vector<std::string> column_files(const std::string& shard) {
     const std::string tar = column_tar_path(shard, column);
     files.insert(files.end(), {receipt_path(tar), tar, energon_index_path(tar)});
   }
-  // What a server was paid for, of a column that was not finished (columns/caption/paid_answers.h).
+  // Paid answers of a column that is not finished (columns/caption/paid_answers.h).
   files.push_back(shard_stem(shard) + ".caption.answers.jsonl");
   return files;
 }
@@ -137,14 +137,13 @@ void complete_shard(io::Record& record) {
 
 namespace {
 
-/// What was noted of a tar when it was written, and where.
 struct Noted {
-  Json said;  // has "bytes" and "xxh3"; null: nothing
+  Json said;  // Has "bytes" and "xxh3", or is null.
   std::string where = "its record";
 };
 
-/// That of a column or a dataset's shard, "X.json" beside "X.tar"; or of vfm-clip, "H.json" beside
-/// "H-00000.tar".
+/// Reads "X.json" beside "X.tar", which columns and shards of datasets have, or the "H.json" of
+/// vfm-clip beside "H-00000.tar".
 Noted noted_beside(const std::string& tar) {
   Noted noted;
   if (!tar.ends_with(".tar")) return noted;
@@ -166,7 +165,7 @@ Noted noted_beside(const std::string& tar) {
     for (Json& shard : found.at("shards"))
       if (shard.at("name") == io::base_name(tar)) noted.said = std::move(shard);
   } catch (const std::exception&) {
-    noted.said = nullptr;  // not one of ours
+    noted.said = nullptr;  // not our record
   }
   return noted;
 }
@@ -209,14 +208,14 @@ void say_dotted_media(const std::string& tar, std::string_view key, std::string_
 
 struct JoinedReader::State {
   std::vector<Cursor> cursors;
-  std::vector<std::size_t> reported;      // of each cursor's refused samples: how many are faults
-  std::unordered_set<std::string> keys;   // given
-  std::unordered_set<std::string> lacks;  // refused in the first tar: its columns may have them
+  std::vector<std::size_t> reported;  // For each cursor the number of refused samples in `faults`.
+  std::unordered_set<std::string> keys;   // Keys of returned samples.
+  std::unordered_set<std::string> lacks;  // Refused in the first tar. The columns may have them.
   std::vector<io::Fault> faults;
-  bool ended = false;  // by damage
+  bool ended = false;  // The tar is damaged here.
 
-  /// The next sample of a tar under its column_key(); `original` is its own name where that is
-  /// another one.
+  /// Reads the next sample of a tar and gives it its column_key(). `original` is the key in the tar
+  /// if this differs, else "".
   bool read(std::size_t i, Sample& sample, std::string& original) {
     bool more = false;
     try {

@@ -8,13 +8,13 @@
 namespace vfm::shard {
 namespace {
 
-/// `end`: of the expression.
+/// `end` is the end of the expression.
 enum class Token { name, keyword, text, number, sign, end };
 
 struct Lexeme {
   Token token = Token::end;
-  std::string text;   // of a name without quotes, of a keyword in capitals
-  std::string shown;  // as it is written
+  std::string text;   // A name without quotes, or a keyword in capitals.
+  std::string shown;  // As written.
 };
 
 constexpr std::string_view kKeywords[] = {
@@ -27,7 +27,7 @@ bool in_name(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// Reads one, which begins at `at`, and moves that behind it.
+/// Splits an expression into tokens.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -63,7 +63,7 @@ class Reader {
         return;
     }
   }
-  /// To the end of what is quoted; a doubled quote is one.
+  /// Reads to the closing quote. A doubled quote stands for one quote.
   std::string quoted(char end) {
     std::string inside;
     for (++at_; at_ < text_.size(); ++at_) {
@@ -146,7 +146,7 @@ class Finder {
     return one.token == Token::sign &&
            std::find(std::begin(kSigns), std::end(kSigns), one.text) != std::end(kSigns);
   }
-  /// What stands at `i` is no part of something larger that is computed.
+  /// Returns whether a term begins at `i`, so that it is not part of a larger computation.
   bool begins(std::size_t i) const {
     if (i == 0 || is(i - 1, Token::sign, "(") || is(i - 1, Token::sign, ",")) return true;
     const Lexeme& before = at(i - 1);
@@ -157,7 +157,7 @@ class Finder {
     return at(i).token == Token::end || is(i, Token::sign, ")") || is(i, Token::sign, ",") ||
            (at(i).token == Token::keyword && at(i).text != "COLLATE");
   }
-  /// A constant, and where it ends; a number may have a sign.
+  /// Reads a constant, which may have a sign, and moves `i` behind it.
   bool constant(std::size_t& i, Comparison& into) const {
     const bool sign = is(i, Token::sign, "-") || is(i, Token::sign, "+");
     const Lexeme& one = at(i + (sign ? 1 : 0));
@@ -167,7 +167,7 @@ class Finder {
     i += sign ? 2 : 1;
     return true;
   }
-  /// The field that ends before `i`, where NOT may stand between.
+  /// Reads the field before `i`. NOT may be between them.
   bool field_before(std::size_t i, Comparison& into) const {
     if (i > 0 && is(i - 1, Token::keyword, "NOT")) --i;
     if (i == 0 || at(i - 1).token != Token::name || !begins(i - 1)) return false;
@@ -202,7 +202,7 @@ class Finder {
     found_.push_back(low);
     if (high.text != low.text) found_.push_back(high);
   }
-  /// Where all are of one type.
+  /// Takes only lists whose values are all of one type.
   void in_list(std::size_t i) {
     Comparison first;
     std::size_t end = i + 1;

@@ -23,7 +23,7 @@ std::string list_of(int depth, const std::string& type) {
   return text + indent + "list: " + type + "\n";
 }
 
-/// The feature of a member, or nothing if its name does not show its type.
+/// Returns the feature of a member, or "" if its name does not show the type.
 std::string feature(const std::string& member) {
   const std::string last = member.substr(member.rfind('.') + 1);
   const auto is = [&](std::initializer_list<const char*> names) {
@@ -42,7 +42,8 @@ std::string feature(const std::string& member) {
   return {};
 }
 
-/// The features of a configuration; nothing if one of them is not known: then the reader guesses.
+/// Returns the features of a configuration. If one is unknown, returns "", and load_dataset()
+/// guesses them.
 std::string features(const CardConfig& config) {
   std::string text = "- config_name: " + yaml_quoted(config.name) + "\n  features:\n";
   for (const std::string& member : config.members) {
@@ -55,7 +56,7 @@ std::string features(const CardConfig& config) {
   return text;
 }
 
-/// A split's name there is a word.
+/// load_dataset() takes only words as names of splits.
 std::string word(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;

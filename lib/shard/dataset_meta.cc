@@ -19,7 +19,7 @@
 namespace vfm::shard {
 namespace {
 
-/// The words of one line of a DALI index.
+/// Splits a line of a DALI index into words.
 class Words {
  public:
   Words(std::string_view line, const std::string& path) : rest_(line), path_(path) {}
@@ -61,8 +61,8 @@ std::vector<std::string> splits_of(const DatasetShards& shards) {
   return names;
 }
 
-/// Paths in order, runs of them as one: those that differ only in the six digits before ".tar",
-/// which rise by one.
+/// Takes sorted paths and joins those that differ only in the six digits before ".tar" and count up
+/// by one.
 class NumberedRuns {
  public:
   using Use = std::function<void(const std::string& path)>;
@@ -78,7 +78,6 @@ class NumberedRuns {
     first_ = path;
     last_ = number;
   }
-  /// All were added.
   void finish() {
     if (first_.empty()) return;
     const long first = number_of(first_);
@@ -92,7 +91,7 @@ class NumberedRuns {
 
  private:
   static constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
-  static constexpr long kNone = -2;  // no number follows it
+  static constexpr long kNone = -2;  // Has no successor.
 
   static long number_of(const std::string& path) {
     if (path.size() < kTail || !path.ends_with(".tar")) return kNone;
@@ -108,11 +107,12 @@ class NumberedRuns {
   }
 
   Use use_;
-  std::string first_;  // of the run; empty: there is none
+  std::string first_;  // First path of the run, "" if there is no run.
   long last_ = kNone;
 };
 
-/// As dump_json_pretty() writes {"energon_version":null,"shard_counts":{PATH:SAMPLES,…}}.
+/// Writes the same text as dump_json_pretty() of
+/// {"energon_version":null,"shard_counts":{PATH:SAMPLES,…}}.
 void write_info(const std::string& path, const DatasetShards& shards) {
   io::TextWriter out(path);
   out.add("{\n  \"energon_version\": null,\n  \"shard_counts\": {");
@@ -140,8 +140,8 @@ void write_split_yaml(const std::string& path, const DatasetShards& shards) {
   out.update();
 }
 
-/// A name for exactly these contents, in the form of a random UUID (version 4, RFC 9562), which is
-/// what Energon puts there.
+/// Energon writes a random UUID (version 4, RFC 9562). Ours has this form, but is computed from the
+/// contents.
 std::string content_uuid(const DatasetShards& shards) {
   Hasher hasher;
   hasher.update("vfm energon metadata 1\n");
@@ -214,7 +214,7 @@ void write_energon_meta(const std::string& directory, const DatasetShards& shard
   io::update_file(file("dataset.yaml"),
                   "__module__: megatron.energon\n__class__: CrudeWebdataset\n");
 
-  // The UUID is written last: where it fits, so does the index.
+  // The UUID is written last, so the index is complete if the UUID fits.
   const std::string uuid = content_uuid(shards) + "\n";
   if (io::file_exists(file("index.sqlite")) && io::file_exists(file("index.uuid")) &&
       io::read_file(file("index.uuid")) == uuid)

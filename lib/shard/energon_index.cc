@@ -16,8 +16,8 @@
 namespace vfm::shard {
 namespace {
 
-// Word for word what Energon's own `prepare` creates: its joins query these names. Rows of samples
-// point to headers, rows of sample_parts to data.
+// Copied from Energon's `prepare`, whose readers query these names. The rows of `samples` point to
+// headers, the rows of `sample_parts` to data.
 constexpr const char* kTables =
     "CREATE TABLE samples (tar_file_id INTEGER NOT NULL, sample_key TEXT NOT NULL UNIQUE, "
     "sample_index INTEGER NOT NULL, byte_offset INTEGER, byte_size INTEGER);"
@@ -28,7 +28,7 @@ constexpr const char* kTables =
     "CREATE TABLE media_filters (filter_id INTEGER PRIMARY KEY AUTOINCREMENT, strategy TEXT NOT "
     "NULL, "
     "patterns TEXT, created_at_utc TEXT DEFAULT CURRENT_TIMESTAMP, UNIQUE(strategy, patterns));";
-// After the rows: building an index once is faster than keeping it up.
+// Created after the rows are inserted, which is faster.
 constexpr const char* kIndexes =
     "CREATE INDEX idx_samples_by_tar_and_idx ON samples(tar_file_id, sample_index);"
     "CREATE INDEX idx_sample_parts_seq ON sample_parts(tar_file_id, sample_index, "
@@ -43,7 +43,7 @@ class Database {
     const int status = sqlite3_open(file.c_str(), &handle);
     db_.reset(handle);
     if (status != SQLITE_OK) failed();
-    // The file is a temporary one until it is whole: no journal, no sync.
+    // No journal and no sync, because the file has a temporary name until it is complete.
     run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN;");
   }
   void run(const char* sql) {
@@ -80,7 +80,7 @@ class Insert {
                         SQLITE_UTF8);
     return *this;
   }
-  /// False if a key is there already.
+  /// Returns false if the key is already in the table.
   bool done() {
     const int status = sqlite3_step(statement_.get());
     sqlite3_reset(statement_.get());

@@ -13,7 +13,7 @@
 namespace vfm::shard {
 namespace {
 
-/// A ustar header as vfm-shard(5) describes it.
+/// Returns a ustar header with the fields of vfm-shard(5).
 std::string header_of(const std::string& name, std::size_t bytes) {
   std::string header(kTarBlock, '\0');
   const auto put = [&](std::size_t at, const std::string& text) {

@@ -14,7 +14,6 @@ namespace vfm::shard {
 
 namespace {
 
-/// What the dataset's folder says of a shard of that name in its plan.
 io::Record record_of(const std::string& directory, const std::string& name) {
   const std::string path = io::join_path(directory, name);
   const std::string notes = receipt_path(path);
@@ -25,8 +24,7 @@ io::Record record_of(const std::string& directory, const std::string& name) {
   return {"shard", std::move(record), "'" + io::join_path(directory, "plan.json") + "'"};
 }
 
-/// Whether a plan may name a shard so: a path that leads out of the dataset's folder would be read,
-/// whoever wrote the plan.
+/// A plan of unknown origin must not lead to files outside the folder of the dataset.
 bool stays_inside(const std::string& name) {
   const std::filesystem::path path(name);
   return !name.empty() && path.is_relative() &&
@@ -40,7 +38,6 @@ bool has_tars(const std::string& directory) {
   return false;
 }
 
-/// Calls use() with the name and the record of each shard.
 template <class Use>
 void for_each_planned(const std::string& directory, const Use& use) {
   const std::string plan_path = io::join_path(directory, "plan.json");

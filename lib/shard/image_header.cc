@@ -6,7 +6,7 @@
 namespace vfm::shard {
 namespace {
 
-/// Reads past the end are zeros: damaged headers then give sizes of 0, which are refused below.
+/// Returns zeros behind the end. Damaged headers then give sizes of 0, which are refused below.
 class Bytes {
  public:
   explicit Bytes(std::string_view data) : data_(data) {}
@@ -43,10 +43,10 @@ ImageHeader read_jpeg(const Bytes& b) {
     if (b.u8(at) != 0xff) return {};
     const int marker = b.u8(at + 1);
     if (marker == 0xff || marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {
-      at += marker == 0xff ? 1 : 2;  // fill bytes, and markers without a length
+      at += marker == 0xff ? 1 : 2;  // Skip fill bytes, and markers without a length.
       continue;
     }
-    // Start of frame: C0 to CF but for DHT (C4), JPG (C8) and DAC (CC).
+    // Start of frame: C0 to CF without DHT (C4), JPG (C8) and DAC (CC).
     if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
       const int parts = b.u8(at + 9);
       return {b.big16(at + 7), b.big16(at + 5), "JPEG",

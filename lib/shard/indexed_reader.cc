@@ -19,14 +19,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 
-constexpr std::uint64_t kHeaders = 64 << 10;  // and padding, of a sample: room beside its members
+// Room for headers and padding of a sample beside its members.
+constexpr std::uint64_t kHeaders = 64 << 10;
 
-// Fields of a ustar header, POSIX.1-1988: offset and width.
+// Offsets and widths of fields in a ustar header (POSIX.1-1988).
 constexpr std::size_t kSizeAt = 124, kSizeWidth = 12, kChecksumAt = 148, kChecksumWidth = 8;
 constexpr std::size_t kTypeAt = 156, kMagicAt = 257, kPrefixAt = 345;
 
-/// Octal digits among blanks, ended by a blank, a NUL or the field's end. Nothing if it is anything
-/// else (GNU's base-256 sizes among them).
+/// Reads octal digits after blanks, up to a blank, a NUL or the end of the field. Returns nothing
+/// for other contents, such as GNU's base-256 sizes.
 std::optional<std::uint64_t> octal(const char* field, std::size_t width) {
   std::size_t i = 0;
   while (i < width && field[i] == ' ')
@@ -49,15 +50,15 @@ bool checksum_fits(const char* header) {
   return stored && *stored == sum;
 }
 
-/// Whether the header is a plain file's, with its whole name in the first field and nothing
-/// special: the only kind that we write. All else goes the slow way.
+/// Returns whether the header is of a regular file with the whole name in the first field, as in
+/// all our tars. Other headers are left to libarchive.
 bool is_plain(const char* header) {
   const char type = header[kTypeAt];
   return (type == '0' || type == '\0') && std::memcmp(header + kMagicAt, "ustar", 5) == 0 &&
          header[kPrefixAt] == '\0';
 }
 
-/// The name without copying: KEY.EXTENSION, both acceptable to the Writer.
+/// Splits the name without a copy. Returns false if the Writer would refuse its key or extension.
 bool split_plain_name(std::string_view name, std::string_view& key, std::string_view& extension) {
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return false;
@@ -66,8 +67,7 @@ bool split_plain_name(std::string_view name, std::string_view& key, std::string_
   return valid_key(key) && valid_extension(extension);
 }
 
-/// Fills `view` from the `range` of a tar that one sample takes. False if the sample needs the slow
-/// way.
+/// Parses `range`, which holds one sample. Returns false if libarchive must read the sample.
 bool parse_plain(std::string_view range, std::uint64_t offset, SampleView& view) {
   view.members.clear();
   view.key = {};
@@ -130,8 +130,8 @@ struct IndexedReader::State {
   mutable std::string first;
 };
 
-/// Whether the header at `at` is of a further member of the sample. `next`: where the one behind it
-/// is; 0 where that is not known.
+/// Returns whether the header at `at` is of one more member of the sample. Sets `next` to the
+/// offset of the next header, or to 0 if unknown.
 bool IndexedReader::State::is_member_of(const SampleView& sample, std::uint64_t at,
                                         std::uint64_t* next) const {
   char header[kTarBlock];
@@ -144,11 +144,11 @@ bool IndexedReader::State::is_member_of(const SampleView& sample, std::uint64_t 
       !split_member_name({header, ::strnlen(header, kMaxName)}, key, extension))
     return false;
   *next = at + kTarBlock + (*size + kTarBlock - 1) / kTarBlock * kTarBlock;
-  // One that the sample has already begins another one.
+  // A repeated extension begins a new sample.
   return key == sample.key && !sample.find(extension).data();
 }
 
-/// Of the first member of the first sample, whose beginning no index can change.
+/// Returns the extension of the first member of the tar, which does not depend on the index.
 const std::string& IndexedReader::State::first_extension() const {
   std::call_once(first_read, [&] {
     char header[kTarBlock];
@@ -170,7 +170,7 @@ void IndexedReader::State::load_index() {
   std::vector<std::uint64_t>& offsets = index.at;
   offsets.resize(bytes.size() / kEntry);
   std::memcpy(offsets.data(), bytes.data(), bytes.size());
-  offsets[0] = 0;  // Energon's readers take the first for 0, whatever is stored
+  offsets[0] = 0;  // Energon's readers also ignore the first number.
 }
 
 void IndexedReader::State::check_index() {
@@ -179,8 +179,8 @@ void IndexedReader::State::check_index() {
   for (std::size_t i = 1; i < offsets.size(); ++i)
     if (offsets[i] <= offsets[i - 1] || offsets[i] % kTarBlock != 0)
       misfit(static_cast<std::int64_t>(i) - 1);
-  if (!index.damage.empty()) return;  // what follows is known to be no end
-  // The end block: zeros prove that the index covers the whole tar. Some programs leave it out.
+  if (!index.damage.empty()) return;  // A damaged tar has no end block to check.
+  // The end block of zeros proves that the index covers the whole tar. Some programs leave it out.
   const std::int64_t last = static_cast<std::int64_t>(offsets.size()) - 2;
   const std::uint64_t size = file.size();
   if (offsets.back() == size) return;
@@ -193,7 +193,6 @@ void IndexedReader::State::check_index() {
     fail_as(Cause::format, "{}", why);
 }
 
-/// Throws Error if a sample with `bytes` of members must not be taken into memory.
 void IndexedReader::State::check_size(std::uint64_t bytes, std::int64_t i,
                                       const std::string& key) const {
   if (bytes <= limits.member) return;
@@ -258,8 +257,8 @@ std::string IndexedReader::State::key_at(std::uint64_t offset, std::uint64_t siz
   return key;
 }
 
-/// Bytes that sample `i` takes, which are not too many. Headers and padding make them more than its
-/// members: parse() looks closer.
+/// Checks the size of sample `i` with its headers and padding. parse() checks the size of the
+/// members.
 std::uint64_t IndexedReader::range_of(std::int64_t i) const {
   const std::uint64_t bytes = size(i);
   state_->check_range(i, offset(i), bytes);
@@ -272,9 +271,10 @@ const SampleView& IndexedReader::view(std::int64_t i, ReadBuffer& buffer) const 
   return sample;
 }
 
-/// Throws Error if members of the sample lie behind its end, or before its beginning: then a number
-/// in the index is wrong. Before it is looked only if it does not begin as the first one does: all
-/// of our own do, and of them one header more is read.
+/// Throws Error if the sample has members behind its end or before its beginning, because then a
+/// number in the index is wrong. Headers before it are read only if its first member has another
+/// extension than that of the first sample. In our tars these are always equal, so only one more
+/// header is read.
 void IndexedReader::check_bounds(std::int64_t i, const SampleView& sample) const {
   std::uint64_t next = 0;
   if (i + 1 < samples() && state_->is_member_of(sample, offset(i) + size(i), &next))
@@ -290,7 +290,7 @@ const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, s
   const std::size_t bytes = size;
   if (buffer.capacity_ < bytes) {
     buffer.capacity_ = 0;
-    // Not zero-filled: the read overwrites it.
+    // Not filled with zeros, because the read overwrites it.
     buffer.bytes_ = std::make_unique_for_overwrite<char[]>(bytes + bytes / 4);
     buffer.capacity_ = bytes + bytes / 4;
   }
@@ -299,7 +299,6 @@ const SampleView& IndexedReader::view_at(std::int64_t i, std::uint64_t offset, s
   return buffer.view_;
 }
 
-/// Makes buffer.view_ of all bytes of sample `i`.
 void IndexedReader::parse(std::int64_t i, std::uint64_t at, std::string_view range,
                           ReadBuffer& buffer) const {
   SampleView& view = buffer.view_;
@@ -311,8 +310,8 @@ void IndexedReader::parse(std::int64_t i, std::uint64_t at, std::string_view ran
     return;
   }
 
-  // A foreign tar (PAX or GNU names, directories, odd keys): the range is an archive without end
-  // blocks.
+  // A tar of another program, for example with PAX or GNU names or directories. The range is an
+  // archive without end blocks.
   view.members.clear();
   std::string refused;
   std::vector<std::uint64_t> begins;
@@ -355,8 +354,8 @@ Sample IndexedReader::put_together(std::int64_t i, std::string_view range) const
 }
 
 Sample IndexedReader::read(std::int64_t i) const {
-  // One a thread, so that repeated reading does not allocate the range each time. Kept small: a
-  // thread that once read a huge sample must not hold on to it.
+  // One buffer per thread avoids an allocation per read. A large buffer is released, so that a
+  // thread does not keep it after one huge sample.
   thread_local ReadBuffer buffer;
   Sample sample = owned(view(i, buffer));
   if (size(i) > (std::uint64_t{64} << 20)) buffer = ReadBuffer();

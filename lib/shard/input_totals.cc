@@ -16,7 +16,7 @@
 namespace vfm::shard {
 namespace {
 
-/// Calls `use` for each record; false if the input can be read only once, or not at all.
+/// Returns false if the input cannot be read, or only once.
 bool for_each_record(const std::vector<std::string>& inputs,
                      const std::function<void(const io::Record&)>& use) {
   for (const std::string& input : inputs) {
@@ -33,12 +33,12 @@ bool for_each_record(const std::vector<std::string>& inputs,
     while (const auto record = reader.next())
       use(*record);
   } catch (const Error&) {
-    return false;  // reported when it is worked on
+    return false;  // The error is reported when the work begins.
   }
   return true;
 }
 
-/// Samples of a shard, as its record or index says.
+/// Returns the number of samples by the record or the index.
 std::optional<std::uint64_t> known_samples(const io::Record& shard) {
   const auto said = get_integer(shard.json, "samples");
   if (said && *said > 0) return static_cast<std::uint64_t>(*said);

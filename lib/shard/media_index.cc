@@ -21,7 +21,7 @@ struct MediaIndex::State {
 
   std::string path, name;
   std::unique_ptr<sqlite3, Close> db;
-  std::unique_ptr<sqlite3_stmt, Finalize> statement;  // before the database goes
+  std::unique_ptr<sqlite3_stmt, Finalize> statement;  // Must be destroyed before `db`.
 
   std::string why() const { return db ? sqlite3_errmsg(db.get()) : "out of memory"; }
 

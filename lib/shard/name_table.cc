@@ -8,7 +8,7 @@
 
 namespace vfm::shard {
 
-/// Of the name, or where it would be; there are slots.
+/// Returns the slot of the name, or the free slot where it belongs. There must be slots.
 std::size_t NameTable::slot_of(std::string_view name) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = xxh3_64(name.data(), name.size()) & mask;

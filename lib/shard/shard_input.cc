@@ -12,7 +12,7 @@
 namespace vfm::shard {
 namespace {
 
-/// One whose name is no UTF-8 is left to the ManifestReader, which refuses it.
+/// Names that are not UTF-8 are left to ManifestReader, which refuses them.
 bool is_directory(const std::string& path) {
   std::error_code error;
   return is_utf8(path) && std::filesystem::is_directory(path, error);

@@ -14,20 +14,20 @@
 namespace vfm::shard {
 namespace {
 
-constexpr double kMostSteps = 4e9;  // bytes that are compared: a few seconds
+constexpr double kMostSteps = 4e9;  // compared bytes, a few seconds
 
 double value_bytes(sqlite3_value* value) {
   return static_cast<double>(sqlite3_value_bytes(value));
 }
 
-/// Each byte of one text beside each byte of the other.
+/// Each byte of one text is compared with each byte of the other.
 double search_steps(int count, sqlite3_value** arguments) {
   return count < 2 ? 0 : value_bytes(arguments[0]) * value_bytes(arguments[1]);
 }
 
-/// What the widths and precisions of a format add up to. Each is a number, or an argument for '*'.
+/// Adds the widths and precisions in the format. Each is a number, or an argument for '*'.
 double format_steps(int count, sqlite3_value** arguments) {
-  constexpr double kForOne = 60;  // a character takes about as long as so many compared bytes
+  constexpr double kForOne = 60;  // A character takes as long as 60 compared bytes.
   const auto* c =
       count == 0 ? nullptr : reinterpret_cast<const char*>(sqlite3_value_text(arguments[0]));
   int next = 1;
@@ -68,18 +68,18 @@ double count_of(sqlite3_value* value, const char* characters) {
   return count;
 }
 
-/// Each name of the patch is looked for among those of the target and those put there before.
+/// Each name of the patch is compared with the names of the target and those added before.
 double patch_steps(int count, sqlite3_value** arguments) {
-  constexpr double kForOne = 8;       // a name that is passed over, in compared bytes
-  constexpr double kAtOnce = 1 / 8.;  // a byte of names that are as long as each other
+  constexpr double kForOne = 8;       // for skipping a name, in compared bytes
+  constexpr double kAtOnce = 1 / 8.;  // for a byte of names of equal length
   if (count < 2) return 0;
   const double names = count_of(arguments[1], ":");
   const double bytes = value_bytes(arguments[0]) + value_bytes(arguments[1]);
   return names * (kForOne * (count_of(arguments[0], ":") + names) + kAtOnce * bytes);
 }
 
-/// SQLite makes what a path names, and is not there, by a call of itself a level: a long one would
-/// be the end of the stack. It reads no JSON of more levels than these.
+/// SQLite creates each missing level of a path by recursion, so a long path would overflow the
+/// stack. kMostLevels is also SQLite's limit for the depth of JSON.
 double put_steps(int count, sqlite3_value** arguments) {
   constexpr double kMostLevels = 2000;
   for (int i = 1; i < count; i += 2)
@@ -94,18 +94,18 @@ struct FinalizeCall {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 
-#ifdef SQLITE_RESULT_SUBTYPE  // since SQLite 3.45
+#ifdef SQLITE_RESULT_SUBTYPE
 constexpr int kReadsJson = SQLITE_SUBTYPE | SQLITE_RESULT_SUBTYPE;
 #else
 constexpr int kReadsJson = SQLITE_SUBTYPE;
 #endif
-constexpr unsigned kJson = 'J';  // how SQLite marks a text that a JSON function made
+constexpr unsigned kJson = 'J';  // SQLite's mark for the result of a JSON function.
 
 struct Lasting {
   const char* name;
-  int arguments;  // -1: any number
+  int arguments;  // -1 for any number.
   double (*steps)(int, sqlite3_value**);
-  bool json = false;  // tells JSON from other texts, and makes it
+  bool json = false;  // Takes and returns marked JSON.
 };
 constexpr Lasting kLasting[] = {{"format", -1, format_steps},
                                 {"printf", -1, format_steps},
@@ -121,7 +121,7 @@ constexpr Lasting kLasting[] = {{"format", -1, format_steps},
                                 {"json_set", -1, put_steps, true},
                                 {"json_insert", -1, put_steps, true}};
 
-/// SQLite's own of one name, called in a database of its own.
+/// Calls SQLite's own function in a database of its own.
 struct Original {
   Lasting lasting;
   std::shared_ptr<sqlite3> db;
@@ -132,7 +132,7 @@ struct Original {
     std::string text = std::string("SELECT ") + lasting.name + "(";
     for (int i = 0; i < count; ++i) {
       text += i == 0 ? "" : ",";
-      // A value that is bound has lost its mark.
+      // A bound value loses its mark.
       text += lasting.json && sqlite3_value_subtype(arguments[i]) == kJson ? "json(?)" : "?";
     }
     text += ")";
@@ -166,7 +166,7 @@ void call_bounded(sqlite3_context* context, int count, sqlite3_value** arguments
     if (!statement) return;
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
-  } catch (...) {  // of memory: SQLite is C
+  } catch (...) {  // std::bad_alloc, which must not pass through C.
     sqlite3_result_error_nomem(context);
   }
 }
@@ -186,7 +186,7 @@ void bound_costs(sqlite3* db) {
     original->db = own;
     const int flags =
         SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | (lasting.json ? kReadsJson : 0);
-    // SQLite frees it, where this fails, too.
+    // SQLite frees the object even if the call fails.
     const int made = sqlite3_create_function_v2(
         db, lasting.name, lasting.arguments, flags, original.release(), call_bounded, nullptr,
         nullptr, [](void* data) { delete static_cast<Original*>(data); });

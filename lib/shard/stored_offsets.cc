@@ -15,7 +15,7 @@ StoredOffsets::StoredOffsets(const std::string& path)
 std::uint64_t StoredOffsets::at(std::int64_t i) const {
   if (i < 0 || i >= samples_)
     fail("'{}' has no sample {}, it has {}", index_.path(), i, std::max<std::int64_t>(0, samples_));
-  if (i == 0) return 0;  // as IndexedReader
+  if (i == 0) return 0;  // IndexedReader ignores this number too.
   std::uint64_t offset = 0;
   index_.pread_exact(&offset, sizeof offset, static_cast<std::uint64_t>(i) * sizeof offset);
   return offset;

@@ -28,14 +28,14 @@ struct FreeArchive {
 };
 using Archive = std::unique_ptr<archive, FreeArchive>;
 
-/// What a compressed tar of `packed` bytes may unpack to.
+/// Returns the most bytes that a compressed tar of `packed` bytes may unpack to.
 std::uint64_t most_unpacked(std::uint64_t packed, const ReadLimits& limits) {
   return limits.unpacked + ReadLimits::kRatio * packed;
 }
 
-/// libarchive does not compare the check sums of gzip, so a gzip file is read once more by zlib,
-/// which does. Throws Error if they differ: the damage may be anywhere. A file that only breaks off
-/// is whole up to there, and left to libarchive, as is one that unpacks to too much.
+/// libarchive does not check the CRC of gzip, so zlib reads the file once more. Throws Error if the
+/// CRC differs, because the damage may be anywhere. Files that break off or unpack to too much are
+/// left to libarchive.
 void check_gzip(const io::File& tar, const ReadLimits& limits) {
   const std::string& path = tar.path();
   std::array<unsigned char, 2> magic{};
@@ -60,8 +60,7 @@ void check_gzip(const io::File& tar, const ReadLimits& limits) {
   }
 }
 
-/// Reads what these five compress. Not filter_all: that one starts programs for the formats it
-/// cannot read itself.
+/// archive_read_support_filter_all() is not used: it starts programs for some formats.
 Archive new_archive(const std::string& name) {
   Archive made(archive_read_new());
   if (!made) fail("cannot read '{}': out of memory", name);
@@ -72,7 +71,6 @@ Archive new_archive(const std::string& name) {
   return made;
 }
 
-/// A list of files as libarchive reads it.
 struct ListSource {
   explicit ListSource(const std::string& path) : tar(path) {}
   FileListTar tar;
@@ -86,7 +84,7 @@ la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
     return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
   } catch (const Error& error) {
     archive_set_error(reader, EIO, "%s", error.what());
-  } catch (const Stopped&) {  // damaged() rethrows it
+  } catch (const Stopped&) {  // damaged() throws it again.
     archive_set_error(reader, EINTR, "interrupted");
   }
   return -1;
@@ -116,7 +114,6 @@ struct StreamReader::State {
         ARCHIVE_OK)
       damaged();
   }
-  /// Whether its samples can only be read in order.
   bool compressed() const {
     return list || archive_filter_code(tar.get(), 0) != ARCHIVE_FILTER_NONE;
   }
@@ -137,19 +134,20 @@ struct StreamReader::State {
   ReadLimits limits;
   std::optional<ListSource> list;
   io::File file;
-  std::uint64_t packed = 0;  // its bytes, or those in memory
+  std::uint64_t packed = 0;  // Bytes of the file, or of the archive in memory.
   Archive tar;
-  archive_entry* entry = nullptr;  // of the last next_entry()
+  archive_entry* entry = nullptr;
   std::vector<std::uint64_t> begins;
   std::vector<Refused> refused;
-  // The member after the last one of the sample that was handed out.
+  // First member of the next sample.
   std::string key, extension;
   bool pending = false, ended = false;
-  bool too_large = false;  // why the sample in hand must not be taken
-  bool told_end = false;   // unread() was
+  bool too_large = false;  // Whether a limit is why the current sample is refused.
+  bool told_end = false;   // Whether unread() was called.
 };
 
-/// Between two pieces of an archive: a few compressed bytes may stand for any number.
+/// Called between two pieces of an archive, because a few compressed bytes can unpack to any
+/// number.
 void StreamReader::State::look_up() {
   check_stop();
   if (list || !compressed()) return;
@@ -161,7 +159,7 @@ void StreamReader::State::look_up() {
           name, format_bytes(static_cast<double>(most)), format_bytes(static_cast<double>(packed)));
 }
 
-/// Goes to the next member that belongs to a sample; false at the end of the archive.
+/// Goes to the next member of a sample. Returns false at the end of the archive.
 bool StreamReader::State::next_entry() {
   for (;;) {
     look_up();
@@ -191,13 +189,13 @@ std::string StreamReader::State::too_many() {
                      ReadLimits::kMembers);
 }
 
-/// At the end of the tar. Of what is compressed nothing is known.
+/// Must be called at the end of the tar. The end of a compressed tar cannot be checked.
 TarEnding StreamReader::State::ending() const {
   if (!file || compressed()) return TarEnding::whole;
   return ending_by_index(file, end());
 }
 
-/// At the end of the tar: why that is not all of it, or nothing.
+/// Must be called at the end of the tar. Returns why the tar is not complete, or "".
 std::string StreamReader::State::unread() {
   if (!file || compressed() || std::exchange(told_end, true)) return {};
   if (ending() != TarEnding::whole)
@@ -206,8 +204,8 @@ std::string StreamReader::State::unread() {
   return behind_end(file, end(), name);
 }
 
-/// Fills `data`, which grows with what is really there: a size in a hostile header allocates
-/// nothing. Returns why the member must not be taken, or nothing.
+/// Reads in blocks, so that a false size in a header allocates nothing. Returns why the member is
+/// refused, or "".
 std::string StreamReader::State::read_data(std::string& data, std::uint64_t room) {
   if (archive_entry_sparse_count(entry) > 0)
     return fmt::format("member '{}.{}' of '{}' is a sparse file", key, extension, name);
@@ -222,7 +220,7 @@ std::string StreamReader::State::read_data(std::string& data, std::uint64_t room
     const int status = archive_read_data_block(tar.get(), &block, &size, &offset);
     if (status == ARCHIVE_EOF) return {};
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) damaged();
-    // A hole of a sparse file could stand for any number of zeros.
+    // A sparse file could unpack to any number of zeros.
     if (static_cast<std::uint64_t>(offset) != data.size())
       return fmt::format("member '{}.{}' of '{}' is a sparse file", key, extension, name);
     if (data.size() + size > room) return refusal(data.size() + size);
@@ -230,8 +228,7 @@ std::string StreamReader::State::read_data(std::string& data, std::uint64_t room
   }
 }
 
-/// Goes over what is left of a member. libarchive would do so by itself, but in one go, which for a
-/// compressed one may last: a signal ends this one.
+/// Skips the rest of a member. libarchive would do so too, but a signal could not stop it.
 void StreamReader::State::pass_over() {
   if (!compressed()) return;
   const void* block = nullptr;
@@ -244,7 +241,7 @@ void StreamReader::State::pass_over() {
   }
 }
 
-/// The sample whose first member is the current one. `why_not` says why it must not be taken.
+/// Reads the sample whose first member is the current one. `why_not` says why it is refused.
 bool StreamReader::State::read_sample(Sample& sample, std::string& why_not) {
   sample.members.clear();
   begins.clear();
@@ -350,18 +347,19 @@ TarOffsets TarOffsets::scan(const std::string& path, const std::string& name) {
         key = s.key;
         extensions.clear();
       }
-      // Of a sample that has more, which is read by nobody, the others are not looked at.
+      // Samples with more members are refused, so the others need no check.
       if (extensions.size() < ReadLimits::kMembers) extensions.push_back(s.extension);
     }
-    // libarchive seeks over data, also past the end of the file.
+    // libarchive also seeks beyond the end of the file.
     if (position() > s.file.size()) fail("'{}' is not a readable tar: Truncated tar archive", name);
   } catch (const Error& error) {
-    // Of the sample in which the tar broke nothing is known: it begins what is not whole.
+    // The sample in which the tar breaks off is left out. Its offset is the end of the last whole
+    // sample.
     if (index.at.size() < 2 || s.compressed()) throw;
     index.damage = error.what();
   }
   if (index.at.empty()) fail("'{}' has no samples", name);
-  index.at.front() = 0;  // what stands before the first sample belongs to no other
+  index.at.front() = 0;  // What comes before the first sample counts as part of it.
   if (index.damage.empty()) {
     const bool cut = s.ending() == TarEnding::within_sample;
     index.damage = s.unread();

@@ -14,7 +14,7 @@ namespace vfm::shard {
 
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name) {
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 18;
-  constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;  // programs pad by kilobytes
+  constexpr std::uint64_t kMostPadding = std::uint64_t{16} << 20;  // Programs pad by kilobytes.
   const std::uint64_t last = std::min(tar.size(), end + kMostPadding);
   std::vector<char> bytes;
   for (std::uint64_t at = end; at < last; at += bytes.size()) {
@@ -37,7 +37,7 @@ TarEnding ending_by_index(const io::File& tar, std::uint64_t end) {
   try {
     bytes = io::read_file(path, kMostIndex);
   } catch (const Error&) {
-    return TarEnding::whole;  // nothing is known of it
+    return TarEnding::whole;
   }
   std::vector<std::uint64_t> numbers(bytes.size() / sizeof(std::uint64_t));
   if (numbers.size() < 2) return TarEnding::whole;

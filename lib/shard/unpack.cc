@@ -13,12 +13,12 @@
 namespace vfm::shard {
 namespace {
 
-/// A plain tar with the members of samples, under any name that a tar can hold.
+/// Writes a plain tar. Members can have any name that a tar can hold.
 class PlainTar {
  public:
   explicit PlainTar(const std::string& path) : file_(path), tar_(archive_write_new()) {
     if (!tar_) fail("cannot write '{}': out of memory", path);
-    // Its names are bytes, whatever the locale is.
+    // GNU names are bytes, in any locale.
     archive_write_set_format_gnutar(tar_.get());
     if (archive_write_open(tar_.get(), this, nullptr, write, nullptr) != ARCHIVE_OK) failed();
   }
@@ -48,7 +48,7 @@ class PlainTar {
     void operator()(archive* a) const { archive_write_free(a); }
   };
 
-  /// libarchive is C: an exception must not pass through it.
+  /// Keeps exceptions in `error_`, because they must not pass through libarchive, which is C.
   static la_ssize_t write(archive* a, void* self, const void* data, std::size_t size) {
     auto* tar = static_cast<PlainTar*>(self);
     try {
@@ -68,8 +68,9 @@ class PlainTar {
   }
 
   io::AtomicFile file_;
-  std::exception_ptr error_;                   // of write()
-  std::unique_ptr<archive, FreeArchive> tar_;  // closed, at the latest, while file_ is there
+  std::exception_ptr error_;  // Thrown in write().
+  // Declared after `file_`, because closing writes to it.
+  std::unique_ptr<archive, FreeArchive> tar_;
 };
 
 }  // namespace

@@ -27,9 +27,8 @@ struct FinalizeStatement {
 };
 using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 
-/// Functions that give the same answer every time, reach nothing beyond their arguments, and need
-/// no more memory than these. Not among them: what asks for the time or the connection, or can hide
-/// that it does (the date functions), and what extensions bring.
+/// Functions that are deterministic, read only their arguments, and need no more memory than these.
+/// This excludes functions of the time or the connection, all date functions, and extensions.
 constexpr std::string_view kFunctions[] = {
     // text
     "char", "concat", "concat_ws", "format", "glob", "hex", "instr", "length", "like", "lower",
@@ -49,10 +48,10 @@ constexpr std::string_view kFunctions[] = {
     "json_group_array", "json_group_object", "json_insert", "json_object", "json_patch",
     "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid"};
 
-/// What an expression may read: the sample.
+/// "" stands for an expression without a table.
 constexpr std::string_view kReadableTables[] = {"", "sample"};
 
-/// SQLite asks about everything that an expression does. SQLITE_RECURSIVE is not allowed.
+/// SQLite calls this for every action of an expression. Recursive queries are refused.
 int authorize(void* denied, int action, const char* first, const char* second, const char*,
               const char*) {
   const auto is = [](const char* name) {
@@ -77,8 +76,9 @@ bool is_of_dates(const std::string& function) {
       kNames, [&](const char* name) { return sqlite3_stricmp(name, function.c_str()) == 0; });
 }
 
-constexpr int kStepsAtOnce = 10'000;         // of SQLite's virtual machine, between two looks
-constexpr std::int64_t kSteps = 50'000'000;  // for one sample: about a second
+// Steps of SQLite's virtual machine: between calls of look_up(), and for one sample, about a second.
+constexpr int kStepsAtOnce = 10'000;
+constexpr std::int64_t kSteps = 50'000'000;
 
 std::string sql_name(const std::string& name) {
   std::string text = "\"";
@@ -87,10 +87,11 @@ std::string sql_name(const std::string& name) {
   return text + "\"";
 }
 
-/// One row of bound values under the names of the fields, and the expression as its condition. The
-/// line ends keep a comment in the expression from hiding what follows it.
+/// Returns a SELECT over one row of bound values with the names of the fields. Line ends around the
+/// expression keep a comment in it from hiding the rest.
 std::string statement_text(const std::vector<std::string>& fields, const std::string& expression) {
-  std::string names = "\" \"", values = "NULL";  // a column must be there even if none is named
+  // A row needs a column even if the expression names no field.
+  std::string names = "\" \"", values = "NULL";
   for (std::size_t i = 0; i < fields.size(); ++i) {
     names += "," + sql_name(fields[i]);
     values += fmt::format(",?{}", i + 1);
@@ -99,7 +100,7 @@ std::string statement_text(const std::vector<std::string>& fields, const std::st
                      values, expression);
 }
 
-/// The same without parentheses, all values NULL.
+/// Returns the same SELECT without parentheses, with NULL for all values.
 std::string bare_text(const std::vector<std::string>& fields, const std::string& expression) {
   std::string names = "\" \"", values = "NULL";
   for (const std::string& field : fields)
@@ -108,7 +109,7 @@ std::string bare_text(const std::vector<std::string>& fields, const std::string&
                      values, expression);
 }
 
-/// Returns SQLite's status: a text may be too long for it.
+/// Returns SQLite's status, because a text may be too long.
 int bind(sqlite3_stmt* statement, int i, const Json& value) {
   if (value.is_null()) return sqlite3_bind_null(statement, i);
   if (value.is_boolean()) return sqlite3_bind_int(statement, i, value.get<bool>());
@@ -149,16 +150,15 @@ struct Where::State {
   std::vector<Comparison> comparisons;
   std::unique_ptr<sqlite3, CloseDatabase> db;
   Statement statement;
-  std::string denied;      // the last function that was
-  std::int64_t steps = 0;  // of the evaluation that runs
+  std::string denied;      // Last function that was refused.
+  std::int64_t steps = 0;  // In the current evaluation.
 
-  /// SQLite's progress handler: not 0 ends the evaluation.
+  /// SQLite's progress handler. Another value than 0 ends the evaluation.
   static int look_up(void* self) {
     auto* state = static_cast<State*>(self);
     state->steps += kStepsAtOnce;
     return stop_requested() || state->steps > kSteps;
   }
-  /// SQLite's word for what was wrong, or ours.
   std::string error_text() const {
     if (!denied.empty())
       return fmt::format(
@@ -168,7 +168,7 @@ struct Where::State {
   }
 
   void open();
-  /// Null, and the message in `error`, if it cannot be.
+  /// Returns null and sets `error` if the expression is wrong.
   Statement prepare(std::string& error);
 };
 
@@ -177,7 +177,7 @@ void Where::State::open() {
   const int status = sqlite3_open(":memory:", &handle);
   db.reset(handle);
   if (status != SQLITE_OK) fail("cannot start SQLite: {}", sqlite3_errstr(status));
-  // Else "a word in double quotes" that names no field would quietly be a text.
+  // Otherwise SQLite would take an unknown name in double quotes as a text.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 20);
@@ -188,8 +188,8 @@ void Where::State::open() {
 }
 
 Statement Where::State::prepare(std::string& error) {
-  // First without parentheses and parameters of ours: what is an expression only between ours, as
-  // "a) or (b" is, or has unbound parameters, is none.
+  // Without our parentheses and parameters first: "a) or (b" must be an error, and so must
+  // parameters that nobody binds.
   sqlite3_stmt* bare = nullptr;
   const std::string alone = bare_text(fields, expression);
   if (sqlite3_prepare_v2(db.get(), alone.c_str(), static_cast<int>(alone.size() + 1), &bare,
@@ -221,7 +221,7 @@ Statement Where::State::prepare(std::string& error) {
 
 namespace {
 
-/// "meta.rating" is a column of a table to SQL.
+/// SQLite takes "meta.rating" as a column of a table.
 std::string member_words(const std::string& field) {
   const std::size_t dot = field.find('.');
   if (dot == std::string::npos) return "";
@@ -239,7 +239,7 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
     fail_usage("--where: the expression is empty");
   if (expression.find('\0') != std::string::npos) fail_usage("--where: the expression holds a NUL");
   s.open();
-  // SQLite reports the fields one by one, as the columns that it misses.
+  // SQLite reports missing columns one by one. These are the fields.
   constexpr std::string_view kMissing = "no such column: ";
   for (std::string error; !(s.statement = s.prepare(error));) {
     check_stop();
@@ -249,7 +249,7 @@ Where::Where(const std::string& expression) : state_(std::make_unique<State>()) 
       fail_usage("--where: {}{}, in '{}'", error, member_words(field), expression);
     s.fields.push_back(field);
   }
-  // SQLite takes either case for the field.
+  // SQLite ignores the case of names.
   for (Comparison& one : constant_comparisons(expression))
     for (const std::string& field : s.fields)
       if (sqlite3_stricmp(field.c_str(), one.field.c_str()) == 0) {
@@ -287,7 +287,7 @@ bool Where::keep(const Json& meta) {
     }
   s.steps = 0;
   const int status = sqlite3_step(s.statement.get());
-  check_stop();  // else an evaluation that it ended would look like a fault
+  check_stop();  // A signal ends the evaluation, but is not an error of the expression.
   if (s.steps > kSteps) {
     sqlite3_reset(s.statement.get());
     fail("the --where expression does not come to an end: given up after {} steps", kSteps);

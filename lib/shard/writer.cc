@@ -28,10 +28,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 
-// Blocks gather here; a member larger than the room left goes to the file directly.
+// Small members are collected here. A member of this size goes to the file directly.
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-/// The header of a member, as POSIX has it ("ustar Interchange Format").
+/// The header of a member ("ustar Interchange Format" of POSIX).
 struct Header {
   char name[kMaxName];
   char mode[8];
@@ -53,7 +53,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == kTarBlock);
 
-/// Zero-filled octal digits and a NUL.
 void set_octal(char* field, std::size_t width, std::uint64_t value) {
   field[width - 1] = '\0';
   for (std::size_t i = width - 1; i-- > 0; value >>= 3)
@@ -130,14 +129,14 @@ struct Writer::State {
   WriterOptions options;
   io::AtomicFile file;
   Header header{};
-  std::string buffer;  // blocks not yet in the file
+  std::string buffer;  // Not yet written.
   Hasher hasher;
-  std::vector<std::string> extensions;     // of every sample of this shard
-  std::unordered_set<std::uint64_t> keys;  // their hashes
-  std::vector<std::uint64_t> offsets;      // of the samples' first headers
-  std::string dali;                        // index lines, without the first
+  std::vector<std::string> extensions;     // The extensions of every sample in this shard.
+  std::unordered_set<std::uint64_t> keys;  // Hashes of keys.
+  std::vector<std::uint64_t> offsets;      // Offsets of the first headers.
+  std::string dali;                        // Lines of the DALI index without the first line.
   std::uint64_t bytes = 0;
-  std::uint64_t started = 0;  // bytes that the disk was asked to write
+  std::uint64_t started = 0;  // Bytes up to which writing was started.
   unsigned header_sum = 0;
 };
 
@@ -156,11 +155,11 @@ void Writer::State::check(const SampleView& sample) const {
 
 bool Writer::State::has_key(std::string_view key) const {
   if (!keys.contains(random_key(key))) return false;
-  // Equal hashes are not yet equal keys: the index has the names.
+  // Hashes can collide, so the key is looked up in the index.
   return dali.find(fmt::format(" {}.{}", key, extensions.front())) != std::string::npos;
 }
 
-/// Fills the header with what is the same for every member, and sums it up.
+/// Fills the fields that all members share, and adds up the checksum.
 void Writer::State::prepare_header() {
   set_octal(header.mode, sizeof header.mode, 0644);
   set_octal(header.uid, sizeof header.uid, 0);
@@ -177,8 +176,8 @@ void Writer::State::prepare_header() {
   header_sum = std::accumulate(first, first + sizeof header, 0U);
 }
 
-/// Name, size and sum are all that differs, so the sum is corrected instead of recomputed over the
-/// block: this and not the data is what small members cost.
+/// Only name, size and checksum differ between members. The checksum is corrected, because adding
+/// up the whole block would be the main cost of small members.
 void Writer::State::write_header(std::string_view name, std::uint64_t size) {
   std::memset(header.name, 0, sizeof header.name);
   std::memcpy(header.name, name.data(), name.size());
@@ -201,8 +200,8 @@ void Writer::State::flush() {
 void Writer::State::write(std::string_view data) {
   hasher.update(data);
   file.write(data);
-  // Asks the kernel to begin with what is there, so that the disk works while samples are made and
-  // the sync at the end has little left to wait for. Only advice: an error does not matter.
+  // Starts writing to the disk now, so that the sync at the end waits less. Errors do not matter
+  // here.
   constexpr std::uint64_t kAhead = std::uint64_t{8} << 20;
   if (const std::uint64_t end = file.bytes_written(); end - started >= kAhead) {
     ::sync_file_range(file.fd(), static_cast<off64_t>(started), static_cast<off64_t>(end - started),
@@ -214,7 +213,7 @@ void Writer::State::write(std::string_view data) {
 void Writer::State::put(std::string_view data) {
   if (buffer.size() + data.size() > kBuffer) flush();
   if (data.size() >= kBuffer) {
-    // Hash and write by turns, so that the second finds the bytes in the cache.
+    // Hash and write in turns, so that the data is still in the cache.
     for (std::size_t at = 0; at < data.size(); at += kBuffer)
       write(data.substr(at, kBuffer));
   } else {
