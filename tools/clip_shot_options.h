@@ -54,7 +54,7 @@ class ClipShotOptions {
     check_score("--threshold", recipe.shots.threshold);
   }
 
-  /// Throws Error{usage} if the score is too high for a network.
+  /// Throws Error{usage} if --detector-model is given and the score is 1 or more.
   void check_score(const char* option, double score) const {
     if (by_model() && score >= 1)
       vfm::fail_usage("{} {} is not below 1: --detector-model gives probabilities", option, score);

@@ -1,4 +1,4 @@
-// Workers, which are processes that run models, one on each GPU, for tools with --device.
+// The workers of tools with --device: processes that run models, one on each GPU.
 // device_engines.h decodes and encodes on GPUs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -50,8 +50,8 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Allows more items at the same time, as many as can wait for workers, so that all GPUs are busy
-/// with any -j.
+/// Allows as many further items at the same time as can wait for workers. All GPUs are then busy
+/// even with -j 1.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));

@@ -11,7 +11,7 @@
 #include "device_workers.h"
 #include "generate/generate.h"
 
-/// Options of the tokenizer and its device, for vfm-generate, decode and cost.
+/// Options of the tokenizer and its device, for vfm-generate and its verbs `decode` and `cost`.
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
@@ -25,7 +25,7 @@ struct TokenizerOptions {
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
 };
 
-/// Options of the clips' folder and encoder, for vfm-generate and decode.
+/// Options of the clips' folder and encoder, for vfm-generate and `vfm-generate decode`.
 struct ClipFileOptions {
   vfm::cli::OutputOptions output;
   std::string encoder;
@@ -39,7 +39,7 @@ struct ClipFileOptions {
   void check(const vfm::cli::Launch& launch) const;
 };
 
-/// Options that decide a clip's cost, such as the model, for vfm-generate and cost.
+/// Options that decide a clip's cost, such as the model, for vfm-generate and `vfm-generate cost`.
 class GenerateOptions {
  public:
   TokenizerOptions tokenizer;

@@ -14,7 +14,7 @@ class ShardChoices {
   explicit ShardChoices(vfm::dataset::ShardOptions& options) : options_(options) {}
 
   void add(vfm::cli::Options& options);
-  /// Fills the options. Call check() in Tool::check().
+  /// Call it in Tool::check().
   void check();
 
  private:

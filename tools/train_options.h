@@ -69,7 +69,8 @@ class RankOptions {
   bool full_, no_graphs_ = false;
 };
 
-/// Prepares a run or `vfm-train check` for the first step. An error of all ranks is reported once.
+/// Prepares a run or `vfm-train check` for the first step. An error that all ranks have is reported
+/// once.
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 

@@ -7,10 +7,10 @@
 //
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
-// thread that waits for sessions gives up its slot (Slots::Away). A thread with sessions, or a
-// thread that works for it, never waits for sessions of the same kind or of an earlier kind in this
-// order. If too few are free, a decoder decodes in software instead, and an encoder fails. A thread
-// that has a GPU for a model does not wait, either: it uses the model's own sessions.
+// thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions, or
+// works for such a thread, never waits for sessions of the same kind or of an earlier kind in this
+// order: if too few sessions are free, its decoder decodes in software, and its encoder fails. A
+// thread that has a GPU for a model does not wait, either: it uses the model's own sessions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,9 +28,9 @@ class EngineSessions {
  public:
   /// Whether take() waits until enough sessions are free.
   enum class Wait { yes, no };
-  /// Joins the sessions of the program `stage`. SharedGpu::sessions is the number of sessions of
-  /// each GPU. `share` is the file of VFM_SHARE, or empty. Throws what GpuBoard's constructor
-  /// throws.
+  /// Opens the sessions of `gpus` for the program `stage`. SharedGpu::sessions is the number of
+  /// sessions of each GPU. With Wait::no, take() never waits. `share` is the file of VFM_SHARE, or
+  /// empty. Throws what GpuBoard's constructor throws.
   EngineSessions(const std::string& share, std::vector<SharedGpu> gpus, const std::string& stage,
                  GpuKind kind, Wait wait);
   /// Makes `own` sessions for a process with a model, on the first GPU that the process sees. The
@@ -50,13 +50,13 @@ class EngineSessions {
   /// Takes the sessions that `bytes` of memory need, all on one GPU; an encoder takes at most
   /// GpuBoard::most_sessions(). If too few sessions are free, waits for them. Returns null instead
   /// if `wait` is Wait::no, if thread_may_wait() is false, or if the sessions cannot become free
-  /// while the loaded models stay loaded. Throws what GpuBoard::take() throws. Without a board,
-  /// throws Error{device} after fail().
+  /// while the loaded models stay loaded. Throws what GpuBoard::take() throws. Own
+  /// sessions (second constructor) throw Error{device} after fail().
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// Returns whether this thread may wait. A thread with a session of this kind or of a later kind
   /// may not.
   bool thread_may_wait() const;
-  /// Reports a failed GPU, as GpuBoard::fail(). Without a board, no sessions remain.
+  /// Reports a failed GPU, as GpuBoard::fail(). If the sessions are own sessions, none remains.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Returns the bytes of `gpu` that this program keeps for sessions, and not for models.

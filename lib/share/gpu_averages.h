@@ -40,12 +40,12 @@ struct GpuAverages {
 
   /// Adds the counters `now`, read `passed` seconds after the previous call.
   void add(const GpuCounts& now, double passed);
-  /// Sets the fields of `stage` that the averages over time span number `span` determine.
+  /// Sets the fields of `stage` that follow from the averages over kRemembered[span] seconds.
   void tell(int span, GpuStage& stage) const;
 };
 
-/// Calls plan_gpus() with `averages`, one for each of `stages`. If results of a stage pile up,
-/// first multiplies the stage's work by the share of its results that all later stages pass on.
+/// Calls plan_gpus() with `averages`, one for each of `stages`. First multiplies the work of each
+/// stage by GpuStage::passes of the stage and of all later stages (share/gpu_rule.h).
 std::vector<GpuSet> plan_by_averages(std::span<GpuStage> stages,
                                      std::span<const GpuAverages* const> averages,
                                      std::span<const GpuPlace> gpus, double lasted);

@@ -10,15 +10,16 @@
 // The state is in the file FILE.gpus, where FILE is the file of VFM_SHARE (share/pipe_board.h).
 // When a program ends, even by a kill, its GPUs and the memory of its models become free. A worker
 // process that inherits life() keeps the memory reserved until the process ends. A program that is
-// stopped (SIGSTOP) keeps its models and the GPUs on which it has items, but after 50 ms other
-// programs get the free GPUs. Without VFM_SHARE, only this program uses the GPUs.
+// stopped (SIGSTOP) keeps its models, and keeps the GPUs on which it has items. Other programs wait
+// at most 50 ms for a free GPU that is the stopped program's turn. Without VFM_SHARE, only this
+// program uses the GPUs.
 //
 // The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
-// for each kind of session. If programs give different memory or sessions for a GPU, the least
-// value is used.
-// Thread-safety: any thread. Threads of the board call `load` and `unload`, for different GPUs at
-// the same time, but for the same GPU one after another. Neither is called while an item of this
-// program is on the GPU.
+// for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the
+// smallest number is used.
+// Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload, at the
+// same time for different GPUs, but one after another for the same GPU, and never for a GPU on
+// which an item of this program is computed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,14 +53,14 @@ struct SharedGpu {
   std::int64_t kept = 0;
 };
 
-/// The needs of a stage. A stage is one program of the pipe with one use of GPUs.
+/// The needs of a stage. A stage is a program of the pipe, seen as a user of GPUs for one GpuKind.
 struct GpuNeed {
   std::string stage;  ///< Name of the program: "vfm-embed".
   GpuKind kind = GpuKind::compute;
   /// Bytes on each GPU. For a model: the loaded model and its work. For sessions: the program's
   /// CUDA context.
   std::int64_t memory = 0;
-  /// For a model: flags (gpu_flag) of the kinds of session that each of its items also uses.
+  /// For a model: flags (gpu_flag) of the kinds of session that each item also uses.
   /// `memory` includes these sessions. An item does not wait for such a session: if no session is
   /// free, the item uses the next session that a program gives back.
   unsigned beside = 0;
@@ -112,9 +113,9 @@ class GpuBoard {
   int most_sessions() const;
   /// Ends the item, and gives its GPU or sessions back.
   void give(const Lease& lease) noexcept;
-  /// Reports that the GPU has failed, and that nothing of this stage is on it any more. Logs an
-  /// error with the reason `why`. This stage no longer gets the GPU. The item must be computed
-  /// again after another take().
+  /// Reports that the GPU has failed, and that this stage has no model and no item there any more.
+  /// Logs an error with the reason `why`. This stage no longer gets the GPU. The item must be
+  /// computed again after another take().
   void fail(const Lease& lease, const std::string& why);
   /// Reports that no more items come until the next take(). Models are unloaded, and other programs
   /// may use the memory. Does not wait.

@@ -1,5 +1,5 @@
-// Text for people about how programs used shared GPUs (GPUs) between two looks. A look is one
-// reading of share/gpu_states.h.
+// Text for people about how programs used shared GPUs between two looks. A look is one reading of
+// share/gpu_states.h.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace vfm::share {
 
-/// A program's use of one kind of GPUs between two looks.
+/// A program's use of GPUs for one GpuKind between two looks.
 struct GpuLook {
   GpuStageState state;  ///< State at the second look.
   double busy = 0;      ///< Mean number of GPUs or sessions with an item.
   double short_of = 0;  ///< Share of the time in which an item waited for a GPU, 0 to 1.
 };
 
-/// Returns how the program `pid` used each kind of GPUs. If the program joined after `before`, the
-/// result includes all its work.
+/// Returns how the program `pid` used GPUs, for each GpuKind. If the program joined after `before`,
+/// the result includes all its work.
 std::vector<GpuLook> gpus_between(const GpuStates& before, const GpuStates& after, double seconds,
                                   std::int64_t pid);
 

@@ -42,7 +42,7 @@ class GpuMap {
   GpuRecord& own() const { return file().records[own_index_]; }
   std::size_t own_index() const { return own_index_; }
   std::size_t gpus() const;
-  /// Returns the number in the file of each GPU of this program.
+  /// Returns the file's index of each GPU of this program.
   const std::vector<int>& places() const { return places_; }
 
   /// Marks the records of ended programs.
@@ -58,11 +58,10 @@ class GpuMap {
   std::int64_t loaded_memory(int gpu) const;
   /// Returns the bytes that sessions in use and the CUDA contexts of programs with sessions take.
   std::int64_t session_memory(int gpu) const;
-  /// Returns the number of free sessions of a kind on a GPU. Models may leave memory for few
-  /// sessions.
+  /// Returns the number of free sessions of a kind on a GPU. Memory of models reduces this number.
   int free_sessions(int gpu, GpuKind kind) const;
-  /// Returns the most sessions that can be free while the loaded models stay loaded. Each model
-  /// with GpuNeed::beside keeps one session.
+  /// Returns the most sessions that can be free while the loaded models stay loaded. Each loaded
+  /// model with the kind in GpuNeed::beside keeps one session.
   int most_sessions(int gpu, GpuKind kind) const;
   /// Returns the programs with a model on the GPU: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int gpu) const;

@@ -1,6 +1,5 @@
-// Two rules for programs that share GPUs (GPUs; share/gpu_board.h). One rule decides on which
-// GPUs each stage of a pipe has its model loaded. The other rule decides which item gets a free
-// GPU.
+// Two rules for programs that share GPUs (share/gpu_board.h). One rule decides on which GPUs each
+// stage of a pipe has its model loaded. The other rule decides which item gets a free GPU.
 //
 // The rule for items: of the stages whose model is on the free GPU and whose items wait, the last
 // stage of the pipe gets the GPU.
@@ -62,8 +61,9 @@ struct GpuPlace {
 
 /// Returns the GPUs on which the model of each stage should be loaded: the present GPUs if no
 /// model should move. `spans` has the stages with averages over several time spans, shortest first.
-/// The shortest span with enough data decides, unless a shorter span contradicts it. `lasted` is
-/// the number of seconds since the latest load of a model.
+/// The first span that calls for a move decides, unless a shorter span speaks against the move. If
+/// a span with a shortage of GPUs has enough data, longer spans are not used. `lasted` is the
+/// number of seconds since the latest load of a model.
 std::vector<GpuSet> plan_gpus(std::span<const std::vector<GpuStage>> spans,
                               std::span<const GpuPlace> gpus, double lasted);
 

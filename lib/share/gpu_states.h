@@ -1,5 +1,4 @@
-// The state of the GPUs (GPUs) that programs of a pipe share (share/gpu_board.h), for a view of
-// the pipe.
+// The state of the GPUs that programs of a pipe share (share/gpu_board.h), for a view of the pipe.
 //
 // Reading the state changes only the records of programs that have died. Thread-safety: one thread
 // at a time.

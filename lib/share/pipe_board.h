@@ -13,10 +13,10 @@
 // Until then, more threads compute than there are slots. If a program is stopped while it joins,
 // programs that join later wait and log its name (share/pipe_lock.h).
 //
-// The file has 80 KiB, for up to 63 programs at a time, and later programs use it again. A file
-// with other content is refused. The file must be on a local file system, since the programs use
-// open file description locks (fcntl(2)) and futexes. Nothing else may remove or change the file
-// while these programs run. Thread-safety: any thread.
+// The file has 80 KiB, for up to 63 programs at a time. Later programs use the same file again. A
+// file with other content is refused. The file must be on a local file system, since the programs
+// use open file description locks (fcntl(2)) and futexes. Nothing else may remove or change the
+// file while these programs run. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,7 +36,7 @@ struct StageState {
   std::string name, unit;  ///< Program and its unit of work: "vfm-clip", "videos".
   std::int64_t pid = 0;
   bool alive = false;            ///< Whether the program still runs.
-  bool stopped = false;          ///< Whether SIGSTOP or Ctrl-Z stopped the program, if visible.
+  bool stopped = false;          ///< Whether SIGSTOP or Ctrl-Z stopped the program.
   bool draws = false;            ///< Whether the program wants to draw the view.
   bool self = false;             ///< Whether this is the calling program.
   int held = 0;                  ///< Slots that the program has.
@@ -80,8 +80,8 @@ class PipeBoard {
   /// Sets the most slots that this program takes at a time. The default is 1.
   void set_most(int most);
 
-  /// Waits for a slot. With Use::help, also waits until no item of any program waits. Returns false
-  /// if `over` becomes true first. Throws Stopped.
+  /// Waits for a slot. With Use::help, waiting items of all programs get their slots first. Returns
+  /// false if `over` becomes true first. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
   /// Returns whether threads of this program still use slots that other programs took while this
@@ -89,8 +89,8 @@ class PipeBoard {
   bool owes() const;
   /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
-  /// Report, for a board without slots, that a thread begins (+1) or ends (-1) to wait for a slot
-  /// from another source, or to hold such a slot.
+  /// For a board without slots. show_waiting() reports that a thread begins (+1) or ends (-1) a
+  /// wait for a slot of another source; show_held(), that it gets (+1) or returns (-1) such a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes the number of make's jobserver tokens that this program has. Call it right after

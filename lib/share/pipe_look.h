@@ -22,7 +22,7 @@ struct StageLook {
   double waiting = 0;                ///< Mean number of threads that waited for a slot.
   double input = 0;                  ///< Share of the time spent waiting for input, 0 to 1.
   double output = 0;                 ///< Share of the time spent waiting for the reader, 0 to 1.
-  std::vector<GpuLook> gpus = {};    ///< Use of each kind of GPUs.
+  std::vector<GpuLook> gpus = {};    ///< Use of GPUs, for each GpuKind.
 };
 
 struct PipeLook {
@@ -48,11 +48,11 @@ struct Bottleneck {
 };
 /// Finds the bottleneck. The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.
-/// 2. If items wait for GPUs most of the time, and all GPUs or all GPUs of the waiting programs
-/// are busy, the bottleneck is the waiting program with the most GPUs.
-/// 3. If all slots are in use, or all slots that one program may have, the bottleneck is the
-/// program with the most slots. More slots, or less work in this program, would make the pipe
-/// faster.
+/// 2. A program is short of GPUs if its items wait for GPUs most of the time, and all GPUs with its
+/// model, or all GPUs of the pipe, are busy. Of such programs, the one with the most GPUs is the
+/// bottleneck.
+/// 3. If all slots are in use, or if the program with the most slots may have no more (-j), this
+/// program is the bottleneck.
 /// 4. Otherwise the bottleneck is the program that waits least for input and for its reader. If a
 /// program waits for its reader while the reader waits for input, the program itself writes slowly,
 /// so this wait is ignored. If even the program that waits least waits most of the time, the input

@@ -54,7 +54,7 @@ class PipeMap {
   bool take_slot();
   void give_slot();
   /// Returns the number of slots that a program has in the file. Threads of a program may hold more
-  /// slots (PipeRecord::held) if other programs took slots of it while it was stopped. Any thread.
+  /// slots (PipeRecord::held) if other programs took its slots while it was stopped. Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);

@@ -32,8 +32,8 @@ class Slots {
   /// Uses slots of a board, at most `threads` at a time. If the board has no slots, does what
   /// Slots(threads, makeflags) does, and the board shows these slots.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
-  /// Makes slots for up to `threads` parts of one item of `of` at a time. The item's thread is Away
-  /// during this time. `of` must outlive this object.
+  /// Lends slots of `of` to at most `threads` parts of one item at a time, while the item's thread
+  /// is Away. `of` must outlive this object.
   Slots(Slots& of, int threads);
   ~Slots();
   /// Returns `makeflags` if it names a fifo or file descriptors of a pipe; otherwise "". Call it
@@ -54,7 +54,7 @@ class Slots {
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
-  /// Waits for a slot. With Use::help, also waits until no item waits. If `over` becomes true
+  /// Waits for a slot. With Use::help, waiting items get their slots first. If `over` becomes true
   /// first, returns false, and the thread has no slot. Throws Stopped after a stop request.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
   /// Returns whether an item waits for a slot. If so, helping threads should release their slots.

@@ -1,5 +1,5 @@
-// A video tokenizer that computes in workers (workers/worker.h). Each GPU computes one clip at a
-// time. It has the interface and the results of a tokenizer in this process on the same device.
+// A video tokenizer that computes in workers (workers/worker.h). It has the interface and the
+// results of a tokenizer in this process on the same device. Each GPU computes one clip at a time.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

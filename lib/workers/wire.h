@@ -17,13 +17,13 @@
 
 namespace vfm::workers {
 
-/// The kind of a message. The program sends open and ask. The worker sends the other messages, and
-/// may send log at any time. With end, the worker asks the program to end its run (base/run_end.h).
+/// The kind of a message. The program sends `open` and `ask`. The worker sends the other kinds, and
+/// may send `log` at any time. `end` asks the program to end its run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
 /// The head of a message. After the head comes a text: an error, a log line, or the reason to end
-/// the run. An open message also carries two descriptors, for the memory of requests and for the
-/// memory of answers.
+/// the run. An `open` message also carries two descriptors: the memory of requests, and the memory
+/// of answers.
 struct Word {
   Say say = Say::log;
   ErrorKind kind = ErrorKind::runtime;
@@ -35,7 +35,7 @@ struct Word {
 
 /// Returns whether a worker may send the message.
 bool is_sound(const Word& word);
-/// Returns the Error in an error message, with the worker's kind and cause if they are valid.
+/// Returns the Error in an `error` message, with the worker's kind and cause if they are valid.
 Error told_error(const Word& word, const std::string& text);
 
 /// Shared memory for parcels in one direction. The writer enlarges the memory to the size of a

@@ -1,11 +1,11 @@
-// A worker is a process for one GPU (a GPU, or the processor). The program starts itself again as
-// the worker and sends requests. A program can thus use several GPUs. If a GPU fails, only the
-// worker ends.
+// A worker is a process for one GPU, or for the processor. The program starts itself again as the
+// worker and sends requests. A program can thus use several GPUs. If a GPU fails, only its worker
+// ends.
 //
 // A worker runs one service (workers/service.h), which answers one request after the other. The
-// worker sees only its GPU (CUDA_VISIBLE_DEVICES), or no GPU on the GPU "cpu". The worker ends
-// when the program ends, for any reason, and ignores signals of the terminal. The program's log
-// receives the worker's log lines and standard error, with the name of the GPU.
+// worker sees only its GPU (CUDA_VISIBLE_DEVICES). A worker on the processor sees no GPU. A worker
+// ends when the program ends, for any reason, and ignores signals of the terminal. The program's
+// log receives the worker's log lines and standard error, with the name of the GPU.
 //
 // Requests and answers are parcels (workers/parcel.h). Thread-safety: any thread; requests wait for
 // each other.

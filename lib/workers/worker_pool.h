@@ -1,14 +1,14 @@
-// The workers of a program. Each GPU that a GpuBoard (share/gpu_board.h) gives the program has
-// one worker while the program has the GPU.
+// The workers of a program: one on each GPU on which a GpuBoard (share/gpu_board.h) loads the
+// program's models.
 //
 // ask() takes a GPU for one request, asks the worker of the GPU, and gives the GPU back. If the
-// worker dies or the GPU fails, the GPU is not used again, a warning names the GPU, and the
-// worker of a second GPU gets the request. If the second worker dies, too, the request fails, and
-// the second GPU gets a new worker. If the worker of the last GPU dies, this GPU gets a new
+// worker dies or the GPU fails, the GPU is not used again, an error in the log names the GPU, and
+// the worker of a second GPU gets the request. If the second worker dies, too, the request fails,
+// and the second GPU gets a new worker. If the worker of the last GPU dies, this GPU gets a new
 // worker. A service's answer must not depend on the worker or on earlier requests.
 //
-// A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU
-// or a GPU. A worker on the processor uses the slot of the thread that asks.
+// A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU,
+// and while the GPU computes. A worker on the processor uses the slot of the thread that asks.
 // Thread-safety: any thread. Each GPU answers one request at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
