@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "columns/caption/endpoint.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
@@ -141,6 +142,30 @@ TEST_CASE("each pause before another try is twice as long, give or take a quarte
   for (std::size_t i = 0; i < 3; ++i)
     CHECK(std::chrono::duration<double>(requests[i + 1].at - requests[i].at).count() >
           0.75 * 0.03 * (1 << i));
+}
+
+TEST_CASE("so many requests are under way at once as are asked for") {
+  if (!io::have_http()) return;
+  std::atomic<bool> answers = false;
+  const ChatServer server([&](const ChatRequest&, std::size_t) {
+    while (!answers)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return chat_says("a fox");
+  });
+  EndpointOptions options = options_for(server);
+  options.parallel = 2;
+  Endpoint endpoint(options);
+  std::vector<std::future<EndpointAnswer>> all;
+  for (int i = 0; i < 5; ++i)
+    all.push_back(endpoint.ask("{}", "one", [](const EndpointAnswer&) {}));
+  for (int i = 0; i < 10'000 && endpoint.tries() < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(endpoint.tries() == 2);
+  answers = true;
+  for (std::future<EndpointAnswer>& one : all)
+    CHECK(one.get().text == "a fox");
+  CHECK(endpoint.tries() == 5);
 }
 
 TEST_CASE("a server that refuses everyone is asked once, and a refused clip is its own") {

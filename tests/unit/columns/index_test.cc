@@ -130,6 +130,30 @@ TEST_CASE("an index has each vector where it stands, its shards and its encoder"
   CHECK(build(folder / "twice", {a, b, folder / "deep/../a.tar"}).record["shards"] == 2);
 }
 
+TEST_CASE(
+    "vectors in a column are indexed there, and the shard's own tar counts while it is there") {
+  if (faiss_version().empty()) return;
+  const TemporaryFolder folder;
+  const std::string a = folder / "a.tar", embed = folder / "a.embed.tar", path = folder / "index";
+  write_tar(a, {{"a0000", {{"txt", "x"}}}, {"a0001", {{"txt", "y"}}}});
+  write_vectors(embed, "a", random_vectors(2, 1));
+  build(path, {a});
+  const IndexedShard shard = VectorIndex(path).shards().at(0);
+  CHECK(shard.path == a);
+  CHECK(shard.tar == embed);
+  CHECK(shard.files == std::vector<IndexedFile>{file_state(embed), file_state(a)});
+  CHECK(shard.changed().empty());
+  folder.write("a.tar", "other");
+  CHECK(shard.changed() == "'" + a + "' has changed");
+  std::filesystem::remove(a);
+  CHECK(shard.changed() == "'" + a + "' is not there any more");
+  CHECK(file_state(a) == IndexedFile{a, -1, 0});
+  folder.write("in.jsonl",
+               dump_json({{"kind", "shard"}, {"path", a}, {"columns", {{"embed", embed}}}}) + "\n");
+  CHECK(build(path, {folder / "in.jsonl"}).record["added"] == 1);
+  CHECK(VectorIndex(path).shards().at(0).files == std::vector<IndexedFile>{file_state(embed)});
+}
+
 TEST_CASE("shards are added to an index, changed ones anew, and missing ones leave it") {
   if (faiss_version().empty()) return;
   const TemporaryFolder folder;
