@@ -36,19 +36,19 @@
 namespace vfm::clip {
 namespace {
 
-/// What one item gave, to be reported in the order of the items.
+/// The results of one item. They are reported in the order of the items.
 struct Outcome {
   std::vector<Json> records;
   std::vector<io::Fault> errors;
-  std::string remark;   // a warning that is no error
-  std::string account;  // for -v: what became of it
+  std::string remark;   // a warning, which does not count as an error
+  std::string account;  // message for -v
   std::size_t sources = 1;
   std::int64_t clips = 0;
-  std::string json;                         // of the finished source, for the report
-  std::shared_ptr<Joined> batch = nullptr;  // to be finished behind this one
+  std::string json;                         // json of the finished source, for ClipReport
+  std::shared_ptr<Joined> batch = nullptr;  // batch that ends with this item
 };
 
-/// A batch has files open, and is locked: some sixteen may wait.
+/// A waiting batch holds open files and a lock. Its weight lets about sixteen batches wait.
 std::size_t outcome_weight(const Outcome& outcome) {
   constexpr std::size_t kBatch = share::kOrderedBytes / 16;
   return held_bytes(outcome.records) + held_bytes(outcome.errors) + outcome.remark.size() +
@@ -65,7 +65,7 @@ class ClipJob {
     if (options.readable_names) settings_["names"] = "readable";
   }
 
-  /// Everything but a source and its spans that decides clips' bytes.
+  /// Returns the settings that decide the bytes of clips, except the source and its spans.
   const Json& settings() const { return settings_; }
 
   Outcome video(const JoinedItems::Work& work) {
@@ -94,11 +94,10 @@ class ClipJob {
     return outcome;
   }
 
-  /// All but videos.
   Outcome other(const JoinedItems::Work& work) {
     const ClipItem& item = work.item;
     switch (item.kind) {
-      case ClipItem::Kind::joined:  // all of it is there
+      case ClipItem::Kind::joined:  // the batch needs no work
         return {.sources = work.there, .batch = work.batch};
       case ClipItem::Kind::images:
         return images(item);
@@ -111,7 +110,7 @@ class ClipJob {
     }
   }
 
-  /// Finishes the batch that ends with `outcome`, and adds to it what the batch gave.
+  /// Finishes the batch that ends with `outcome`, and adds the batch's results to `outcome`.
   void finish(Outcome& outcome) {
     Joined& batch = *outcome.batch;
     try {
@@ -126,7 +125,7 @@ class ClipJob {
   }
 
  private:
-  /// A video of a batch.
+  /// Cuts or copies a video of a batch.
   Outcome part(const JoinedItems::Work& work) {
     const ClipSource& source = work.item.sources[0];
     const bool copied =
@@ -137,7 +136,7 @@ class ClipJob {
             .batch = work.last ? work.batch : nullptr};
   }
 
-  /// Whether one that was left out may be taken now.
+  /// Returns true if a picture that failed may succeed now.
   static bool may_do_better(const Json& finished) {
     const std::vector<io::Fault> faults = ClipStore::faults(finished, "");
     return std::any_of(faults.begin(), faults.end(),
@@ -174,15 +173,14 @@ class ClipJob {
     return outcome;
   }
 
-  /// Everything but the source that decides its clips' bytes.
   Json settings_of(const ClipSource& source) const {
     Json settings = settings_;
     if (source.spans) settings["spans"] = hash_of_spans(source);
     return settings;
   }
 
-  /// Cuts the video. What a killed run left is used, with `keep`; where it does not fit the video,
-  /// all is cut once more.
+  /// If `keep` is true, uses the clips of a killed run. If these clips do not fit the video, cuts
+  /// all clips again.
   Json cut(const ClipSource& source, ClipSink& sink, bool keep) const {
     for (;; keep = false) {
       ClipOutput output(source, options_, sink);
@@ -211,7 +209,8 @@ class ClipJob {
     cutter.settle();
   }
 
-  /// Reports what a finished source gave, also where an earlier run finished it.
+  /// Adds the results of a finished source to `outcome`. An earlier run may have finished the
+  /// source.
   void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
     outcome.records = ClipStore::records(finished, options_.directory);
@@ -234,7 +233,7 @@ class ClipJob {
   Json settings_;
 };
 
-/// The only video of the input, if its arguments say that there is no other.
+/// Returns the only video of the input, or an empty string if the input may have several videos.
 std::string single_video(const std::vector<std::string>& inputs) {
   if (inputs.size() != 1 || inputs[0] == "-" || inputs[0] == io::kNames) return {};
   const std::string extension = io::extension(inputs[0]);
@@ -246,7 +245,7 @@ std::string single_video(const std::vector<std::string>& inputs) {
 Json ClipRecipe::json() const {
   const char* const detectors[] = {"combined", "transnetv2"};
   const char* const audios[] = {"drop", "copy", "aac"};
-  Json j = {{"version", 2},  // of the rules that find changes of shot
+  Json j = {{"version", 2},  // version of the rules that find changes of shot
             {"detector", detectors[static_cast<int>(shots.detector)]},
             {"threshold", shots.used_threshold()},
             {"gradual", shots.gradual},
@@ -259,7 +258,7 @@ Json ClipRecipe::json() const {
             {"preset", preset},
             {"quality", quality},
             {"audio", audios[static_cast<int>(audio)]}};
-  // An option that is not set is not named. So a new option changes no keys of clips.
+  // Options that are not set are left out, so that a new option does not change the keys of clips.
   if (size.any()) j["scale"] = size.text();
   if (rate.num > 0) j["fps"] = fmt::format("{}/{}", rate.num, rate.den);
   if (crop) j["crop"] = "auto";
@@ -268,7 +267,7 @@ Json ClipRecipe::json() const {
   if (!deinterlace) j["deinterlace"] = "off";
   if (keep_hdr) j.update({{"hdr", "keep"}, {"hdr_encoder", hdr_encoder}});
   if (smart) j.update({{"encode", "smart"}, {"smart_encoder", smart_encoder}});
-  if (stitch && stitch_sound) j["stitch_sound"] = 1;  // by the first rule
+  if (stitch && stitch_sound) j["stitch_sound"] = 1;  // version of the rule
   if (!stitch_model->is_null()) j["stitch_model"] = stitch_model;
   if (!detector_model->is_null()) j["detector_model"] = detector_model;
   return j;
@@ -276,7 +275,7 @@ Json ClipRecipe::json() const {
 
 namespace {
 
-/// An encoder that was asked for must be one whose frames can stand beside copied ones.
+/// Throws Error{usage} if frames of the encoder cannot be joined to copied frames.
 void check_smart_encoder(const std::string& encoder) {
   if (encoder.empty()) return;
   std::string known;
@@ -290,8 +289,8 @@ void check_smart_encoder(const std::string& encoder) {
       encoder, known.empty() ? "none" : known);
 }
 
-/// Chooses the encoders that were not named. One that is not there, or takes no such preset or
-/// depth, is found here, before any work.
+/// Chooses encoders that were not named. Opens all encoders, so that a missing encoder or a wrong
+/// preset or depth fails before any work.
 void choose_encoders(ClipRecipe& recipe) {
   if (recipe.smart) {
     recipe.smart_encoder = recipe.encoder;
@@ -314,7 +313,7 @@ void choose_encoders(ClipRecipe& recipe) {
   media::VideoEncoder{trial};
 }
 
-/// Of all slots.
+/// Returns the limit for all slots together.
 std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   const auto count = static_cast<std::uint64_t>(slots);
   return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;
@@ -324,7 +323,7 @@ std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
 
 void check_encoders(ClipRecipe recipe) {
   if (!media::encodes_on_gpu(recipe.encoder)) return choose_encoders(recipe);
-  media::coded_size(recipe.encoder, 2, 2);  // which refuses one that this FFmpeg lacks
+  media::coded_size(recipe.encoder, 2, 2);  // throws if FFmpeg lacks the encoder
 }
 
 long run(const ClipOptions& given, share::Slots& slots, Progress& progress,

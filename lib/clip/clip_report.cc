@@ -28,7 +28,7 @@ constexpr std::size_t kLines = 100, kFigures = 120, kFiguresOfVideo = 24;
 constexpr int kWidth = 160;  // pixels of a picture
 constexpr int kBins = 30;    // of a histogram
 
-/// A Windows bitmap: every browser shows it, and it needs no codec.
+/// Returns a Windows bitmap, which needs no codec, and which all browsers show.
 std::string bitmap(const media::RgbImage& image) {
   const std::size_t row = (3 * static_cast<std::size_t>(image.width) + 3) / 4 * 4;
   const std::size_t size = 54 + row * static_cast<std::size_t>(image.height);
@@ -50,7 +50,6 @@ std::string bitmap(const media::RgbImage& image) {
   return out;
 }
 
-/// The clip's middle frame as a picture that browsers show.
 std::string middle_frame(const shard::Member& member, std::int64_t frames) {
   media::Decoder decoder(std::string_view(member.data), member.extension);
   const media::StreamInfo& info = decoder.info();
@@ -65,12 +64,12 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
   return bitmap(image);
 }
 
-// Colours of the time line.
 constexpr const char *kClipColour = "#7fa8c9", *kLeftOutColour = "#e4e4e4", *kCutColour = "#222",
                      *kFadeColour = "#8a2be2", *kGradualColour = "#d2691e";
 
-/// The video as a bar with strokes at its changes of shot. `first_clip`: when the earliest clip
-/// begins. The time of a container begins anywhere: with a clip, or with a part that is in none.
+/// Returns a bar with a stroke at each change of shot. `first_clip` is the begin of the earliest
+/// clip. A container may begin at any time, so the bar begins with the earliest clip or left-out
+/// part.
 std::string time_line(const Json& finished, std::optional<double> first_clip) {
   const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
   constexpr double kLength = 1000;
@@ -101,7 +100,6 @@ std::string time_line(const Json& finished, std::optional<double> first_clip) {
   return svg + "</svg>";
 }
 
-/// What the colours of time_line() mean.
 std::string time_line_legend() {
   std::string svg = "<svg viewBox='0 0 700 18' role='img' aria-label='colours'>";
   int x = 0;

@@ -16,25 +16,26 @@
 namespace vfm::clip {
 namespace {
 
-constexpr std::size_t kMostImages = 10000;  // in one batch: its list is held in memory
-// Of what a batch may hold: a small video, the least of a batch, what each video counts beside its
-// bytes.
+constexpr std::size_t kMostImages = 10000;  // in a batch, whose list is in memory
+// Divisors of a batch's maximum size. They give the maximum size of a small video, the minimum size
+// of a batch, and the weight that each video has in addition to its bytes.
 constexpr std::uint64_t kSmallPart = 16, kLeastPart = 4, kVideoPart = 4096;
 
-/// What a video counts in a batch of at most `most`. Paths go into one line of the manifest.
+/// Returns the weight of a video in a batch of at most `most`. The path counts because all paths of
+/// a batch are in one line of the manifest.
 std::uint64_t weight_of(const ClipSource& source, std::uint64_t most) {
   return source.bytes + std::max<std::uint64_t>(1, most / kVideoPart) +
          source.path.size() * (most >> 20);
 }
 
-/// Whether a batch of at least `least` ends with this one: one in `least` / `weight` does.
+/// Returns true if a batch that has reached `least` ends with this video. The probability is
+/// `weight` / `least`.
 bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t least) {
   const std::uint64_t drawn = std::stoull(source.hash.substr(0, 8), nullptr, 16);
   return static_cast<double>(drawn) * static_cast<double>(least) <
          static_cast<double>(weight) * 0x1p32;
 }
 
-/// It is meant for the videos in it.
 void refuse_folder(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
@@ -65,7 +66,7 @@ std::string image_extension(const std::string& path) {
 bool is_animation(std::string_view head) {
   if (head.starts_with("RIFF") && head.size() > 20 && head.substr(8, 8) == "WEBPVP8X")
     return (head[20] & 2) != 0;
-  // PNG: a chunk acTL among those before the first data.
+  // An animated PNG has a chunk acTL before the first IDAT.
   if (!head.starts_with("\x89PNG\r\n")) return false;
   const std::size_t control = head.find("acTL");
   return control != std::string_view::npos && control < head.find("IDAT");
@@ -74,7 +75,7 @@ bool is_animation(std::string_view head) {
 int decoder_threads(const std::vector<std::string>& inputs, int slots) {
   for (const std::string& input : inputs) {
     const std::string extension = io::extension(input);
-    // How many a list holds is not known before its end; two threads each do little harm.
+    // The length of a list is unknown. Two threads for each decoder do little harm.
     if (input == "-" || input == io::kNames || extension == "jsonl" || extension == "ndjson")
       return std::min(2, slots);
   }
@@ -102,7 +103,6 @@ static ClipItem without_spans(const std::string& path) {
           true};
 }
 
-/// False if there are none.
 bool ClipItems::take_spans(ClipSource& source) {
   source.spans = spans_->take(source.path);
   return source.spans != nullptr;
@@ -147,7 +147,8 @@ ClipItem ClipItems::classify(const io::Record& record) {
   return {image ? Kind::images : Kind::video, {std::move(source)}, {}, {}};
 }
 
-/// False at the end. Bad lines before the next record come first.
+/// Returns false at the end of the input. Items for invalid lines come before the next record's
+/// item.
 bool ClipItems::read_more() {
   if (ended_) return false;
   const std::optional<io::Record> record = reader_.next();
@@ -156,7 +157,8 @@ bool ClipItems::read_more() {
   return !ended_;
 }
 
-/// Whether it is one to join. Fields of its own would be lost on a shard of many.
+/// Returns true if the video may join a batch. A shard of several videos would lose additional
+/// fields of a record.
 bool ClipItems::is_small(const ClipItem& item) {
   if (item.kind != ClipItem::Kind::video || !join_after_) return false;
   const ClipSource& source = item.sources[0];
@@ -164,7 +166,7 @@ bool ClipItems::is_small(const ClipItem& item) {
          !io::is_url(source.path) && source.record->size() == 2;
 }
 
-/// Puts a small video into the batch. True: `item` is a batch that is complete now.
+/// Adds a small video to the batch. Returns true if `item` is now a complete batch.
 bool ClipItems::gather(ClipItem& item) {
   ClipSource source = std::move(item.sources[0]);
   const std::uint64_t weight = weight_of(source, batch_bytes_), least = batch_bytes_ / kLeastPart;
@@ -181,7 +183,6 @@ bool ClipItems::gather(ClipItem& item) {
   return full || ends;
 }
 
-/// Adds the neighbours of a picture.
 void ClipItems::gather_images(ClipItem& item) {
   const std::string extension = image_extension(item.sources[0].path);
   std::uint64_t bytes = item.sources[0].bytes;

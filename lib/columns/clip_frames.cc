@@ -12,7 +12,7 @@
 namespace vfm::columns {
 namespace {
 
-/// How many frames were decoded, and the time that they fill.
+/// The number of decoded frames, and the begin and end of their time in ticks.
 struct Tally {
   std::int64_t frames = 0, begin = 0, end = 0;
   void add(const media::Frame& frame) {
@@ -21,7 +21,6 @@ struct Tally {
   }
 };
 
-/// A decoder that is counted.
 struct Counted {
   media::Decoder decoder;
   Tally tally{};
@@ -40,7 +39,7 @@ std::int64_t count_frames(media::Decoder decoder) {
   return count;
 }
 
-/// Hands over the frames that are wanted; false if the clip has fewer.
+/// Passes frames 0 to `last` to `taker`. Returns false if the clip has fewer frames.
 bool hand_over(Counted& decoder, std::int64_t last, FrameTaker& taker) {
   const media::StreamInfo& info = decoder.decoder.info();
   media::Frame frame;
@@ -51,7 +50,7 @@ bool hand_over(Counted& decoder, std::int64_t last, FrameTaker& taker) {
   return true;
 }
 
-/// The decoder where it ended.
+/// Passes the planned frames to `taker`, and returns the decoder after the last passed frame.
 Counted take_planned(const std::function<media::Decoder()>& open, FrameTaker& taker) {
   Counted decoder{open()};
   const media::StreamInfo info = decoder.decoder.info();
@@ -60,7 +59,7 @@ Counted take_planned(const std::function<media::Decoder()>& open, FrameTaker& ta
   if (frames < 1) frames = count_frames(open());
   if (hand_over(decoder, taker.begin(std::max<std::int64_t>(1, frames), fps), taker))
     return decoder;
-  // The container promised more frames than decode: plan with those that there are.
+  // The container claims more frames than can be decoded. Plan again with the real number.
   frames = count_frames(open());
   decoder = Counted{open()};
   if (!hand_over(decoder, taker.begin(std::max<std::int64_t>(1, frames), fps), taker))
@@ -68,7 +67,7 @@ Counted take_planned(const std::function<media::Decoder()>& open, FrameTaker& ta
   return decoder;
 }
 
-/// The facts of `names` that `known` lacks. Decodes what is left, to count it.
+/// Returns the facts that `known` lacks. Decodes the remaining frames only if they must be counted.
 Json missing_facts(Counted& decoder, const Json& known) {
   const auto lacks = [&](const char* name) {
     return !known.is_object() || !known.contains(name) || !known[name].is_number();
@@ -86,7 +85,7 @@ Json missing_facts(Counted& decoder, const Json& known) {
     continue;
   const Tally& tally = decoder.tally;
   const double length = static_cast<double>(tally.end - tally.begin) * info.time_base.value();
-  // The nominal rate where the video keeps it, as vfm-clip has it.
+  // The nominal rate is used if the frames keep it, as in vfm-clip.
   const double nominal = info.frame_rate.num > 0 ? info.frame_rate.value() : 0,
                counted = length > 0 ? static_cast<double>(tally.frames) / length : 0;
   const double fps =

@@ -25,15 +25,15 @@ constexpr shard::WriterOptions kIndexes = {.energon_index = true, .dali_index = 
 using Errors = std::vector<io::Fault>;
 
 struct Item {
-  Errors before;                     // bad lines between the last record and this one
-  std::optional<io::Record> record;  // none: only the errors, at the end of the input
-  std::string column_path;           // empty: pass the record on
-  std::string refused;               // why the shard cannot be done
+  Errors before;                     // invalid lines before this record
+  std::optional<io::Record> record;  // null at the end of the input
+  std::string column_path;           // empty if the record is passed on
+  std::string refused;               // reason why the shard cannot be used, or empty
 };
 
 struct Outcome {
   Errors errors;
-  std::optional<io::Record> record;  // to write on
+  std::optional<io::Record> record;  // for the manifest
   bool shard = false;
   std::string directory;  // of the column
 };
@@ -42,9 +42,9 @@ std::string hash_or_empty(const std::string& path) {
   return io::file_exists(path) ? io::hash_file(path) : std::string();
 }
 
-/// What the column is made from: each tar's hash. A record's own word for its tar is taken if the
-/// size fits: whether it is true is checked before the column is made (check_shard_bytes), and not
-/// again for one that is there.
+/// Returns the size and hash of each tar. If the size in the record is right, the hash in the
+/// record is used. check_shard_bytes() checks this hash before a column is made, but not for an
+/// existing column.
 Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
   Json sources = Json::array();
   for (const std::string& tar : tars) {
@@ -64,7 +64,7 @@ Json made_from_of(const ColumnJob& job, const io::Record& record,
   return {{"settings", job.settings(record)}, {"sources", source_hashes(record, tars)}};
 }
 
-/// Throws Error if the column or what it was made from is not as its notes say.
+/// Throws Error if the column or its inputs differ from the notes.
 void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
   shard::check_limit(notes, job.limits);
   shard::check_error_limits(notes);
@@ -80,7 +80,8 @@ void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
 
 using Origins = std::map<std::string, std::int64_t>;
 
-/// Of the column that is there, made from the same shard; none if it will be replaced on demand.
+/// Returns the origins of an existing column of the same tars. Returns none if `force` is set, or
+/// if the column is damaged.
 Origins origins_before(const ColumnJob& job, const Item& item, const Json& made_from) {
   const std::string notes_path = shard::receipt_path(item.column_path);
   if (!job.origins || job.force || !io::file_exists(notes_path)) return {};
@@ -90,7 +91,7 @@ Origins origins_before(const ColumnJob& job, const Item& item, const Json& made_
     if (from == notes.end() || !from->is_object()) return {};
     if (from->value("sources", Json()) != made_from.at("sources")) return {};
     return job.origins(item.column_path);
-  } catch (const Error&) {  // it is damaged
+  } catch (const Error&) {
     return {};
   }
 }
@@ -104,7 +105,7 @@ void tell_lost(const ColumnJob& job, const Item& item, const Origins& before) {
                   item.column_path, count, origin, now[origin]);
 }
 
-/// Makes the column, unless it is there, and returns its notes.
+/// Makes the column if it does not exist, and returns its notes.
 Json make_column(const ColumnJob& job, const Item& item, const std::vector<std::string>& tars,
                  const Json& made_from) {
   const std::string notes_path = shard::receipt_path(item.column_path);
@@ -160,7 +161,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
                             item.column_path.empty() ? Cause::line : Cause::duplicate);
     return out;
   }
-  // A directory that a mistyped path names is not made for the sake of the error log.
+  // The error log must not create the directory of a mistyped path.
   if (const std::string directory = io::dir_name(item.column_path); io::file_exists(directory))
     out.directory = directory;
   try {
@@ -198,7 +199,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
   return out;
 }
 
-/// Reads the manifest and decides, in its order, what is to be done with each record.
+/// Reads the manifest and decides, in order, what to do with each record.
 class Items {
  public:
   Items(const ColumnJob& job, const std::vector<std::string>& inputs)
@@ -266,7 +267,7 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
                     share::Slots& slots, io::ManifestWriter& manifest) {
   Items items(job, inputs);
   std::optional<io::ErrorLog> errors;
-  Errors early;  // before it is known where the columns go
+  Errors early;  // errors before the log's directory is known
   bool any = false;
   const auto open_log = [&](const std::string& directory) {
     io::make_directories(directory);

@@ -7,9 +7,8 @@
 namespace vfm::clip {
 namespace {
 
-constexpr int kFew = 24;  // frames that say too little of a video
+constexpr int kFew = 24;  // fewer key frames are not enough
 
-/// The number of frames looked at.
 int look(const std::string& path, const media::DecodeOptions& decode, curate::BarFinder& finder) {
   media::Decoder decoder(path, decode);
   media::Frame frame;

@@ -11,13 +11,14 @@
 namespace vfm::clip {
 namespace {
 
-/// What a thread takes of a lane at a time: a few frames, so that threads change lanes rarely, and
-/// few pixels, so that a stop is quick.
+/// Limits of the steps that a thread runs before it chooses a lane again. Threads should change
+/// lanes rarely, but a stop must be quick.
 constexpr std::size_t kMostSteps = 8;
 constexpr std::uint64_t kMostStepBytes = std::uint64_t{16} << 20;
-/// How long a thread without work keeps its slot. Frames of a video that is decoded come sooner.
+/// Time that a thread without work keeps its slot. A video that is being decoded gives frames
+/// sooner.
 constexpr std::chrono::milliseconds kPatience{50};
-constexpr int kLanesPerSlot = 2;  // that are begun; one where two thirds of the room are taken
+constexpr int kLanesPerSlot = 2;  // begun lanes; 1 if two thirds of the memory are used
 
 }  // namespace
 
@@ -37,30 +38,29 @@ Crew::~Crew() {
     thread.join();
 }
 
-/// One of the threads.
 void Crew::help() {
   try {
     for (;;) {
       {
         Lock lock(mutex_);
-        // Whoever called may have done the work meanwhile. This thread comes nevertheless: with it
-        // at hand, the video's own goes on and leaves it the next step.
+        // The caller may have done the work meanwhile. This thread takes a slot all the same, so
+        // that the video's thread leaves the next step to it and goes on decoding.
         call_.wait(lock, [&] { return closing_ || called_; });
         if (closing_) return;
         called_ = false;
       }
-      // Slots may be other programs' for long: no reason to stay when there is nothing to do.
+      // Other programs may use the slots for a long time. `closing_` ends the wait.
       const share::Slots::Hold hold(slots_, share::Slots::Use::help, &closing_);
       if (!hold) return;
       Lock lock(mutex_);
       ++helping_;
       help_while_needed(lock);
       --helping_;
-      // A video's thread may have left its lanes to this one.
+      // A video's thread may wait for steps of this thread.
       ended_.notify_all();
     }
   } catch (const Stopped&) {
-  } catch (const std::exception& error) {  // of the slots alone: run() keeps what steps throw
+  } catch (const std::exception& error) {  // only of slots: run() stores exceptions of steps
     log_warning("one thread less encodes: {}", error.what());
   }
 }
@@ -79,14 +79,14 @@ void Crew::help_while_needed(Lock& lock) {
   }
 }
 
-/// Whether there are threads at work for the videos, or will be once there is some. Only what is
-/// known before keeps a video's first frames within the memory for what waits.
+/// Returns true if threads of the crew help, or will help when there is work. The second case
+/// limits the memory of a video's first frames.
 bool Crew::helps() const {
   return helping_ > 0 || (!threads_.empty() && videos_ < slots_.threads());
 }
 
-/// The lane to go on with, of one video or of all: that with most to do. One that would be one too
-/// many is not begun by a thread of the crew, and by a video's only where it has no other.
+/// Returns the lane with the most steps, of `video` or of all videos. If enough lanes have begun,
+/// threads of the crew begin no lane, and a video's thread begins a lane only if it has no other.
 Lane* Crew::choose(const VideoLanes* video) const {
   const auto begun =
       std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->begun_; });
@@ -104,7 +104,7 @@ Lane* Crew::choose(const VideoLanes* video) const {
   return best;
 }
 
-/// Some steps of a lane, without the lock.
+/// Runs some steps of a lane without holding the lock.
 void Crew::run(Lane& lane, Lock& lock) {
   std::vector<Lane::Step> steps;
   std::uint64_t bytes = 0;
@@ -148,7 +148,6 @@ void Crew::call() {
   call_.notify_one();
 }
 
-/// The steps that have not begun.
 void Crew::drop(Lane& lane) {
   for (const auto& [bytes, step] : lane.steps_)
     bytes_ -= bytes;
@@ -217,9 +216,9 @@ void VideoLanes::add(Lane& lane, std::uint64_t bytes, Lane::Step step) {
   crew_.bytes_ += bytes;
   crew_.call();
   for (;;) {
-    // While there is room this thread looks on: the more lanes are known, the better they share the
-    // slots until the end. Else a lane for each slot and one to spare do. One that is soon empty is
-    // none to spare: whoever takes it would wait for this thread.
+    // While there is memory, this thread goes on decoding, because more known lanes use the slots
+    // better until the end. Otherwise one lane more than slots is enough. A lane that is soon empty
+    // does not count, because its thread would wait for this thread.
     const bool roomy = crew_.bytes_ + crew_.elsewhere_ <= crew_.most_bytes_ / 4 * 3;
     const bool enough =
         crew_.bytes_ > crew_.most_bytes_ || (!roomy && lasting() > crew_.slots_.threads());

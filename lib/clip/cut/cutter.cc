@@ -18,14 +18,13 @@
 namespace vfm::clip {
 namespace {
 
-/// Null: no bars.
 Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture>& cropped) {
   if (!cropped) return nullptr;
   return upright_box(cropped->picture, cropped->width, cropped->height, info);
 }
 
-/// To measure the sound of a source: nothing where it cannot be opened once more, and of an address
-/// whose sound no clip gets, as that would be fetched for this alone.
+/// Returns null if the sound cannot be opened, or if it would be fetched from a URL only for
+/// measures.
 std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const ClipRecipe& recipe,
                                                const media::StreamInfo& info) {
   if (!info.has_audio || (io::is_url(path) && recipe.audio == media::AudioMode::drop))
@@ -88,12 +87,12 @@ void ClipCutter::take(media::Frame& frame) {
   hand_over();
   if (picture_) frame = picture_->of(frame);
   if (frames_++ == 0) first_pts_ = end_pts_ = frame.pts;
-  // A pass over given spans may begin before the one before it ended.
+  // A pass of SpanCutter may begin before the end of the previous pass.
   end_pts_ = std::max(end_pts_, frame.pts + frame.duration);
   place_.at(in_seconds(frame.pts - first_pts_), decoder_.info().duration);
 }
 
-/// As stored, since motion is measured before rotation.
+/// Returns the aspect ratio of stored pictures, because motion is measured before rotation.
 double ClipCutter::shown_aspect() const {
   const media::StreamInfo& info = decoder_.info();
   const int height = picture_ ? picture_->picture.height : info.height;
@@ -102,7 +101,6 @@ double ClipCutter::shown_aspect() const {
   return width > 0 && height > 0 ? width / height : 1;
 }
 
-/// Into the open clip, or into a new one.
 void ClipCutter::add_to_clip(const Seen& seen) {
   if (must_split(seen.frame)) turn({"split", 0}, &seen.frame);
   const bool first = !clip_;
@@ -114,13 +112,13 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   }
   clip_->count(seen.frame);
   if (!lane_) return;
-  std::optional<media::Frame> before;  // for proof
+  std::optional<media::Frame> before;  // for verification
   if (first && last_ && options_.verify) before = last_->frame;
   encode(seen, std::move(before));
 }
 
-/// Leaves a frame of the open clip to its lane. Once one comes without pixels all of them do: they
-/// are decoded on the way anyway.
+/// Adds a frame of the open clip to its lane. After the first freed frame, all frames of the clip
+/// are freed, because they are decoded again anyway.
 void ClipCutter::encode(const Seen& seen, std::optional<media::Frame> before) {
   const auto bytes = static_cast<std::uint64_t>(frame_bytes(seen.frame));
   media::Frame frame = seen.frame;
@@ -135,13 +133,12 @@ void ClipCutter::encode(const Seen& seen, std::optional<media::Frame> before) {
              });
 }
 
-/// Not of an address: it would be fetched once more for each clip. A damaged stream is decoded from
-/// its beginning, and proof compares with the frames that were decoded first.
+/// A URL would be fetched again for each clip. A damaged stream must be decoded from its beginning.
+/// Verification needs the frames that were decoded first.
 bool ClipCutter::may_read_again() const {
   return decoder_.seeks() && corrupt() == 0 && !io::is_url(path_) && !options_.verify;
 }
 
-/// What of a clip that begins here may be copied.
 SmartStart ClipCutter::smart_from(std::int64_t pts) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.smart) return {};
@@ -149,7 +146,7 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
   start.path = path_;
   start.decode = decode_;
   start.decode.waits_for_session = false;
-  start.decode.threads = 1;  // who encodes has one slot
+  start.decode.threads = 1;  // the encoding thread has one slot
   if (!start.reason.empty()) return start;
   try {
     if (!packets_) packets_ = std::make_unique<media::SourcePackets>(path_, decoder_.info().stream);
@@ -164,14 +161,13 @@ SmartStart ClipCutter::smart_from(std::int64_t pts) {
   return start;
 }
 
-/// A clip has its greatest length, and is HDR or is not.
 bool ClipCutter::must_split(const media::Frame& frame) const {
   if (!clip_) return false;
   if (ClipEncoder::keeps(frame) != clip_->hdr()) return true;
   return max_length_ > 0 && frame.pts + frame.duration - clip_->begin() > max_length_;
 }
 
-/// Ends the open clip, if there is one, before the frame `next`, null at the end of the video.
+/// Ends the open clip, if any, before the frame `next`, which is null at the end of the video.
 void ClipCutter::turn(const Boundary& boundary, const media::Frame* next) {
   if (clip_) close(boundary, next);
   begin_ = boundary;
@@ -181,7 +177,6 @@ void ClipCutter::leave_out(const Span& span, const std::string& reason) {
   left_out_->push_back(left_out_json(span, reason));
 }
 
-/// Ends the open clip: it is left out if it is too short, or goes to the output in its turn.
 void ClipCutter::close(const Boundary& end, const media::Frame* next) {
   Ended ended{std::move(clip_), std::move(lane_), begin_, end, given_};
   again_.reset();
@@ -200,7 +195,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     left_out_->push_back(nullptr);
     ended.error = errors_.size();
     errors_.emplace_back();
-    std::optional<media::Frame> after;  // for proof
+    std::optional<media::Frame> after;  // for verification
     if (next && options_.verify) after = *next;
     lanes_.add(*ended.lane, copied.video.bytes(),
                [clip = ended.clip, audio = std::move(audio), after = std::move(after), copied] {
@@ -209,14 +204,14 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     lanes_.seal(*ended.lane);
   }
   ended_.push_back(std::move(ended));
-  // Which clips are known is asked in their order.
+  // Kept clips must be added in order before output_.has() is called for the next clip.
   if (output_.has_more())
     settle();
   else
     hand_over();
 }
 
-/// The clips whose turn it is, as far as they are encoded.
+/// Passes finished clips to the output, in order, up to the first unfinished clip.
 void ClipCutter::hand_over() {
   while (!ended_.empty() && (!ended_.front().lane || lanes_.is_over(*ended_.front().lane))) {
     const Ended next = std::move(ended_.front());
@@ -225,7 +220,7 @@ void ClipCutter::hand_over() {
       if (next.lane) lanes_.check(*next.lane);
       hand_over(next);
     } catch (...) {
-      ended_.clear();  // nothing comes after an error
+      ended_.clear();  // no clip follows an error
       lane_.reset();
       throw;
     }
@@ -277,7 +272,7 @@ void ClipCutter::hand_over(const Ended& ended) {
                                 .hdr = clip->hdr()});
 }
 
-/// Sound that cannot be read costs no clip: the clip is silent, reported once for each reason.
+/// If sound cannot be read, the clip is silent. Each reason is reported once.
 media::AudioTrack ClipCutter::sound_of(const Span& span) {
   if (!audio_) return {};
   try {

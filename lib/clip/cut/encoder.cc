@@ -15,8 +15,8 @@
 namespace vfm::clip {
 namespace {
 
-// Seconds. A source that begins farther from 0 says so: subtitles that counted from 0 would be seen
-// to be late.
+// In seconds. The json of clips has a later start of the source, because subtitles that count from
+// 0 would be visibly late.
 constexpr double kLateStart = 0.1;
 
 }  // namespace
@@ -25,7 +25,6 @@ ClipEncoder::ClipEncoder(const ClipRecipe& recipe, const media::StreamInfo& info
                          bool known, SmartStart smart)
     : recipe_(recipe), info_(info), known_(known), start_(std::move(smart)), verify_(verify) {}
 
-/// As the clip shows it: upright, in the clip's size.
 media::Frame ClipEncoder::shown(const media::Frame& frame) {
   media::Frame upright = media::rotate_frame(frame, info_.rotation, info_.mirror);
   return resizer_ ? resizer_->resize(upright) : upright;
@@ -59,7 +58,7 @@ void ClipEncoder::encode(const media::Frame& frame, const media::Frame* before,
     encode_shown(next);
 }
 
-/// Fixes the clip's size and rate by its first frame.
+/// Sets the clip's size and rate from the first frame.
 void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
   const bool turned = info_.rotation % 180 != 0;
   int width = turned ? first.height : first.width, height = turned ? first.width : first.height;
@@ -96,7 +95,7 @@ void ClipEncoder::open_encoder() {
   encoder_ = std::make_unique<media::VideoEncoder>(encode_options_);
   codec_name_ = encoder_->codec_name();
   encoder_name_ = encoder_->encoder_name();
-  // An encoder that takes even sizes only repeats the last column or row.
+  // An encoder that accepts only even sizes repeats the last column or row.
   width_ = static_cast<int>(std::lround(encoder_->coded_width() * sample_aspect_.value()));
   height_ = encoder_->coded_height();
 }
@@ -131,7 +130,7 @@ void ClipEncoder::finish(const media::AudioTrack& audio, const media::Frame* aft
     if (error.kind() == ErrorKind::usage || may_pass(error.cause())) throw;
     failure_ = error.what();
   }
-  // What is big waits for nobody: the clip itself may, for its turn.
+  // Free large objects now, because a finished clip may wait for earlier clips.
   encoder_.reset();
   smart_.reset();
   evidence_ = {};
@@ -161,7 +160,7 @@ std::string ClipEncoder::make_mp4(const media::AudioTrack& audio, const media::F
   return mp4;
 }
 
-/// In full, what could not be copied after all.
+/// Encodes all frames after copying has failed.
 void ClipEncoder::encode_again() {
   smart_.reset();
   encoded_ = 0;
@@ -188,7 +187,7 @@ Json ClipEncoder::facts(const std::string& audio_codec) const {
   const Span s = span();
   const double seconds = s.seconds();
   const curate::ClipMeasures m = meter_.result(seconds);
-  // The nominal rate where the clip keeps it; times in milliseconds would make 23.98 of 24.
+  // The nominal rate is used if the clip keeps it. Times in milliseconds would turn 24 into 23.98.
   const double nominal = info_.frame_rate.value(),
                counted = seconds > 0 ? static_cast<double>(frames_) / seconds : 0;
   const double kept =

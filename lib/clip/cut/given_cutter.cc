@@ -10,20 +10,19 @@
 namespace vfm::clip {
 namespace {
 
-/// Times in lists are rounded to milliseconds: a frame that begins this little before a span is its
-/// first, and one that begins this little before its end is the next one's. Seconds.
+/// Tolerance in seconds, because lists round times to milliseconds. A frame that begins this little
+/// before a span belongs to it. A frame that begins this little before the span's end does not.
 constexpr double kRounding = 0.005;
-/// Gaps worth a seek: shorter ones are decoded through. Seconds.
+/// Minimum gap between spans for a seek, in seconds. Shorter gaps are decoded.
 constexpr double kWorthSeeking = 10;
 
 }  // namespace
 
-/// Into the open clip, or into a new one.
 void GivenCutter::add_given(media::Frame&& frame) {
   curate::compute_features(tone_mapper_.map(frame), features_);
   Seen seen{std::move(frame), features_.picture, {}};
   const curate::MotionField still;
-  // The motion into a clip's first frame is not the clip's.
+  // Motion from the previous clip into this clip does not count.
   const curate::MotionField& motion =
       clip_ ? estimator_.estimate(last_->picture, seen.picture) : still;
   seen.measures = curate::measure_frame(features_, motion, shown_aspect());
@@ -34,11 +33,11 @@ void GivenCutter::add_given(media::Frame&& frame) {
 void StrideCutter::cut() {
   // In ticks of the time base.
   const double stride = options_.recipe.stride / decoder_.info().time_base.value();
-  std::int64_t number = 0;  // of the stride that is open
+  std::int64_t number = 0;  // of the open stride
   media::Frame frame;
   while (output_.fits() && next(frame)) {
     take(frame);
-    // Half a tick: a stride need not be a whole number of them.
+    // Half a tick is added because a stride may not be a whole number of ticks.
     const auto here =
         static_cast<std::int64_t>((static_cast<double>(frame.pts - first_pts_) + 0.5) / stride);
     if (clip_ && here != number) turn({"stride", 0}, &frame);
@@ -56,7 +55,7 @@ void SpanCutter::cut() {
       cut_pieces(std::move(frame));
     end_pass();
   }
-  // Not all of the video was looked at: its length is the container's word.
+  // The video was not decoded completely, so the container says its length.
   const double ticks = decoder_.info().duration / decoder_.info().time_base.value();
   end_pts_ = std::max(end_pts_, first_pts_ + static_cast<std::int64_t>(std::llround(ticks)));
 }
@@ -68,7 +67,7 @@ void SpanCutter::plan() {
   pieces_ = plan_pieces(spans_, in_seconds(first_pts_), decoder_.info().frame_rate, errors_);
 }
 
-/// Goes to the next pass; false if there is none.
+/// Returns false if there is no further pass.
 bool SpanCutter::begin_pass() {
   const std::size_t begin = pass_.end;
   if (begin == pieces_.size()) return false;
@@ -81,11 +80,11 @@ bool SpanCutter::begin_pass() {
   return true;
 }
 
-/// Ends the pieces that end before this frame, and puts it into the one that it belongs to.
+/// Ends the pieces that end before the frame, and adds the frame to its piece.
 void SpanCutter::cut_pieces(media::Frame&& frame) {
   take(frame);
   auto& [at, end, found, length, here, number] = pass_;
-  const bool by_frame = pieces_[at].by_frame;  // all of a pass
+  const bool by_frame = pieces_[at].by_frame;  // the same for all pieces of a pass
   length = by_frame ? 1 : in_seconds(frame.duration);
   here = by_frame ? static_cast<double>(number) : in_seconds(frame.pts);
   ++number;
@@ -108,7 +107,7 @@ void SpanCutter::cut_pieces(media::Frame&& frame) {
   last_ = Seen{std::move(frame), {}, {}};
 }
 
-/// The video may end before the pieces do.
+/// Reports pieces that reach past the end of the video.
 void SpanCutter::end_pass() {
   turn({"span", 0}, nullptr);
   const double last = pass_.here + pass_.length;

@@ -19,8 +19,8 @@
 namespace vfm::clip {
 namespace {
 
-/// Bytes of a picture's file: what the other tools take of a sample, if --max-member does not say
-/// otherwise. It is read whole.
+/// Maximum size of a picture's file, which is read whole. Other tools have the same limit by
+/// default (--max-member).
 constexpr std::uint64_t kMostPicture = std::uint64_t{1} << 30;
 
 Json image_facts(std::string_view bytes, const std::string& path) {
@@ -31,7 +31,7 @@ Json image_facts(std::string_view bytes, const std::string& path) {
   if (!info.image)
     fail("'{}' has the name of a picture, but is a video ({}); rename it", path, info.codec);
   media::Frame end;
-  decoder.next(end);  // to the end of the file: damage may come out only there
+  decoder.next(end);  // damage may be noticed only at the end of the file
   if (decoder.corrupt() > 0) fail("'{}' is a damaged picture", path);
   curate::FrameFeatures features;
   curate::compute_features(frame, features);

@@ -31,7 +31,7 @@ void free_pixels(media::Frame& frame) {
 
 LateFrames::LateFrames(std::string path, const media::DecodeOptions& decode, double most_seconds)
     : path_(std::move(path)), decode_(decode), most_seconds_(most_seconds) {
-  decode_.waits_for_session = false;  // the video's own decoder has one
+  decode_.waits_for_session = false;  // the video's decoder has a session
 }
 
 void LateFrames::spare(media::Frame& frame) {
@@ -56,7 +56,7 @@ media::Frame LateFrames::fetch(const media::Frame& freed) {
   next_ = freed.index + 1;
   if (frame.index != freed.index || frame.pts != freed.pts)
     fail("'{}' gives different frames when it is read a second time", path_);
-  // That of a video's last frame may follow from the gap before it, which a seek may leave out.
+  // The duration of the last frame may come from the gap before it, which a seek may skip.
   frame.duration = freed.duration;
   return frame;
 }
@@ -64,12 +64,12 @@ media::Frame LateFrames::fetch(const media::Frame& freed) {
 ClipFrames::ClipFrames(std::string path, const media::DecodeOptions& decode,
                        std::optional<CroppedPicture> picture)
     : path_(std::move(path)), decode_(decode), picture_(std::move(picture)) {
-  // Who encodes has one slot.
+  // The encoding thread has one slot.
   decode_.threads = 1;
   decode_.waits_for_session = false;
 }
 
-/// Goes on to the time of `freed`; false if there is no frame with just that time.
+/// Decodes up to the time of `freed`. Returns false if no frame has this time and duration.
 bool ClipFrames::find(const media::Frame& freed, media::Frame& frame) {
   do {
     check_stop();
@@ -86,7 +86,7 @@ media::Frame ClipFrames::fetch(const media::Frame& freed) {
     decoder_->seek(freed.pts);
   }
   found = find(freed, frame);
-  // Where a frame has no time of its own, it follows from those before it: all of them.
+  // A frame without a timestamp gets a time from all earlier frames, so decode from the beginning.
   if (!found) {
     decoder_.emplace(path_, decode_);
     found = find(freed, frame);

@@ -89,7 +89,7 @@ Rational parse_clip_rate(std::string_view text) {
   return nearest_rate(value);
 }
 
-/// Compares `ticks` of the frames' time base with a count of half frames of the result.
+/// Compares a time in ticks of the input with a time in half frames of the output.
 int FrameClock::compare(std::int64_t ticks, std::int64_t half_frames) const {
   const __int128 a = static_cast<__int128>(ticks) * base_.num * 2 * rate_.num;
   const __int128 b = static_cast<__int128>(half_frames) * base_.den * rate_.den;
@@ -100,7 +100,7 @@ std::vector<media::Frame> FrameClock::push(const media::Frame& frame) {
   if (!first_) first_ = frame.pts;
   const std::int64_t end = frame.pts + frame.duration - *first_;
   std::vector<media::Frame> out;
-  // A frame belongs to the clip if its middle does: so the clip's length is rounded.
+  // An output frame belongs to the clip if its middle does, so the clip's length is rounded.
   const auto take = [&](media::Frame&& next) {
     if (next.pts == 0 || compare(end, 2 * next.pts + 1) >= 0)
       out.push_back(std::move(next));

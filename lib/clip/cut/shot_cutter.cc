@@ -47,7 +47,7 @@ void ShotCutter::cut() {
   end_gap(end_pts_);
 }
 
-/// Frees the pixels of a frame for which there is no room.
+/// Frees the frame's pixels if memory is short.
 void ShotCutter::spare(media::Frame& frame) {
   if (leaves_reading() && !lanes_.has_room(static_cast<std::uint64_t>(frame_bytes(frame))))
     free_pixels(frame);
@@ -56,28 +56,25 @@ void ShotCutter::spare(media::Frame& frame) {
   count_waiting(frame, 1);
 }
 
-/// Whether pixels that were freed are for a clip's encoder to get again: others help, and nobody
-/// else needs them.
+/// Returns true if the crew decodes freed frames again, because only encoders need the pixels.
 bool ShotCutter::leaves_reading() const {
   return lanes_.is_helped() && may_read_again() && !options_.stitch_vectors;
 }
 
-/// A frame comes to the queue, or leaves it.
+/// `sign` is 1 if the frame enters the queue, and -1 if it leaves.
 void ShotCutter::count_waiting(const media::Frame& frame, int sign) {
   if (!is_freed(frame)) lanes_.note_waiting(sign * frame_bytes(frame));
 }
 
-/// What the detector is certain of.
 void ShotCutter::take_changes() {
   for (const curate::ShotChange& change : finder_.take()) {
-    // A fade-in at the very start parts no shots.
+    // A fade-in at the start of the video is not a change between shots.
     if (change.end > 0)
       cuts_->push_back(change_json(change, times_.of(change.frame), decoder_.info().time_base));
     changes_.push_back(change);
   }
 }
 
-/// Gives the frames that are settled their places.
 void ShotCutter::place_settled() {
   while (!queue_.empty() && queue_.front().frame.index < finder_.settled()) {
     if (!leaves_reading()) fetch_until(queue_.front().frame.index);
@@ -88,7 +85,7 @@ void ShotCutter::place_settled() {
   }
 }
 
-/// The pixels of frames up to this number, where they were freed.
+/// Decodes freed frames up to number `index` again.
 void ShotCutter::fetch_until(std::int64_t index) {
   for (Seen& seen : queue_) {
     media::Frame& frame = seen.frame;
@@ -107,7 +104,8 @@ const ShotCutter::Seen* ShotCutter::seen_at(std::int64_t index) const {
   return nullptr;
 }
 
-/// How the first of the changes is stitched, or nothing. `end`: the pts of its first frame.
+/// Returns the decision if the shots around `change` are stitched. `end` is the earlier shot's end
+/// as pts.
 std::optional<Join> ShotCutter::stitches(const curate::ShotChange& change, std::int64_t end) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.stitch || !clip_ || after_short_ ||
@@ -129,12 +127,12 @@ double ShotCutter::likeness_of(const Seen& before, const Seen& after) {
                                  curate::scene_look(after.picture));
 }
 
-/// Of the first of the changes, noted with it. NaN, and an error, where there is none.
+/// Returns NaN and notes an error if the likeness is unknown.
 double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
   std::array<media::RgbImage, 2> pictures;
   try {
     pictures = {shown(before.frame), shown(after.frame)};
-  } catch (const Error& error) {  // pixels may be of any shape
+  } catch (const Error& error) {  // pixels may have any shape
     note_once(fmt::format("shots are not stitched where they cannot be shown: {}", error.what()));
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -147,7 +145,7 @@ double ShotCutter::model_likeness(const Seen& before, const Seen& after) {
   return likeness;
 }
 
-/// Into the open clip, into a new one, or into the gap between two shots.
+/// Adds a frame to the open clip, to a new clip, or to the gap between two shots.
 void ShotCutter::place(const Seen& seen) {
   const media::Frame& frame = seen.frame;
   while (!changes_.empty() && frame.index >= changes_.front().end) {
@@ -173,7 +171,7 @@ void ShotCutter::place(const Seen& seen) {
   add_to_clip(seen);
 }
 
-/// Ends the open clip before `frame`, of which it is not known whether a shot comes after it.
+/// Ends the open clip before `frame`, when it is not known whether another shot follows.
 void ShotCutter::open_gap(const ShotFinder::OpenChange& change, const media::Frame& frame) {
   const std::string type = curate::name_of(change.type);
   if (!clip_ || !first_shot() || clip_->span().seconds() >= options_.recipe.min_seconds)
@@ -183,7 +181,7 @@ void ShotCutter::open_gap(const ShotFinder::OpenChange& change, const media::Fra
   gap_type_ = type;
 }
 
-/// Ends the open clip before `frame`; the next one begins at frame number `begin`.
+/// Ends the open clip before `frame`. The next clip begins at frame number `begin`.
 void ShotCutter::change_shot(const Boundary& boundary, std::int64_t begin,
                              const media::Frame& frame) {
   turn(boundary, &frame);

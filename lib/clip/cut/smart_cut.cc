@@ -10,8 +10,8 @@
 namespace vfm::clip {
 namespace {
 
-/// Frames that wait because they may be a clip's tail. A longer one, of sources with more B-frames
-/// in a row, is decoded once more.
+/// Maximum number of frames that wait because they may be the clip's tail. A longer tail, of
+/// sources with more B-frames in a row, is decoded again.
 constexpr std::size_t kWaiting = 8;
 
 bool is_kept_as_coded(const media::StreamInfo& info, const ClipRecipe& recipe) {
@@ -57,7 +57,7 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 SmartCut::SmartCut(const SmartStart& start, const media::EncodeOptions& options)
     : start_(start), options_(options) {
-  if (options_.encoder != start.encoder) options_.preset.clear();  // it was of that one
+  if (options_.encoder != start.encoder) options_.preset.clear();  // it was for the other encoder
   options_.encoder = start.encoder;
   options_.splice = start.kind;
 }
@@ -120,7 +120,7 @@ std::string SmartCut::finish(std::span<const std::int64_t> later, const media::C
   const media::CodedVideo tail = make_tail(later.subspan(copied.frames), end);
   media::CodedVideo head;
   if (head_) head = head_->finish_piece();
-  // The tail is as the head.
+  // Head and tail have the same format, so one of them is checked.
   const std::string flaw =
       media::check_splice(copied.video, *key_frame_, head.empty() ? tail : head);
   if (!flaw.empty()) throw Error(flaw);

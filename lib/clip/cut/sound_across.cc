@@ -17,7 +17,7 @@ namespace {
 static_assert(media::SoundSamples::kRate == curate::kContinuityRate);
 static_assert(media::SoundSamples::kChannels == curate::kContinuityChannels);
 
-/// Sound that begins or ends further from a change is not beside it.
+/// Maximum gap between a change and the sound beside it.
 constexpr std::int64_t kBeside = curate::kContinuityRate / 25;  // samples, 40 ms
 
 }  // namespace

@@ -12,14 +12,13 @@
 namespace vfm::clip {
 namespace {
 
-constexpr double kLeastPsnr = 20;  // dB, far below any quality worth having, far above another shot
-constexpr double kClearly =
-    1;  // dB by which another frame must fit better to be the one that is there
-constexpr double kApart = 38;  // dB; frames more alike than this show the same, in whatever order
+constexpr double kLeastPsnr = 20;  // dB; useful quality is far above, other shots are far below
+constexpr double kClearly = 1;     // dB by which a neighbouring frame must fit better
+constexpr double kApart = 38;      // dB; frames more alike than this are not told apart
 
 constexpr double kPeak = 255, kDeepPeak = 1023;
 
-/// Every byte of luma in full range: limited range is 16..235.
+/// Returns a table from luma to full-range luma. Limited range is 16 to 235.
 std::array<std::uint8_t, 256> to_full_range(bool is_full) {
   std::array<std::uint8_t, 256> table{};
   for (int i = 0; i < 256; ++i)
@@ -51,8 +50,8 @@ double deep_psnr(const media::Frame& a, const media::Frame& b) {
   return decibels(sum / (static_cast<double>(width) * height), kDeepPeak);
 }
 
-/// Peak signal to noise ratio of luma over the pixels that both have; 99 for no difference. An
-/// encoder that cannot say "full range" was given limited range.
+/// Returns the peak signal-to-noise ratio of luma in the common pixels, or 99 if they are equal.
+/// The ranges may differ, because an encoder that cannot signal full range gets limited range.
 double psnr(const media::Frame& a, const media::Frame& b) {
   if (ClipEncoder::keeps(a) && ClipEncoder::keeps(b)) return deep_psnr(a, b);
   const bool alike = a.full_range == b.full_range;
@@ -73,18 +72,19 @@ double psnr(const media::Frame& a, const media::Frame& b) {
   return decibels(static_cast<double>(sum) / (static_cast<double>(width) * height), kPeak);
 }
 
-/// The source's frame in the size of the clip's, which is that of its first: pictures may become
-/// larger and smaller in the middle. A last column or row that an encoder repeats is no other size.
+/// Returns the source's frame in the size of the clip's frame, because a source may change its
+/// size. A repeated last column or row is not a change of size.
 media::Frame in_size_of(const media::Frame& clip, const media::Frame& frame) {
   const bool same =
       std::abs(clip.width - frame.width) <= 1 && std::abs(clip.height - frame.height) <= 1;
   return same || !frame.plane[0] ? frame : media::Resizer(clip.width, clip.height).resize(frame);
 }
 
-/// Throws unless `decoded` is like the source's frame, and no neighbour is clearly more like it.
+/// Throws Error if `decoded` differs from the source's frame, or if a neighbour is clearly more
+/// similar.
 void expect_same(const char* which, const media::Frame& decoded, const media::Frame& stored,
                  const media::Frame& before, const media::Frame& after) {
-  // Packed RGB sources are encoded as YUV: their bytes cannot be compared, their times have been.
+  // Packed RGB is encoded as YUV, so pixels cannot be compared. Times were compared before.
   if (stored.layout == media::PixelLayout::rgb24) return;
   const media::Frame source = in_size_of(decoded, stored), earlier = in_size_of(decoded, before),
                      later = in_size_of(decoded, after);
@@ -100,7 +100,6 @@ void expect_same(const char* which, const media::Frame& decoded, const media::Fr
   expect_worse(later, "after");
 }
 
-/// a in base x equals b in base y, exactly.
 bool same_time(std::int64_t a, Rational x, std::int64_t b, Rational y) {
   return static_cast<__int128>(a) * x.num * y.den == static_cast<__int128>(b) * y.num * x.den;
 }

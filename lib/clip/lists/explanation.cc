@@ -18,11 +18,11 @@ namespace vfm::clip {
 namespace {
 
 constexpr int kSide = 160;       // pixels of a picture's longer side
-constexpr int kBetween = 4;      // pixels between the two
+constexpr int kBetween = 4;      // pixels between two pictures
 constexpr int kPairQuality = 7;  // FFmpeg's qscale
 constexpr std::size_t kRing = 2 * curate::kShotLag;
 constexpr std::size_t kRemembered = 16;  // changes
-constexpr double kNearFrom = 0.25;       // of the threshold: what scores less is not nearly found
+constexpr double kNearFrom = 0.25;       // share of the threshold; lower scores are not shown
 
 const char* reason_of(curate::Judgement::Verdict verdict) {
   using Verdict = curate::Judgement::Verdict;
@@ -38,7 +38,7 @@ const char* reason_of(curate::Judgement::Verdict verdict) {
   }
 }
 
-/// Whether a decision at `frame` is about this change.
+/// Returns true if a decision at `frame` is about the change.
 bool is_in(std::int64_t frame, const curate::ShotChange& change) {
   return frame >= change.end - 1 && frame <= change.begin + 1;
 }
@@ -49,7 +49,6 @@ void sort_by_rank(std::vector<Decision>& decisions, bool greatest_first) {
   });
 }
 
-/// Those that stay, in the order of the video.
 std::vector<report::Figure> figures_of(std::vector<Decision> decisions) {
   std::sort(decisions.begin(), decisions.end(),
             [](const Decision& a, const Decision& b) { return a.frame < b.frame; });
@@ -111,7 +110,7 @@ void Explanation::add(const media::Frame& frame, const curate::SmallPicture& loo
                     .height = side(height)},
                    image);
   } catch (const Error&) {
-    image = {};  // pixels may be of any shape: then there is no picture
+    image = {};  // no picture: pixels may have any shape
   }
   times_.add(frame.pts);
   ++frames_;
@@ -129,7 +128,8 @@ const media::RgbImage* Explanation::picture(std::int64_t frame) const {
   return image.width > 0 ? &image : nullptr;
 }
 
-/// Two frames side by side, as JPEG; what is not there any more is grey. Empty if there is neither.
+/// Returns two frames side by side as JPEG. A frame that is no longer in memory is grey. Returns an
+/// empty string if both frames are missing.
 std::string Explanation::pair(std::int64_t before, std::int64_t after) const {
   const media::RgbImage* left = picture(before);
   if (!left && fade_ && before == *fade_ - 1 && before_fade_.width > 0) left = &before_fade_;
@@ -169,7 +169,8 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin < frames_) shot_begin_ = times_.of(change.begin);
   if (change.end <= 0) return;
   ++changes_;
-  // By the score that the page shows a network finds all.
+  // A network finds all changes by the score that the page shows. The other detector finds only
+  // cuts by it.
   const bool scored =
       change.type == curate::ChangeType::cut || options_.detector == curate::Detector::transnetv2;
   if (dots_x_.size() < kDots) {
@@ -191,9 +192,9 @@ void Explanation::found(const curate::ShotChange& change) {
   found_.push_back(std::move(one));
 }
 
-/// What stitching would make of it, for its caption.
+/// Returns text for a caption: whether stitching would join the two shots.
 std::string Explanation::stitched(const curate::ShotChange& change, std::int64_t shot_begin) {
-  if (looks_.empty() || change.begin >= frames_) return {};  // behind it there is no shot
+  if (looks_.empty() || change.begin >= frames_) return {};  // no shot follows
   if (change.begin - change.end > curate::kLongestBridge ||
       change.end <= frames_ - static_cast<std::int64_t>(kRing))
     return "; not stitched: too far apart";
@@ -238,9 +239,9 @@ void Explanation::settle(ShotFinder& finder) {
       continue;
     }
     if (std::ranges::any_of(last_, [&](const auto& change) { return is_in(one.frame, change); }))
-      continue;  // it is shown as found
+      continue;  // shown as found
     const bool network = options_.detector == curate::Detector::transnetv2;
-    // Part of a long change, whose end is not known yet.
+    // The decision is part of a long change that has not ended.
     if (network && one.may_be_cut && finder.open_change()) continue;
     if (network && one.may_be_cut)
       one.caption = fmt::format("{}: {:.3f}, above the threshold, as all of the video is",

@@ -42,8 +42,8 @@ namespace {
 struct ShotList {
   std::vector<Json> records;
   std::vector<std::string> warnings;
-  std::optional<ShotsOfVideo> shots;  // the same, for the other formats
-  std::string remark;                 // for -v
+  std::optional<ShotsOfVideo> shots;  // the same shots, for other formats than JSON
+  std::string remark;                 // message for -v
   std::optional<ExplainedVideo> explained;
 };
 
@@ -57,7 +57,6 @@ std::size_t list_weight(const ShotList& list) {
   return bytes + list.explained->chart.size();
 }
 
-/// Writes the lists to standard output, each when its video is done.
 class ShotPrinter {
  public:
   ShotPrinter(const ClipOptions& options, io::ManifestWriter& manifest)
@@ -103,7 +102,7 @@ class ShotPrinter {
   void put(const std::string& text) { out_.write_all(text.data(), text.size()); }
 
   ShotFormat format_;
-  std::function<void(const std::string&)> table_;  // or none
+  std::function<void(const std::string&)> table_;  // null if records are printed
   io::ManifestWriter& manifest_;
   io::File out_;
   ShotsEdl edl_;
@@ -111,7 +110,7 @@ class ShotPrinter {
   ShotsChapters chapters_;
 };
 
-/// The shots of one video that one threshold finds.
+/// The shots of one video at one threshold.
 class Found {
  public:
   Found(const std::string& path, const media::StreamInfo& info, const curate::ShotOptions& options,
@@ -127,7 +126,7 @@ class Found {
     take(times, first);
   }
 
-  /// `frames` in all; the last one is shown until `end`, in ticks.
+  /// `frames` is the total number of frames. `end` is the end of the last frame in ticks.
   void finish(const RecentTimes& times, std::int64_t first, std::int64_t frames, std::int64_t end) {
     finder_.finish();
     take(times, first);
@@ -173,8 +172,8 @@ class Found {
   ShotsOfVideo shots_;
 };
 
-/// A model that remembers what it was asked of last: each threshold asks of the same frames of one
-/// video, one after the other; at the end of the video of two windows in turn.
+/// Returns a model that remembers its last two answers. The finders of all thresholds ask about the
+/// same frames. At the end of a video, each finder asks about two windows.
 curate::ChangeModel asked_once(const curate::ChangeModel& model) {
   struct Answer {
     std::vector<std::uint8_t> frames;
@@ -192,7 +191,7 @@ curate::ChangeModel asked_once(const curate::ChangeModel& model) {
       };
 }
 
-/// A finder for each threshold of --thresholds, or the one of the recipe.
+/// Returns a finder for each threshold of --thresholds, or one finder with the recipe's threshold.
 std::deque<Found> finders_of(const std::string& path, const media::StreamInfo& info,
                              const ClipOptions& options) {
   std::deque<Found> found;
@@ -211,13 +210,14 @@ std::deque<Found> finders_of(const std::string& path, const media::StreamInfo& i
   return found;
 }
 
-/// By its features alone, where no network and no page looks at all of a frame.
+/// Only a network and the page of --explain need whole frames.
 media::FrameUse use_of_frames(const ClipOptions& options) {
   return options.change_model || !options.explain.empty() ? media::FrameUse::glance
                                                           : media::FrameUse::cells;
 }
 
-/// Ticks from where the container begins to the first frame. A damaged file may say anything.
+/// Returns the ticks from the container's start to the first frame. The result is limited, because
+/// a damaged file may have any times.
 std::int64_t lead_of(const media::StreamInfo& info, std::int64_t first) {
   constexpr double kLongest = 1e6;  // seconds
   const double base = info.time_base.value();
@@ -239,7 +239,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
   curate::FrameFeatures features;
   media::Frame frame;
   RecentTimes times;
-  std::int64_t frames = 0, first = 0, end = 0;  // the latter two in ticks
+  std::int64_t frames = 0, first = 0, end = 0;  // `first` and `end` are in ticks
   const double base = decoder.info().time_base.value();
   go_to_middle(decoder, options.most_seconds);
   const auto enough = [&] {
@@ -278,7 +278,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
 
 constexpr std::size_t kMostThresholds = 100;
 
-/// Above 0; nothing for what is no such number. Read as CLI11 reads --threshold.
+/// Parses a number as CLI11 parses --threshold. Returns nullopt if it is not finite and above 0.
 std::optional<double> score_of(const std::string& text) {
   char* end = nullptr;
   const auto value = static_cast<double>(std::strtold(text.c_str(), &end));
@@ -308,7 +308,7 @@ std::vector<double> parse_thresholds(const std::string& text) {
   if (sign == ',') return scores;
   if (scores.size() != 3 || scores[1] < scores[0]) refuse();
   const double from = scores[0], step = scores[2];
-  // The last one counts, though steps are not whole in binary.
+  // The tolerance keeps the last score, although steps such as 0.1 are not exact in binary.
   const double count = std::floor((scores[1] - from) / step + 1e-6) + 1;
   if (!(count <= static_cast<double>(kMostThresholds))) refuse();
   scores.clear();

@@ -44,14 +44,14 @@ std::string csv_cell(const std::string& text) {
   return cell + "\"";
 }
 
-/// A line's worth: nothing that a name holds begins another line.
+/// Replaces control characters, so that a name cannot begin another line.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   return text;
 }
 
-/// A path, or an address, as a URL: what a URL does not take as it is becomes %XX, byte for byte.
+/// Returns a path or URL as a URL. Bytes that URLs do not allow become %XX.
 std::string url_of(const std::string& path) {
   const bool address = io::is_url(path);
   const std::string_view plain = address ? "-._~/:?#[]@!$&'()*+,;=%" : "-._~/";
@@ -66,7 +66,7 @@ std::string url_of(const std::string& path) {
   return url;
 }
 
-/// Ticks of a rational time: its rate, and whether it counts frames.
+/// The rate of OpenTimelineIO's times. They count frames if `frames` is true, otherwise ticks.
 struct Clock {
   double rate = 1;
   bool frames = false;
@@ -96,7 +96,7 @@ Clock clock_of(const ShotsOfVideo& video) {
   return constant ? Clock{rate, true} : Clock{1 / tick, false};
 }
 
-/// A value of FFmpeg's metadata: in one line, with what would end it escaped.
+/// Returns a value of FFmpeg's metadata in one line, with special characters escaped.
 std::string metadata_value(const std::string& text) {
   std::string value;
   for (const char c : one_line(text)) {

@@ -45,7 +45,7 @@ std::string no_order(const SpanTime& begin, const SpanTime& end) {
   return "the span ends before it begins";
 }
 
-/// What the file is named after: "film-Scenes.csv" is of "film".
+/// Returns the name of the video that a file of spans is named after: "film" for "film-Scenes.csv".
 std::string video_of(const std::string& path) {
   std::string name = io::base_name(path);
   if (const std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0)
@@ -54,7 +54,6 @@ std::string video_of(const std::string& path) {
   return name;
 }
 
-/// One file on its way.
 class SpanFile {
  public:
   SpanFile(const std::string& path, GivenSpans& spans, const io::OnFault& on_bad)
@@ -169,14 +168,14 @@ void SpanFile::json_line(const std::string& line) {
       if (std::find(names.begin(), names.end(), name) != names.end()) return true;
     return false;
   };
-  // Of a clip's json nothing goes on: what it says was measured of another clip.
+  // Other fields of a clip's json are dropped, because they were measured on another clip.
   const bool clip = record.contains("pts_begin") && record.contains("source_hash");
   for (const auto& [name, value] : record.items())
     if (!clip && !known(name)) span.fields[name] = value;
   add(source ? source->get<std::string>() : "", std::move(span));
 }
 
-/// The shots between the changes that `vfm-clip shots` lists.
+/// Adds the shots between the changes that `vfm-clip shots` listed.
 void SpanFile::shots(const Json& record) {
   const std::string source = need_string(record, "path", lines_.where());
   const auto cuts = record.find("cuts");
@@ -195,7 +194,7 @@ void SpanFile::shots(const Json& record) {
   add(source, std::move(span));
 }
 
-/// Cells of a line, quoted as RFC 4180 has it, without the blanks around them.
+/// Returns the cells of a line without the blanks around them. Quotes follow RFC 4180.
 std::vector<std::string> csv_cells(const std::string& line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -288,7 +287,7 @@ void SpanFile::csv_line(const std::string& line) {
   add(source_ < 0 ? "" : cells[at], std::move(span));
 }
 
-/// A video event; comments that follow say which file it is of.
+/// Reads a line of an edit decision list. Comments after an event name its file.
 void SpanFile::edl_line(const std::string& line) {
   const std::string upper_less = lower(line);
   if (upper_less.starts_with("fcm:")) {
@@ -316,7 +315,7 @@ void SpanFile::edl_line(const std::string& line) {
   event_source_.clear();
   event_has_path_ = false;
   if (words.size() < 8) fail("an event needs a number, a reel, a channel, a cut and four times");
-  if (words[2].find('V') == std::string::npos && words[2] != "B") return;  // sound alone
+  if (words[2].find('V') == std::string::npos && words[2] != "B") return;  // only sound
   GivenSpan span;
   span.begin = parse_span_time(words[words.size() - 4]);
   span.end = parse_span_time(words[words.size() - 3]);

@@ -18,7 +18,7 @@
 namespace vfm::clip {
 namespace {
 
-/// One place, however it is written. URLs as they are.
+/// Returns the same text for all spellings of a path. URLs are not changed.
 std::string plain_path(const std::string& path) {
   if (io::is_url(path)) return path;
   std::error_code error;
@@ -26,7 +26,6 @@ std::string plain_path(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-/// A file's name without its folder and last extension.
 std::string name_stem(const std::string& path) {
   const std::string name = io::base_name(path);
   const std::size_t dot = name.rfind('.');
@@ -84,7 +83,8 @@ double SpanTime::place(double first, Rational frame_rate) const {
       const double rate = std::max(1.0, std::round(frame_rate.value()));
       double count = seconds * rate + static_cast<double>(frames);
       if (drop) {
-        // Two numbers a minute (of 60 frames a second: four) are skipped, but not every tenth.
+        // Drop-frame timecodes skip two numbers (four at 60 frames per second) at each minute,
+        // except at each tenth minute.
         const double minutes = std::floor(seconds / 60);
         count -= std::round(rate / 15) * (minutes - std::floor(minutes / 10));
       }
@@ -135,7 +135,7 @@ std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double f
     return a.by_frame == b.by_frame && a.begin == b.begin && a.end == b.end;
   };
   pieces.erase(std::unique(pieces.begin(), pieces.end(), same), pieces.end());
-  std::vector<std::pair<bool, double>> ends;  // of the passes: by_frame, end
+  std::vector<std::pair<bool, double>> ends;  // by_frame and end of each pass
   for (SpanPiece& piece : pieces) {
     const auto fits = [&](const auto& end) {
       return end.first == piece.by_frame && end.second <= piece.begin;

@@ -17,7 +17,8 @@ void pass_on(const Json& from, Json& to) {
 ClipOutput::ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store)
     : source_(source), options_(options), store_(store) {}
 
-/// What decides the clip. What does not touch it is not named, so it keeps the key that it had.
+/// The key depends only on facts that change the clip. If other settings change, the clip keeps its
+/// key.
 std::string ClipOutput::key_of(const media::StreamInfo& info, const Clip& clip) const {
   ClipRecipe recipe = options_.recipe;
   recipe.keep_hdr = recipe.keep_hdr && clip.hdr;

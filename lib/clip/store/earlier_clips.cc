@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What decides a clip's bytes. How large its shard may be does not.
+/// Removes the spans, which find() compares, and the size of shards, which does not change clips.
 Json of_clips(Json settings) {
   settings.erase("spans");
   settings.erase("shard_bytes");
@@ -33,8 +33,8 @@ bool EarlierClips::is_same(const Json& settings) const {
   return settings.is_object() && of_clips(settings) == settings_;
 }
 
-/// Which videos the batches of the folder have. Those of this run are not asked for: no two of its
-/// sources are the same.
+/// Maps the videos of the folder's batches to the batches. Batches that this run writes later are
+/// not needed, because a run has no source twice.
 void EarlierClips::find_joined() {
   joined_.emplace(directory_);
   std::error_code wrong;
@@ -58,7 +58,7 @@ void EarlierClips::find_joined() {
   }
 }
 
-/// Nothing if it is not there as it was written.
+/// Returns nullopt if the settings differ, or if files are missing or changed.
 std::optional<EarlierClips::Store> EarlierClips::open(const std::string& name) const {
   const std::string path = io::join_path(directory_, name + ".json");
   if (!io::file_exists(path)) return std::nullopt;
@@ -124,8 +124,7 @@ Json EarlierClips::find_in(const Store& store, const ClipSource& source, const s
                                                                                        : Json();
 }
 
-/// Makes it the batch that is at hand: what is to be copied comes in the order of the batches, so
-/// each is read once.
+/// Keeps one batch open. Videos are copied in the order of the batches, so each batch is read once.
 void EarlierClips::choose(const std::string& name) {
   if (name == last_) return;
   last_ = name;

@@ -27,7 +27,8 @@ std::string ClipFiles::path_of(const Json& sample, const Json& file) const {
   return io::join_path(directory_, name);
 }
 
-/// Whether the sample's files are there in their sizes, and unharmed.
+/// Returns true if the sample's files have the right sizes and, if `by_hash` is true, the right
+/// hashes.
 bool ClipFiles::whole(const Json& sample, bool by_hash) const {
   for (const Json& file : sample.at("files")) {
     const std::string path = path_of(sample, file);
@@ -45,7 +46,7 @@ void ClipFiles::check_files(const Json& found) const {
       fail("the files of '{}' are not as they were written", need_string(sample, "key", "a clip"));
 }
 
-/// Its files, and what a killed writer left of them.
+/// Removes the sample's files and their temporary files, which a killed writer may have left.
 void ClipFiles::remove(const Json& sample) const {
   for (const Json& file : sample.at("files")) {
     const std::string path = path_of(sample, file);
@@ -59,7 +60,7 @@ void ClipFiles::note(const Json& line) {
   journal_.write_all(text.data(), text.size());
 }
 
-/// The journal's lines; what follows a torn one is not read.
+/// Returns the lines of the journal before the first damaged line.
 static std::vector<Json> read_journal(const std::string& path) {
   std::vector<Json> lines;
   if (!io::file_exists(path)) return lines;
@@ -92,7 +93,8 @@ KeptClips ClipFiles::begin(bool keep) {
         continue;
       }
     }
-    // Announced: gone unless the next line says that it is whole.
+    // A line announces files before they are written. If the next line does not say that they are
+    // complete, they are removed.
     const bool next_says_whole = &line != &lines.back() && (&line + 1)->contains("end") &&
                                  line.at("key") == (&line + 1)->value("key", "");
     if (!next_says_whole) remove(line);
@@ -108,7 +110,7 @@ KeptClips ClipFiles::begin(bool keep) {
     }
     ::unlink(path.c_str());
   }
-  // Rewritten, with the lines that count.
+  // Write the journal again, only with kept samples.
   std::string text = dump_json(Json{{"settings", settings_}}) + "\n";
   for (const Json& sample : found_)
     text += dump_json(sample) + "\n";

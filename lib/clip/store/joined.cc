@@ -33,7 +33,7 @@ KeptClips ClipPart::begin(bool) {
   return {};
 }
 
-/// What no shard takes is this video's fault, and must not become its batch's.
+/// Checks the sample now, so that an invalid sample fails its video and not the whole batch.
 void ClipPart::add(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
   for (const shard::Member& member : sample.members)
@@ -82,7 +82,7 @@ bool Joined::is_of_this(const Json& found) const {
          found.at("sources").size() == size();
 }
 
-/// Of what an earlier run finished.
+/// Returns the failed videos of an earlier run that are tried again.
 std::vector<std::size_t> Joined::to_be_tried() const {
   std::vector<std::size_t> places;
   bool any = false;
@@ -103,10 +103,10 @@ std::vector<std::size_t> Joined::begin() {
   found_ = store_->find_or_hold(force_);
   if (!found_->is_null()) {
     if (is_of_this(found_) && to_be_tried().empty()) {
-      ::unlink(parts.c_str());  // killed right after finishing
+      ::unlink(parts.c_str());  // an earlier run was killed right after finishing
       return {};
     }
-    // It may be another one by now: of a program that tried the same, and that this one waited for.
+    // Another program may have written the json while this program waited for the lock.
     found_ = store_->hold_and_find();
     if (!found_->is_null() && !is_of_this(found_)) found_ = Json();
   }
@@ -115,7 +115,7 @@ std::vector<std::size_t> Joined::begin() {
     ::unlink(parts.c_str());
     places = to_be_tried();
     if (places.empty()) {
-      store_.reset();  // lets other programs go on
+      store_.reset();  // unlocks the batch
       return places;
     }
   }
@@ -126,7 +126,6 @@ std::vector<std::size_t> Joined::begin() {
   return places;
 }
 
-/// Copies the clips of a video, if they are in the folder.
 bool Joined::take_earlier(std::size_t place) {
   if (force_) return false;
   ClipPart part(*parts_);
@@ -158,7 +157,7 @@ bool Joined::has_clip(std::size_t place, const std::string& key) const {
                              [&](const auto& clip) { return parts_->read(clip).key == key; });
 }
 
-/// Whether the videos that an earlier run could not use are as they were then.
+/// Returns true if all videos that failed in the earlier run failed again for the same reason.
 bool Joined::failed_as_before() const {
   const Json& entries = found_->at("sources");
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -179,7 +178,7 @@ Json Joined::finish() {
   if (!found_->is_null() && failed_as_before()) {
     parts_->remove();
     parts_.reset();
-    store_.reset();  // lets other programs go on
+    store_.reset();  // unlocks the batch
     return found_;
   }
   for (std::size_t i = 0; i < size(); ++i)
@@ -192,8 +191,8 @@ Json Joined::finish() {
   return finished;
 }
 
-/// Readable names end in a part of a hash alone: among thousands of sources of one name two clips
-/// may have the same. The video that comes later is left out then, with an error.
+/// Readable keys have only 8 digits of a hash, so two clips of sources with equal names may have
+/// the same key. The later video is then left out with an error.
 void Joined::refuse_equal_keys() {
   std::unordered_set<std::string> keys;
   for (std::size_t i = 0; i < size(); ++i) {

@@ -35,15 +35,15 @@ struct Trace {
   bool finished;
 };
 
-/// By these files a source is known: what says that it is finished, and what says that it is not.
+/// The files that show a source: indexes of finished sources, and notes of unfinished sources.
 constexpr std::array<Trace, 5> kTraces = {{{"", ".json", ClipFormat::shards, true},
                                            {"", ".files", ClipFormat::files, true},
                                            {".", ".settings", ClipFormat::shards, false},
                                            {".", ".parts", ClipFormat::shards, false},
                                            {".", ".journal", ClipFormat::files, false}}};
 
-/// NAME of "NAME.json", ".NAME.settings", ...: 16 hexadecimal digits, with "joined-" before them or
-/// not. Empty for another file.
+/// Returns NAME of "NAME.json", ".NAME.settings" and so on: 16 hexadecimal digits, or "joined-" and
+/// 16 digits. Returns an empty string for other files.
 std::string name_in(std::string_view file, const Trace& trace) {
   constexpr std::size_t kDigits = 16;
   if (!file.starts_with(trace.before) || !file.ends_with(trace.after) ||
@@ -58,7 +58,7 @@ std::string name_in(std::string_view file, const Trace& trace) {
   return is_name ? std::string(file) : std::string();
 }
 
-/// The source of what vfm-clip wrote there; throws where somebody else's file has such a name.
+/// Returns the source of a file that vfm-clip wrote. Throws if another program wrote the file.
 std::string source_in(const std::string& path, const Trace& trace) {
   if (trace.finished) {
     const Json index = parse_json(io::read_file(path), path);
@@ -77,7 +77,7 @@ std::string source_in(const std::string& path, const Trace& trace) {
   return "a run that did not end";
 }
 
-/// Whether another program is making this source's clips now.
+/// Returns true if another program is making the clips of the source.
 bool is_made(const std::string& directory, const std::string& name, const Trace& trace) {
   const std::string index = name + (trace.format == ClipFormat::files ? ".files" : ".json");
   if (!io::file_exists(io::join_path(directory, "." + index + ".tmp"))) return false;
@@ -91,8 +91,8 @@ bool is_made(const std::string& directory, const std::string& name, const Trace&
 
 using LeftNames = std::set<std::pair<std::string, ClipFormat>>;
 
-/// Calls `found` with each file by which a source that `names` does not hold is known, its name and
-/// its trace, until that says false.
+/// Calls `found` with the path, name and trace of each file whose source is not in `names`. Stops
+/// when `found` returns false.
 template <class Found>
 void each_left(const std::string& directory, const io::FirstNames& names, const Found& found) {
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
@@ -106,7 +106,8 @@ void each_left(const std::string& directory, const io::FirstNames& names, const 
   }
 }
 
-/// Those of sources that `names` does not hold, without other programs' files.
+/// Returns the sources that are not in `names` and that no other program is working on. Files that
+/// vfm-clip did not write are ignored.
 LeftNames names_left(const std::string& directory, const io::FirstNames& names) {
   LeftNames left;
   each_left(directory, names,
@@ -144,7 +145,7 @@ void Leftovers::see(const ClipItem& item) {
   if (item.kind == ClipItem::Kind::bad || item.unread) {
     if (unknown_.empty()) unknown_ = fmt::format("'{}' was not read", item.input);
   } else if (item.kind == ClipItem::Kind::passed) {
-    // Goes on as it is: a list of what is to stay, whose sources are not named.
+    // A shard of the output folder must stay, but its record does not name its sources.
     const Json& record = item.sources[0].record;
     const std::string path = get_string(record, "path").value_or("");
     if (unknown_.empty() && get_string(record, "kind") == "shard" && !path.empty() &&
@@ -159,7 +160,7 @@ void Leftovers::see(const ClipItem& item) {
   }
 }
 
-/// By names alone. One of somebody else's files that has such a name counts, too.
+/// Decides by names only, so files of other programs with such names count, too.
 void Leftovers::tell() const {
   if (log_level() < LogLevel::info) return;
   std::set<std::string> left;

@@ -18,7 +18,7 @@
 namespace vfm::clip {
 namespace {
 
-// A record: how many bytes its payload has, the first digits of their hash, the payload.
+// A record is the length of the payload, a hash of the payload, and the payload.
 constexpr std::size_t kLength = 8, kSum = 16, kHead = kLength + kSum;
 constexpr char kClip = 's', kEnd = 'e';
 
@@ -42,7 +42,7 @@ ClipParts::ClipParts(std::string path, const Json& settings, bool keep) : path_(
   size_ = header.size();
 }
 
-/// What stands there whole, from the beginning on; nothing if it is of other settings.
+/// Reads all records before the first damaged record. Reads nothing if the settings differ.
 void ClipParts::read_all(const std::string& header) {
   const std::uint64_t bytes = file_.size();
   if (bytes < header.size()) return;

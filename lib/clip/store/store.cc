@@ -1,4 +1,4 @@
-// The clips of one source as shards, and what all formats share.
+// Shards of the clips of one source, and the common code of all formats.
 // SPDX-License-Identifier: Apache-2.0
 #include "clip/store/store.h"
 
@@ -61,9 +61,9 @@ void ShardStore::check_files(const Json& found) const {
     shard::check_written(io::join_path(directory_, shard.at("name").get<std::string>()), shard);
 }
 
-/// Removes the shards from `number` on, and what a killed writer left of the next ones.
+/// Removes the shards from `number` on, and the temporary files of a killed writer.
 void ShardStore::remove_from(std::size_t number) const {
-  // One past a gap too: a kill may come between the removals.
+  // One missing shard is not the end, because an earlier removal may have been killed.
   for (int missing = 0; missing < 2; ++number) {
     bool any = false;
     for (const std::string& path : files_of_shard(number)) {
@@ -79,7 +79,7 @@ std::vector<std::string> ShardStore::files_of_shard(std::size_t number) const {
   return {tar, shard::energon_index_path(tar), shard::dali_index_path(tar)};
 }
 
-/// The last shard first: what is there then begins at 0 whenever a kill comes.
+/// The last shard comes first, so that after a kill the remaining shards still begin at 0.
 std::vector<std::string> ShardStore::own_files(const Json& index, const InUse&) {
   std::size_t count = 0;
   if (!index.is_null()) {
@@ -234,7 +234,7 @@ void ClipStore::remove(const InUse& in_use) {
   const std::vector<std::string> files = own_files(index, in_use);
   for (const std::string& path : files) {
     check_own(path);
-    // One of a column that is being made: the AtomicFile throws.
+    // AtomicFile throws if another program is writing this file of a column.
     if (path.ends_with(".json") && io::file_exists(temporary_of(path))) io::AtomicFile{path};
   }
   if (!index.is_null()) io::write_file(notes_path(), notes_of_removal(index));
@@ -254,7 +254,7 @@ void ClipStore::remove(const InUse& in_use) {
 
 Json ClipStore::finish(Json summary) {
   end(summary);
-  // Of thousands of videos each blank would count.
+  // Indentation would enlarge the json of thousands of videos.
   receipt_.write(summary.contains("sources") ? dump_json(summary) + "\n"
                                              : dump_json_pretty(summary));
   ::unlink(notes_path().c_str());
