@@ -24,7 +24,7 @@ Interval interval_of(const std::vector<double>& edges, double value) {
   return interval;
 }
 
-/// 2.5 -> "2_5": a dot in a shard's name would cut the name of its DALI index.
+/// Writes 2.5 as "2_5", because a dot in a shard's name would cut the name of the DALI index.
 std::string plain_number(double value) {
   std::string text = fmt::format("{}", value);
   std::replace(text.begin(), text.end(), '.', '_');
@@ -38,7 +38,7 @@ std::string interval_name(const Interval& interval, std::string_view unit) {
   return fmt::format("under{}{}", plain_number(interval.high), unit);
 }
 
-/// The best known ratio inside, so that the usual edges give the usual names; else the edges.
+/// Returns a common ratio in the interval, such as "16x9", or else the edges.
 std::string aspect_name(const Interval& interval) {
   struct Ratio {
     double value;

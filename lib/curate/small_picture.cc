@@ -10,7 +10,7 @@ namespace {
 
 using media::cell_range, media::cell_rows, media::CellSpan, media::CellRows;
 
-/// The sum of the eight bytes at `p`, in four 16-bit lanes to be folded by fold_lanes.
+/// Adds the eight bytes at `p` into four 16-bit sums, which fold_lanes() adds up.
 std::uint64_t lanes_of_eight(const std::uint8_t* p) {
   constexpr std::uint64_t kEven = 0x00ff00ff00ff00ffull;
   std::uint64_t bytes = 0;
@@ -23,7 +23,7 @@ unsigned fold_lanes(std::uint64_t lanes) {
 
 template <int kSide>
 void sample_plane(const std::uint8_t* plane, int stride, int width, int height, std::uint8_t* out) {
-  // Narrow cells: every pixel of two rows. Wide ones: eight pixels in the middle.
+  // Narrow cells use every pixel of two rows. Wide cells use eight pixels in the middle.
   const bool wide = width >= 8 * kSide;
   std::array<CellSpan, kSide> columns;
   for (int x = 0; x < kSide; ++x)
@@ -49,7 +49,7 @@ void sample_plane(const std::uint8_t* plane, int stride, int width, int height, 
   }
 }
 
-/// Luma 16..235 and chroma 16..240 to 0..255, in place.
+/// Maps luma 16..235 and chroma 16..240 to 0..255.
 void stretch_range(SmallPicture& p) {
   for (std::uint8_t& y : p.y)
     y = static_cast<std::uint8_t>(std::clamp((298 * (y - 16) + 128) / 256, 0, 255));
@@ -78,7 +78,7 @@ Rgb rgb_mean(const media::Frame& f, CellSpan columns, CellRows rows) {
   return {sum.r / n, sum.g / n, sum.b / n};
 }
 
-/// BT.601, full range, in 1/256.
+/// Converts to BT.601 of full range. The weights are in 1/256.
 void sample_rgb(const media::Frame& f, SmallPicture& out) {
   const auto byte = [](int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); };
   for (int y = 0; y < kLumaSide; ++y) {
@@ -98,7 +98,7 @@ void sample_rgb(const media::Frame& f, SmallPicture& out) {
   }
 }
 
-/// Variance of the cells of a plane `shrink` times smaller than luma within `area`.
+/// Returns the variance of the cells in `area`. The plane is `shrink` times smaller than luma.
 double variance(const std::uint8_t* cells, int side, const ActiveArea& area, int shrink) {
   std::uint32_t sum = 0, squares = 0;  // at most 4096 * 255^2 < 2^32
   for (int y = area.top / shrink; y < area.bottom / shrink; ++y) {
@@ -169,14 +169,13 @@ ActiveArea active_area(const SmallPicture& p) {
   const auto last_row = std::find_if(rows.rbegin(), rows.rend(), light);
   const auto first_column = std::find_if(columns.begin(), columns.end(), light);
   const auto last_column = std::find_if(columns.rbegin(), columns.rend(), light);
-  // In the outermost cells beside a bar, bar and picture mix: they would make every two pictures
-  // alike.
+  // Cells at the edge of a bar mix bar and picture, and would make any two pictures look alike.
   const auto begin = [](auto bar) { return bar > 0 ? static_cast<int>(bar) / 2 * 2 + 2 : 0; };
   const auto end = [&](auto bar) { return kLumaSide - begin(bar); };
   const ActiveArea area{begin(first_column - columns.begin()), begin(first_row - rows.begin()),
                         end(last_column - columns.rbegin()), end(last_row - rows.rbegin())};
-  // Some lights in the dark are no picture with bars. Bars on two sides may be wide (a telephone's
-  // upright video in a wide frame), on four they are not.
+  // A few lights in the dark do not mean bars. Bars on two sides may be wide, as for a telephone's
+  // upright video in a wide frame, but bars on four sides are narrow.
   const int width = area.right - area.left, height = area.bottom - area.top;
   const bool two_sides = width == kLumaSide || height == kLumaSide;
   return width * height < kLumaCells / (two_sides ? 6 : 2) ? ActiveArea{} : area;

@@ -12,18 +12,15 @@
 namespace vfm::pack {
 namespace {
 
-/// A split names a folder.
 bool is_folder_name(const std::string& name) {
   return shard::valid_key(name);
 }
 
-/// Of what a shard's latents become.
 std::string output_name(std::string_view path) {
   return io::stem(path) + ".tar";
 }
 
-/// "split" of the sample's json, or nothing. A json that is malformed is found where the sample is
-/// worked on.
+/// Returns "split" of the sample's json. Ignores malformed json, which make_latents() reports.
 std::optional<std::string> own_split(const shard::Sample& sample) {
   const std::string* text = sample.find("json");
   if (text == nullptr || text->find("split") == std::string::npos) return std::nullopt;
@@ -78,7 +75,7 @@ std::optional<PackWork> PackFeed::next() {
   work.shard = shard_;
   try {
     if (samples_ && next_sample(work)) return work;
-  } catch (const Error& error) {  // nothing after it can be used
+  } catch (const Error& error) {  // the rest of the shard cannot be read
     work.errors.emplace_back(shard_->path, error, Cause::format);
   }
   work.end = true;
@@ -121,13 +118,13 @@ ClipShard PackFeed::parse(io::Record& record) {
   return shard;
 }
 
-/// Two shards must not write the same tar.
+/// Throws Error if another shard has the name, because two shards must not write the same tar.
 void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
   const std::string name = split + "/" + shard.name;
   const auto [owner, is_new] =
       taken_.emplace(xxh3_64(name.data(), name.size()), paths_.find(shard.path).value());
   const std::string_view path = paths_.name(owner->second);
-  // Equal hashes are not yet equal names.
+  // Different names may have equal hashes.
   if (path != shard.path && output_name(path) == shard.name)
     fail_as(Cause::duplicate, "its latents would replace those of '{}': rename one", path);
 }

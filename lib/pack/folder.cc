@@ -27,14 +27,13 @@ void remove_file(const std::string& path) {
   if (error) fail_errno(error.value(), "cannot remove '{}'", path);
 }
 
-/// A finished shard and all that stands beside it.
 void remove_shard(const std::string& tar) {
   for (const std::string& file : shard::shard_files(tar))
     remove_file(file);
 }
 
-/// The notes of vfm-pack in the folders of `directory`, as paths of their tars; without those of
-/// which `passed_over` is true, which are not read.
+/// Returns the tars in the folders of `directory` that have notes of vfm-pack. Does not read the
+/// notes of tars for which `passed_over` returns true.
 std::vector<std::string> shards_in(const std::string& directory,
                                    const std::function<bool(const std::string&)>& passed_over) {
   std::vector<std::string> tars;
@@ -50,7 +49,7 @@ std::vector<std::string> shards_in(const std::string& directory,
         const Json json = parse_json(io::read_file(file.path().string()), "notes");
         if (json.is_object() && json.value("tool", "") == "vfm-pack") tars.push_back(tar);
       } catch (const std::exception&) {
-        continue;  // not ours
+        continue;  // not notes of vfm-pack
       }
     }
   }
@@ -58,7 +57,7 @@ std::vector<std::string> shards_in(const std::string& directory,
   return tars;
 }
 
-/// What of the options differs: "size is 64 there, and now 32".
+/// Returns the options that differ, like "size is 64 there, and now 32".
 std::string difference(const Json& there, const Json& now) {
   std::string out;
   for (const auto& [name, value] : now.items()) {
@@ -70,14 +69,14 @@ std::string difference(const Json& there, const Json& now) {
   return out.empty() ? "see pack.json there" : out;
 }
 
-/// Of which shard the latents at `tar` were made; empty if there are none, or it is not known.
+/// Returns the input shard of the latents at `tar`, or "" if there are no readable notes.
 std::string input_of(const std::string& tar) {
   const std::string path = shard::receipt_path(tar);
   if (!io::file_exists(path)) return "";
   try {
     return get_string(parse_json(io::read_file(path), path), "input").value_or("");
   } catch (const std::exception&) {
-    return "";  // damaged, and remade
+    return "";  // the shard is packed again
   }
 }
 
@@ -94,7 +93,7 @@ PackFolder::PackFolder(const std::string& directory, const Json& settings, int c
     try {
       there = parse_json(io::read_file(path), path);
     } catch (const Error&) {
-      // Not options of ours: others.
+      // Unreadable options count as other options.
     }
     if (there != settings && !force)
       fail_usage(
@@ -127,7 +126,7 @@ std::string PackFolder::tar_path(const std::string& split, const std::string& na
   return io::join_path(io::join_path(directory_, split), name);
 }
 
-/// The notes of one part, if they are those of the tar that stands beside them.
+/// Returns the notes of a tar if they describe the tar that is on disk.
 std::optional<ShardNotes> PackFolder::find_part(const std::string& tar, const Json& made_from,
                                                 const shard::ReadLimits& limits) const {
   const shard::Receipt receipt(shard::receipt_path(tar), "made_from", made_from);
@@ -207,8 +206,9 @@ data::FrameCount PackFolder::frames() const {
   return all;
 }
 
-/// Shards that are not of this run: those of the same set are stale, and a reader of all tars would
-/// train on them. Those of another set stay. Whether any does.
+/// If an earlier run packed the same dataset, removes its shards that are not in this run, because
+/// a program that reads all tars would train on them. Otherwise returns true if there are such
+/// shards.
 bool PackFolder::settle_strangers() const {
   const std::vector<std::string> strangers = shards_in(directory_, [&](const std::string& tar) {
     return has(io::base_name(io::dir_name(tar)), io::base_name(tar));
@@ -225,7 +225,7 @@ bool PackFolder::settle_strangers() const {
     if (!goes_on_) continue;
     remove_shard(tar);
     std::error_code ignored;
-    fs::remove(folder, ignored);  // where it is empty now
+    fs::remove(folder, ignored);  // removes only an empty folder
   }
   return !goes_on_;
 }

@@ -11,10 +11,10 @@
 namespace vfm::pack {
 namespace {
 
-// Sizes that are kept: of each a few hundred kilobytes.
+// The tables of one size take a few hundred kilobytes.
 constexpr std::size_t kMostKnown = 64;
 
-// Of all values, neighbours far apart: every sum of a filter is another one.
+// Returns a picture of pseudo-random bytes, so that the sums of a filter differ from each other.
 media::Frame pattern(const media::ScaledPart& part) {
   media::Frame frame =
       media::make_frame(media::PixelLayout::yuv420, part.part.width, part.part.height);
@@ -35,7 +35,6 @@ Tensor bytes_of(const std::uint8_t* bytes, const Shape& shape) {
   return Tensor::borrow(bytes, shape, DType::u8, nullptr);
 }
 
-// A plane of `frame` on the device.
 Tensor plane_on(Device device, const media::Frame& frame, int p) {
   const Shape shape{media::plane_rows(frame, p), frame.stride[p]};
   const Tensor room = ops::picture_room(shape, device);
@@ -76,7 +75,7 @@ std::shared_ptr<const ops::PictureTables> GpuScales::find(const media::ScaledPar
   return tables;
 }
 
-// Null: it would not be the same.
+// Returns null if the pictures of the GPU and the CPU differ.
 std::shared_ptr<const ops::PictureTables> GpuScales::make(const media::ScaledPart& part) const {
   auto tables = std::make_shared<const ops::PictureTables>(
       ops::picture_tables(media::picture_scale(part), device_));
@@ -108,7 +107,7 @@ bool GpuCanvas::draw(const media::Frame& frame, const media::ScaleOptions& scale
   if (!tables) return false;
   const media::GpuPicture& gpu = *frame.gpu;
   const std::uint8_t* const luma = gpu.luma + part.part.y * gpu.luma_stride + part.part.x;
-  // The part begins at even places, where U and V begin, too.
+  // The part begins at an even column and row, so no chroma sample is cut.
   const std::uint8_t* const chroma = gpu.chroma + part.part.y / 2 * gpu.chroma_stride + part.part.x;
   ops::scale_picture(
       *tables, {luma, chroma, chroma + 1, gpu.luma_stride, gpu.chroma_stride, 2},

@@ -26,7 +26,7 @@ std::string notes_text(const ShardNotes& notes) {
                {"errors", io::to_json(notes.errors)}};
   if (Json limits = shard::limits_of_errors(notes.errors); !limits.is_null())
     json["error_limits"] = std::move(limits);
-  // The last member line by line: as one value it would take ten times the memory of the text.
+  // Add one entry at a time, because all entries as one Json take ten times the memory of the text.
   std::string text = dump_json(json);
   text.pop_back();
   text += ",\"entries\":[";

@@ -49,7 +49,7 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
                    {"fps", fps},
                    {"crop", random ? "random" : "centre"},
                    {"seed", random ? Json(clip.seed) : Json()}};
-  // Those of the program itself give the same bits on both.
+  // Built-in tokenizers give the same bits on the CPU and the GPU.
   if (options.device == Device::cuda && !tokenizer.name().starts_with("builtin:"))
     settings["device"] = "cuda";
   return settings;
@@ -63,7 +63,7 @@ void check(const shard::Sample& sample) {
   shard::check_sample(view);
 }
 
-/// A sample after the work on it: its latents, or why there are none.
+/// The latents of a sample, or the reason why there are none.
 struct Outcome {
   PackWork work;
   ClipLatents latents;
@@ -80,7 +80,6 @@ std::size_t outcome_weight(const Outcome& outcome) {
   return bytes;
 }
 
-/// In words, for -v.
 void tell_frames(const data::FrameCount& frames) {
   std::string why;
   for (const auto& [count, cause] :
@@ -91,7 +90,7 @@ void tell_frames(const data::FrameCount& frames) {
   log_info("of {} frames {} became latents{}", frames.read, frames.latents, why);
 }
 
-/// The ordered side: writes shards, notes, records.
+/// One run of vfm-pack. take() writes shards, notes and records in the order of the input.
 class Run {
  public:
   Run(const PackOptions& options, share::Slots& slots, Progress& progress,
@@ -128,7 +127,7 @@ class Run {
     check_whole(feed->streams());
     if (!any_shard_ && errors_->count() == 0)
       fail("the input has no shard; vfm-shard makes shards of clips");
-    // What only the input needed.
+    // Only reading the input needs these.
     feed.reset();
     keys_.reset();
     folder_->finish(*tokenizer_);
@@ -147,7 +146,7 @@ class Run {
   std::unique_ptr<models::VideoTokenizer> open_tokenizer() {
     if (!options_.workers)
       return models::make_tokenizer(options_.tokenizer, options_.device, options_.tokenizer_memory);
-    // The largest that is likely: eight is the least factor of those from folders.
+    // The factor is not known yet. Tokenizers from folders have a factor of at least 8.
     const int side = std::max(2, options_.clip.size / 8);
     const workers::TokenizerPlan plan{options_.tokenizer, options_.tokenizer_memory,
                                       1 + (options_.clip.frames - 1) / 4, side, side};
@@ -165,7 +164,8 @@ class Run {
       encoder_ = make_clip_encoder(*options_.workers, service_, clip_);
       return;
     }
-    // Bytes are a quarter of what would travel to a worker, and what a GPU makes itself.
+    // Pictures travel to a worker as bytes, a quarter of their size as floats. A GPU that decodes
+    // also scales pictures to bytes.
     if (options_.workers)
       scales_.emplace(Device::cpu, false);
     else if (options_.device == Device::cuda && clip_.hardware)
@@ -173,14 +173,15 @@ class Run {
     encoder_ = make_clip_encoder(*tokenizer_, clip_, scales_ ? &*scales_ : nullptr);
   }
 
-  /// What makes the folder a set that can be trained on is not written if the input broke off.
+  /// Throws Error if the input broke off, before latents.json makes the folder usable.
   void check_whole(const io::InputStreams& input) const {
     const std::string why = input.broken_off();
     if (!why.empty()) report::write_not_complete(options_.report, "Latents", options_.output, why);
     input.check_whole("latents.json is not written; the shards that are made are kept");
   }
 
-  /// What is there of the shard already. On the thread that reads; kept for take().
+  /// Finds what an earlier run made of the shard, and keeps it for take(). Runs on the thread that
+  /// reads the input.
   std::vector<std::string> find_finished(const ClipShard& shard) {
     Begun begun;
     begun.made_from = {{"settings", settings_},
@@ -199,8 +200,8 @@ class Run {
     return splits;
   }
 
-  /// The weight of what find_finished() keeps for it: several times its bytes, so that few finished
-  /// shards wait. They come faster than their keys are looked up, and no slot works on them.
+  /// Returns the weight of what find_finished() keeps: several times its bytes, so that few
+  /// finished shards wait. They come faster than take() adds their keys.
   std::size_t kept_for(const Outcome& outcome) {
     constexpr std::size_t kWeight = 8;
     std::size_t bytes = 0;
@@ -326,17 +327,16 @@ class Run {
     return folder_->tar_path(split, shard.name);
   }
 
-  /// A shard that has begun.
   struct Begun {
     Json made_from;
     std::map<std::string, FinishedPart> finished;  // by an earlier run
-    std::vector<io::Fault> errors;                 // of this one
+    std::vector<io::Fault> errors;                 // of this run
   };
 
   const PackOptions& options_;
   share::Slots& slots_;
   Progress& progress_;
-  std::size_t service_ = 0;  // of the workers
+  std::size_t service_ = 0;  // of the tokenizer, in the workers
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   Json settings_;
   data::PixelOptions clip_;
@@ -350,10 +350,10 @@ class Run {
   std::map<const ClipShard*, Begun> begun_;
   std::uint64_t total_ = 0;
 
-  // The shard being written, and what all before it had.
+  // The shard that take() writes, and facts of all shards so far.
   Begun shard_;
   std::optional<ShardParts> parts_;
-  std::optional<io::FirstNames> keys_;  // of all samples; no names
+  std::optional<io::FirstNames> keys_;  // of all samples
   Json text_encoder_;
   bool any_shard_ = false;
   std::optional<ClipTars> clip_tars_;  // for the report

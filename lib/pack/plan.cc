@@ -44,7 +44,7 @@ class Planner {
   const data::PackTally& tally() const { return tally_; }
   std::uint64_t blocks() const { return data::block_count(set_.size(), options_.packs.packing); }
 
-  /// The packs of a block, which has to follow the one before.
+  /// Returns the packs of a block. The blocks must be asked for in order.
   std::vector<data::Pack> block(std::uint64_t number) {
     check_stop();
     const auto lengths = [this](std::span<const std::uint64_t> samples) {
@@ -79,7 +79,7 @@ std::int64_t sum(const std::vector<std::int64_t>& numbers) {
   return total;
 }
 
-/// Four decimals.
+/// Rounds to four decimals.
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }

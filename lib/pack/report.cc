@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kMeasured = 200, kShown = 16;
 
-/// A sample both ways.
+/// A clip and its decoded latent.
 struct Pair {
   data::ClipPixels original;
   std::vector<float> decoded;
@@ -75,7 +75,7 @@ class Report {
     };
     page_.paragraph(fmt::format("{} in {}, {}", number("samples", "sample"),
                                 number("shards", "shard"), number("tokens", "token")));
-    // Samples spread evenly, by the shard that holds them.
+    // Take evenly spaced samples, grouped by shard.
     std::map<std::string, std::map<std::string, std::size_t>> wanted;
     const data::SampleIndex& index = set.index();
     const std::size_t n = index.size(), count = std::min(n, kMeasured);
@@ -94,7 +94,7 @@ class Report {
       add_shard(set, tars.at(split + "/" + name), keys);
   }
 
-  /// `keys`: of latents. They are those of clips, or of windows of these.
+  /// `keys` has keys of latents: keys of clips, or of windows of clips.
   void add_shard(const data::LatentSet& set, const std::vector<std::string>& tars,
                  const std::map<std::string, std::size_t>& keys) {
     shard::JoinedReader reader(tars);
@@ -166,7 +166,7 @@ class Report {
   report::Page page_;
   std::vector<report::Figure> figures_;
   std::vector<double> psnrs_;
-  std::map<double, std::uint64_t> tokens_;  // how many samples have so many
+  std::map<double, std::uint64_t> tokens_;  // number of samples for each number of tokens
 };
 
 }  // namespace

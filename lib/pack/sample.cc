@@ -14,7 +14,6 @@
 namespace vfm::pack {
 namespace {
 
-/// Facts of the clip that stay with the latent.
 void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
   const std::string* caption = sample.find("txt");
   if (meta.contains("caption"))
@@ -26,7 +25,7 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     if (meta.contains(name)) json[name] = meta[name];
 }
 
-/// Where the window lies: in the clip, and, where that is known of the clip, in its source.
+/// Adds the times of the window in the clip and, if `meta` has the clip's begin, in the source.
 void add_times(const Json& meta, const data::ClipPixels& window, Json& json) {
   json["window"] = window.window;
   json["windows"] = window.windows;
@@ -38,7 +37,7 @@ void add_times(const Json& meta, const data::ClipPixels& window, Json& json) {
   }
 }
 
-/// The member that holds the latent, or the codes that stand for it.
+/// Returns the member with the latent or the codes. Sets `sums` if it is a latent.
 shard::Member member_of(const EncodedWindow& made, const std::vector<std::int64_t>& thw,
                         const models::VideoTokenizer& tokenizer, ChannelSums& sums) {
   const auto places = static_cast<std::size_t>(thw[0] * thw[1] * thw[2]);
@@ -56,13 +55,13 @@ shard::Member member_of(const EncodedWindow& made, const std::vector<std::int64_
   io::check_halves(made.latent, "its latent");
   const std::string latent =
       io::make_npy_half({tokenizer.channels(), thw[0], thw[1], thw[2]}, made.latent);
-  // What was stored counts, not what was computed.
+  // The sums are of the stored halves, not of the computed floats.
   sums = ChannelSums::of(io::npy_floats(latent, "the latent"), tokenizer.channels());
   return {"latent.npy", latent};
 }
 
-/// What `read` returns. An Error that it throws is of the format of the sample's members, where it
-/// names no other cause.
+/// Returns what `read` returns. If `read` throws an Error with no cause, the cause becomes
+/// `format`.
 template <class Read>
 auto of_members(Read read) {
   try {
@@ -84,7 +83,7 @@ std::size_t held_bytes(const LatentOutput& output) {
 
 namespace {
 
-/// `whole`: the clip's text, of windows without one of their own.
+/// `whole` is the clip's text, for windows without a text of their own.
 LatentOutput make_window(const shard::Sample& sample, const Json& meta,
                          const data::SampleText& whole, const EncodedWindow& made,
                          const models::VideoTokenizer& tokenizer) {
@@ -134,7 +133,7 @@ ClipLatents make_latents(const shard::Sample& sample, const models::VideoTokeniz
   out.frames = made.frames;
   for (EncodedWindow& window : made.windows) {
     out.windows.push_back(make_window(sample, meta, text, window, tokenizer));
-    window = {};  // what was computed takes twice what is stored
+    window = {};  // frees the floats, twice the size of the stored halves
   }
   return out;
 }

@@ -21,13 +21,12 @@
 
 namespace vfm::pack {
 
-/// Over all splits.
 struct PackFolder::Totals {
   Json splits = Json::object(), text_encoder;
   ChannelSums train, all;
 };
 
-/// The notes that were added as `facts`. Throws Error if they have changed since.
+/// Reads the notes of a tar again. Throws Error if they no longer fit `facts`.
 ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts) const {
   const std::string path = shard::receipt_path(tar);
   std::string why;
@@ -44,7 +43,7 @@ ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts
   fail("'{}' was changed while this program ran ({}): run the same command again", path, why);
 }
 
-/// index.jsonl. Where another one stood there latents.json no longer fits, and goes before.
+/// Writes index.jsonl. If the old index.jsonl differs, removes latents.json first.
 void PackFolder::write_list(const std::string& split, Totals& totals) const {
   const Split& shards = splits_.at(split);
   const std::string folder = io::join_path(directory_, split);
@@ -74,7 +73,7 @@ void PackFolder::write_list(const std::string& split, Totals& totals) const {
   totals.splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
 }
 
-/// index.bin, of the index.jsonl that stands there.
+/// Writes index.bin if the old index.bin does not fit index.jsonl.
 void PackFolder::write_index(const std::string& split, const Json& info) const {
   const std::string folder = io::join_path(directory_, split);
   const std::string list = io::join_path(folder, "index.jsonl");
@@ -85,8 +84,8 @@ void PackFolder::write_index(const std::string& split, const Json& info) const {
   file.commit();
 }
 
-/// What other programs read: Energon's .nv-meta and the card for load_dataset(). Shards are listed
-/// one by one where others stand beside them.
+/// Writes .nv-meta for Energon and the dataset card for load_dataset(). If `alone` is false, other
+/// shards are in the folder, and the card lists each shard of this run.
 void PackFolder::write_for_others(bool alone, bool discrete) const {
   struct Place {
     const std::string* split;

@@ -41,7 +41,7 @@ std::map<std::string, FinishedPart> ShardParts::write(const ClipShard& shard, co
                                                       std::optional<std::uint64_t> max_member) {
   std::map<std::string, FinishedPart> finished;
   if (parts_.empty()) {
-    if (folder_.has(shard.split, shard.name)) return finished;  // the name is another's
+    if (folder_.has(shard.split, shard.name)) return finished;  // another shard has the name
     folder_.begin_shard(folder_.tar_path(shard.split, shard.name), shard.path);
     parts_[shard.split];
   }

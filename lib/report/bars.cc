@@ -10,12 +10,11 @@
 namespace vfm::report {
 namespace {
 
-// In SVG units: the most for the names, the longest bar, its sum, a bar with the space below, a
-// bar.
+// In SVG units: limit of the names, longest bar, sum, bar with the space below, bar.
 constexpr double kNames = 420, kBars = 390, kSum = 80, kEach = 26, kBar = 18;
-constexpr double kLetter = 6.6;  // the width of one, a little more than the mean
+constexpr double kLetter = 6.6;  // a little more than the mean width
 
-// Okabe and Ito's colours, and then lighter ones.
+// Okabe and Ito's colours, then lighter shades.
 constexpr std::array<const char*, 12> kPartColours = {"#0090d0", "#e69f00", "#009e73", "#d55e00",
                                                       "#cc79a7", "#8a7fe0", "#7fc8e8", "#f3d080",
                                                       "#80cfb9", "#eaaf80", "#e6bcd3", "#c5bff0"};

@@ -13,28 +13,27 @@ namespace vfm::report {
 
 namespace {
 
-// The drawing, in SVG units: the plot's box within the picture.
+// Size of the drawing and margins of the plot, in SVG units.
 constexpr double kWidth = 640, kHeight = 280, kLeft = 58, kRight = 28, kTop = 14, kBottom = 44;
 
-// Okabe and Ito's colours, distinct for colour-blind readers and on both grounds.
+// Okabe and Ito's colours. Colour-blind readers can tell them apart on light and dark ground.
 constexpr std::array<const char*, 6> kColours = {"#0090d0", "#e69f00", "#009e73",
                                                  "#d55e00", "#cc79a7", "#8a7fe0"};
 constexpr std::size_t kMostPoints = 1500;
 
-/// One axis: data range, tick places, and the way from a value to a place in the drawing.
 struct Axis {
   double low = 0, high = 1;
   bool log = false;
   std::vector<double> ticks;
 
-  /// 0 at the low end, 1 at the high end.
+  /// Returns 0 for the low end and 1 for the high end.
   double place(double value) const {
     return log ? (std::log10(value) - std::log10(low)) / (std::log10(high) - std::log10(low))
                : (value - low) / (high - low);
   }
 };
 
-/// The 1-2-5 step nearest above range / count.
+/// Returns 1, 2 or 5 times a power of ten: the first such step of at least range / count.
 double round_step(double range, int count) {
   const double raw = range / count;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
@@ -83,7 +82,7 @@ double place_y(const Axis& axis, double value) {
   return kHeight - kBottom - axis.place(value) * (kHeight - kTop - kBottom);
 }
 
-/// "0.1", "20", "1500", "2e+06": no noise from the step's rounding.
+/// Writes five digits, which hides the rounding errors of ticks.
 std::string tick_text(double value) {
   return fmt::format("{:.5g}", std::abs(value) < 1e-12 ? 0.0 : value);
 }
@@ -116,7 +115,7 @@ struct Point {
   double x, y;
 };
 
-/// The points that can be drawn; a long series as means of equal runs of neighbours.
+/// Returns the points that can be drawn. In a long series, means replace runs of neighbours.
 std::vector<Point> drawable(const Series& series, bool log_y) {
   std::vector<Point> points;
   for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i)
@@ -196,7 +195,7 @@ void AxisRange::add(double value) {
 
 Histogram::Histogram(const AxisRange& range, int bins)
     : range_(range), counts_(static_cast<std::size_t>(std::max(bins, 0))) {
-  // No axis has room for more.
+  // Beyond this limit, the ends of an axis overflow.
   constexpr double kMost = 1e300;
   range_.finite = range_.finite && range_.low >= -kMost && range_.high <= kMost;
   if (!range_.finite || bins < 1) return;
@@ -245,7 +244,7 @@ std::string Histogram::small_svg(const std::string& label) const {
   const double step = (high_ - low_) / static_cast<double>(counts_.size());
   for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
     if (counts_[bin] == 0) continue;
-    // At least a pixel, so that the few at the ends are seen.
+    // At least one pixel, so that small counts are visible.
     const double height = std::max(1.0, (kPlot - kHead) * static_cast<double>(counts_[bin]) / most);
     const double from = low_ + step * static_cast<double>(bin);
     out += fmt::format(

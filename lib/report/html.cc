@@ -15,7 +15,7 @@ namespace vfm::report {
 
 namespace {
 
-// Both colour schemes, one measure of text, figures in a grid that follows the window's width.
+// Light and dark colours, and figures in a grid that follows the width of the window.
 constexpr std::string_view kStyle = R"css(
 :root { color-scheme: light dark; --ink: #1d2328; --soft: #5c6770; --line: #d5dade; --ground: #fff;
   --raised: #f4f6f7; --accent: #1769aa; }
@@ -67,9 +67,9 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-/// What set_apart() puts around text: no characters (Unicode 23.7), so text of others means none.
+/// What set_apart() puts around text: noncharacters (Unicode 23.7), which mean nothing in texts.
 constexpr std::string_view kApartBegins = "\ufdd0", kApartEnds = "\ufdd1";
-/// What a browser sees of that: first strong isolate, and its end.
+/// What escape_html() writes instead: FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE.
 constexpr std::string_view kIsolate = "\u2068", kEndIsolate = "\u2069";
 
 void append_figure(std::string& out, const Figure& figure) {

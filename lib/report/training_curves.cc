@@ -11,7 +11,7 @@
 namespace vfm::report {
 namespace {
 
-/// Columns of a metrics file: x and y for each name, lines without it left out.
+/// Returns the numbers of each field of a metrics file by step.
 std::map<std::string, Series> read_metrics(const std::string& path) {
   std::map<std::string, Series> columns;
   io::LineReader lines(io::File::open_read(path), "'" + path + "'");
@@ -31,7 +31,7 @@ std::map<std::string, Series> read_metrics(const std::string& path) {
   return columns;
 }
 
-/// Each value replaced by the mean of those around it, `reach` to either side.
+/// Replaces each value by the mean of the value and up to `reach` neighbours on each side.
 Series smooth(const Series& series, std::size_t reach) {
   Series out{series.name + ", smoothed", series.x, {}};
   for (std::size_t i = 0; i < series.y.size(); ++i) {
