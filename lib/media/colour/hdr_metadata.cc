@@ -14,9 +14,8 @@ extern "C" {
 namespace vfm::media {
 namespace {
 
-constexpr int kPlaces = 50000, kLuminances = 10000;  // units in one, in one cd/m2
+constexpr int kPlaces = 50000, kLuminances = 10000;  // Units per 1, and per cd/m2.
 
-/// `value` in whole units of 1 / `units`.
 template <class Number>
 Number in_units(AVRational value, int units) {
   if (value.den <= 0) return 0;
@@ -59,7 +58,7 @@ const Metadata* of_stream(const AVStream& stream, AVPacketSideDataType type) {
   return as<Metadata>(data, size);
 }
 
-/// The stream owns what is given to it.
+/// The stream takes ownership of `data`.
 void give(AVStream& stream, AVPacketSideDataType type, void* data, std::size_t size) {
   if (av_stream_add_side_data(&stream, type, static_cast<std::uint8_t*>(not_null(data)), size) >= 0)
     return;

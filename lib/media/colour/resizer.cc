@@ -9,7 +9,7 @@
 namespace vfm::media {
 namespace {
 
-/// Says the matrix that the whole picture has.
+/// Keeps the matrix of the whole picture, because resolve_matrix() depends on the size.
 void keep_matrix(const Frame& whole, Frame& part) {
   if (whole.layout != PixelLayout::rgb24)
     part.color.matrix = static_cast<std::uint8_t>(resolve_matrix(whole));
@@ -24,8 +24,9 @@ SwsPtr make_converter(const Frame& from, int width, int height) {
   set("dstw", width), set("dsth", height), set("dst_format", to_av(from.layout));
   set("sws_flags", SWS_BICUBIC | kSwsExact);
   set("src_range", from.full_range), set("dst_range", from.full_range);
-  // Where chroma lies matters when its resolution changes: on the left luma sample in video, in the
-  // middle in JPEG; vertically in the middle in both, but on the upper one in HDR that says so.
+  // Where chroma samples lie matters when the resolution changes. Horizontally: on the left luma
+  // sample in video, between luma samples in JPEG. Vertically: between rows, except in HDR video
+  // that says otherwise.
   if (half_columns(from.layout) && !from.full_range)
     set("src_h_chr_pos", 0), set("dst_h_chr_pos", 0);
   const int below = from.chroma_location == AVCHROMA_LOC_TOPLEFT ? 0 : 128;
@@ -74,7 +75,7 @@ Rectangle rotate_rectangle(const Rectangle& r, int width, int height, int degree
 struct Resizer::State {
   int width = 0, height = 0;
   SwsPtr sws;
-  Frame built_for;  // no planes
+  Frame built_for;  // Without planes.
 };
 
 Resizer::Resizer(int width, int height) : state_(std::make_unique<State>()) {
@@ -97,7 +98,7 @@ Frame Resizer::resize(const Frame& frame) {
     s.built_for.owner.reset();
   }
   Frame out = make_frame(frame.layout, s.width, s.height);
-  // swscale looks at four planes, also of formats that have fewer.
+  // swscale reads four plane pointers for all formats.
   const std::uint8_t* from[4] = {frame.plane[0], frame.plane[1], frame.plane[2], nullptr};
   const int from_stride[4] = {frame.stride[0], frame.stride[1], frame.stride[2], 0};
   std::uint8_t* to[4] = {};

@@ -11,14 +11,14 @@
 namespace vfm::media {
 namespace {
 
-// Samples that are lit, one a line, at a time: memory does not grow with the picture.
+// Samples that are lit at a time, one a line. So memory does not grow with the picture.
 constexpr int kLines = 64;
-// Of the dark ones, and how much brighter a lit one is: what comes out is within 16 bits, also
-// where weights are negative or above 1.
+// The value of dark samples, and how much brighter lit ones are. Results stay within 16 bits, even
+// with weights below 0 or above 1.
 constexpr int kDark = 128, kMore = 64;
 
-// What lit samples of one direction become in 16 bits: the other direction stays as it is, each
-// line for itself. Luma and chroma at once.
+// Measures swscale's weights in one direction: lights samples, and reads the results in 16 bits.
+// The other direction is not scaled, so each line is a separate measurement.
 class Probe {
  public:
   Probe(const ScaledPart& part, bool columns)
@@ -33,13 +33,12 @@ class Probe {
     const auto set = [&](const char* name, std::int64_t value) {
       av_opt_set_int(sws_.get(), name, value, 0);
     };
-    // Chroma is halved in this direction alone.
+    // Chroma is halved only in this direction.
     const AVPixelFormat from = columns ? AV_PIX_FMT_YUV440P : AV_PIX_FMT_YUV422P;
     set("srcw", width_), set("srch", height_), set("src_format", from);
     set("dstw", to_width_), set("dsth", to_height_), set("dst_format", AV_PIX_FMT_YUV444P16LE);
     set("sws_flags", (part.averages ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
     set("src_range", 1), set("dst_range", 1);
-    // As Scaler has it.
     if (columns) set("src_v_chr_pos", 128);
     if (!columns && !part.full_range) set("src_h_chr_pos", 0);
     const int* same = sws_matrix(1);
@@ -53,9 +52,8 @@ class Probe {
   PictureTaps taps(bool chroma);
 
  private:
-  // Scales with sample `first` + k of line k lit; -1: all are dark.
+  // Scales a picture with sample `first` + k of line k lit. If `first` is -1, no sample is lit.
   Frame scale(int first) const;
-  // The weight that sample `i` of a picture with `first` lit has in result `o`.
   int weight(const Frame& lit, int first, int i, int o, int plane) const {
     const int line = i - first;
     const auto at = [&](const Frame& frame) {
@@ -63,8 +61,8 @@ class Probe {
       const std::uint8_t* const row = frame.plane[plane] + std::ptrdiff_t{y} * frame.stride[plane];
       return row[2 * x] | row[2 * x + 1] << 8;
     };
-    // A weight of 1 is 2^14 in a row and 2^12 in a column, and a sample of 8 bits 2^8 times as
-    // much in 16.
+    // A weight of 1 is 2^14 in a row and 2^12 in a column. Samples of 16 bits are 2^8 times samples
+    // of 8 bits.
     const int difference = at(lit) - at(dark_);
     return columns_ ? difference / (kMore * 256 / 4096) : difference;
   }
@@ -76,7 +74,7 @@ class Probe {
 };
 
 Frame Probe::scale(int first) const {
-  // 4:4:4 has room for either; two results of 8 bits are one of 16.
+  // yuv444 has memory enough for either format. Two bytes of `to` are one 16-bit result.
   Frame from = make_frame(PixelLayout::yuv444, width_, height_);
   Frame to = make_frame(PixelLayout::yuv444, 2 * to_width_, to_height_);
   for (int p = 0; p < 3; ++p) {
@@ -122,7 +120,6 @@ PictureTaps Probe::taps(bool chroma) {
   return taps;
 }
 
-// 16 bits before the point to 16 bits, rounded and clamped.
 std::int32_t rounded_16(std::int64_t value) {
   return static_cast<std::int32_t>(
       std::clamp<std::int64_t>((value + (1 << 15)) >> 16, INT16_MIN, INT16_MAX));
@@ -137,7 +134,7 @@ PictureScale picture_scale(const ScaledPart& part) {
   Probe rows(part, false), columns(part, true);
   s.luma_x = rows.taps(false), s.chroma_x = rows.taps(true);
   s.luma_y = columns.taps(false), s.chroma_y = columns.taps(true);
-  // libswscale/yuv2rgb.c: the matrix is of 16 bits, for video's range.
+  // As in libswscale/yuv2rgb.c. The matrix has 16 bits after the point, and is for limited range.
   const int* const matrix = sws_matrix(part.matrix);
   const auto chroma = [&](int which, int sign) {
     const std::int64_t value = std::int64_t{sign} * matrix[which];

@@ -13,7 +13,8 @@
 namespace vfm::media {
 namespace {
 
-// Turns the span [begin, begin + extent) of `size` into whole pixels; `even` keeps chroma aligned.
+// Converts a span in parts of `size` to pixels. If `even` is set, the first pixel is even, for
+// chroma.
 void to_pixels(double begin, double extent, int size, bool even, int& first, int& count) {
   int from = static_cast<int>(std::lround(begin * size));
   int to = static_cast<int>(std::lround((begin + extent) * size));
@@ -24,7 +25,7 @@ void to_pixels(double begin, double extent, int size, bool even, int& first, int
   count = to - from;
 }
 
-// The crop, given in the upright picture, as a rectangle of the stored one.
+// The crop refers to the upright picture. Returns it as a rectangle of the stored picture.
 Rectangle stored_crop(const Frame& frame, const ScaleOptions& o) {
   if (o.crop_width <= 0 || o.crop_height <= 0) return {0, 0, frame.width, frame.height};
   double x = o.crop_x, y = o.crop_y, w = o.crop_width, h = o.crop_height;
@@ -48,7 +49,6 @@ Rectangle stored_crop(const Frame& frame, const ScaleOptions& o) {
   return r;
 }
 
-// What a conversion is built for.
 struct Geometry {
   PixelLayout layout = PixelLayout::gray;
   bool full_range = false;
@@ -66,8 +66,8 @@ SwsPtr make_converter(const Geometry& g) {
   set("dstw", g.to_width), set("dsth", g.to_height), set("dst_format", AV_PIX_FMT_RGB24);
   set("sws_flags", (g.averages ? SWS_AREA : SWS_BICUBIC) | kSwsExact);
   set("src_range", g.full_range), set("dst_range", 1);
-  // Chroma lies between the luma samples in JPEG, on the left ones in video; vertically between the
-  // rows in both.
+  // Chroma lies on the left luma samples in video, and between luma samples in JPEG. Vertically, it
+  // lies between the rows in both.
   if (!g.full_range && half_columns(g.layout)) set("src_h_chr_pos", 0);
   if (half_rows(g.layout)) set("src_v_chr_pos", 128);
   const int* from = sws_matrix(g.matrix);
@@ -96,7 +96,7 @@ ScaledPart scaled_part(const Frame& frame, const ScaleOptions& options) {
 struct Scaler::State {
   Geometry geometry;
   SwsPtr sws;
-  Frame result;  // as stored, with room for vector code behind the rows
+  Frame result;  // Before rotation, with padding for vector code.
 };
 
 Scaler::Scaler() : state_(std::make_unique<State>()) {}
@@ -117,7 +117,7 @@ void Scaler::to_rgb(const Frame& frame, const ScaleOptions& options, RgbImage& i
     s.geometry = geometry;
     s.result = make_frame(PixelLayout::rgb24, to.width, to.height);
   }
-  // swscale looks at four planes, also of formats that have fewer.
+  // swscale reads four plane pointers for all formats.
   const std::uint8_t* from[4] = {part.plane[0], part.plane[1], part.plane[2], nullptr};
   const int from_stride[4] = {part.stride[0], part.stride[1], part.stride[2], 0};
   std::uint8_t* result[4] = {writable(s.result, 0)};

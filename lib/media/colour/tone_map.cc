@@ -8,11 +8,11 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kPoints = 65, kStep = 16;  // of the 1024 codes
+constexpr int kPoints = 65, kStep = 16;  // A grid over 1024 codes.
 constexpr double kWhite = 203;           // cd/m2
 using Rgb = std::array<double, 3>;
 
-// SMPTE ST 2084: signal 0..1 to cd/m2, and back.
+// SMPTE ST 2084: converts a signal of 0 to 1 into cd/m2, and back.
 constexpr double kM1 = 2610.0 / 16384, kM2 = 2523.0 / 32, kC1 = 3424.0 / 4096, kC2 = 2413.0 / 128,
                  kC3 = 2392.0 / 128;
 double pq_to_light(double signal) {
@@ -24,7 +24,7 @@ double light_to_pq(double light) {
   return std::pow((kC1 + kC2 * p) / (1 + kC3 * p), kM2);
 }
 
-// ARIB STD-B67: signal 0..1 to the light of the scene, 0..1.
+// ARIB STD-B67: converts a signal of 0 to 1 into scene light of 0 to 1.
 double hlg_to_scene(double signal) {
   constexpr double kA = 0.17883277, kB = 0.28466892, kC = 0.55991073;
   const double s = std::clamp(signal, 0.0, 1.0);
@@ -45,7 +45,7 @@ Rgb light_of(const Rgb& signal, int transfer) {
   }
   for (std::size_t i = 0; i < 3; ++i)
     light[i] = hlg_to_scene(signal[i]);
-  // The screen's own gamma of 1.2 at 1000 cd/m2.
+  // A display has a gamma of 1.2 at 1000 cd/m2.
   const double luminance = 0.2627 * light[0] + 0.6780 * light[1] + 0.0593 * light[2];
   const double gain = 1000 * std::pow(luminance, 0.2);
   for (double& c : light)
@@ -53,7 +53,7 @@ Rgb light_of(const Rgb& signal, int transfer) {
   return light;
 }
 
-// BT.2390-10, 5.4.1, without a lift of black.
+// The curve of BT.2390-10, 5.4.1, without black level lift.
 double compress(double light, double peak) {
   if (peak <= kWhite) return light;
   const double top = light_to_pq(peak), most = light_to_pq(kWhite) / top;
@@ -84,7 +84,7 @@ ToneMap::Kind ToneMap::kind_of(const Frame& picture) {
   kind.matrix = picture.color.matrix;
   kind.full_range = picture.full_range;
   const HdrMetadata& hdr = picture.hdr;
-  constexpr double kUnit = 10000;  // of max_luminance
+  constexpr double kUnit = 10000;  // Units of max_luminance per cd/m2.
   if (kind.transfer == 16 && hdr.max_light > 0)
     kind.peak = hdr.max_light;
   else if (kind.transfer == 16 && hdr.max_luminance > 0)
@@ -122,7 +122,7 @@ ToneMap::ToneMap(const Kind& kind) : kind_(kind) {
   }
 }
 
-// The eight points around, each by its part: three times 4 bits.
+// Trilinear interpolation. The weights are products of three 4-bit numbers.
 ToneMap::Point ToneMap::at(int y, int u, int v) const {
   const int cell[3] = {y / kStep, u / kStep, v / kStep};
   const int part[3] = {y % kStep, u % kStep, v % kStep};

@@ -14,8 +14,8 @@ namespace {
 constexpr int kIdr = 5, kSps = 7, kPps = 8, kDelimiter = 9, kFilling = 12;    // H.264
 constexpr int kRadlN = 6, kRaslR = 9, kBlaWLp = 16, kBlaNLp = 18, kCra = 21;  // HEVC
 constexpr int kHevcVps = 32, kHevcSps = 33, kHevcPps = 34, kHevcDelimiter = 35, kHevcFilling = 38;
-constexpr int kMostSliceTypes = 32;                               // HEVC: below are slices
-constexpr int kSequenceHeader = 1, kFrameHeader = 3, kFrame = 6;  // AV1: types of OBUs
+constexpr int kMostSliceTypes = 32;                               // HEVC: slices are below.
+constexpr int kSequenceHeader = 1, kFrameHeader = 3, kFrame = 6;  // AV1: types of OBUs.
 
 unsigned byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<std::uint8_t>(bytes[i]);
@@ -26,7 +26,7 @@ std::string_view extradata_of(const AVCodecParameters& parameters) {
           static_cast<std::size_t>(std::max(0, parameters.extradata_size))};
 }
 
-// What lies in `bytes` from `at` on, which moves behind it. Throws Error where that is not there.
+// Returns `size` bytes from `at` on, and advances `at`. Throws Error if there are fewer bytes.
 std::string_view take(std::string_view bytes, std::size_t& at, std::size_t size) {
   if (size > bytes.size() || at > bytes.size() - size) fail("a coded picture is cut short");
   at += size;
@@ -46,7 +46,7 @@ Units split_by_start_codes(std::string_view bytes) {
   for (std::size_t begin = bytes.find(kStart); begin != bytes.npos;) {
     const std::size_t end = bytes.find(kStart, begin + 3);
     Unit unit = bytes.substr(begin + 3, end == bytes.npos ? end : end - begin - 3);
-    // The zero of a longer start code, and filling behind a unit, which never ends with a zero.
+    // Zeros at the end are filling, or part of a longer start code. A unit never ends with a zero.
     while (!unit.empty() && unit.back() == '\0')
       unit.remove_suffix(1);
     if (!unit.empty()) units.push_back(unit);
@@ -55,7 +55,7 @@ Units split_by_start_codes(std::string_view bytes) {
   return units;
 }
 
-// Bits of a unit without emulation prevention (0 0 3). Behind the end all are 0.
+// Reads the bits of a unit without emulation prevention (0 0 3). Bits after the end are 0.
 class Bits {
  public:
   explicit Bits(Unit unit) {
@@ -96,7 +96,6 @@ class Bits {
   std::size_t at_ = 0;
 };
 
-// Bits to a unit, with emulation prevention.
 class BitWriter {
  public:
   void put(unsigned value, int count) {
@@ -112,7 +111,7 @@ class BitWriter {
     put(0, length);
     put(value + 1, length + 1);
   }
-  // What is left in `bits`, and zeros up to a whole byte.
+  // Copies `bits` up to `end`, and fills the last byte with zeros.
   void rest(Bits& bits, std::size_t end) {
     while (bits.at() < end)
       put(bits.bit(), 1);
@@ -136,12 +135,12 @@ class BitWriter {
   int filled_ = 0, zeros_ = 0;
 };
 
-// Where the last bit of a unit's contents is: the stop bit behind them, and what fills its byte.
+// Returns the end of a unit's contents, after the stop bit.
 std::size_t end_of_contents(const Bits& bits) {
   Bits copy = bits;
   for (std::size_t end = bits.size(); end > 0; --end) {
     copy.go(end - 1);
-    if (copy.bit()) return end;  // the stop bit counts
+    if (copy.bit()) return end;
   }
   return 0;
 }
@@ -150,8 +149,8 @@ void expect_zero(unsigned id) {
   if (id != 0) fail("the encoder numbers its parameter sets in another way");
 }
 
-// Bits of an HEVC SPS between the numbers of its VPS and its own, for one temporal layer: whether
-// layers nest, and the general profile, tier and level.
+// Bits of an HEVC SPS between the id of its VPS and its own id, for one temporal layer: the nesting
+// flag, and the general profile, tier and level.
 constexpr int kBeforeSpsId = 1 + 88 + 8;
 
 bool is_vp9_start(std::string_view packet) {
@@ -164,7 +163,6 @@ bool is_vp9_start(std::string_view packet) {
   return !shows_existing && !inter && shown;
 }
 
-// The OBUs of a packet, header and all. Throws Error.
 struct Obu {
   int type = 0;
   std::string_view contents;
@@ -206,7 +204,7 @@ int unit_length_size(const AVCodecParameters& parameters) {
   const std::string_view extra = extradata_of(parameters);
   if (parameters.codec_id == AV_CODEC_ID_H264 && extra.size() > 6 && extra[0] == 1)
     return (extra[4] & 3) + 1;
-  // hvcC, unless it is a start code.
+  // The extradata is hvcC, unless it begins with a start code.
   if (parameters.codec_id == AV_CODEC_ID_HEVC && extra.size() > 22 &&
       (extra[0] != 0 || extra[1] != 0 || static_cast<std::uint8_t>(extra[2]) > 1))
     return (extra[21] & 3) + 1;
@@ -296,7 +294,7 @@ bool has_splice_id(AVCodecID codec, Unit set) {
   if (type == kHevcPps) return bits.exp_golomb() == kSpliceId;
   if (bits.take(4) == kSpliceId) return true;
   if (type == kHevcVps) return false;
-  // With layers the number stands elsewhere: then any set may have it.
+  // With temporal layers, the id is at another place. Any such set may have the id.
   if (bits.take(3) != 0) return true;
   bits.go(bits.at() + kBeforeSpsId);
   return bits.exp_golomb() == kSpliceId;
@@ -316,12 +314,12 @@ std::string with_splice_id(Unit unit) {
     expect_zero(bits.exp_golomb());
     out.exp_golomb(kSpliceId);
   };
-  keep(16);  // the head of the unit
+  keep(16);  // NAL unit header.
   if (slice) {
-    // Whether it is the picture's first and, of a key frame, whether older pictures are shown.
+    // The flag of the first slice and, in key frames, no_output_of_prior_pics_flag.
     keep(type >= kBlaWLp && type <= 23 ? 2 : 1);
     replace_id();
-    // Eight bits more: what follows stays as it is, to its last byte.
+    // The new id is eight bits longer, so the following bits stay as they are, to the last byte.
     out.rest(bits, bits.size());
     return out.unit();
   }

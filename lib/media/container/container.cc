@@ -12,8 +12,8 @@
 namespace vfm::media {
 namespace {
 
-// FFmpeg's demuxers of files that hold their own moving pictures; names that this FFmpeg does not
-// have do no harm.
+// FFmpeg's demuxers of files with moving pictures. Names that this FFmpeg does not have are
+// harmless.
 constexpr const char* kVideo[] = {
     "mov",          "matroska",   "avi",           "mpegts",     "mpeg",     "mpegvideo",
     "m4v",          "h264",       "hevc",          "vvc",        "evc",      "av1",
@@ -36,8 +36,9 @@ constexpr const char* kVideo[] = {
     "sga",          "siff",       "simbiosis_imx", "tiertexseq", "tmv",      "ty",
     "vividas",      "txd",        "jpegxl_anim",   "webp",       "webp_anim"};
 
-// Still pictures: one file each, recognised by their first bytes. image2pipe takes those without
-// such bytes (TGA). Not image2, which reads files by pattern, nor SVG, which is a script.
+// Still pictures, one in a file, recognised by their first bytes. image2pipe is for pictures
+// without such bytes (TGA). image2 reads files by pattern and SVG is a script, so they are not
+// here.
 constexpr const char* kPictures[] = {
     "image2pipe",  "alias_pix",    "brender_pix", "bmp_pipe", "cri_pipe",   "dds_pipe",
     "dpx_pipe",    "exr_pipe",     "gem_pipe",    "gif_pipe", "hdr_pipe",   "j2k_pipe",
@@ -47,25 +48,25 @@ constexpr const char* kPictures[] = {
     "sgi_pipe",    "sunrast_pipe", "tiff_pipe",   "vbn_pipe", "webp_pipe",  "xbm_pipe",
     "xpm_pipe",    "xwd_pipe"};
 
-// Sound alone: opened so that the message can say so.
+// Sound files are opened, so that the error message can say what they are.
 constexpr const char* kSound[] = {"wav",  "w64",    "aiff", "au",  "caf", "mp3",  "aac",
                                   "flac", "ape",    "wv",   "tta", "tak", "ac3",  "eac3",
                                   "dts",  "truehd", "mlp",  "amr", "mpc", "mpc8", "dsf",
                                   "rso",  "voc",    "loas", "oma"};
 
-// Subtitles are text. vobsub names a second file.
+// Subtitles are refused with a message of their own.
 constexpr const char* kSubtitles[] = {
     "aqtitle",   "ass",        "jacosub",  "lrc",         "mcc",    "microdvd", "mpl2",
     "mpsub",     "pjs",        "realtext", "sami",        "scc",    "srt",      "stl",
     "subviewer", "subviewer1", "sup",      "tedcaptions", "vobsub", "vplayer",  "webvtt"};
 
-// FFmpeg plays any text file as a terminal recording, which is never meant.
+// FFmpeg plays any text file as a terminal recording, which is never intended.
 constexpr const char* kTextArt[] = {"tty", "bin", "xbin", "adf", "idf"};
 
-// What names other files or addresses.
+// Formats that name other files or addresses.
 struct Script {
   const char* demuxer;
-  const char* protocol;  // as --protocols names it
+  const char* protocol;  // As in --protocols.
   const char* words;
 };
 constexpr Script kScripts[] = {{"hls", "hls", "an HLS playlist"},
@@ -78,7 +79,7 @@ constexpr Script kScripts[] = {{"hls", "hls", "an HLS playlist"},
                                {"rtp", "rtp", "an RTP address"},
                                {"sap", "sap", "an SAP address"}};
 
-// What a protocol or playlist cannot do without.
+// Other protocols that a protocol or playlist needs.
 struct Needs {
   const char* name;
   const char* others;
@@ -134,7 +135,7 @@ bool is_text(std::string_view head) {
       name, format.long_name ? format.long_name : format.name, format.name);
 }
 
-// FFmpeg knows a playlist by its name too, and what it does not know it takes for something else.
+// FFmpeg also goes by the name of a playlist, and takes an unknown playlist for another format.
 const char* script_by_text(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const auto begin = text.find_first_not_of(" \t\r\n");
@@ -154,7 +155,7 @@ bool is_animated_webp(std::string_view head) {
          (head[20] & 2) != 0;
 }
 
-// Only the extension: a pattern in the name would be taken for the names of many pictures.
+// Keeps only the extension, because FFmpeg would take a pattern in the name for many pictures.
 std::string plain_name(const std::string& name) {
   std::string result = "input";
   const std::size_t dot = name.find_last_of("./");
@@ -178,7 +179,7 @@ void add_with_needs(std::string& list, const std::string& name) {
 
 std::string allowed_protocols(const std::string& scheme) {
   std::string list;
-  // Who gives a web address means the web: one may lead to the other.
+  // A web address may redirect from http to https, and back.
   if (scheme == "http" || scheme == "https") {
     add_with_needs(list, "http");
     add_with_needs(list, "https");
@@ -225,7 +226,7 @@ int recognise_container(AVIOContext* io, std::string_view head, const std::strin
     const int error = av_probe_input_buffer2(io, &format, plain_name(hint).c_str(), nullptr, 0, 0);
     if (error == AVERROR_INVALIDDATA && is_text(head)) refuse_text(name);
     if (error < 0) return error;
-    if (io->error == AVERROR_EXIT) return io->error;  // it saw a part of the bytes
+    if (io->error == AVERROR_EXIT) return io->error;  // The probe saw only part of the bytes.
   }
   if (std::strcmp(format->name, "image2") == 0)
     if (const AVInputFormat* pipe = av_find_input_format("image2pipe")) format = pipe;

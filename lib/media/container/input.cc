@@ -20,12 +20,12 @@
 namespace vfm::media {
 namespace {
 
-// FFmpeg opens these by their address, without bytes to look at first.
+// FFmpeg opens these addresses itself, so there are no bytes to probe.
 bool is_session(const std::string& scheme) {
   return scheme == "rtsp" || scheme == "rtp" || scheme == "sap";
 }
 
-// One that is whole: of a picture in tiles each stream is a tile.
+// In a tile grid, each stream is a tile, not a whole picture.
 bool has_picture(const AVFormatContext& format) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(61, 1, 100)
   for (unsigned i = 0; i < format.nb_stream_groups; ++i)
@@ -34,13 +34,14 @@ bool has_picture(const AVFormatContext& format) {
   return format.nb_streams > 0;
 }
 
-// FLV and MPEG program streams show a stream by its first packet; a transport stream has a table.
+// FLV and MPEG program streams announce a stream by its first packet. MPEG transport streams have a
+// table of streams.
 bool meets_streams_late(const AVFormatContext& format) {
   return (format.ctx_flags & AVFMTCTX_NOHEADER) != 0 &&
          std::strcmp(format.iformat->name, "mpegts") != 0;
 }
 
-// What an extension is looked for in: "a.mp4" of "http://host/a.mp4?key=1".
+// Returns the part of a name that ends with the extension: no "?key=1" of an address.
 std::string hint_of(const std::string& name, const std::string& scheme) {
   return scheme.empty() ? name : name.substr(0, name.find_first_of("?#"));
 }
@@ -53,8 +54,8 @@ Input::Input(const Source& source) : source_(source) {
   try {
     open();
     if (!remote_ && meets_streams_late(*format_)) {
-      // Streams that come with the first packets would be decoded without limits: look at those of
-      // a first time, and begin again.
+      // FFmpeg would decode streams that appear with the first packets without our limits. So a
+      // first pass finds the streams, and a second pass begins again.
       meet_streams();
       find_streams();
       close();
@@ -71,13 +72,12 @@ void Input::open() {
   format_ = not_null(avformat_alloc_context());
   const std::string scheme = source_.bytes.data() ? "" : url_scheme(source_.name);
   format_->interrupt_callback = {on_interrupt, this};
-  // A Timeline recognises time that restarts better than FFmpeg, which takes it for a clock of 33
-  // bits that ran over, and shifts it by a day.
+  // Timeline handles times that restart. FFmpeg would take them for a wraparound of a 33-bit clock,
+  // and shift them by a day.
   format_->correct_ts_overflow = 0;
   format_->protocol_whitelist = not_null(av_strdup(allowed_protocols(scheme).c_str()));
   format_->format_whitelist = not_null(av_strdup(allowed_formats().c_str()));
-  // What playlists resolve their entries against, where they are allowed; a bare name may look like
-  // a protocol.
+  // Playlists resolve their entries against this URL. A bare name may look like a protocol.
   std::string url = source_.name;
   if (source_.bytes.data()) {
     open_memory();
@@ -85,7 +85,7 @@ void Input::open() {
   } else if (scheme.empty() || scheme == "file") {
     const std::string path = scheme.empty() ? url : url.substr(std::strlen("file://"));
     open_file(path);
-    // With a folder: QuickTime's references are resolved against it.
+    // QuickTime references are resolved against the URL, so it needs a folder.
     url = (path.find('/') == std::string::npos ? "file:./" : "file:") + path;
   } else {
     open_url(scheme);
@@ -93,7 +93,7 @@ void Input::open() {
   const AVInputFormat* known = nullptr;
   std::string head;
   if (io_) {
-    format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closed by us, whatever fails
+    format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // close() closes `io_`.
     head = read_head(io_);
     if (timed_out_) fail_input("read", AVERROR_EXIT);
     refuse_lfs_pointer(source_.name, head);
@@ -106,7 +106,7 @@ void Input::open() {
   take_outside_streams();
   take_refused_protocol();
   start_clock();
-  // Frees format_ and sets it to null when it fails.
+  // If avformat_open_input() fails, it frees format_ and sets it to null.
   const int error = avformat_open_input(&format_, url.c_str(), known, &options);
   av_dict_free(&options);
   if (is_heif(head) && (error == AVERROR_INVALIDDATA || (error >= 0 && !has_picture(*format_))))
@@ -127,12 +127,12 @@ void Input::meet_streams() {
   const PacketPtr packet(not_null(av_packet_alloc()));
   for (int i = 0; i < kPackets && av_read_frame(format_, packet.get()) >= 0; ++i)
     av_packet_unref(packet.get());
-  // Back to the beginning, so that they are decoded; where that fails only later ones are.
+  // find_streams() then decodes these packets. If both seeks fail, it decodes only later ones.
   if (avformat_seek_file(format_, -1, INT64_MIN, 0, INT64_MAX, AVSEEK_FLAG_BYTE) < 0)
     av_seek_frame(format_, -1, 0, AVSEEK_FLAG_BACKWARD);
 }
 
-// FFmpeg decodes some frames to learn what a stream is: within the same limits.
+// FFmpeg decodes some frames to learn about a stream, so the same limits apply.
 void Input::find_streams() {
   std::vector<AVDictionary*> options(std::max(1U, format_->nb_streams), nullptr);
   for (AVDictionary*& stream : options)
@@ -173,7 +173,7 @@ void Input::open_file(const std::string& path) {
   if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path, error) == 0 &&
       !error)
     fail_as(Cause::format, "'{}' is empty", path);
-  // Opened here rather than by avformat_open_input, which would take "shot%02d.jpg" as a pattern.
+  // avformat_open_input() would take "shot%02d.jpg" as a pattern.
   const AVIOInterruptCB interrupt{on_interrupt, this};
   const int result =
       avio_open2(&io_, ("file:" + path).c_str(), AVIO_FLAG_READ, &interrupt, nullptr);
@@ -202,14 +202,14 @@ void Input::start_clock() {
   timed_out_ = false;
 }
 
-// A demuxer that reads the same again and again gets no further.
+// A demuxer that reads the same bytes again and again makes no progress.
 void Input::note_place(std::int64_t place) {
   if (place <= farthest_) return;
   farthest_ = place;
   beat();
 }
 
-// FFmpeg asks every tenth of a second while it waits.
+// FFmpeg calls this every tenth of a second while it waits.
 int Input::on_interrupt(void* opaque) {
   auto* self = static_cast<Input*>(opaque);
   if (stop_requested() || is_left_behind()) return 1;
@@ -242,7 +242,7 @@ void Input::fail_input(const char* verb, int error) {
   fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
 }
 
-/// Of an address that the input names.
+/// Throws Error if FFmpeg refused an address that the input names.
 void Input::refuse_protocol() const {
   const std::string protocol = take_refused_protocol();
   if (protocol.empty()) return;
@@ -313,7 +313,7 @@ std::int64_t Input::seek_memory(void* opaque, std::int64_t offset, int whence) {
   return offset;
 }
 
-// A file may grow while it is read.
+// The limit is computed again when it is reached, because a file may grow while it is read.
 void Input::check_seconds() {
   const double spent = spent_seconds();
   if (spent <= most_seconds_) return;
@@ -323,8 +323,7 @@ void Input::check_seconds() {
 }
 
 bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
-  // Damaged data gives an error for each packet it touches. A demuxer that never gets past it must
-  // not be asked for ever.
+  // Each damaged packet gives an error. A demuxer may never get past the damage.
   constexpr int kGiveUp = 1000;
   for (int errors = 0; errors < kGiveUp;) {
     check_stop();
@@ -334,13 +333,12 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     const int result = av_read_frame(format_, packet);
     if (is_left_behind()) throw Stopped();
     if (result >= 0) beat();
-    // A demuxer that steps over damage (Matroska looks for the next cluster) says so only in its
-    // log.
+    // A demuxer that skips damage (Matroska looks for the next cluster) reports it only in the log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;
     if (result >= 0) return true;
     if (timed_out_) fail_input("read", result);
     if (result == AVERROR_EOF) {
-      if (has_libav_message()) ++corrupt;  // the file ends before it should
+      if (has_libav_message()) ++corrupt;  // The file is cut off.
       return false;
     }
     if (result == AVERROR(EAGAIN)) continue;
@@ -352,7 +350,7 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
 }
 
 bool Input::seek(int stream, std::int64_t time) {
-  // A server is asked for other bytes: what passed since it was last asked was not its time.
+  // The server is asked for other bytes. Time since its last answer does not count.
   start_clock();
   const int result = av_seek_frame(format_, stream, time, AVSEEK_FLAG_BACKWARD);
   if (result < 0 && timed_out_) fail_input("read", result);
@@ -368,7 +366,7 @@ int Input::best_stream(AVMediaType type) const {
   const int best = av_find_best_stream(format_, type, -1, -1, nullptr, 0);
   constexpr int kPictures = AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS;
   if (best >= 0 && !(format_->streams[best]->disposition & kPictures)) return best;
-  // The best one is cover art: the default stream of the others, else the first.
+  // The best stream is cover art. Takes the default stream of the others, else the first.
   int found = -1;
   for (int i = 0; i < static_cast<int>(format_->nb_streams); ++i) {
     const AVStream* stream = format_->streams[i];

@@ -14,14 +14,14 @@ namespace {
 
 constexpr int kBuffer = 64 * 1024;
 
-// The file, and one position in it: the muxer writes through one cursor and, to move the moov box
-// to the front, reads through a second.
+// A position in the file. The muxer writes through one cursor. To move the moov box to the front,
+// it reads through a second one.
 struct Cursor {
   std::string* file;
   std::size_t position = 0;
 };
 
-#if LIBAVFORMAT_VERSION_MAJOR >= 61  // FFmpeg 7
+#if LIBAVFORMAT_VERSION_MAJOR >= 61  // FFmpeg 7.
 using Written = const std::uint8_t;
 #else
 using Written = std::uint8_t;
@@ -95,7 +95,6 @@ void close_cursor(AVIOContext* io) {
   avio_context_free(&io);
 }
 
-// The muxer opens its own output a second time to read it back.
 int on_open(AVFormatContext* context, AVIOContext** io, const char*, int flags, AVDictionary**) {
   *io = open_cursor(static_cast<std::string*>(context->opaque), (flags & AVIO_FLAG_WRITE) != 0);
   return *io ? 0 : AVERROR(ENOMEM);
@@ -121,7 +120,7 @@ void check(int result) {
 AVStream* add_stream(AVFormatContext* muxer, const MuxStream& from) {
   AVStream* stream = not_null(avformat_new_stream(muxer, nullptr));
   check(avcodec_parameters_copy(stream->codecpar, from.parameters.get()));
-  // HEVC has two names in mp4; players of one maker know only this.
+  // mp4 has two tags for HEVC. Apple's players know only hvc1.
   stream->codecpar->codec_tag =
       from.parameters->codec_id == AV_CODEC_ID_HEVC ? MKTAG('h', 'v', 'c', '1') : 0;
   stream->time_base = from.time_base;
@@ -136,7 +135,7 @@ AVStream* add_stream(AVFormatContext* muxer, const MuxStream& from) {
   return stream;
 }
 
-// Writes the streams' packets in order of decoding time; of equals, the first stream's.
+// Writes the packets in order of decoding time. At equal times, the first stream comes first.
 void write_packets(AVFormatContext* muxer, const std::vector<const MuxStream*>& streams) {
   PacketPtr copy(not_null(av_packet_alloc()));
   std::vector<std::size_t> next(streams.size());
@@ -159,7 +158,7 @@ void write_packets(AVFormatContext* muxer, const std::vector<const MuxStream*>& 
   }
 }
 
-// The muxer's own rule for a track's clock.
+// The muxer's own rule for the timescale of a track.
 std::int64_t track_clock(AVRational time_base) {
   std::int64_t clock = time_base.den;
   while (clock < 10000)
@@ -167,7 +166,6 @@ std::int64_t track_clock(AVRational time_base) {
   return clock;
 }
 
-// The first stream's clock is the file's.
 std::string mux(const char* format, const std::vector<const MuxStream*>& streams) {
   init_libav();
   clear_libav_message();
@@ -186,8 +184,7 @@ std::string mux(const char* format, const std::vector<const MuxStream*>& streams
 
   AVDictionary* options = nullptr;
   av_dict_set(&options, "movflags", "+faststart+write_colr", 0);
-  // Edit lists count in the movie's clock: with the default of 1 ms the last frame would be cut
-  // short.
+  // Edit lists count in the movie timescale. The default of 1 ms would cut the last frame short.
   av_dict_set_int(&options, "movie_timescale", track_clock(streams[0]->time_base), 0);
   const int result = avformat_write_header(raw, &options);
   av_dict_free(&options);
@@ -203,7 +200,7 @@ std::string mux(const char* format, const std::vector<const MuxStream*>& streams
 
 bool mp4_can_hold(AVCodecID codec) {
   const AVOutputFormat* mp4 = av_guess_format("mp4", nullptr, nullptr);
-  // FFmpeg 7 puts PCM into mp4 too, which few readers expect there.
+  // FFmpeg 7 allows PCM in mp4, but few readers expect it.
   const bool pcm = av_get_exact_bits_per_sample(codec) > 0;
   return mp4 && !pcm && avformat_query_codec(mp4, codec, FF_COMPLIANCE_NORMAL) == 1;
 }

@@ -11,7 +11,7 @@ namespace {
 
 struct PictureFormat {
   const char *encoder, *name;
-  /// What the encoder takes, and what FrameExporter makes, which knows no formats of JPEG's own.
+  /// The encoder's format, and the format for FrameExporter, which has no JPEG formats.
   AVPixelFormat taken, made;
   PixelLayout layout;
   AVColorSpace matrix;

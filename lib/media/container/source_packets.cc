@@ -19,12 +19,12 @@
 namespace vfm::media {
 namespace {
 
-// Seconds. A gap that is worth a seek, and how far before the time that is wanted a seek leads: a
-// container's places are in decoding order, some frames before what is shown.
+// In seconds. Gaps longer than kWorthSeeking are skipped with a seek. The seek aims kBefore
+// earlier, because containers seek in decoding order, and frames are shown later.
 constexpr double kWorthSeeking = 30, kBefore = 10;
 
 constexpr const char* kChanges = "the source changes its parameter sets";
-constexpr int kOtherSets = 1 << 30;  // our own flag of a packet: it is not of the header's sets
+constexpr int kOtherSets = 1 << 30;  // Our flag: the packet needs other sets than the header's.
 
 std::string_view bytes_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
@@ -64,12 +64,12 @@ struct SourcePackets::State {
   AVStream* stream = nullptr;
   AVCodecID codec = AV_CODEC_ID_NONE;
   int length_size = 0;
-  Units sets;               // in the stream's header
-  bool other_sets = false;  // those of the packet that was read last are not these
+  Units sets;               // Of the stream's header.
+  bool other_sets = false;  // The last packet read needs other sets.
   std::string refusal;
   Timeline timeline;
-  std::deque<PacketPtr> kept;  // from a place where copying can begin
-  PacketPtr next;              // read and not yet kept
+  std::deque<PacketPtr> kept;  // Begin where copying can begin.
+  PacketPtr next;              // Read, but not kept yet.
   std::int64_t floor = INT64_MIN, last_time = INT64_MIN;
 };
 
@@ -104,7 +104,6 @@ void SourcePackets::State::open() {
       refusal = "its parameter sets have the number of those made here";
 }
 
-// The next packet, to `next`; false at the end.
 bool SourcePackets::State::read() {
   std::int64_t damaged = 0;
   for (;;) {
@@ -126,8 +125,7 @@ bool SourcePackets::State::read() {
   }
 }
 
-// A container tells of other parameter sets beside the packets with the first that needs them, also
-// where reading has jumped to it.
+// The first packet that needs new parameter sets, or the first after a seek, has them as side data.
 void SourcePackets::State::note_sets(AVPacket& packet) {
   std::size_t size = 0;
   const AVCodecParameters& header = *stream->codecpar;
@@ -144,7 +142,7 @@ bool SourcePackets::State::is_start(const AVPacket& packet) const {
          is_clean_start(codec, packet_bytes(packet), length_size);
 }
 
-// Makes sure that what is read next is not behind the first key frame from `begin` on.
+// Seeks if needed. The next packet is then not after the first key frame from `begin` on.
 void SourcePackets::State::go_to(std::int64_t begin) {
   const bool back = begin < floor;
   const bool far = last_time == INT64_MIN || begin - last_time > ticks(kWorthSeeking);
@@ -158,7 +156,6 @@ void SourcePackets::State::go_to(std::int64_t begin) {
   if (!input->seek(wanted, aim)) open();
 }
 
-// Why a packet cannot be copied; empty: it can.
 std::string SourcePackets::State::flaw(const AVPacket& packet) const {
   if (packet.flags & AV_PKT_FLAG_CORRUPT) return "the source is damaged there";
   if (packet.flags & kOtherSets) return kChanges;
@@ -189,8 +186,8 @@ PacketPtr SourcePackets::State::convert(const AVPacket& packet, bool first) cons
       units.push_back(unit);
   }
   PacketPtr out = with_bytes(packet, join_units(units));
-  // A reader that seeks to it would miss what leads to it: decord then gives other frames than
-  // asked for. It is not called a key frame. Nor is a recovery point of H.264.
+  // A reader that seeks to an open key frame misses the pictures around it, and decord then returns
+  // wrong frames. So open key frames, and recovery points of H.264, lose the key flag.
   open = open ||
          (codec == AV_CODEC_ID_H264 && !is_clean_start(codec, packet_bytes(packet), length_size));
   if (open) out->flags &= ~AV_PKT_FLAG_KEY;
@@ -214,7 +211,7 @@ CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::in
                                        std::int64_t end) {
   const auto refuse = [](std::string reason) { return CopiedVideo{{}, 0, std::move(reason)}; };
   if (kept.empty() || kept.front()->pts != key) return refuse("its packets cannot be found");
-  // The plan ends with the first packet that is shown behind the end.
+  // The plan ends at the first packet that is shown at `end` or later.
   const auto is_behind = [&](const PacketPtr& packet) { return packet->pts >= end; };
   bool whole = std::any_of(kept.begin(), kept.end(), is_behind);
   while (!whole && refusal.empty() && read()) {
@@ -232,7 +229,7 @@ CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::in
   std::size_t at = 0;
   for (const std::size_t place : plan.packets) {
     for (; at < place; ++at) {
-      // Pictures that lead to the key frame: nothing else may lie between.
+      // Only leading pictures of the key frame may lie between.
       const Units units = split_units(packet_bytes(*kept[at]), length_size);
       const bool leads =
           codec == AV_CODEC_ID_HEVC && std::all_of(units.begin(), units.end(), [&](Unit unit) {
@@ -255,7 +252,7 @@ CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::in
   return {CodedVideo(std::move(data)), plan.frames, {}};
 }
 
-// What may never end is left behind: what is read here may be far ahead of what is decoded.
+// Reading may never end, and may be far ahead of decoding, so it is bounded by itself.
 struct SourcePackets::Work {
   Bounded<State> state;
 };

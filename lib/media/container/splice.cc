@@ -21,13 +21,13 @@ struct SpliceCodec {
 constexpr SpliceCodec kSpliceCodecs[] = {
     {"h264", "libx264"}, {"hevc", "libx265"}, {"vp9", "libvpx-vp9"}, {"av1", "libsvtav1"}};
 
-// The first picture of a piece, by a decoder that knows nothing else. Null: there is none.
+// Decodes the first picture of a piece with a new decoder. Returns null if there is none.
 AvFramePtr decode_first(const CodedVideo& video) {
   const CodedVideo::Data& data = *video.data();
   init_libav();
   const AVCodec* decoder = avcodec_find_decoder(data.parameters->codec_id);
   CodecPtr codec(not_null(avcodec_alloc_context3(decoder)));
-  // What the container says of colours is left out: readers of the clip may not get it.
+  // The container's colours are left out, because readers of the clip may not get them.
   const auto size = static_cast<std::size_t>(data.parameters->extradata_size);
   if (size > 0) {
     codec->extradata =
@@ -47,7 +47,7 @@ AvFramePtr decode_first(const CodedVideo& video) {
   return frame;
 }
 
-// The same. What never ends is left behind: the packets are those of a file.
+// Bounds decode_first(), because a hostile file's packets may keep a decoder busy for ever.
 AvFramePtr first_picture(const CodedVideo& video) {
   const auto picture = std::make_shared<AvFramePtr>();
   run_bounded("a clip's first copied picture",
@@ -55,7 +55,7 @@ AvFramePtr first_picture(const CodedVideo& video) {
   return std::move(*picture);
 }
 
-// What decides how samples are shown.
+// Properties that decide how samples are shown.
 struct Look {
   int width = 0, height = 0, format = 0;
   AVRational aspect{1, 1};
@@ -63,7 +63,7 @@ struct Look {
   int matrix = 2, primaries = 2, transfer = 2;
 };
 
-// Range is compared for itself.
+// The range is compared separately.
 int compared_format(int format) {
   return format == AV_PIX_FMT_YUVJ420P ? AV_PIX_FMT_YUV420P : format;
 }
@@ -94,7 +94,6 @@ Look look_of(const AVCodecParameters& p) {
           p.color_trc};
 }
 
-// In what the pictures of two streams differ, for whoever shows both.
 const char* difference(const Look& a, const Look& b) {
   if (a.width != b.width || a.height != b.height) return "size";
   if (a.format != b.format) return "pixel format";
@@ -105,7 +104,6 @@ const char* difference(const Look& a, const Look& b) {
   return a.transfer != b.transfer ? "transfer" : nullptr;
 }
 
-// Whether both show the same, to the bit. The frame's planes are the picture's own.
 bool same_picture(const AVFrame& av, const Frame& frame) {
   if (av.width != frame.width || av.height != frame.height || av.interlaced_frame) return false;
   for (int p = 0; p < plane_count(frame.layout); ++p)
@@ -124,8 +122,8 @@ bool is_format(const AVFrame& av, const Frame& frame) {
   return frame.layout == PixelLayout::yuv420p10 && format == AV_PIX_FMT_YUV420P10;
 }
 
-// All parameter sets of the pieces, each once. The source's come first: the mp4's header takes
-// profile and level from these.
+// Joins the parameter sets of the pieces, each once. The source's sets come first, because the mp4
+// header takes profile and level from the first.
 void join_parameter_sets(AVCodecParameters& parameters,
                          const std::vector<const CodedVideo::Data*>& pieces) {
   Units all;
@@ -162,7 +160,7 @@ std::string check_splice(const CodedVideo& copied, const Frame& frame, const Cod
   if (!first || !is_format(*first, frame) || !same_picture(*first, frame))
     return "its key frame decodes to another picture without what comes before it";
   if (encoded.empty()) return {};
-  // x264 and x265 write what they were told; what others write is seen by decoding it.
+  // x264 and x265 report the properties that they were given. Other encoders' output is decoded.
   Look other;
   if (has_nal_units(encoded.data()->parameters->codec_id)) {
     other = look_of(*encoded.data()->parameters);
@@ -201,8 +199,8 @@ std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const C
   std::sort(sorted.begin(), sorted.end());
   sorted.push_back(end);
   std::vector<std::int64_t> decoded = decoding_times(times);
-  // The track is as long as its samples in decoding order: where frames at the end stand longer
-  // than those at the begin, it would be over before the last one is.
+  // A track is as long as its samples in decoding order. If frames at the end last longer than
+  // those at the begin, the track would end before its last frame.
   const auto last = std::lower_bound(sorted.begin(), sorted.end(), times.back());
   decoded[0] =
       std::min(decoded[0], decoded.back() + *(last + 1) - times.back() - (end - sorted[0]));

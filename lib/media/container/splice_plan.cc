@@ -7,7 +7,6 @@
 namespace vfm::media {
 namespace {
 
-/// The place of a time in `sorted`.
 std::optional<std::size_t> rank_of(std::int64_t time, std::span<const std::int64_t> sorted) {
   const auto found = std::lower_bound(sorted.begin(), sorted.end(), time);
   if (found == sorted.end() || *found != time) return std::nullopt;
@@ -22,7 +21,7 @@ SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const st
   if (packets.empty() || frames.empty() || packets[0] != frames[0]) return plan;
   std::vector<std::size_t>& taken = plan.packets;
   std::vector<bool> shown(frames.size());
-  std::size_t last = 0;  // the greatest place of a frame that is taken
+  std::size_t last = 0;  // Largest rank of a taken packet.
   for (std::size_t i = 0; i < packets.size() && packets[i] < end; ++i) {
     if (packets[i] < packets[0]) continue;
     const std::optional<std::size_t> rank = rank_of(packets[i], frames);
@@ -39,7 +38,7 @@ SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const st
 std::vector<std::int64_t> decoding_times(std::span<const std::int64_t> times) {
   std::vector<std::int64_t> sorted(times.begin(), times.end());
   std::sort(sorted.begin(), sorted.end());
-  // By how many places a packet is decoded behind its turn, at most.
+  // The largest number of places by which a packet is later in decoding order than in `sorted`.
   std::size_t delay = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const std::size_t rank = rank_of(times[i], sorted).value_or(i);

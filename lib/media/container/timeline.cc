@@ -8,12 +8,13 @@
 namespace vfm::media {
 namespace {
 
-// Seconds. Decoding time never falls in a sound stream; by less than this it is jitter.
+// In seconds. The decoding times of an intact stream never fall. A smaller fall is jitter.
 constexpr double kFall = 0.25;
-// A single packet with a wrong time makes no new part: the next one goes on where the part before
-// was, within this.
+// After a single packet with a wrong time, the next packet is within this of the part before, and
+// continues that part.
 constexpr double kNear = 1;
-// A clock that ran over goes on within this: packets may be missing, or read by key frames alone.
+// After a wraparound, the next packet is within this. Packets may be missing, or only key frames
+// read.
 constexpr double kAfterTurn = 60;
 
 void shift(AVPacket& packet, std::int64_t by) {
@@ -21,7 +22,7 @@ void shift(AVPacket& packet, std::int64_t by) {
   if (packet.dts != AV_NOPTS_VALUE) packet.dts += by;
 }
 
-/// Of a packet between whose times the clock ran over: to the turn of its decoding time.
+/// Repairs a packet if the clock ran over between its two times: moves pts next to dts.
 void join_times(AVPacket& packet, std::int64_t turn) {
   if (turn == 0 || packet.pts == AV_NOPTS_VALUE || packet.dts == AV_NOPTS_VALUE) return;
   if (packet.pts < packet.dts - turn / 2) packet.pts += turn;
@@ -54,7 +55,8 @@ void Timeline::lead(AVPacket& packet) {
   }
   const std::int64_t time = packet.dts;
   if (time == AV_NOPTS_VALUE) {
-    // A picture without a time (MPEG program streams give one in a dozen) takes its time too.
+    // Without a time, a picture adds its duration. MPEG program streams time one picture in a
+    // dozen.
     if (!parts_.empty()) parts_[part_].end += std::max<std::int64_t>(packet.duration, 0);
     if (!parts_.empty()) shift(packet, parts_[part_].shift);
     return;
@@ -67,7 +69,7 @@ void Timeline::lead(AVPacket& packet) {
     if (back) {
       --part_;
     } else {
-      // A part begins with a key frame: nothing of it is shown earlier.
+      // A part begins with a key frame, and nothing of the part is shown earlier.
       parts_.push_back({parts_[part_].shift + parts_[part_].end - shown, time, time, shown});
       part_ = parts_.size() - 1;
     }
@@ -99,7 +101,7 @@ bool Timeline::follow(AVPacket& packet, AVRational base, bool wait) {
   const bool leapt = other_seen_ && time > other_last_ + ticks(kNear, base);
   if (fell && other_ + 1 >= parts_.size() && wait) return false;
   if ((fell || leapt) && other_ + 1 < parts_.size()) {
-    // The part that begins nearest; the newest one of equals.
+    // Takes the part whose begin is nearest. Of equals, takes the newest.
     std::size_t best = other_ + 1;
     const auto distance = [&](std::size_t i) {
       return std::abs(av_rescale_q(parts_[i].first, base_, base) - time);

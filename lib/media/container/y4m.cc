@@ -11,7 +11,7 @@ namespace vfm::media {
 
 struct Y4mWriter::State {
   Sink sink;
-  Frame shape;  // of the frames written; no planes
+  Frame shape;  // Of the frames written, without planes.
   Rational frame_rate;
   FrameExporter exporter;
   bool started = false;
