@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "clip/cut/shot_finder.h"
 #include "curate/shots/window_detector.h"
 #include "unit/clip/clip_run.h"
 
@@ -95,7 +96,8 @@ std::string faded(const std::vector<Faded>& parts) {
   });
 }
 
-std::string cut_faded(const std::vector<Faded>& parts, double least) {
+/// `again`: by several threads, too, with and without memory for what waits.
+std::string cut_faded(const std::vector<Faded>& parts, double least, bool again = false) {
   ClipRun run;
   run.source("a.y4m", faded(parts));
   run.options.recipe.min_seconds = least;
@@ -103,7 +105,7 @@ std::string cut_faded(const std::vector<Faded>& parts, double least) {
   CHECK(run.run() == 0);
   const std::string text = told(run);
   const auto before = run.samples();
-  // Several threads, with and without memory for what waits.
+  if (!again) return text;
   for (const std::uint64_t bytes : {std::uint64_t{256} << 20, std::uint64_t{20'000}}) {
     run.options.force = true;
     run.options.verify = false;  // whose frames keep their pixels
@@ -154,11 +156,11 @@ TEST_CASE("frames of one colour between fades are in no clip; a lone short shot 
                    {1, std::vector<double>(8, 0)},
                    {2, ramp(0, 1, 8)},
                    {2, kWhole}},
-                  0) == "0-28 start fade 1; 36-64 fade end 0; 28-36 fade; fade 36 36 1; ");
+                  0, true) == "0-28 start fade 1; 36-64 fade end 0; 28-36 fade; fade 36 36 1; ");
   CHECK(cut_faded({{1, kWhole}, {1, ramp(1, 0, 5)}, {1, black}, {2, kWhole}}, 1.5) ==
         "0-25 start fade 1; 175-195 fade end 0; 25-175 fade; fade 175 175 1; ");
   // A first shot that is too short waits, before a long fade, for another shot to come.
-  CHECK(cut_faded(short_one, 5) == "0-10 start fade 1; 10-160 fade; ");
+  CHECK(cut_faded(short_one, 5, true) == "0-10 start fade 1; 10-160 fade; ");
   std::vector<Faded> two = short_one;
   two.push_back({2, kWhole});
   CHECK(cut_faded(two, 1.1) == "160-180 fade end 0; 0-10 short; 10-160 fade; fade 160 160 1; ");
@@ -277,4 +279,82 @@ TEST_CASE("one slot or several, and a run that was broken off, give the same byt
         CHECK((std::filesystem::last_write_time(first) == past) == !spoiled);
       }
     }
+}
+
+TEST_CASE("a network sees frames upright, scaled as the ffmpeg program does") {
+  media::StreamInfo info;
+  info.rotation = 90;
+  info.mirror = true;
+  curate::ShotOptions options;
+  options.detector = curate::Detector::transnetv2;
+  std::vector<std::uint8_t> seen;
+  ShotFinder finder(
+      options,
+      [&](std::span<const std::uint8_t> frames) {
+        const std::size_t size = frames.size() / curate::WindowDetector::kWindow;
+        seen.assign(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(size));
+        return std::vector<float>(curate::WindowDetector::kWindow, 0.9F);
+      },
+      info);
+  const drawing::Texture texture(3);
+  media::Frame frame = media::copy_frame(drawing::frame(200, 160, texture.shifted(0, 0)));
+  curate::FrameFeatures features;
+  curate::compute_features(frame, features);
+  for (frame.index = 0; frame.index < 3; ++frame.index)
+    finder.push(frame, features);
+  finder.finish();
+  media::RgbImage wanted;
+  media::Scaler().to_rgb(frame,
+                         {.rotation = 90,
+                          .mirror = true,
+                          .width = curate::kChangeWidth,
+                          .height = curate::kChangeHeight,
+                          .bicubic = true},
+                         wanted);
+  CHECK(seen == wanted.pixels);
+}
+
+TEST_CASE("frames that are too large to wait for their shots are decoded once more") {
+  // Grey bands, 5.3 megapixels a frame: another order of them is another shot.
+  constexpr int kWidth = 2656, kHeight = 2000, kBand = 125;
+  std::string video = vfm::format("YUV4MPEG2 W{} H{} F10:1 Ip A1:1 Cmono\n", kWidth, kHeight);
+  for (int i = 0; i < 7; ++i) {
+    video += "FRAME\n";
+    for (int band = 0; band < kHeight / kBand; ++band)
+      video.append(std::size_t{kWidth} * kBand,
+                   static_cast<char>(i < 4 ? 40 + 10 * band + i : 40 + 60 * (band % 4) - i));
+  }
+  ClipRun run;
+  run.source("a.y4m", video);
+  run.options.recipe.size.short_side = 32;
+  run.options.verify = true;
+  CHECK(run.run() == 0);
+  CHECK(run.each("frames") == "4 3");
+  CHECK(run.each("verified") == "true true");
+  CHECK(run.each("width") == "42 42");
+}
+
+TEST_CASE("a span far behind what is before it is gone to, by frames it is decoded to") {
+  ClipRun run;
+  run.source("a.y4m", clip_run::y4m(32, 24, 2, 60, [](int i, int x, int) {
+               return drawing::Yuv{40.0 + 3 * i + x, 128, 128};
+             }));
+  run.options.recipe.given = true;
+  run.options.spans = {run.folder / "spans.csv"};
+  run.options.verify = true;
+  const auto cut = [&](const std::string& spans) {
+    run.folder.write("spans.csv", spans);
+    CHECK(run.run() == 0);
+    const Json index = run.index();
+    CHECK(index.at("seconds") == 30.0);
+    return run.each("pts_begin") + " " + run.each("pts_end") + " of " +
+           dump_json(index.at("frames"));
+  };
+  // The first frame, those of a second before the span, its own and the one behind it. The file
+  // names no source: it is of the only input.
+  CHECK(cut("begin,end\n20,22\n") == "40 44 of 8");
+  CHECK(cut("begin,end\n10.5,11\n") == "21 22 of 5");
+  CHECK(cut("begin,end\n10,11\n") == "20 22 of 23");
+  CHECK(cut("begin,end\n1,2\n20,21\n") == "2 40 4 42 of 10");
+  CHECK(cut("begin_frame,end_frame\n40,44\n") == "40 44 of 45");
 }

@@ -12,6 +12,7 @@
 #include "clip/cut/smart_cut.h"
 #include "io/atomic_file.h"
 #include "media/decode/decoder.h"
+#include "support/usage_error.h"
 #include "unit/clip/clip_run.h"
 #include "unit/media/media_files.h"
 
@@ -311,4 +312,87 @@ TEST_CASE("a source whose frames are not shown as they are coded is not copied, 
   CHECK(reason().empty());
   info.codec = "mpeg4";
   CHECK(reason() == "no encoder makes frames that can stand beside copied ones of mpeg4");
+}
+
+TEST_CASE("spans that name no source are of the only video, or of the one named as their file") {
+  ClipRun run;
+  run.source("a.y4m", clip_run::shots({5, 6}));
+  run.folder.write("b.csv", "begin,end\n0,0.5\n");
+  run.options.spans = {run.folder / "b.csv"};
+  run.options.recipe.given = true;
+  CHECK(run.run() == 0);
+  CHECK(run.each("pts_end") == "5");
+  run.source("b.y4m", clip_run::shots({7}, 4));
+  const Told told;
+  CHECK(run.run() == 0);
+  CHECK(run.each("source") == dump_json(run.folder / "b.y4m"));
+  CHECK(Told::any("a.y4m' has no span in the files of --spans; skipped"));
+  // A list of videos says nothing of how many there are.
+  run.folder.write("list.jsonl",
+                   "{\"kind\":\"video\",\"path\":\"" + run.folder / "a.y4m" + "\"}\n");
+  run.options.inputs = {run.folder / "list.jsonl"};
+  CHECK_THROWS_WITH(run.run(), "no clips: nothing in the input could be used");
+  CHECK(run.faults() == Lines{"b: has spans, but is not in the input (missing)"});
+  run.folder.write("b.csv", "begin,end\n");
+  CHECK(usage_error([&] { run.run(); }) == "the files of --spans hold no span");
+}
+
+TEST_CASE("progress counts each source once, in batches too") {
+  struct Counted : Progress {
+    std::uint64_t total = 0, done = 0;
+    std::string unit;
+    void start(std::string_view name, std::uint64_t all) override { unit = name, total = all; }
+    void add(std::uint64_t more) override { done += more; }
+  };
+  ClipRun run;
+  for (int i = 0; i < 4; ++i)
+    run.source(vfm::format("{}.y4m", i), clip_run::shots({2}, static_cast<std::uint64_t>(i + 1)));
+  run.source("5.bmp", clip_run::drawn_bitmap(1));
+  run.source("6.bmp", clip_run::drawn_bitmap(2));
+  run.source("7.mp4", "no video");
+  const auto count = [&] {
+    Counted progress;
+    run.run([&](const ClipOptions& options, share::Slots& slots, Progress&,
+                io::ManifestWriter& manifest) {
+      return vfm::clip::run(options, slots, progress, manifest);
+    });
+    CHECK(progress.unit == "videos");
+    CHECK(progress.total == 7);
+    return progress.done;
+  };
+  CHECK(count() == 7);
+  run.options.join = Joining::all;
+  run.options.directory = run.folder / "joined";
+  CHECK(count() == 7);
+  CHECK(count() == 7);  // the bad one alone is tried again
+  run.options.inputs.pop_back();
+  run.source("8.y4m", clip_run::shots({3}, 8));
+  CHECK(count() == 7);
+  CHECK(count() == 7);  // all is there
+}
+
+TEST_CASE("damage is counted, and told with what is used; a late beginning is told") {
+  NEED_FFMPEG();
+  std::string bytes = media_files::read(media_files::path("program.ts"));
+  ClipRun run;
+  run.source("whole.ts", bytes);
+  CHECK(run.run() == 0);
+  CHECK(run.clips().at(0).at("source_begin").get<double>() == Approx(1.4).margin(0.2));
+  for (std::size_t i = 0; i < 3000; ++i)
+    bytes[bytes.size() / 2 + i] = static_cast<char>(i * 7);
+  run.options.inputs.clear();
+  run.source("damaged.ts", bytes);
+  run.options.directory = run.folder / "damaged";
+  CHECK(run.run() >= 1);
+  const Json index = run.index();
+  const auto corrupt = index.at("corrupt").get<std::int64_t>();
+  CHECK(corrupt > 0);
+  CHECK(run.faults()[0] ==
+        vfm::format("damaged.ts: {} packets or frames are damaged or missing; the rest is used "
+                    "(decode)",
+                    corrupt));
+  run.options.inputs = {media_files::path("plain.mp4")};
+  run.options.directory = run.folder / "plain";
+  CHECK(run.run() == 0);
+  CHECK_FALSE(run.clips().at(0).contains("source_begin"));
 }

@@ -22,6 +22,7 @@
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 #include "unit/clip/clip_run.h"
+#include "unit/media/media_files.h"
 
 using namespace vfm;
 using namespace vfm::clip;
@@ -243,4 +244,17 @@ TEST_CASE("scores of thresholds are a list, or from, to and step; at most a hund
               "' as scores; write at most 100 scores above 0, as 0.3,0.4 or as 0.2:0.6:0.05 (from, "
               "to, step)");
   }
+}
+
+TEST_CASE("chapters count from where the container begins, if that is before the first frame") {
+  NEED_FFMPEG();
+  ShotsRun run;
+  const std::string plain = media_files::path("plain.mp4");
+  run.options.inputs = {run.folder / "late.mkv"};
+  media_files::run("ffmpeg -v error -nostdin -itsoffset 0.5 -i '" + plain + "' -i '" + plain +
+                   "' -map 0:v -map 1:a -c copy '" + run.options.inputs[0] + "'");
+  run.options.shot_format = ShotFormat::chapters;
+  CHECK(run.list() == 0);
+  CHECK_THAT(run.printed,
+             Catch::Contains("TIMEBASE=1/1000\nSTART=5") && Catch::Contains("\nEND=25"));
 }

@@ -67,6 +67,21 @@ TEST_CASE("sizes of clips") {
   CHECK(parse_clip_rate("30000/1001") == Rational{30000, 1001});
   for (const char* wrong : {"", "0", "-1", "nan", "inf", "24fps", "1/0", "/", "2000"})
     CHECK_THROWS_AS(parse_clip_rate(wrong), Error);
+  CHECK(parse_clip_rate("0.01") == Rational{10, 1000});
+  CHECK(parse_clip_rate("1000") == Rational{1000, 1});
+  CHECK(parse_clip_rate("1/100") == Rational{1, 100});
+  CHECK(parse_clip_rate("1000000/1000") == Rational{1000000, 1000});
+  for (const char* wrong : {"1/101", "1001/1", "1000001/1001", "1000000/1000001", "0/1", "-1/-1",
+                            "1/1x", "0.0099", "1000.1"})
+    CHECK_THROWS_AS(parse_clip_rate(wrong), Error);
+  CHECK(parse_clip_size("2x16384").of(5, 5) == std::pair(2, 16384));
+  CHECK(parse_clip_size("short:480").of(500, 500) == std::pair(480, 480));
+  CHECK(parse_clip_size("-2x3").of(0, 100) == std::pair(2, 3));
+  CHECK(parse_clip_size("640x-2").text() == "640x-2");
+  CHECK(parse_clip_size("short:480").text() == "short:480");
+  CHECK_FALSE(ClipSize().any());
+  for (const char* wrong : {"1x2", "2x1", "16385x2", "short:1", "short:16385"})
+    CHECK_THROWS_AS(parse_clip_size(wrong), Error);
 }
 
 TEST_CASE("times of spans") {
@@ -89,6 +104,17 @@ TEST_CASE("readable names are keys") {
   CHECK(readable_key("raw/My film.mp4", span, hash) ==
         "My_film-00h00m01s500-00h00m03s000-1a2b3c4d");
   CHECK(readable_key("https://a.b/c.mp4?x=/d.y", hash) == "c-1a2b3c4d");
+  CHECK(readable_key("a.mp4", {-1500, -4, {1, 10000}}, hash) ==
+        "a-m00h00m00s150-00h00m00s000-1a2b3c4d");
+  CHECK(readable_key("a.mp4", {-7261500, 7322004, {1, 1000}}, hash) ==
+        "a-m02h01m01s500-02h02m02s004-1a2b3c4d");
+  CHECK(readable_key("a.b#c.mp4", hash) == "a_b_c-1a2b3c4d");
+  CHECK(readable_key("http://x/a.b#c.mp4", hash) == "a-1a2b3c4d");
+  CHECK(readable_key("__a--b__ c.mp4", hash) == "_a--b__c-1a2b3c4d");
+  CHECK(readable_key("_ a", hash) == "_a-1a2b3c4d");
+  CHECK(readable_key("?.mp4", hash) == "video-1a2b3c4d");
+  CHECK(readable_key(std::string(71, 'x'), hash) == std::string(71, 'x') + "-1a2b3c4d");
+  CHECK(readable_key(std::string(72, 'x'), hash) == std::string(71, 'x') + "-1a2b3c4d");
   const std::string long_name(200, 'x');
   for (const std::string& path :
        {std::string("__.mp4"), std::string("\xE6\x98\xA0.mkv"), std::string(".mp4"),

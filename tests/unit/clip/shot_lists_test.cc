@@ -76,6 +76,33 @@ TEST_CASE("a timeline counts frames of a constant rate, and ticks of a variable 
   CHECK(third.at("media_reference").at("target_url") == "file:///c%0A%FF.mkv");
   CHECK(third.at("source_range").at("duration").at("value") == 63000.0);
   CHECK(third.at("source_range").at("duration").at("rate") == 90000.0);
+  CHECK(dump_json(clips[0]) ==
+        R"({"OTIO_SCHEMA":"Clip.1","name":"a b%#.mp4 1","source_range":{"OTIO_SCHEMA":)"
+        R"("TimeRange.1","start_time":{"OTIO_SCHEMA":"RationalTime.1","rate":23.976023976023978,)"
+        R"("value":0.0},"duration":{"OTIO_SCHEMA":"RationalTime.1","rate":23.976023976023978,)"
+        R"("value":31.0}},"media_reference":{"OTIO_SCHEMA":"ExternalReference.1",)"
+        R"("name":"a b%#.mp4","target_url":"raw/a%20b%25%23.mp4","available_range":)"
+        R"({"OTIO_SCHEMA":"TimeRange.1","start_time":{"OTIO_SCHEMA":"RationalTime.1",)"
+        R"("rate":23.976023976023978,"value":0.0},"duration":{"OTIO_SCHEMA":"RationalTime.1",)"
+        R"("rate":23.976023976023978,"value":49.0}},"metadata":{}},"effects":[],"markers":[],)"
+        R"("metadata":{"vfm":{"start_type":"start","start_score":0.0}}})");
+  CHECK(second.at("metadata").at("vfm").at("start_score") == 0.5);
+  // A frame's time may be a tick off, and not two.
+  const auto rate_of = [](std::int64_t tick, Rational rate) {
+    const Shot shot{0, 10, 0, 1, 0, tick};
+    ShotsTimeline one;
+    const std::string all = one.header() +
+                            one.add({"https://a.b/c d.mp4?x=1&y=%20", rate, {shot}, {1, 100}}) +
+                            one.footer();
+    const Json clip = parse_json(all, "it").at("tracks").at("children")[0].at("children")[0];
+    CHECK(clip.at("media_reference").at("target_url") == "https://a.b/c%20d.mp4?x=1&y=%20");
+    return clip.at("source_range").at("duration").at("rate").get<double>();
+  };
+  CHECK(rate_of(100, {10, 1}) == 10);
+  CHECK(rate_of(101, {10, 1}) == 10);
+  CHECK(rate_of(102, {10, 1}) == 100);
+  CHECK(rate_of(98, {10, 1}) == 100);
+  CHECK(rate_of(100, {0, 1}) == 100);
   // Without any video it is a timeline, too.
   CHECK(parse_json(ShotsTimeline().header() + ShotsTimeline().footer(), "it").at("name") ==
         "vfm-clip");
@@ -97,6 +124,27 @@ TEST_CASE("chapters go on from video to video, in each one's ticks, and no name 
         "[CHAPTER]\nTIMEBASE=1/1000\nSTART=721\nEND=921\ntitle=c 1\n");
   CHECK(chapters.add({"d", {25, 1}, {{0, 5, 0, 0.2, 0, 20}}, {1, 100}}) ==
         "[CHAPTER]\nTIMEBASE=1/100\nSTART=92\nEND=112\ntitle=d 1\n");
+}
+
+TEST_CASE("a table of shots has a line for each change, and none that a name begins") {
+  Json record = {{"kind", "shots"},
+                 {"path",
+                  "a\n\x7f"
+                  "b.mp4"},
+                 {"frames", 9},
+                 {"cuts", Json::array()}};
+  CHECK(shots_table(record) == "a??b.mp4: 0 changes of shot in 9 frames\n");
+  record["threshold"] = 0.25;
+  record["cuts"] = {
+      {{"frame", 123456}, {"time", 3723.0006}, {"type", "transition"}, {"score", 0.5}},
+      {{"frame", 7}, {"time", -1.0}, {"type", "cut"}, {"score", 12.345}}};
+  CHECK(shots_table(record) ==
+        "a??b.mp4, threshold 0.25: 2 changes of shot in 9 frames\n"
+        "          time     frame  kind        score\n"
+        "  01:02:03.001    123456  transition   0.50\n"
+        "  00:00:00.000         7  cut         12.35\n");
+  record["cuts"].erase(1);
+  CHECK(shots_table(record).starts_with("a??b.mp4, threshold 0.25: 1 change of shot in 9 "));
 }
 
 TEST_CASE("a change of shot as JSON has its time in seconds, to six digits") {
