@@ -11,22 +11,21 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kProbes = 16;  // moments by which a place is refined
-constexpr double kHopeless = 0.12;   // correlation at a supposed place; that of others is near 0
-// Strength of a change that noise may be half of: of one that is all over the picture, and of one
-// that is in few cells.
+constexpr std::size_t kProbes = 16;  // moments compared to refine a place
+constexpr double kHopeless = 0.12;   // least correlation at the start; wrong starts are near 0
+// Limits of the noise. A change as strong as its noise has the evidence 1/2.
 constexpr double kMostNoise = 1.5, kLeastNoise = 0.5;
-constexpr double kPictureNoise = 9;    // variance of a picture below which it is taken for flat
-constexpr std::ptrdiff_t kSmooth = 4;  // moments to each side over which the correlation is taken
-constexpr std::size_t kBridged = 4;    // moments in a stretch that need not agree
+constexpr double kPictureNoise = 9;    // variance of pictures that counts as noise
+constexpr std::ptrdiff_t kSmooth = 4;  // moments on each side in a mean correlation
+constexpr std::size_t kBridged = 4;    // longest gap of a match, in moments that do not agree
 
-/// Moments of the second video whose counterparts the first one has, at any offset near this.
+/// Moments of the second video that have counterparts in the first video.
 struct Overlap {
   std::size_t begin, end;
 };
 Overlap overlap_of(std::size_t first, std::size_t second, double offset) {
   const auto low = static_cast<std::ptrdiff_t>(std::ceil(kFirstMoment - offset));
-  // The moment behind is needed, too, to stand between.
+  // change_between() also reads the next moment.
   const auto high = static_cast<std::ptrdiff_t>(
       std::floor(static_cast<double>(moments_end(first)) - 1 - offset + 1e-9));
   const auto begin = std::max<std::ptrdiff_t>(kFirstMoment, low);
@@ -34,7 +33,7 @@ Overlap overlap_of(std::size_t first, std::size_t second, double offset) {
   return {static_cast<std::size_t>(begin), static_cast<std::size_t>(std::max(begin, end))};
 }
 
-/// The change of the first video at a moment between two.
+/// Interpolates between the changes at two moments.
 void change_between(std::span<const SignaturePicture> pictures, double moment, ChangePicture& out) {
   const auto k = static_cast<std::size_t>(moment);
   const auto part = static_cast<float>(moment - static_cast<double>(k));
@@ -46,16 +45,16 @@ void change_between(std::span<const SignaturePicture> pictures, double moment, C
     out[i] += part * (next[i] - out[i]);
 }
 
-/// What a change may have of noise. A camera that moves changes all cells as noise does, but more.
+/// Estimates the noise of a change. The limit is for moving cameras, which also change all cells.
 double noise_in(const ChangePicture& change) {
   return std::clamp(2.0 * change_noise(change), kLeastNoise, kMostNoise);
 }
 
-/// How sure it is that something changes, 0 to 1.
+/// Returns the certainty, 0 to 1, that something changes.
 double evidence_of(double strength, double noise) {
   return strength * strength / (strength * strength + noise * noise);
 }
-/// Of what both show. A weak change that one of them lacks says little: compression loses such.
+/// A weak change in only one video is little evidence, because compression removes weak changes.
 double evidence_of(const Correlation& found, double first_noise, double second_noise) {
   const double weak = std::min(evidence_of(found.first_strength, first_noise),
                                evidence_of(found.second_strength, second_noise));
@@ -63,10 +62,10 @@ double evidence_of(const Correlation& found, double first_noise, double second_n
   return std::max(weak, evidence_of(strongest, kMostNoise));
 }
 
-/// A moment of the second video, and what the first one has around its counterpart.
+/// A change of the second video, and the changes of the first video around the counterpart.
 class Probe {
  public:
-  static constexpr int kAround = 3;  // moments to each side
+  static constexpr int kAround = 3;  // moments on each side
 
   Probe(std::span<const SignaturePicture> first, std::span<const SignaturePicture> second,
         std::size_t moment, std::ptrdiff_t counterpart) {
@@ -80,7 +79,7 @@ class Probe {
     first_noise_ = noise_in(around_[kAround]);
     second_noise_ = noise_in(change_);
   }
-  /// Correlation with the counterpart `shift` moments on, |shift| < kAround.
+  /// Returns the correlation with the change `shift` moments later, for |shift| < kAround.
   Correlation at(double shift, const CropSampler& sampler) const {
     const double place = shift + kAround;
     const auto k = static_cast<std::size_t>(place);
@@ -91,7 +90,6 @@ class Probe {
       between[i] = a[i] + part * (b[i] - a[i]);
     return sampler.correlate(between, change_);
   }
-  /// How much it counts.
   double weight(const Correlation& found) const {
     return evidence_of(found, first_noise_, second_noise_);
   }
@@ -102,7 +100,7 @@ class Probe {
   std::array<ChangePicture, 2 * kAround + 1> around_;
 };
 
-/// A place and how well changes agree there, over the probes.
+/// A time shift and a crop. `score` is the mean correlation of the probes.
 struct Place {
   double shift = 0;
   CropWindow crop;
@@ -122,7 +120,7 @@ double score_at(const std::vector<Probe>& probes, double shift, const CropWindow
   return weights > 0 ? sum / weights : -1;
 }
 
-/// Goes from place to place as long as it gets better, in steps that get smaller.
+/// Improves the place one coordinate at a time, in steps that get smaller.
 Place refine(const std::vector<Probe>& probes, Place place) {
   constexpr std::array kSteps = {0.05, 0.025, 0.0125};
   const auto try_place = [&](double shift, const CropWindow& crop) {
@@ -151,7 +149,7 @@ Place refine(const std::vector<Probe>& probes, Place place) {
   return place;
 }
 
-/// The moments near those of the start in which most changes, not two of the same half second.
+/// Returns the moments near `start` with the strongest changes, at least half a second apart.
 std::vector<std::size_t> choose_moments(std::span<const SignaturePicture> second,
                                         const AlignmentStart& start, const Overlap& overlap) {
   constexpr std::size_t kMargin = 2 * kSignatureRate;
@@ -175,12 +173,11 @@ std::vector<std::size_t> choose_moments(std::span<const SignaturePicture> second
   return chosen;
 }
 
-/// What was compared at a moment.
+/// The comparison of one moment.
 struct Moment {
   double correlation = 0, evidence = 0, detail = 0, picture = 0;
 };
 
-/// All moments of the overlap, at one place.
 std::vector<Moment> compare_all(std::span<const SignaturePicture> first,
                                 std::span<const SignaturePicture> second, const Overlap& overlap,
                                 double offset, const CropSampler& sampler) {
@@ -198,9 +195,9 @@ std::vector<Moment> compare_all(std::span<const SignaturePicture> first,
   return moments;
 }
 
-/// Whether the two show the same around each moment. Where nothing changes pictures alone say so.
+/// Returns true for moments around which the videos agree. Without change, the pictures decide.
 std::vector<bool> agreeing(const std::vector<Moment>& moments, const MatchRules& rules) {
-  constexpr double kNothing = 0.5;  // of evidence, over the moments around
+  constexpr double kNothing = 0.5;  // less evidence around a moment is no change
   std::vector<bool> agree(moments.size());
   const auto count = static_cast<std::ptrdiff_t>(moments.size());
   for (std::ptrdiff_t k = 0; k < count; ++k) {
@@ -220,12 +217,12 @@ std::vector<bool> agreeing(const std::vector<Moment>& moments, const MatchRules&
   return agree;
 }
 
-/// The stretch of moments from `from` to `to`, if it is a match.
+/// Returns the moments from `from` to `to` as a match if they satisfy `rules`.
 std::optional<VideoMatch> stretch(const std::vector<Moment>& moments, std::size_t from,
                                   std::size_t to, std::size_t overlap_begin,
                                   const MatchRules& rules) {
   VideoMatch match;
-  // A moment's change is of two pictures before and after it.
+  // The change at moment k depends on the pictures k - 2 to k + 1.
   match.begin = overlap_begin + from - 2;
   match.end = overlap_begin + to + 1;
   if (match.end - match.begin < rules.least_pictures) return std::nullopt;

@@ -9,12 +9,12 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kWaves = 5;  // 0, the mean, and four cosines
+constexpr int kWaves = 5;  // the mean and four cosines
 constexpr std::array kCrops = {0.0, 0.075, 0.15};
-constexpr int kSideWays = 9;      // to crop two opposite sides
-constexpr double kMargin = 0.15;  // of the index window
+constexpr int kSideWays = 9;      // crops of two opposite sides
+constexpr double kMargin = 0.15;  // on each side of the index window
 
-/// The weight of each cell in each wave of a window along one side.
+/// The weights of the cells along one side, for each wave.
 using Waves = std::array<std::array<float, kSignatureSide>, kWaves>;
 
 double integral_of_wave(int wave, double from, double to) {
@@ -23,7 +23,7 @@ double integral_of_wave(int wave, double from, double to) {
   return (std::sin(turn * to) - std::sin(turn * from)) / turn;
 }
 
-/// Of a window between two places along the side, 0 to 1.
+/// `begin` and `end` of the window are fractions of the side.
 Waves waves_of(double begin, double end) {
   Waves waves{};
   for (int wave = 0; wave < kWaves; ++wave)
@@ -39,13 +39,13 @@ Waves waves_of(double begin, double end) {
 }
 
 struct SideCrop {
-  double low, high;  ///< parts that are cut off
+  double low, high;  ///< Fractions that are cut off.
 };
 SideCrop side_crop(std::size_t way) {
   return {kCrops[way / kCrops.size()], kCrops[way % kCrops.size()]};
 }
 
-/// For each way to crop a side the waves of the window in which the other's inner part would be.
+/// Returns, for each crop, the waves of the index window as it lies in the cropped picture.
 const std::array<Waves, kSideWays>& lookup_waves() {
   static const std::array<Waves, kSideWays> all = [] {
     std::array<Waves, kSideWays> waves;
@@ -59,7 +59,7 @@ const std::array<Waves, kSideWays>& lookup_waves() {
   return all;
 }
 
-/// Row by row, its part in each wave across.
+/// The coefficients of the waves across, for each row.
 using AcrossRows = std::array<std::array<float, kWaves>, kSignatureSide>;
 
 void project_rows(const ChangePicture& change, const Waves& waves, AcrossRows& out) {
@@ -74,7 +74,7 @@ void project_rows(const ChangePicture& change, const Waves& waves, AcrossRows& o
 
 using Coefficients = std::array<float, kCodeBits>;
 
-/// All but the mean.
+/// Leaves out the mean.
 void project_columns(const AcrossRows& rows, const Waves& waves, Coefficients& out) {
   for (std::size_t down = 0; down < kWaves; ++down)
     for (std::size_t across = 0; across < kWaves; ++across) {
@@ -93,7 +93,7 @@ std::uint32_t signs_of(const Coefficients& coefficients) {
   return code;
 }
 
-/// The code, and those with some of the four weakest signs changed.
+/// Gives the code first, then the codes with some of the four weakest signs changed.
 void signs_to_try(const Coefficients& coefficients, std::array<std::uint32_t, kTriedSigns>& codes) {
   std::array<std::uint8_t, kCodeBits> order;
   for (std::size_t i = 0; i < kCodeBits; ++i)
@@ -139,7 +139,7 @@ float change_noise(const ChangePicture& change) {
     sizes[i] = std::abs(change[i]);
   const auto middle = sizes.begin() + kSignatureCells / 2;
   std::nth_element(sizes.begin(), middle, sizes.end());
-  return 1.4826F * *middle;  // the median of a normal variable's size is 0.6745
+  return 1.4826F * *middle;  // a normal variable has a median |x| of 0.6745
 }
 
 float change_detail(const ChangePicture& change) {
@@ -152,12 +152,12 @@ float change_detail(const ChangePicture& change) {
       squares += cell[0] * cell[0];
       steps += across * across + down * down;
     }
-  return squares > 0 ? steps / (4 * squares) : 0;  // each step has the variance of two cells
+  return squares > 0 ? steps / (4 * squares) : 0;  // unrelated cells: a step has twice the variance
 }
 
 std::optional<std::uint32_t> index_code(const ChangePicture& change) {
   if (change_strength(change) < kLeastChange) return std::nullopt;
-  const Waves& waves = lookup_waves()[0];  // of no crop
+  const Waves& waves = lookup_waves()[0];  // without a crop
   AcrossRows rows;
   Coefficients coefficients;
   project_rows(change, waves, rows);

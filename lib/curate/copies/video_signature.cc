@@ -16,8 +16,8 @@ void add_row(const std::uint8_t* row, int width, unsigned weight, std::uint32_t*
     sums[x] += weight * row[x];
 }
 
-/// Of cell `i` along a side of `size` pixels. In units of 1/32 pixel all its limits are whole: a
-/// pixel has 32 of them and a cell `size`.
+/// The range of cell `i` along a side of `size` pixels. In units of 1/32 pixel, a pixel is 32 wide,
+/// a cell is `size` wide, and all limits are whole numbers.
 struct CellRange {
   CellRange(int i, int size)
       : begin(static_cast<std::int64_t>(i) * size),
@@ -32,7 +32,7 @@ struct CellRange {
     return static_cast<unsigned>(to - from);
   }
   std::int64_t begin, end;
-  int first, last;  ///< pixels that it touches
+  int first, last;  ///< Pixels of the cell.
 };
 
 std::uint64_t sum_columns(const std::vector<std::uint32_t>& sums, const CellRange& range) {

@@ -15,24 +15,24 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kLookedAtOnce = 256;                     // vectors of a thread
-constexpr std::size_t kCellsAtOnce = 16;                       // of a thread
+constexpr std::size_t kLookedAtOnce = 256;                     // vectors that a thread takes
+constexpr std::size_t kCellsAtOnce = 16;                       // cells that a thread takes
 constexpr std::size_t kLeastBlock = 1024, kMostBlock = 65536;  // vectors decided at once
-constexpr std::size_t kMostPairs = std::size_t{1} << 22;       // of a block, that pass
-constexpr float kFloatSlack = 1e-4f;  // of a product of unit vectors, summed in floats
+constexpr std::size_t kMostPairs = std::size_t{1} << 22;       // passed pairs of a block
+constexpr float kFloatSlack = 1e-4f;  // error of a product of unit vectors in floats
 
-/// One of a block, and a better one, by slot, which are near as far as floats can say.
+/// Slots of a vector of the block and a better vector. Their product in floats passes.
 struct PassedPair {
   std::uint32_t item = 0, other = 0;
 };
 struct PassedPairs {
   std::vector<PassedPair> pairs;
-  std::uint64_t decided = 0;  ///< those whose sketches pass
+  std::uint64_t decided = 0;  ///< Number of pairs whose sketches pass.
 };
-/// There are more of them in a block than are kept in memory.
+/// Thrown if more than kMostPairs pairs of a block pass.
 struct TooMany {};
 
-/// The vectors of length 1 of a cell's visitors, each read when it is asked for; not too many.
+/// A cache of the unit vectors of a cell's visitors. A visitor is a vector that searches the cell.
 class VisitorRows {
  public:
   VisitorRows(const SketchStore& store, std::size_t dim) : store_(store), dim_(dim) {}
@@ -83,8 +83,7 @@ class CellFinder {
   std::size_t n_, width_;
   SketchStore store_;
   std::vector<bool> kept_;  // by slot
-  // Of the block under way: its ranks, which of them are duplicates, the visits to each cell, by
-  // rank, and what it adds to the counts.
+  // The current block: its ranks, its duplicates, the slots that search each cell, its counts.
   std::size_t begin_ = 0, end_ = 0;
   std::vector<bool> gone_;
   std::vector<std::size_t> visit_begins_;
@@ -92,7 +91,7 @@ class CellFinder {
   CellCounts block_counts_, counts_;
 };
 
-/// Which cells the vectors of a block look at, but for those without a direction.
+/// Finds the cells that each vector of the block searches. Vectors without a direction search none.
 void CellFinder::look() {
   struct Looked {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> visits;  // cell and slot
@@ -138,7 +137,7 @@ void CellFinder::look() {
     visits_[next[cell]++] = slot;
 }
 
-/// The visitors of a cell against what was kept before the block, or `within` the block.
+/// Compares a cell's visitors with vectors kept before the block, or with the block if `within`.
 void CellFinder::compare_cell(std::size_t cell, bool within, PassedPairs& passed) const {
   std::vector<std::uint32_t> visitors, members;
   for (std::size_t i = visit_begins_[cell]; i < visit_begins_[cell + 1]; ++i)
@@ -155,7 +154,7 @@ void CellFinder::compare_cell(std::size_t cell, bool within, PassedPairs& passed
   std::vector<std::int16_t> tile(width_ * kTileSide);
   TileProducts products;
   VisitorRows rows(store_, search_.dim);
-  std::vector<PassedPair> near;  // by sketches
+  std::vector<PassedPair> near;  // pairs whose sketches pass
   for (std::size_t first = 0; first < members.size(); first += kTileSide) {
     const std::span some =
         std::span(members).subspan(first, std::min(kTileSide, members.size() - first));
@@ -182,7 +181,7 @@ void CellFinder::compare_cell(std::size_t cell, bool within, PassedPairs& passed
   }
 }
 
-/// The vectors themselves, where sketches pass: each of the tile is read once for all its pairs.
+/// Compares the vectors of pairs whose sketches pass. Reads each vector of the tile once.
 void CellFinder::compare_rows(std::span<const std::uint32_t> tile, std::span<const PassedPair> near,
                               VisitorRows& rows, PassedPairs& passed) const {
   const float least = static_cast<float>(search_.threshold) - kFloatSlack;
@@ -195,7 +194,8 @@ void CellFinder::compare_rows(std::span<const std::uint32_t> tile, std::span<con
   passed.decided += near.size();
 }
 
-/// Which pairs pass, by rank of the item, then of the other. Throws TooMany, whatever the slots.
+/// Returns the pairs that pass, sorted by rank of the item, then of the other. Throws TooMany; this
+/// does not depend on the number of slots.
 std::vector<PassedPair> CellFinder::compare(bool within) {
   std::atomic<std::size_t> count = 0;
   std::vector<PassedPair> all;
@@ -220,9 +220,9 @@ std::vector<PassedPair> CellFinder::compare(bool within) {
   return all;
 }
 
-/// Those of the pairs whose cosine is that of the threshold: of each item the first, or all.
+/// Returns the pairs whose exact cosine reaches the threshold: the first pair of each item, or all.
 std::vector<NearDuplicate> CellFinder::decide(const std::vector<PassedPair>& pairs, bool all) {
-  std::vector<std::size_t> firsts;  // of the pairs of an item
+  std::vector<std::size_t> firsts;  // index of the first pair of each item
   for (std::size_t i = 0; i < pairs.size(); ++i)
     if (i == 0 || pairs[i].item != pairs[i - 1].item) firsts.push_back(i);
   const std::size_t items = firsts.size();
@@ -254,7 +254,7 @@ std::vector<NearDuplicate> CellFinder::decide(const std::vector<PassedPair>& pai
   return near;
 }
 
-/// Its duplicates, items rising.
+/// Returns the duplicates in the block, sorted by item.
 std::vector<NearDuplicate> CellFinder::decide_block() {
   block_counts_ = {};
   gone_.assign(end_ - begin_, false);
@@ -262,7 +262,7 @@ std::vector<NearDuplicate> CellFinder::decide_block() {
   std::vector<NearDuplicate> duplicates = decide(compare(false), false);
   for (const NearDuplicate& one : duplicates)
     gone_[one.item - begin_] = true;
-  // Those that are left, against each other: the fate of one depends on those before it.
+  // Compare the rest with each other in order, because only kept vectors have duplicates.
   for (const NearDuplicate& one : decide(compare(true), true)) {
     if (gone_[one.item - begin_] || gone_[one.keeper - begin_]) continue;
     gone_[one.item - begin_] = true;
@@ -275,7 +275,7 @@ std::vector<NearDuplicate> CellFinder::decide_block() {
 
 CellCounts CellFinder::find(const std::function<void(const NearDuplicate&)>& found) {
   counts_.cells = store_.cells().count();
-  // Blocks grow from a small one: where many are alike, most are gone before they meet.
+  // Blocks grow from a small one. If many vectors are alike, the first blocks remove most of them.
   for (std::size_t size = kLeastBlock; begin_ < n_;) {
     check_stop();
     end_ = std::min(n_, begin_ + size);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPortion = 512;  // rows that one thread takes
 constexpr int kRounds = 25;
-constexpr double kAlike = 1e-6;  // 1 - cosine of rows that are the same
+constexpr double kAlike = 1e-6;  // rows with a smaller 1 - cosine count as equal
 
 double row_product(const float* a, const float* b, std::size_t dim) {
   double sum = 0;
@@ -26,13 +26,13 @@ double row_product(const float* a, const float* b, std::size_t dim) {
   return sum;
 }
 
-/// Rows that begin the clusters: each next one drawn with a chance that grows with the square of
-/// its distance to those before. Fewer than `wanted` where no other row is left.
+/// Draws the first centres from the rows. The chance of a row grows with the square of its distance
+/// to the nearest chosen row. Returns fewer than `wanted` if all other rows equal chosen rows.
 std::vector<std::size_t> first_centres(const std::vector<float>& rows, std::size_t dim,
                                        std::size_t wanted, std::uint64_t seed) {
   const std::size_t n = rows.size() / dim;
   const Random random(seed, Purpose::balance, 1);
-  std::vector<double> far(n, 4.0);  // squared distance to the nearest of those chosen
+  std::vector<double> far(n, 4.0);  // squared distance to the nearest chosen row
   std::vector<std::size_t> chosen = {0};
   while (chosen.size() < wanted) {
     check_stop();
@@ -63,7 +63,7 @@ Clusters::Clusters(std::size_t dim, std::size_t count)
       count_(count),
       tiles_((count + kTileColumns - 1) / kTileColumns * kTileColumns * dim) {}
 
-/// The direction of the sum is the centre.
+/// The centre is the direction of `sum`.
 void Clusters::set(std::size_t cluster, const double* sum) {
   double length = 0;
   for (std::size_t d = 0; d < dim_; ++d)
@@ -112,8 +112,8 @@ std::vector<Clusters::Nearest> Clusters::nearest(const std::vector<float>& rows,
   return found;
 }
 
-/// Centres go to the middle of their rows. One without rows goes to the row that is farthest from
-/// its own.
+/// Moves each centre to the mean of its rows. A centre without rows moves to the row that is
+/// farthest from its centre.
 void Clusters::move(const std::vector<float>& rows, const std::vector<Nearest>& nearest) {
   std::vector<double> sums(count_ * dim_);
   std::vector<std::size_t> sizes(count_);

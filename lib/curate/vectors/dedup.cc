@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notation: a unit vector a = (a1, a2), a1 its first kHead dimensions. a.b = a1.b1 + a2.b2 <= a1.b1
-// + |a2||b2|. Kept items stand in tiles of kTile, their heads transposed, so that one row of a is
-// multiplied with kTile heads at a time.
+// A unit vector a has a head a1, its first kHead dimensions, and a rest a2. Then a.b = a1.b1 +
+// a2.b2 <= a1.b1 + |a2||b2|. The heads of kept items are stored transposed, in tiles of kTile
+// items, so one row is multiplied by kTile heads at a time.
 #include "curate/vectors/dedup.h"
 
 #include <algorithm>
@@ -17,13 +17,13 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kHead = 64;  // dimensions looked at for every pair; also the step after that
-constexpr std::size_t kTile = 16;  // kept items in a tile
-constexpr std::size_t kRows = 4;   // items compared with a tile at once
-constexpr std::size_t kBlock = 2048;  // items decided at once against all kept before them
+constexpr std::size_t kHead = 64;     // dimensions compared for every pair, and in each next step
+constexpr std::size_t kTile = 16;     // kept items in a tile
+constexpr std::size_t kRows = 4;      // items compared with a tile at once
+constexpr std::size_t kBlock = 2048;  // items compared at once with all items kept before
 constexpr std::size_t kChunk = 64;    // items of a block that one thread takes
-// Float sums of up to some thousand products of unit vectors are good to 1e-5. A pair within this
-// of the threshold is decided in double.
+// The product of unit vectors with some thousand dimensions is exact to 1e-5 in floats. Pairs above
+// the threshold less kSlack are decided in double.
 constexpr float kSlack = 1e-4f;
 
 using Lanes = float __attribute__((vector_size(kTile * sizeof(float))));
@@ -65,22 +65,21 @@ HeadProducts choose_head_products() {
   return head_products_plain;
 }
 
-/// The embeddings as unit vectors, dimensions sorted by falling variance, padded with zeros to a
-/// multiple of kHead; and the length of what is left of each vector after every kHead dimensions.
+/// The embeddings as unit vectors. Dimensions are sorted by falling variance and padded with zeros
+/// to a multiple of kHead. `rests` has the length of a vector's rest after each kHead dimensions.
 struct Vectors {
   Vectors(std::vector<float> embeddings, std::size_t dim);
 
   const float* row(std::size_t i) const { return values.data() + i * width; }
   float rest(std::size_t i, std::size_t step) const { return rests[i * steps + step]; }
   double cosine(std::size_t a, std::size_t b) const;
-  /// Decides one pair whose heads have the product `head`: the cosine, if it is at least
-  /// `threshold`.
+  /// Returns the cosine of a pair if at least `threshold`. `head` is the product of the heads.
   std::optional<double> decide(std::size_t a, std::size_t b, float head, double threshold) const;
 
   std::size_t count, width, steps;
   std::vector<float> values, rests;
   std::vector<bool> usable;
-  std::vector<std::size_t> place;  // of each number in its row
+  std::vector<std::size_t> place;  // of each dimension in a row
 };
 
 Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
@@ -112,7 +111,7 @@ Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
     place[order[d]] = d;
   values.resize(count * width);
   std::vector<float> old(dim);
-  for (std::size_t i = count; i-- > 0;) {  // from the last: rows become wider where they stand
+  for (std::size_t i = count; i-- > 0;) {  // from the last, because rows grow in place
     std::copy_n(&values[i * dim], dim, old.begin());
     float* out = &values[i * width];
     for (std::size_t d = 0; d < dim; ++d)
@@ -127,7 +126,7 @@ Vectors::Vectors(std::vector<float> embeddings, std::size_t dim)
   }
 }
 
-/// In the order that the numbers came in, whatever the other rows are.
+/// Uses the original order of dimensions, so that the other rows have no effect.
 double Vectors::cosine(std::size_t a, std::size_t b) const {
   std::vector<float> x(place.size()), y(place.size());
   for (std::size_t d = 0; d < place.size(); ++d)
@@ -155,10 +154,9 @@ std::optional<double> Vectors::decide(std::size_t a, std::size_t b, float head,
   return exact;
 }
 
-/// The items kept so far.
 class Kept {
  public:
-  /// With room for all: a vector that grows has twice as much for a while.
+  /// Reserves memory for all items, because a growing vector takes twice its memory for a while.
   explicit Kept(const Vectors& vectors) : vectors_(vectors) {
     items_.reserve(vectors.count);
     heads_.reserve((vectors.count + kTile - 1) / kTile * kHead * kTile);
@@ -177,7 +175,8 @@ class Kept {
     rests_.push_back(vectors_.rest(item, 0));
   }
 
-  /// For each of `items` (at most kRows) the first kept item number >= `from` that it duplicates.
+  /// Finds, for each of `items` (at most kRows), the first near item kept at number `from` or
+  /// later.
   void find(const std::size_t* items, std::size_t n, std::size_t from, double threshold,
             std::optional<NearDuplicate>* found) const;
 
@@ -254,7 +253,7 @@ std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, s
     for (std::size_t i = begin; i < std::min(begin + kBlock, vectors.count); ++i)
       if (vectors.usable[i]) items.push_back(i);
     std::fill(found.begin(), found.end(), std::nullopt);
-    // Against what was kept before this block: item by item for itself, so in parallel.
+    // Compare with items kept before this block, in parallel.
     const std::size_t before = kept.size();
     std::size_t next = 0;
     share::for_each_ordered<std::size_t, bool>(
@@ -269,7 +268,7 @@ std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, s
           return true;
         },
         [](bool&) {});
-    // Within the block: an item's fate depends on those before it.
+    // Compare within the block in order, because only kept items have duplicates.
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (!found[i]) kept.find(&items[i], 1, before, threshold, &found[i]);
       if (found[i])

@@ -15,13 +15,12 @@ namespace {
 constexpr int kGrid = 8;   // colour layout: 8x8 cells
 constexpr int kCells = 4;  // edges and motion: 4x4 cells
 constexpr int kDirections = 8;
-constexpr int kFine =
-    kGlimpseSize / 2;      // edges and motion are measured at 32x32: codec noise is below
-constexpr int kTimes = 3;  // cosines over time, the mean included
+constexpr int kFine = kGlimpseSize / 2;  // side of pictures for edges and motion: less noise
+constexpr int kTimes = 3;                // cosines over time, the mean included
 constexpr int kLightTerms = 15, kColourTerms = 6;
 constexpr int kTerms = kLightTerms + 2 * kColourTerms;
 
-// Shares of the squared length, and the length below which a group is noise rather than a sign.
+// Each group's share of the squared length, and the length below which a group is mostly noise.
 constexpr float kGround = 0.15f, kLayout = 0.30f, kChange = 0.20f, kEdges = 0.25f, kMotion = 0.10f;
 constexpr float kLayoutNoise = 0.20f, kChangeNoise = 0.20f, kEdgesNoise = 0.15f,
                 kMotionNoise = 0.20f;
@@ -30,13 +29,13 @@ constexpr float kStillEdge = 0.02f, kStillDifference = 0.015f;
 using Terms = std::array<float, kTerms>;
 using Grid = std::array<float, kGrid * kGrid>;
 
-/// Orthonormal DCT-II basis: element `n` of cosine `k`, of `size`.
+/// Returns element `n` of cosine `k` in the orthonormal DCT-II of length `size`.
 float cosine(int k, int n, int size) {
   const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / size);
   return static_cast<float>(scale * std::cos(std::numbers::pi * (n + 0.5) * k / size));
 }
 
-/// The lowest DCT coefficients of an 8x8 grid, by rising diagonals; out.size() of them.
+/// Computes the first out.size() DCT coefficients of an 8x8 grid, in order of diagonals.
 void low_terms(const Grid& grid, std::span<float> out) {
   static const auto basis = [] {
     std::array<std::array<float, kGrid>, kGrid> b{};
@@ -80,7 +79,7 @@ Terms layout_terms(const media::RgbImage& image) {
   return terms;
 }
 
-/// The layout over time: [cosine][term], each scaled so that the mean is the mean.
+/// Returns the DCT of the layout over time as [cosine][term], scaled so that [0] is the mean.
 std::array<Terms, kTimes> layout_over_time(const std::vector<media::RgbImage>& pictures) {
   std::array<Terms, kTimes> out{};
   const int count = static_cast<int>(pictures.size());
@@ -94,7 +93,7 @@ std::array<Terms, kTimes> layout_over_time(const std::vector<media::RgbImage>& p
   return out;
 }
 
-/// Spreads `weight` over the two nearest of eight directions; `turn` is 0 to 1 for a whole round.
+/// Divides `weight` between the two nearest of eight directions. `turn` is in full turns, 0 to 1.
 void add_direction(std::span<float> bins, float turn, float weight) {
   const float at = turn * kDirections;
   const float low = std::floor(at);
@@ -124,7 +123,7 @@ void add_edges(const std::vector<float>& light, std::span<float> bins) {
       const auto [gx, gy] = gradient(light, x, y);
       const float strength = std::hypot(gx, gy) - kStillEdge;
       if (strength <= 0) continue;
-      // An edge has no sense of direction: half a turn is a whole round.
+      // Opposite gradients belong to the same edge, so half a turn covers all directions.
       float turn = std::atan2(gy, gx) / std::numbers::pi_v<float>;
       if (turn < 0) turn += 1;
       if (turn >= 1) turn = 0;
@@ -132,7 +131,7 @@ void add_edges(const std::vector<float>& light, std::span<float> bins) {
     }
 }
 
-/// `bins`: 16 cells of change, then eight directions of flow across the edges.
+/// `bins` has 16 cells of change, then eight directions of motion across edges.
 void add_motion(const std::vector<float>& before, const std::vector<float>& after,
                 std::span<float> bins) {
   for (int y = 1; y + 1 < kFine; ++y)
@@ -152,8 +151,8 @@ void add_motion(const std::vector<float>& before, const std::vector<float>& afte
     }
 }
 
-/// Square roots of mean counts (so that a strong bin does not drown the rest), less their mean (so
-/// that unlike histograms are orthogonal rather than merely less alike).
+/// Takes square roots, so that a strong bin does not dominate, and subtracts their mean, so that
+/// unrelated histograms are orthogonal.
 void balance(std::span<float> bins, float samples) {
   float mean = 0;
   for (float& bin : bins)
@@ -163,7 +162,7 @@ void balance(std::span<float> bins, float samples) {
     bin -= mean;
 }
 
-/// Appends `group` at the length sqrt(share), less if it hardly stands out of the noise.
+/// Appends `group`, scaled to the length sqrt(share), or less if `group` is little above noise.
 void append(std::vector<float>& out, std::span<const float> group, float share, float noise) {
   float squares = noise * noise;
   for (const float x : group)
@@ -192,7 +191,7 @@ std::vector<float> look(const Glimpse& glimpse) {
 
   std::vector<float> out;
   const Terms& mean = layout[0];
-  // Means are coefficient 0 over 8. Light as an angle, so that black and dark grey differ too.
+  // A mean is coefficient 0 / 8. Light is an angle, so that black and dark grey differ.
   const float angle = mean[0] / kGrid * std::numbers::pi_v<float>;
   const float ground[4] = {std::cos(angle), std::sin(angle), 3 * mean[kLightTerms] / kGrid,
                            3 * mean[kLightTerms + kColourTerms] / kGrid};

@@ -17,15 +17,15 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kTrainedAtOnce = 512;  // rows of a thread
+constexpr std::size_t kTrainedAtOnce = 512;  // rows that a thread takes
 constexpr int kIterations = 4;
-constexpr double kDependent = 1e-3;  // what is left of a direction that those before span
+constexpr double kDependent = 1e-3;  // least remainder of an independent direction
 
 using DirectionLanes = float __attribute__((vector_size(kTileColumns * sizeof(float))));
 
 [[gnu::always_inline]] inline float float_product_body(const float* a, const float* b,
                                                        std::size_t dim) {
-  constexpr std::size_t kSums = 2;  // of lanes
+  constexpr std::size_t kSums = 2;
   DirectionLanes sums[kSums] = {};
   std::size_t d = 0;
   for (; d + kSums * kTileColumns <= dim; d += kSums * kTileColumns)
@@ -67,7 +67,7 @@ __attribute__((target("avx512f"))) float float_product_avx512(const float* a, co
   return float_product_body(a, b, dim);
 }
 
-/// Two numbers of a sketch, for all lanes.
+/// Returns two numbers of a sketch as 32 bits.
 inline std::int32_t two(const std::int16_t* at) {
   std::int32_t both;
   std::memcpy(&both, at, sizeof both);
@@ -77,7 +77,7 @@ inline std::int32_t two(const std::int16_t* at) {
 __attribute__((target("avx2"))) void tile_products_avx2(const std::int16_t* const* four,
                                                         std::size_t width, const std::int16_t* tile,
                                                         TileProducts& out) {
-  constexpr std::size_t kHalf = kTileSide / 2;  // all of it would not fit into the registers
+  constexpr std::size_t kHalf = kTileSide / 2;  // a whole tile does not fit into the registers
   for (std::size_t half = 0; half < kTileSide; half += kHalf) {
     __m256i sum[4][2] = {};
     for (std::size_t p = 0; p < width; p += 2) {
@@ -131,7 +131,7 @@ Products choose_products() {
   return tile_products_plain;
 }
 
-/// out: n x `directions`. The basis: tiles of sixteen, of which the last may be wider than needed.
+/// Writes n x `directions` numbers. `tiles` has the basis, and the last tile may be padded.
 void project_rows(const std::vector<float>& tiles, const float* rows, std::size_t n,
                   std::size_t dim, std::size_t directions, float* out) {
   float product[kTileRows][kTileColumns];
@@ -148,7 +148,7 @@ void project_rows(const std::vector<float>& tiles, const float* rows, std::size_
   }
 }
 
-/// Columns of d x `directions`, made orthonormal one after the other: twice is enough (Parlett).
+/// Makes the columns orthonormal, one after the other. Two rounds for each are enough (Parlett).
 void make_orthonormal(std::vector<double>& columns, std::size_t dim, std::size_t directions) {
   std::size_t axis = 0;
   const auto column = [&](std::size_t c) { return &columns[c * dim]; };
@@ -168,7 +168,7 @@ void make_orthonormal(std::vector<double>& columns, std::size_t dim, std::size_t
           own[d] -= along * column(other)[d];
       }
     const double length = std::sqrt(product(own, own));
-    if (!(length > kDependent * before)) {  // those before span it: an axis instead
+    if (!(length > kDependent * before)) {  // depends on earlier columns: try an axis
       std::fill(own, own + dim, 0.0);
       own[axis++] = 1;
       continue;
@@ -189,7 +189,7 @@ std::vector<float> as_tiles(const std::vector<double>& columns, std::size_t dim,
   return tiles;
 }
 
-/// The matrix of second moments of the rows times the basis, as columns.
+/// Returns the matrix of second moments of the rows times the basis, as columns.
 std::vector<double> moments_times(const std::vector<float>& tiles, const std::vector<float>& rows,
                                   std::size_t dim, std::size_t directions, share::Slots& slots) {
   const std::size_t n = rows.size() / dim;

@@ -15,9 +15,9 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kCellRounds = 3;
-constexpr std::size_t kAssignedAtOnce = 1024;                  // sketches of a thread
-constexpr double kUnit = double{kSketchScale} * kSketchScale;  // the product of one with itself
-// Sketches are rounded: two of them may be further apart than their vectors by this.
+constexpr std::size_t kAssignedAtOnce = 1024;                  // sketches that a thread takes
+constexpr double kUnit = double{kSketchScale} * kSketchScale;  // product of a sketch with itself
+// Largest difference of the distances of two sketches and of their vectors, by rounding.
 constexpr double kRounded = 1e-3;
 
 }  // namespace
@@ -79,7 +79,7 @@ SketchCells SketchCells::find(const std::vector<std::int16_t>& sample, std::size
       double length = 0;
       for (std::size_t p = 0; p < width; ++p)
         length += std::pow(static_cast<double>(sums[c * width + p]), 2);
-      if (length <= 0) continue;  // a cell of nothing stays where it is
+      if (length <= 0) continue;  // the centre of an empty cell stays
       for (std::size_t p = 0; p < width; ++p)
         cells.centres_[c * width + p] = static_cast<std::int16_t>(std::lround(
             static_cast<double>(sums[c * width + p]) / std::sqrt(length) * kSketchScale));
@@ -90,7 +90,7 @@ SketchCells SketchCells::find(const std::vector<std::int16_t>& sample, std::size
   return cells;
 }
 
-/// out: 4 x count().
+/// Writes 4 x count() products with centres.
 void SketchCells::scores(const std::int16_t* const* four, std::vector<std::int32_t>& out) const {
   out.resize(4 * count_);
   TileProducts products;
@@ -122,12 +122,12 @@ void SketchCells::near(const std::int16_t* const* four, const Reach& reach, Near
   const auto apart = [](double product) {
     return std::sqrt(std::max(0.0, 2 - 2 * product / kUnit)) + kRounded;
   };
-  std::vector<std::pair<double, std::uint32_t>> found;  // distance of the border, and the cell
+  std::vector<std::pair<double, std::uint32_t>> found;  // distance of the border, cell
   for (std::size_t r = 0; r < 4; ++r) {
     const std::int32_t* score = &all[r * count_];
     const auto own = static_cast<std::uint32_t>(std::max_element(score, score + count_) - score);
-    // A border within reach has a score that lacks at most far * |e - c|, and |e - c| is at most
-    // the way by the sketch itself. Once more with that: fewer centres are looked at one by one.
+    // If its border is within reach, a centre e scores at least best - far * |e - c|, and |e - c|
+    // is at most the way over the sketch. The second round tightens this limit.
     const double best = score[own];
     double lacks = 2 * far;
     for (int time = 0; time < 2; ++time)

@@ -9,11 +9,11 @@
 namespace vfm::curate {
 namespace {
 
-constexpr std::size_t kSampleBytes = std::size_t{48} << 20;  // of vectors that the basis is made of
-constexpr std::size_t kSampleRows = 16384;                   // of them, at most
-constexpr std::size_t kRowsPerCell = 16;                     // that centres are found from
-constexpr std::size_t kReadAtOnce = 256;                     // vectors of a thread, if they are
-constexpr std::size_t kReadBytes = std::size_t{4} << 20;     // not too long
+constexpr std::size_t kSampleBytes = std::size_t{48} << 20;  // limits of the sample for the basis
+constexpr std::size_t kSampleRows = 16384;
+constexpr std::size_t kRowsPerCell = 16;  // vectors from which centres are found
+constexpr std::size_t kReadAtOnce = 256;  // limits of vectors that a thread takes
+constexpr std::size_t kReadBytes = std::size_t{4} << 20;
 constexpr std::uint32_t kNoCell = ~std::uint32_t{0};
 
 }  // namespace
@@ -30,8 +30,7 @@ bool SketchStore::read(std::size_t rank, std::vector<float>& row) const {
   return to_unit_row(row);
 }
 
-/// Basis and centres, from vectors that are evenly spaced by rank: so where they stand is no
-/// matter.
+/// Takes vectors evenly spaced by rank, so that their places have no effect.
 void SketchStore::learn(share::Slots& slots) {
   const std::size_t wanted = search_.cells
                                  ? search_.cells
@@ -64,7 +63,7 @@ void SketchStore::learn(share::Slots& slots) {
   cells_ = SketchCells::find(sketches, width_, wanted, slots);
 }
 
-/// All vectors, in the order in which they stand; then their sketches go to their slots.
+/// Reads all vectors in order of place, then moves their sketches to their slots.
 void SketchStore::sketch_all(share::Slots& slots) {
   std::vector<std::uint32_t> cells(n_, kNoCell);  // by place
   sketches_.resize(n_ * width_);
@@ -92,7 +91,7 @@ void SketchStore::sketch_all(share::Slots& slots) {
 
 void SketchStore::arrange(const std::vector<std::uint32_t>& cells) {
   const std::size_t count = cells_->count();
-  begins_.assign(count + 2, 0);  // one more for those without a cell
+  begins_.assign(count + 2, 0);  // one more for vectors without a cell
   for (const std::uint32_t cell : cells)
     ++begins_[std::min<std::size_t>(cell, count) + 1];
   std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
@@ -108,7 +107,7 @@ void SketchStore::arrange(const std::vector<std::uint32_t>& cells) {
     rank_of_slot_[slot] = static_cast<std::uint32_t>(rank);
   }
   begins_.pop_back();
-  // Where they are, one for another, until each is in its place.
+  // Sort the sketches in place by swaps.
   for (std::size_t at = 0; at < n_; ++at)
     while (slot_of_place[at] != at) {
       const std::uint32_t to = slot_of_place[at];
