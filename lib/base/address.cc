@@ -11,7 +11,7 @@
 namespace vfm {
 namespace {
 
-/// What stands before that colon, in lower case; "": no scheme.
+/// Returns the scheme before the colon in lower case, or "".
 std::string scheme_before(std::string_view name, std::size_t colon) {
   if (colon == 0 || colon == std::string_view::npos) return "";
   std::string scheme(name.substr(0, colon));
@@ -29,7 +29,8 @@ std::string url_scheme(std::string_view name) {
 }
 
 std::string no_file_message(std::string_view name) {
-  // Libraries of paths make "s3:/bucket" of it. "C:/" is a folder of Windows, wherever it is seen.
+  // Some libraries turn "s3://bucket" into "s3:/bucket". A single letter, as in "C:/", is a drive
+  // of Windows.
   const std::string scheme = scheme_before(name, name.find(":/"));
   if (scheme.size() < 2) return "";
   if (scheme == "file")

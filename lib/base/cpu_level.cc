@@ -12,7 +12,7 @@ std::atomic<CpuLevel> g_limit = CpuLevel::avx512;
 CpuLevel find_level() noexcept {
 #if defined(VFM_HAVE_X86_LEVELS)
   __builtin_cpu_init();
-  // What x86-64-v4 and v3 add, as far as loops of floats and integers may use it.
+  // The parts of x86-64-v3 and v4 that loops of floats and integers can use.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi2");
   if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

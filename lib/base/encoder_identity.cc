@@ -7,7 +7,7 @@ namespace vfm {
 
 Json encoder_identity(Json config) {
   if (config.is_object() && config.contains("hash")) config.erase("path");
-  if (config.is_object()) config.erase("query_prompt");  // of what is compared with them
+  if (config.is_object()) config.erase("query_prompt");  // Only queries use it.
   return config;
 }
 

@@ -28,8 +28,8 @@ std::string whole(T value, const PlainField& field) {
   return digits(room.data(), written.ptr, field);
 }
 
-// The digits of a finite number's shortest form, with the point where its exponent puts it, as long
-// as that is from -4 to 15; beyond that as d.ddde+XX.
+// Returns the shortest digits that give `value` again: in fixed notation for exponents from -4 to
+// 15, else as d.ddde+XX.
 template <class T>
 std::string shortest(T value) {
   std::array<char, 64> room;
@@ -56,7 +56,7 @@ std::string real(T value, const PlainField& field) {
   if (std::isnan(value)) return std::signbit(value) ? "-nan" : "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (field.precision < 0) return shortest(value);
-  std::string room(400 + static_cast<std::size_t>(field.precision), '\0');  // 1e308 has 309 digits
+  std::string room(400 + static_cast<std::size_t>(field.precision), '\0');  // 1e308 has 309 digits.
   const auto form = field.type == 'f' ? std::chars_format::fixed : std::chars_format::general;
   const auto written =
       std::to_chars(room.data(), room.data() + room.size(), value, form, field.precision);

@@ -11,7 +11,8 @@ std::uint16_t float_to_half(float value) noexcept {
   const std::uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65536
-  if (magnitude < 0x38800000u) {  // below 2^-14: subnormal; adding 0.5 makes the FPU round it
+  // Below 2^-14 the result is subnormal. Adding 0.5 makes the FPU round.
+  if (magnitude < 0x38800000u) {
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }

@@ -24,7 +24,7 @@ std::string harmless(std::string_view text) {
 
 namespace {
 
-/// Where a character begins, at or before that.
+/// Returns where the character at `at` begins.
 std::size_t whole_to(std::string_view text, std::size_t at) {
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80)
     --at;

@@ -6,8 +6,8 @@
 
 namespace vfm {
 
-// XXH3_64bits and XXH3_128bits accumulate alike and share the type of their state (xxhash.h), so
-// one state serves both digests; a unit test holds the library to that.
+// XXH3_64bits and XXH3_128bits have the same state (xxhash.h), so one state serves both digests. A
+// unit test checks this.
 struct Hasher::State {
   XXH3_state_t* xxh = XXH3_createState();
   ~State() { XXH3_freeState(xxh); }

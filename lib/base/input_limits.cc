@@ -13,7 +13,7 @@ namespace vfm {
 namespace {
 
 InputLimits g_limits;
-bool g_chosen = false;  // by options; a program without them cannot raise a limit
+bool g_chosen = false;  // By options. Programs without them cannot raise a limit.
 
 constexpr std::string_view kProtocols[] = {
     "concat", "crypto", "dash", "data", "dref", "file", "ftp",   "hls", "http",
@@ -48,7 +48,7 @@ std::uint64_t parse_pixels(const std::string& text) {
     good = good && parse_whole(std::string_view(text).substr(cross + 1), height);
   else if (!good && text.ends_with('M'))
     good = parse_whole(std::string_view(text).substr(0, text.size() - 1), width), height = 1 << 20;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;  // what FFmpeg can count
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 31;  // FFmpeg's limit.
   if (!good || width == 0 || height == 0 || width > kMost || height > kMost ||
       width * height > kMost)
     fail_usage("'{}' is not a number of pixels; write it like 64M or 8192x8192, at most 2048M",

@@ -27,7 +27,6 @@ const Json* find(const Json& value, const char* name) {
 constexpr int kMostLevels = 100;
 constexpr std::size_t kMostNames = std::size_t{1} << 20;
 
-/// Makes a Json of what the library's parser reads.
 class TreeBuilder : public nlohmann::json_sax<Json> {
  public:
   explicit TreeBuilder(std::string_view what) : what_(what) {}
@@ -40,7 +39,7 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override { return put(value); }
   bool number_float(number_float_t value, const string_t&) override { return put(value); }
   bool string(string_t& value) override { return put(std::move(value)); }
-  bool binary(binary_t&) override { return false; }  // no part of JSON
+  bool binary(binary_t&) override { return false; }  // JSON has no binary values.
   bool start_object(std::size_t) override { return open(Json::object()); }
   bool start_array(std::size_t) override { return open(Json::array()); }
   bool end_object() override { return close(); }
@@ -59,8 +58,8 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
 
  private:
   struct Level {
-    Json* value;  // stays where it is: nothing is added beside it while it is open
-    std::optional<Members> members;  // of an object
+    Json* value;                     // Stays valid, because its container does not grow meanwhile.
+    std::optional<Members> members;  // Of an object.
   };
 
   Json& place() {
@@ -88,7 +87,7 @@ class TreeBuilder : public nlohmann::json_sax<Json> {
   std::string_view what_;
   std::string error_;
   Json root_;
-  Json* member_ = nullptr;  // of the innermost object: whose value comes next
+  Json* member_ = nullptr;  // The member of the innermost object whose value comes next.
   std::vector<Level> open_;
 };
 

@@ -11,7 +11,7 @@ constexpr int kLanes = kNormalBlocks;
 using Words = std::uint32_t[kLanes];
 using Floats = float[kLanes];
 
-/// Philox4x32-10, see philox.cc, of a block a lane.
+/// Philox4x32-10 as in philox.cc, one block per lane.
 inline void cipher(Words& c0, Words& c1, Words& c2, Words& c3, std::uint32_t k0, std::uint32_t k1) {
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
     for (int i = 0; i < kLanes; ++i) {
@@ -25,9 +25,9 @@ inline void cipher(Words& c0, Words& c1, Words& c2, Words& c3, std::uint32_t k0,
   }
 }
 
-/// sqrt(-2 ln u), u = (word + 1/2) / 2^32.
+/// Returns sqrt(-2 ln u), u = (word + 1/2) / 2^32.
 inline float radius(std::uint32_t word) {
-  // The smaller of u and 1 - u as a float keeps all of 32 bits where they matter: at both ends.
+  // As a float the smaller of u and 1 - u keeps all bits at both ends, where they matter.
   const bool low = static_cast<std::int32_t>(word) >= 0;
   const auto smaller = static_cast<std::int32_t>(low ? word : ~word);
   const float cell = static_cast<float>(smaller) + 0.5f;
@@ -49,9 +49,9 @@ inline float radius(std::uint32_t word) {
   return __builtin_sqrtf(k * 1.386294361f + s * p);
 }
 
-/// Cosine and sine of 2 pi (word + 1/2) / 2^32.
+/// Sets cosine and sine of 2 pi (word + 1/2) / 2^32.
 inline void turn(std::uint32_t word, float& cosine, float& sine) {
-  // The nearest quarter turn, and what is left of the angle, at most an eighth; both exact.
+  // The nearest quarter turn, and the rest of the angle, at most an eighth turn. Both are exact.
   const std::uint32_t quarter = (word + 0x20000000u) >> 30;
   const auto left = static_cast<std::int32_t>(word - (quarter << 30));
   const float x = (static_cast<float>(left) + 0.5f) * 1.4629180792671596e-9f;

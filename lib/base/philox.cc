@@ -18,7 +18,7 @@ constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
 
 constexpr double kToUnit = 1.0 / 4294967296.0;  // 2^-32
 
-/// (0, 1) and never the ends: the middle of one of 2^32 cells.
+/// Returns the middle of one of 2^32 cells, so never 0 or 1.
 double to_unit(std::uint32_t word) {
   return (word + 0.5) * kToUnit;
 }
@@ -38,8 +38,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c,
   return c;
 }
 
-// The cipher's key holds the seed. Purpose, step and sample key need 128 bits beside the 64-bit
-// block index, the counter has 64 to spare: one cipher call folds them into those 64.
+// The seed is the key of the cipher. Purpose, step and sample key have 128 bits, but beside the
+// 64-bit block index the counter has only 64. One more call of the cipher folds them into 64 bits.
 Random::Random(std::uint64_t seed, Purpose purpose, std::uint32_t step, std::uint64_t key) noexcept
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)} {
   const auto folded =
@@ -77,7 +77,7 @@ void Random::fill_normal(std::span<float> out, std::uint64_t first) const noexce
     const std::size_t count = std::min(kMany - skip, out.size());
     if (count == kMany) {
       make(first / 4, key_.data(), sample_.data(), out.data());
-    } else {  // begins or ends within a block, or is few
+    } else {  // Too few numbers, or not aligned to a block.
       std::array<float, kMany> many;
       make(first / 4, key_.data(), sample_.data(), many.data());
       std::copy_n(many.begin() + static_cast<std::ptrdiff_t>(skip), count, out.begin());
@@ -100,7 +100,7 @@ std::vector<std::uint64_t> Random::permutation(std::uint64_t n) const {
   std::vector<std::uint64_t> order(n);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
   for (std::uint64_t i = n; i > 1; --i) {
-    // 64 random bits against a range far below 2^64: the bias is below n/2^64.
+    // The bias is below n / 2^64, because the range is far below the 64 random bits.
     const std::uint64_t word = std::uint64_t{bits(2 * i)} << 32 | bits(2 * i + 1);
     std::swap(order[i - 1], order[word % i]);
   }

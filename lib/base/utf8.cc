@@ -10,7 +10,7 @@ unsigned byte_at(std::string_view text, std::size_t i) {
   return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
 }
 
-/// How many bytes a character has that begins with this one, and what its second one may be.
+/// The length of a character by its first byte, and the range of its second byte.
 struct Beginning {
   std::size_t bytes = 0;
   unsigned low = 0x80, high = 0xbf;

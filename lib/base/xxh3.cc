@@ -17,7 +17,7 @@ constexpr u64 kPrime64_1 = 0x9E3779B185EBCA87, kPrime64_2 = 0xC2B2AE3D27D4EB4F,
               kPrime64_3 = 0x165667B19E3779F9, kPrime64_4 = 0x85EBCA77C2B2AE63,
               kPrime64_5 = 0x27D4EB2F165667C5;
 
-// The algorithm's "secret": constants that the input is mixed with.
+// The default secret of XXH3, which is mixed with the input.
 // clang-format off
 constexpr unsigned char kSecret[192] = {
     0xb8, 0xfe, 0x6c, 0x39, 0x23, 0xa4, 0x4b, 0xbe, 0x7c, 0x01, 0x81, 0x2c,
@@ -39,7 +39,7 @@ constexpr unsigned char kSecret[192] = {
 };
 // clang-format on
 
-// Numbers in memory are little-endian.
+// XXH3 reads little-endian numbers.
 template <class T>
 T read(Bytes p) {
   static_assert(std::endian::native == std::endian::little);
@@ -51,7 +51,7 @@ u64 secret(std::size_t at) {
   return read<u64>(kSecret + at);
 }
 
-// The halves of the 128-bit product, combined.
+// Folds the 128-bit product.
 u64 multiply_fold(u64 a, u64 b) {
   __extension__ using u128 = unsigned __int128;
   const u128 product = static_cast<u128>(a) * b;
@@ -62,7 +62,7 @@ u64 avalanche(u64 h) {
   h = (h ^ h >> 37) * 0x165667919E3779F9;
   return h ^ h >> 32;
 }
-// That of XXH64.
+// As in XXH64.
 u64 long_avalanche(u64 h) {
   h = (h ^ h >> 33) * kPrime64_2;
   h = (h ^ h >> 29) * kPrime64_3;
@@ -95,7 +95,7 @@ u64 mix_16(Bytes in, std::size_t at) {
   return multiply_fold(read<u64>(in) ^ secret(at), read<u64>(in + 8) ^ secret(at + 8));
 }
 
-// From both ends to the middle.
+// Mixes 16 bytes at a time, from both ends.
 u64 up_to_128(Bytes in, std::size_t size) {
   u64 h = size * kPrime64_1;
   for (std::size_t i = (size - 1) / 32 + 1; i-- > 0;)
@@ -123,7 +123,7 @@ void add_stripe(Lanes& lanes, Bytes in, std::size_t at) {
   }
 }
 
-// Blocks of sixteen stripes of 64 bytes; the last stripe may overlap the one before.
+// Blocks have 16 stripes of 64 bytes. The last stripe may overlap the one before.
 u64 longer(Bytes in, std::size_t size) {
   constexpr std::size_t kStripe = 64, kBlock = 16 * kStripe;
   Lanes lanes{kPrime32_3, kPrime64_1, kPrime64_2, kPrime64_3,

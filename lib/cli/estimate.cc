@@ -28,12 +28,12 @@ namespace vfm::cli {
 namespace {
 
 constexpr std::size_t kSampled = 16, kSampledPerJob = 2;
-/// A node, and what part of its cores' rate work that shares one memory is judged to keep.
+/// The node of "hours_a_node_day", and the assumed part of each core's rate if all cores share one
+/// memory.
 constexpr int kNodeCores = 32;
 constexpr double kNodeFactor = 0.8;
 
-/// A folder for temporary files that goes away. As long as it stands no closed pipe ends the
-/// program.
+/// A folder that the destructor removes. Ignores SIGPIPE, which would leave the folder behind.
 class TemporaryFolder {
  public:
   TemporaryFolder() : pipe_before_(::signal(SIGPIPE, SIG_IGN)) {
@@ -55,7 +55,7 @@ class TemporaryFolder {
 };
 
 struct DrawnRecords {
-  std::vector<io::Record> sample;  // in an order of chance
+  std::vector<io::Record> sample;  // In random order.
   std::uint64_t all = 0;
 };
 
@@ -80,7 +80,7 @@ DrawnRecords draw(const Estimate& estimate) {
       drawn[static_cast<std::size_t>(place)] = std::move(*record);
   }
   estimate.input.streams().check_whole("nothing is estimated");
-  // Work that has had its time has seen the first ones alone.
+  // Work with a time limit sees only the first records, so their order must be random.
   DrawnRecords result{.all = all};
   for (const std::uint64_t i : Random(0, Purpose::estimate, 1).permutation(drawn.size()))
     result.sample.push_back(std::move(drawn[i]));
@@ -92,16 +92,15 @@ std::uint64_t tar_bytes(const io::Record& shard) {
   for (const std::string& tar : io::column_tars(shard)) {
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(tar, error);
-    if (!error) bytes += size;  // else it is reported when it is read
+    if (!error) bytes += size;  // The error is reported when the tar is read.
   }
   return bytes;
 }
 
-/// What is worked on of the records that were drawn.
 struct Sample {
-  std::string lines;  // a manifest
+  std::string lines;  // A manifest.
   std::size_t records = 0, failed = 0;
-  double video = 0, samples = 0;  // seconds of video; of shards
+  double video = 0, samples = 0;  // Seconds of video, and samples in shards.
 };
 
 Sample take_sample(const Estimate& estimate, const std::vector<io::Record>& drawn) {
@@ -127,8 +126,8 @@ Sample take_sample(const Estimate& estimate, const std::vector<io::Record>& draw
 }
 
 struct Took {
-  double seconds = 0;     // for the whole of the sample
-  std::size_t timed = 0;  // videos that told a time
+  double seconds = 0;     // For the whole sample.
+  std::size_t timed = 0;  // Videos with a measured time.
 };
 
 Took work_on(const Estimate& estimate, const Sample& sample) {
@@ -155,7 +154,7 @@ Took work_on(const Estimate& estimate, const Sample& sample) {
 Json estimate_json(const Estimate& estimate, std::uint64_t all, const Sample& sample,
                    const Took& took) {
   const double scale = static_cast<double>(all) / static_cast<double>(sample.records);
-  const double a_day = sample.video / took.seconds * 24;  // hours of video
+  const double a_day = sample.video / took.seconds * 24;  // Hours of video.
   Json told = {
       {"kind", "estimate"}, {"of", estimate.kind}, {"records", all}, {"sampled", sample.records}};
   if (!estimate.samples) told["timed"] = took.timed;
@@ -207,7 +206,6 @@ long tell_estimate(const Estimate& estimate) {
   const DrawnRecords drawn = draw(estimate);
   if (drawn.sample.empty()) fail("no {}s in the input", estimate.kind);
   const Sample sample = take_sample(estimate, drawn.sample);
-  // A reader that closes the pipe ends this program: nothing is left by then.
   const Took took = work_on(estimate, sample);
   if (took.seconds <= 0) fail("nothing in the sample could be used");
   Json told = estimate_json(estimate, drawn.all, sample, took);

@@ -24,7 +24,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// VFM_SLOTS; 0: it is not set.
+/// Returns VFM_SLOTS, or 0 if it is not set.
 int slots_of_environment() {
   const std::string text = variable("VFM_SLOTS");
   if (text.empty()) return 0;
@@ -70,7 +70,7 @@ share::Slots Context::slots(const JobOptions& jobs, int threads) const {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int otherwise = given > 0 ? given : processors;
   if (jobs.share.empty()) return share::Slots(threads > 0 ? threads : otherwise, makeflags);
-  // make's slots are shared already, with all of its recipes: then the file only shows.
+  // The jobserver of make already shares the slots, so the file only shows them.
   const int shared = share::Slots::finds_jobserver(makeflags) ? share::PipeBoard::kNone : given;
   auto board = std::make_shared<share::PipeBoard>(jobs.share, shared, otherwise,
                                                   share::PipeBoard::Stage{.name = program});

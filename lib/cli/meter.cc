@@ -16,11 +16,11 @@ namespace vfm::cli {
 namespace {
 
 void put(const std::string& text) {
-  // Progress is not worth an error: a closed stderr just loses it.
+  // A closed stderr only loses the progress.
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
 
-/// What erases so many lines, of which the last has the cursor.
+/// Returns the text that erases `lines` lines above the cursor, with its line.
 std::string erase(int lines) {
   return "\r" + (lines > 1 ? fmt::format("\x1b[{}A\x1b[J", lines - 1) : std::string("\x1b[K"));
 }
@@ -90,7 +90,7 @@ std::string Meter::text(Clock::time_point now) const {
   return line;
 }
 
-/// Whether it is time to draw; then it counts as drawn.
+/// Returns whether it is time to draw, and counts this as drawn.
 bool Meter::due(bool last) {
   if (style_ == MeterStyle::none) return false;
   const Clock::time_point now = Clock::now();
@@ -113,7 +113,7 @@ void Meter::put_lines(const std::string& lines) {
 }
 
 void Meter::draw(bool last) {
-  if (board_ && style_ == MeterStyle::line) return;  // draw_pipe() does
+  if (board_ && style_ == MeterStyle::line) return;  // draw_pipe() draws.
   if (due(last)) put_lines(text(Clock::now()));
 }
 
@@ -138,7 +138,7 @@ void Meter::end_watch() {
   if (view) view->finish();
 }
 
-/// Of all programs that would draw, the last that lives does.
+/// Draws only if this program is the last one alive that draws.
 void Meter::draw_pipe(const share::PipeLook& look) {
   const share::StageState* last = nullptr;
   for (const share::StageLook& stage : look.stages)
@@ -166,9 +166,10 @@ void Meter::clear() {
 }
 
 void Meter::finish() {
-  view_.reset();  // where the tool has thrown; before the lock, which its thread may want
+  // Ends the view if the tool has thrown. Before the lock, which the view's thread may need.
+  view_.reset();
   const std::lock_guard lock(mutex_);
-  if (!ever_) return;  // it was over within a second: nothing was drawn
+  if (!ever_) return;  // The run took less than a second.
   if (board_ && style_ == MeterStyle::line)
     put_lines(pipe_text());
   else

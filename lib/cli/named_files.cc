@@ -14,14 +14,14 @@
 namespace vfm::cli {
 namespace {
 
-/// The word for a value. An argument whose word is CLI11's own has its name for one.
+/// Returns the word for a value in --help. A positional without such a word is known by its name.
 std::string word_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (option.get_positional() && type == "TEXT") return option.get_name();
   return type;
 }
 
-/// CLI11 puts checks behind the word.
+/// CLI11 appends checks to the word.
 bool is_word(std::string_view word, std::string_view name) {
   return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == ':');
 }
@@ -31,7 +31,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> na
                      [&](std::string_view name) { return is_word(word, name); });
 }
 
-/// A SOURCE may be model:DIR.
+/// A SOURCE can be model:DIR.
 bool names_output_or_model(std::string_view word) {
   return word.find("DIR") != std::string_view::npos || word.starts_with("FILE") ||
          word.starts_with("PATH") || word.starts_with("RUN") || word.starts_with("SOURCE");
@@ -41,15 +41,14 @@ bool is_whole_name(std::string_view word) {
   return is_one_of(word, {"DIR", "FILE", "PATH", "RUN"}) || word.starts_with("FILE.");
 }
 
-/// The file in "@FILE" or "NAME=@FILE"; "": there is none.
+/// Returns the file in "@FILE" or "NAME=@FILE", or "".
 std::string_view after_at(std::string_view value) {
   const std::size_t sign = value.find('=');
   if (!value.starts_with('@') && sign != std::string_view::npos) value.remove_prefix(sign + 1);
   return value.starts_with('@') ? value.substr(1) : std::string_view();
 }
 
-/// The first address in a value, which may stand behind a word or a name: "model:s3://a"; "": there
-/// is none.
+/// Returns the first address in a value such as "model:s3://a", or "".
 std::string_view address_in(std::string_view value) {
   const std::size_t colon = value.find("://");
   if (colon == std::string_view::npos) return {};
@@ -69,7 +68,7 @@ void check_addresses(const CLI::App& app, const CLI::Option& option) {
   for (const std::string& value : option.results()) {
     const std::string_view name = at ? after_at(value) : address_in(value);
     std::string refused = video ? no_video_message(name, protocols) : no_file_message(name);
-    // Of a SOURCE, model:/models/a is a folder.
+    // Not for a SOURCE, in which model:/models/a names a folder.
     if (refused.empty() && is_whole_name(word)) refused = no_file_message(value);
     if (!refused.empty()) fail_usage("{}: {}", option.get_name(), refused);
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHelpWidth = 80, kHelpColumn = 30;
 
-/// "-o, --output DIR".
+/// Returns a title such as "-o, --output DIR".
 std::string title(const CLI::Option& option, const std::string& value) {
   std::string names;
   for (const std::string& name : option.get_snames())
@@ -29,7 +29,7 @@ std::string title(const CLI::Option& option, const std::string& value) {
   return names + (value.starts_with("[=") ? "" : " ") + value;
 }
 
-/// The word for a value in scdoc's markup: what is typed as it stands is bold, the rest underlined.
+/// Returns the word for a value in scdoc's markup: literal words are bold, the others underlined.
 std::string manual_value(const std::string& value) {
   std::string text;
   for (std::size_t begin = 0; begin <= value.size();) {
@@ -86,7 +86,7 @@ std::string help_lines(const std::string& title, const std::string& words) {
 
 OptionRow& OptionRow::in(double least, double most) {
   option_->check([least, most](const std::string& text) -> std::string {
-    // CLI::Range lets NaN pass, and writes 1000000 as 1e+06.
+    // CLI::Range accepts NaN, and writes 1000000 as 1e+06.
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && value >= least && value <= most) return "";
@@ -173,7 +173,7 @@ OptionRow& OptionRow::excludes(const OptionRow& other) {
 
 OptionRow& Options::flag(const char* names, bool& variable, std::string help) {
   CLI::Option* option = app_.add_flag(names, variable);
-  option->check([](const std::string& given) -> std::string {  // CLI11 takes --crop=no
+  option->check([](const std::string& given) -> std::string {  // CLI11 accepts --crop=no.
     return given == "true" ? "" : fmt::format("it takes no value, and '{}' is given", given);
   });
   return keep(option, "", std::move(help));
@@ -314,7 +314,7 @@ std::string Options::manual_of(const OptionRow& row) const {
 
 std::string Options::manual() {
   std::string text;
-  std::map<std::string, std::string> elsewhere;  // rows by the page that explains them
+  std::map<std::string, std::string> elsewhere;  // Rows by the page that explains them.
   for (const std::string& group : groups(true)) {
     std::string rows;
     for (const std::unique_ptr<OptionRow>& row : rows_) {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kTrust = "What inputs may do";
 
-/// A row whose value a parser of base/units.h takes.
+/// Adds a row whose value a parser of base/units.h reads.
 template <class Value, class Parse>
 OptionRow& add_unit(Options& options, const char* names, Value& value, std::string help,
                     Parse parse, std::string type, std::string shown) {
@@ -43,8 +43,7 @@ OptionRow& add_text(Options& options, const char* names, Text& text, std::string
       std::move(help));
 }
 
-/// Whether something is there that no tool wrote as a page: a video, say, that was meant as an
-/// input.
+/// Returns whether the file is not a page of ours, for example a video that was meant as input.
 bool holds_other_than_page(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;
@@ -72,7 +71,7 @@ std::string page_fault(const std::string& file) {
   if (std::filesystem::is_directory(file, error)) return "'" + file + "' is a folder";
   if (holds_other_than_page(file))
     return "'" + file + "' is there, and no page; name another file, or remove it";
-  // Its folder may still be made, in the nearest one that is there.
+  // The folder may not exist yet, so the nearest existing one is checked.
   auto folder = std::filesystem::absolute(file, error).parent_path();
   while (!std::filesystem::exists(folder, error) && folder.has_relative_path())
     folder = folder.parent_path();
@@ -234,7 +233,7 @@ void InputLimitOptions::check_isolation(const HwaccelOptions& hardware) const {
 }
 
 void MemberOptions::add(Options& options) {
-  constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;  // no shard holds a larger member
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 31) - 1;  // Limit for a member of a shard.
   const auto parse = [](const std::string& text) {
     const std::uint64_t value = parse_bytes(text);
     if (value < 1 || value > kMost) fail("must be from 1 byte to under 2GiB");

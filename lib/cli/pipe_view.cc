@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::milliseconds kRedrawn{500};
 constexpr int kLooksPerPage = 10;
 constexpr std::size_t kMostKept = 1000;
-constexpr double kTold = 0.05;  // of the time: a smaller share is not told in the last line
+constexpr double kTold = 0.05;  // Smaller shares of the time are not in the last line.
 
 std::string percent(double share) {
   return fmt::format("{:.0f} %", 100 * share);
@@ -59,9 +59,9 @@ void PipeView::watch() {
     try {
       write_page();
     } catch (const Error& error) {
-      log_info("{}", error.what());  // finish() tells it
+      log_info("{}", error.what());  // finish() reports the error.
     } catch (const Stopped&) {
-      return;  // the disk is full: finish() finds that, too
+      return;  // The disk is full, which finish() reports too.
     }
   }
 }
@@ -125,7 +125,7 @@ share::PipeLook PipeView::whole_run() const {
   return whole;
 }
 
-/// Programs and their shares of the time, the largest first.
+/// Returns the programs and their shares of the time, the largest share first.
 std::vector<std::pair<std::string, double>> PipeView::bottlenecks() const {
   std::vector<std::pair<std::string, double>> found;
   const auto names = share::distinct_names(before_);
@@ -195,7 +195,7 @@ void PipeView::write_page() const {
       return busy;
     });
   }
-  // Each program of the pipe may write it: the last one's stays, and they need not say so.
+  // All programs of the pipe may write the page, without a message. The last one's stays.
   const io::QuietWaits quiet(true);
   page.write(page_);
 }

@@ -44,15 +44,15 @@
 namespace vfm::cli {
 namespace {
 
-std::string g_program;     // set once, before threads
-Meter* g_meter = nullptr;  // so that messages do not land in the middle of the progress line
+std::string g_program;     // Set once, before threads.
+Meter* g_meter = nullptr;  // Messages clear the progress line first.
 std::mutex g_print_mutex;
 
-/// Whole lines, harmless already.
+/// The lines must be complete and harmless.
 void write_words(std::string_view lines) {
   const std::lock_guard lock(g_print_mutex);
   if (g_meter) g_meter->clear();
-  // One write, so that lines of programs in one pipeline do not mix.
+  // One write, so that lines of several programs do not mix.
   if (::write(STDERR_FILENO, lines.data(), lines.size()) < 0 && errno == EPIPE) note_closed_pipe();
 }
 
@@ -60,23 +60,22 @@ void print_message(LogLevel, std::string_view message) {
   write_words(fmt::format("{}: {}\n", g_program, harmless(shortened(message))));
 }
 
-/// Standard descriptors that are closed stay without use: the next file that is opened would get
-/// the number, and messages or records would be written into it. Reading and writing them fails, as
-/// before.
+/// Fills closed standard descriptors: otherwise the next file would get such a number, and messages
+/// or records would be written to the file. Reading and writing them still fails.
 void hold_standard_descriptors() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(number, F_GETFD) == -1 && errno == EBADF)
       ::open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/// Waits until the first rank has said why all ranks refuse. A launcher ends all ranks as soon as
-/// one has ended.
+/// Waits until the first rank has reported the error, because a launcher ends all ranks as soon as
+/// one ends.
 void leave_to_first() {
   for (int tries = 0; tries < 100 && stop_signal() == 0; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-/// `command`: "vfm-embed search". `says`: whether this rank says why.
+/// `command` is, for example, "vfm-embed search". `says` is whether this rank reports the error.
 int refuse_arguments(const std::exception& error, const std::string& command, bool says) {
   if (!says) {
     leave_to_first();
@@ -99,7 +98,7 @@ std::string cache_folder() {
   return "";
 }
 
-/// Rank and size as Open MPI, MPICH (PMI) or Slurm set them.
+/// Reads rank and size of Open MPI, MPICH (PMI) or Slurm.
 Launch read_launch() {
   const auto number = [](std::initializer_list<const char*> names, int fallback) {
     for (const char* name : names)
@@ -124,7 +123,7 @@ LogLevel level_of(const CommonOptions& common) {
                                : LogLevel::debug;
 }
 
-/// Exit status after an ordinary end: standard output must have taken everything.
+/// Returns the exit status, which is 1 if standard output has lost data.
 int finish(int status) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     log_error("cannot write standard output: {}", errno_text(errno));
@@ -133,8 +132,7 @@ int finish(int status) {
   return status;
 }
 
-/// Names the output of a command by the tool and its task: by all options but those that change no
-/// record.
+/// Returns an id of the command and its options, without options that do not change the records.
 std::string stream_id(const std::string& command, const CLI::App& app) {
   const auto counts = [](const CLI::Option& option) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
@@ -149,8 +147,7 @@ std::string stream_id(const std::string& command, const CLI::App& app) {
   return hash_hex(dump_json({command, given})).substr(0, 16);
 }
 
-/// A list of commas alone has no item, so CLI11 would take the next argument for the list. Throws
-/// Error{usage}.
+/// Throws Error{usage} if a list has only commas. CLI11 would take the next argument for the list.
 void check_lists(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     if (!arguments[i].starts_with("--")) continue;
@@ -167,8 +164,8 @@ void check_lists(const CLI::App& app, const std::vector<std::string>& arguments)
   }
 }
 
-/// The page of VFM_SHARE_REPORT. That it cannot be written is no fault of the records: their stream
-/// ends, with the status that this gives.
+/// Writes the page of VFM_SHARE_REPORT. If this fails, returns 1. The stream of records then ends
+/// with this status, because the records are complete.
 int end_watch(Meter& meter, int status) {
   try {
     meter.end_watch();
@@ -179,17 +176,17 @@ int end_watch(Meter& meter, int status) {
   }
 }
 
-/// Of a run that fails: a reader of its output is to miss the end.
+/// For a run that fails, so that readers see a begin without an end.
 void begin_at_least() noexcept {
   try {
     io::write_held_begin();
-  } catch (const std::exception&) {  // there is nobody to read it
+  } catch (const std::exception&) {  // Nobody reads the output.
   }
 }
 
-/// The tool's work between the records that begin and end its output. No end is written where this
-/// throws, and no begin where what was asked for cannot be: a reader then has no input. Returns the
-/// exit status, which the end says, too.
+/// Runs the tool between the records that begin and end its output. If the tool throws, no end is
+/// written, and for a usage error no begin either, so readers have no input. Returns the exit
+/// status, which is also in the end.
 int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   const bool stream = tool.writes_manifest(context.launch);
   if (stream) context.manifest.begin(tool.name(), id);
@@ -207,12 +204,12 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   return status;
 }
 
-/// Whether a line a minute tells, in the log of a job, how far it is.
+/// Returns whether the log gets a line of progress every minute.
 bool says_progress(const Tool& tool, const CommonOptions& common) {
   return tool.long_running() && !common.quiet;
 }
 
-/// `makeflags`: Slots::given_jobserver(). `has_slots`: the tool has -j.
+/// `makeflags` is Slots::given_jobserver(). `has_slots` is whether the tool has -j.
 int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::string>& arguments,
              const std::string& id, const std::string& makeflags, bool has_slots) {
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
@@ -244,14 +241,14 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
     end_meter();
     if (stop_signal() != 0) end_by_signal(stop_signal());
     std::fflush(stdout);
-    // Another thread may have seen only that the run ends; of another rank that tells why, nothing
-    // is known here.
+    // The thread that threw Stopped may not know why the run ends. The message is empty if another
+    // rank reports the reason.
     if (const std::string why = run_end_message(); !why.empty()) log_error("{}", why);
     return 1;
   } catch (const Error& error) {
     end_meter();
-    std::fflush(stdout);  // what came before the error comes out before its message
-    // Without words: another rank has said why.
+    std::fflush(stdout);  // Keeps earlier output before the message.
+    // An error without a message is reported by another rank.
     const bool other = tool.ranks_are_one() && launch.rank > 0 && !checked;
     if (other)
       leave_to_first();
@@ -273,7 +270,6 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
   }
 }
 
-/// `command`: "vfm-embed search". `says`: whether this rank tells why arguments are refused.
 int run_command(Tool& tool, const std::string& command, std::vector<std::string> arguments,
                 std::span<const Verb> verbs, const std::string& makeflags, bool says) {
   CLI::App app(tool.description(), command);
@@ -320,7 +316,7 @@ int run_command(Tool& tool, const std::string& command, std::vector<std::string>
     log_warning("{} decodings hang in FFmpeg and end with this program{}", left,
                 options.has("--isolate") ? "; --isolate ends each alone" : "");
     std::fflush(stdout);
-    ::_exit(status);  // what they still use must stay
+    ::_exit(status);  // Keeps the memory that they still use.
   }
   return status;
 }

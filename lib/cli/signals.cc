@@ -17,7 +17,7 @@
 namespace vfm::cli {
 namespace {
 
-sigset_t g_mask_before;  // set once, before threads
+sigset_t g_mask_before;  // Set once, before threads.
 
 sigset_t taken_signals() {
   sigset_t set;
@@ -38,7 +38,7 @@ void install_handlers(bool long_running) {
   struct sigaction action {};
   action.sa_handler = handle_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESETHAND;  // the second Ctrl-C kills
+  action.sa_flags = SA_RESETHAND;  // A second Ctrl-C kills.
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old {};
     // nohup and background shells ignore some of these on purpose.
@@ -53,12 +53,13 @@ void install_handlers(bool long_running) {
   if (!long_running) stop_at_closed_pipes();
 }
 
-const char* g_lost_file_words = "";  // with which the message begins; set before threads
+// The beginning of the message. Set before threads.
+const char* g_lost_file_words = "";
 
-/// A line that a handler writes: no memory, no locks.
+/// A line that a signal handler writes without memory or locks.
 class HandlerLine {
  public:
-  /// What steers a terminal is not in it.
+  /// Replaces control characters.
   HandlerLine& operator<<(std::string_view words) {
     for (const char c : words)
       if (size_ < text_.size())
@@ -76,12 +77,12 @@ class HandlerLine {
   std::size_t size_ = 0;
 };
 
-/// The instruction that failed would fail again, so there is no way back to an exception. The
-/// kernel has this signal for the thread itself, which takes it whatever it computes.
+/// The failed instruction would fail again, so the signal cannot become an exception. The kernel
+/// delivers it to the thread that caused it.
 void handle_lost_page(int number, siginfo_t* info, void*) {
   const io::FileMapping mapping = io::mapping_at(info->si_addr);
   if (!mapping.path) {
-    ::signal(number, SIG_DFL);  // of another kind: as ever
+    ::signal(number, SIG_DFL);  // Not ours, so the default applies.
     ::raise(number);
     return;
   }
@@ -111,8 +112,8 @@ void hear_of_children() {
 }
 
 void take_signals(bool long_running) {
-  // What the handlers do not change stays the kernel's: a signal that kills or is ignored does so
-  // whichever thread it is delivered to.
+  // One thread takes all signals with handlers. Signals without handlers are ignored or kill as
+  // usual, in any thread.
   install_handlers(long_running);
   const sigset_t set = taken_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, &g_mask_before);

@@ -110,7 +110,7 @@ std::string manual_page(const std::string& file, const Tool& tool, Options& opti
 namespace {
 
 struct VerbWords {
-  std::string verb;                  // name of the verb, or "" for the program without a verb
+  std::string verb;                  // Name of the verb, or "" for the program without a verb.
   std::vector<std::string> options;  // "--top", "-j"
 };
 

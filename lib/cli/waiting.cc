@@ -17,8 +17,8 @@
 #include "vfm_config.h"
 
 #if VFM_HAVE_OWN_LIBGOMP
-// How often a thread of libgomp looks for work before it sleeps (libgomp/wait.h reads it at each
-// wait).
+// How often a thread of libgomp spins before it sleeps. libgomp reads it at each wait
+// (libgomp/wait.h).
 extern "C" unsigned long long gomp_spin_count_var;
 #endif
 
@@ -27,14 +27,15 @@ namespace vfm::cli {
 #if VFM_HAVE_OWN_LIBGOMP
 namespace {
 
-constexpr unsigned long long kShortWait = 300;  // looks, some 6 us
+constexpr unsigned long long kShortWait = 300;  // spins, about 6 us
 constexpr auto kInterval = std::chrono::milliseconds(50);
-// Shares of the time that the thread which stood ready longest did so, averaged over some
-// intervals. Beside one busy program it is 0.3 to 0.5. Between the two bounds waits stay as they
-// are.
+// Bounds for the share of time in which the longest waiting thread was ready without a processor,
+// as a moving average. With one busy program on the machine it is 0.3 to 0.5. Between the bounds
+// nothing changes.
 constexpr double kPolite = 0.25, kCalm = 0.15, kNewest = 0.25;
 
-/// Nanoseconds that a thread has stood ready without a processor; -1 if the kernel does not say.
+/// Returns the nanoseconds that a thread was ready without a processor, or -1 if the kernel does
+/// not say.
 std::int64_t time_ready(int thread) {
   char path[64], text[96];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
@@ -45,11 +46,11 @@ std::int64_t time_ready(int thread) {
   if (got <= 0) return -1;
   text[got] = '\0';
   char* second = nullptr;
-  std::strtoll(text, &second, 10);  // time on a processor
+  std::strtoll(text, &second, 10);  // Skip the time on a processor.
   return std::strtoll(second, nullptr, 10);
 }
 
-/// Of the thread that stood ready longest since the last call, in nanoseconds.
+/// Finds the longest time that a thread was ready without a processor since the last call.
 class Wanting {
  public:
   std::int64_t longest() {

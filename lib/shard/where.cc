@@ -76,7 +76,7 @@ bool is_of_dates(const std::string& function) {
       kNames, [&](const char* name) { return sqlite3_stricmp(name, function.c_str()) == 0; });
 }
 
-// Steps of SQLite's virtual machine: between calls of look_up(), and for one sample, about a second.
+// Steps of SQLite's virtual machine: between calls of look_up(), and per sample (about a second).
 constexpr int kStepsAtOnce = 10'000;
 constexpr std::int64_t kSteps = 50'000'000;
 

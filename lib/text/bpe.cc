@@ -11,7 +11,7 @@ namespace vfm::text {
 namespace {
 
 struct Merge {
-  std::int32_t rank = 0, id = 0;  ///< when training joined the pair, and the token it makes
+  std::int32_t rank = 0, id = 0;  ///< The order in training, and the id of the joined token.
 };
 
 std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
@@ -20,7 +20,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
 
 using Merges = std::unordered_map<std::uint64_t, Merge>;
 
-/// "a b", as older files have it, or ["a", "b"].
+/// Takes "a b", as in older files, or ["a", "b"].
 std::pair<std::string, std::string> pair_of(const Json& merge, std::string_view what) {
   if (merge.is_string()) {
     const std::string text = merge.get<std::string>();
@@ -86,7 +86,8 @@ class Bpe : public SubwordModel {
   }
 
  private:
-  /// A token of the piece; its neighbours by position, -1 for none. `id` -1: joined to another.
+  /// A token of the piece. `before` and `after` are indices of its neighbours, or -1. If `id` is
+  /// -1, the token was joined to another.
   struct Symbol {
     std::int32_t id, before, after;
   };
@@ -108,7 +109,7 @@ class Bpe : public SubwordModel {
         flush();
         ids.push_back(*id);
       } else if (!bytes_ || !append_bytes(vocabulary(), token, ids)) {
-        // Without a token for it, what is not known is left out.
+        // Without a token for unknown characters, they are left out.
         if (!fuse_) flush();
         unknown_waits = unknown_.has_value();
       }
@@ -121,9 +122,9 @@ class Bpe : public SubwordModel {
     return symbols;
   }
 
-  /// Always the pair that training joined first, of equal ones the leftmost.
+  /// Always joins the pair that training joined first. Of equal pairs it joins the leftmost.
   void merge(std::vector<Symbol>& symbols) const {
-    using Candidate = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // rank, position, id
+    using Candidate = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // Rank, position, id.
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
     const auto at = [&](std::int32_t i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
     const auto offer = [&](std::int32_t left) {
@@ -138,7 +139,7 @@ class Bpe : public SubwordModel {
       queue.pop();
       const std::int32_t right = at(left).id < 0 ? -1 : at(left).after;
       if (right < 0) continue;
-      // What stood here when the pair was queued may have been joined to something else.
+      // Since the pair was queued, its tokens may have been joined to others.
       const auto found = merges_.find(pair_key(at(left).id, at(right).id));
       if (found == merges_.end() || found->second.id != id) continue;
       at(left).id = id;

@@ -27,7 +27,6 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-/// Takes an unsigned number of at most nine digits off the front.
 std::optional<long> take_number(std::string_view& text, std::size_t* digits = nullptr) {
   std::size_t n = 0;
   long value = 0;
@@ -45,7 +44,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-/// "01:02:03,450", "02:03.45", in seconds; what follows it stays in `text`.
+/// Takes a time such as "01:02:03,450" or "02:03.45" off the front, in seconds.
 std::optional<double> take_time(std::string_view& text) {
   text = trim(text);
   double seconds = 0;
@@ -66,7 +65,7 @@ std::optional<double> take_time(std::string_view& text) {
   return seconds;
 }
 
-/// "TIME --> TIME settings". False if the times cannot be read or run backwards.
+/// Reads "TIME --> TIME settings". Returns false if the times cannot be read or run backwards.
 bool parse_times(std::string_view line, Cue& cue) {
   const auto begin = take_time(line);
   line = trim(line);
@@ -83,10 +82,10 @@ bool is_tag_start(std::string_view rest) {
   return rest.size() > 1 && (rest[1] == '/' || std::isalpha(static_cast<unsigned char>(rest[1])));
 }
 
-/// Removes <b>, </font>, {\an8}; a lone '<' or '{' is text.
+/// Removes tags such as <b>, </font> and {\an8}. A single '<' or '{' is text.
 std::string strip_markup(std::string_view text) {
   std::string out;
-  // What is not found from one place on is not looked for from a later one.
+  // False after the closing character was not found, so that the text is not searched again.
   bool tags_end = true, overrides_end = true;
   while (!text.empty()) {
     const bool tag = tags_end && text.front() == '<' && is_tag_start(text);
@@ -127,7 +126,7 @@ bool has_arrow(std::string_view line) {
   return !line.empty() && is_digit(line.front()) && line.find("-->") != std::string_view::npos;
 }
 
-/// Of a list of texts the first that is not empty.
+/// Returns the first text of a list that is not empty.
 std::string first_text(const Json& list, std::string_view what) {
   std::string first;
   for (const Json& entry : list) {
@@ -159,9 +158,9 @@ SubRip parse_srt(std::string_view utf8) {
       inside = parse_times(lines[i], cue);
       if (!inside) ++out.malformed;
     } else if (is_number(lines[i]) && i + 1 < lines.size() && has_arrow(lines[i + 1])) {
-      // The number of the next cue: its times on the following line close this one.
+      // The number of the next cue. The times on the next line close this cue.
     } else if (inside) {
-      // A blank line inside a cue is text too, as players read it; cleaning makes it a space.
+      // Players take a blank line inside a cue as text. Cleaning turns it into a space.
       text += lines[i];
       text += '\n';
     }

@@ -16,7 +16,7 @@ UChar32 icu_char(char32_t c) {
   return static_cast<UChar32>(c);
 }
 
-/// Whether the general category of `c` is in `mask`, and was assigned in Unicode `version`.
+/// Returns whether the general category of `c` is in `mask`, and `c` is in Unicode `version`.
 bool in_category(char32_t c, std::uint32_t mask, int version) {
   if ((U_GET_GC_MASK(icu_char(c)) & mask) == 0) return false;
   UVersionInfo age;
@@ -95,7 +95,7 @@ bool is_bert_control(char32_t c) {
          in_category(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK, 8);
 }
 
-// A few characters have changed their category since.
+// The characters below had another category in the older versions of Unicode.
 
 bool is_bert_punctuation(char32_t c) {
   const bool ascii = c > ' ' && c < 0x7f && !u_isalnum(icu_char(c));
@@ -122,7 +122,8 @@ bool is_cjk_ideograph(char32_t c) {
 
 void append_lower_case(std::string& utf8, char32_t c) {
   append_code_point(utf8, static_cast<char32_t>(u_tolower(icu_char(c))));
-  if (c == 0x130) append_code_point(utf8, 0x307);  // the one whose lower case is two characters
+  // The only character whose lower case has two characters.
+  if (c == 0x130) append_code_point(utf8, 0x307);
 }
 
 std::string normal_form(std::string_view utf8, NormalForm form) {

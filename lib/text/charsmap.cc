@@ -14,15 +14,15 @@
 namespace vfm::text {
 namespace {
 
-// A word of the trie: bit 8 says whether a key ends here, bits 10 to 30 how far its children are
-// (in units of 256 if bit 9 is set), bits 0 to 7 and 31 what byte leads here.
+// A word of the trie. Bit 8: a key ends here. Bits 10 to 30: offset of the children, in units of
+// 256 if bit 9 is set. Bits 0 to 7 and 31: the byte that leads here.
 constexpr std::uint32_t kLeaf = 1u << 8, kLabel = 0x800000ffu, kValue = 0x7fffffffu;
 
 std::uint32_t offset_of(std::uint32_t word) {
   return (word >> 10) << ((word & (1u << 9)) >> 6);
 }
 
-/// Calls part(text) for each character as a reader counts them.
+/// Calls part(text) for each grapheme cluster.
 template <class Part>
 void each_grapheme(std::string_view utf8, Part part) {
   UErrorCode status = U_ZERO_ERROR;
@@ -63,7 +63,7 @@ std::optional<std::string_view> Charsmap::find(std::string_view text) const {
     node ^= offset_of(word);
     if ((word & kLeaf) == 0) continue;
     const std::size_t at = node < trie_.size() ? trie_[node] & kValue : replacements_.size();
-    // A value of a damaged file may point anywhere, into a character too.
+    // In a damaged file a value can point anywhere, even into a character.
     if (at >= replacements_.size() ||
         (static_cast<unsigned char>(replacements_[at]) & 0xc0u) == 0x80u)
       return std::nullopt;

@@ -6,14 +6,14 @@
 namespace vfm::text {
 namespace {
 
-/// Where a character begins at the end of `bytes` that may still become whole; else the end. A
-/// character is so far well formed if its first two bytes can be (Unicode 15, table 3-7).
+/// Returns where an incomplete character at the end of `bytes` begins, or the size of `bytes`. The
+/// first two bytes of the character must be valid (Unicode 15, table 3-7).
 std::size_t whole_part(const std::string& bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   for (std::size_t back = 1; back <= 3 && back <= bytes.size(); ++back) {
     const std::size_t begin = bytes.size() - back;
     const unsigned char first = at(begin);
-    if (first >= 0x80 && first < 0xc0) continue;  // not the first byte of one
+    if (first >= 0x80 && first < 0xc0) continue;
     const std::size_t length = first < 0xc2 || first > 0xf4 ? 1
                                : first < 0xe0               ? 2
                                : first < 0xf0               ? 3

@@ -18,10 +18,10 @@ namespace vfm::text {
 namespace {
 
 constexpr float kWordShare = 0.30f, kLetterShare = 0.55f, kPairShare = 0.15f;
-/// A run of letters beyond this is not language; its n-grams would only cost time.
+/// Longer runs of letters are not words, and their n-grams only cost time.
 constexpr std::size_t kLongestWord = 64;
 
-/// sum += weight * (random signs that stand for `name`).
+/// Adds weight * (random signs of `name`).
 void add_signs(std::string_view name, float weight, std::span<float> sum) {
   const Random random(0, Purpose::projection, 0, xxh3_64(name.data(), name.size()));
   for (std::size_t block = 0; block * 32 < sum.size(); ++block) {
@@ -31,7 +31,7 @@ void add_signs(std::string_view name, float weight, std::span<float> sum) {
   }
 }
 
-/// Where the code points of a well-formed UTF-8 string begin, and its end.
+/// Returns the offsets of the code points, and the size.
 std::vector<std::size_t> code_points(std::string_view utf8) {
   std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < utf8.size(); ++i)
@@ -41,7 +41,7 @@ std::vector<std::size_t> code_points(std::string_view utf8) {
 }
 
 void add_letters(const std::string& word, std::span<float> sum) {
-  // The ends are letters too, so that a word's start and end weigh more. They cannot be in a word.
+  // Marks both ends, so that the start and end of a word weigh more. The marks cannot be in a word.
   std::string framed = "\x02" + word + "\x03";
   std::vector<std::size_t> starts = code_points(framed);
   if (starts.size() > kLongestWord + 1) starts.resize(kLongestWord + 1);

@@ -20,7 +20,7 @@ constexpr std::string_view kBounds[] = {"minimum", "maximum", "exclusiveMinimum"
 constexpr std::string_view kCounts[] = {"minLength", "maxLength", "minItems", "maxItems"};
 constexpr std::string_view kNotes[] = {"$schema",     "$comment", "title",
                                        "description", "default",  "examples"};
-constexpr std::size_t kShownValue = 60;  // characters
+constexpr std::size_t kShownValue = 60;  // In characters.
 
 template <std::size_t N>
 bool is_among(const std::string_view (&names)[N], std::string_view name) {
@@ -81,7 +81,7 @@ void check_schema(const Json& schema, const std::string& at, std::string_view wh
     check_keyword(name, value, at, what);
 }
 
-/// Exact for whole numbers, where a long double has 64 bits.
+/// Exact for integers if long double has 64 bits.
 long double number_of(const Json& value) {
   if (value.is_number_unsigned()) return static_cast<long double>(value.get<std::uint64_t>());
   if (value.is_number_integer()) return static_cast<long double>(value.get<std::int64_t>());
@@ -119,7 +119,7 @@ std::string shown(const Json& value) {
   return first_characters(dump_json(value), kShownValue);
 }
 
-/// `too_little`, `too_much`: keywords of the least and the most.
+/// `least` and `most` are keywords of the schema.
 std::string count_misfit(const Json& schema, const char* least, const char* most, std::size_t count,
                          const std::string& at, const char* unit) {
   if (const auto found = schema.find(least);
@@ -147,7 +147,7 @@ std::string number_misfit(const Json& schema, const Json& value, const std::stri
 
 std::string misfit_of(const Json& schema, const Json& value, const std::string& at);
 
-/// Of a parser's error; the bytes that it read may break off inside of a character.
+/// Cuts off the bytes that the parser read, because they may end inside a character.
 std::string without_bytes(const std::string& why) {
   return why.substr(0, why.find("; last read"));
 }
@@ -226,7 +226,7 @@ Json parse_answer(std::string_view said) {
     fail("the answer has more than one fenced block");
   std::string_view block = text;
   block = block.substr(begin + kFence.size(), end - begin - kFence.size());
-  // The language: ```json
+  // Skip the language, as in ```json.
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto word = std::find_if_not(block.begin(), block.end(), letter);
   if (word != block.end() &&

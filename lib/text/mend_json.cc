@@ -9,9 +9,9 @@
 namespace vfm::text {
 namespace {
 
-constexpr std::size_t kEscape = 6;  // \u12ab
+constexpr std::size_t kEscape = 6;  // The length of \u12ab.
 
-/// What the escape at `at` stands for; nothing where there is none of this form.
+/// Returns the code unit of an escape such as \u12ab at `at`, or nothing.
 std::optional<unsigned> code_unit(std::string_view json, std::size_t at) {
   if (json.size() < at + kEscape || json.substr(at, 2) != "\\u") return std::nullopt;
   const char *const begin = json.data() + at + 2, *const end = json.data() + at + kEscape;
@@ -28,7 +28,7 @@ std::string mend_json(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   for (std::size_t at = 0; at < json.size();) {
-    // An escape of two characters may be a backslash, and what follows it none.
+    // The second character belongs to the escape, even if it is a backslash.
     std::size_t size = json[at] == '\\' ? 2 : 1;
     if (const auto unit = code_unit(json, at)) {
       size = kEscape;

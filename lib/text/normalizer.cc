@@ -13,7 +13,6 @@
 namespace vfm::text {
 namespace {
 
-/// Keeps the characters that `keep` wants.
 template <class Keep>
 void filter(NormalPiece& piece, Keep keep) {
   std::string out;
@@ -28,7 +27,6 @@ void filter(NormalPiece& piece, Keep keep) {
   piece.text = std::move(out);
 }
 
-/// Replaces each character by what `append(out, c)` appends.
 template <class Append>
 void map(NormalPiece& piece, Append append) {
   std::string out;
@@ -91,7 +89,7 @@ class StripAccents : public Normalizer {
   }
 };
 
-/// sentencepiece's cleaning for machine translation.
+/// The cleaning that sentencepiece calls "nmt".
 class Nmt : public Normalizer {
  public:
   void apply(NormalPiece& piece) const override {
@@ -139,7 +137,7 @@ class Replace : public Normalizer {
     for (const TextSpan& span : pattern_.find(piece.text)) {
       const std::string_view part =
           std::string_view(piece.text).substr(span.begin, span.end - span.begin);
-      // The replacement counts as where the last replaced character was.
+      // The replacement has the position of the last character that it replaces.
       if (span.match && span.begin == 0 && (content_.empty() || count_code_points(part) > 1))
         piece.at_start = false;
       out += span.match ? std::string_view(content_) : part;

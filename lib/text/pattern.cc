@@ -13,10 +13,10 @@
 namespace vfm::text {
 namespace {
 
-/// ICU counts steps in units of about a millisecond; a text of a prompt's length needs none.
+/// ICU counts in units of about a millisecond. A prompt takes less than one.
 constexpr std::int32_t kTimeLimit = 2000, kStackLimit = 64 << 20;
 
-/// Reads a regular expression as far as to know that both libraries read it alike.
+/// Refuses expressions that ICU and Oniguruma may read differently.
 class Checker {
  public:
   Checker(std::string_view expression, std::string_view what) : text_(expression), what_(what) {}
@@ -46,7 +46,7 @@ class Checker {
     if (rest[0] == '.' || rest[0] == '^' || rest[0] == '$') refuse(rest.substr(0, 1));
     if (rest[0] == '(' && rest.size() > 1 && rest[1] == '?') group(rest);
     if (rest[0] == '}' && rest.size() > 1 && rest[1] == '+')
-      refuse("}+");  // possessive to one only
+      refuse("}+");  // Possessive in one library only.
     if (rest[0] == '[') {
       depth_ = 1;
       if (at_ < text_.size() && text_[at_] == '^') ++at_;
@@ -70,7 +70,7 @@ class Checker {
       refuse(rest.substr(0, 2));
   }
 
-  /// General categories and scripts: \p{L}, \p{Lu}, \p{Han}.
+  /// Takes general categories and scripts: \p{L}, \p{Lu}, \p{Han}.
   void property(std::string_view rest) {
     const std::size_t close = rest.find('}');
     if (rest.size() < 4 || rest[2] != '{' || close == std::string_view::npos)
@@ -86,14 +86,14 @@ class Checker {
 
   std::string_view text_, what_;
   std::size_t at_ = 0;
-  int depth_ = 0;  ///< of brackets
+  int depth_ = 0;  ///< Of brackets.
 };
 
 }  // namespace
 
 struct Pattern::Compiled {
   std::string expression, what;
-  std::unique_ptr<icu::RegexPattern> regex;  ///< null: `expression` is a plain string
+  std::unique_ptr<icu::RegexPattern> regex;  ///< Null if `expression` is a plain string.
 };
 
 Pattern::Pattern() = default;
@@ -153,7 +153,7 @@ std::vector<TextSpan> Pattern::find(std::string_view utf8) const {
     while (U_SUCCESS(status) && matcher->find(status)) {
       const auto begin = static_cast<std::size_t>(matcher->start64(status));
       const auto end = static_cast<std::size_t>(matcher->end64(status));
-      // Oniguruma's iterator passes over an empty match where the last one ended.
+      // Oniguruma's iterator skips an empty match at the end of the last match.
       if (begin == end && end == done && !first) continue;
       add(begin, end);
       first = false;

@@ -12,13 +12,13 @@
 namespace vfm::text {
 namespace {
 
-/// What becomes of the matches that a text is split at.
+/// What to do with the matches.
 enum class Delimiter { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
-/// Joins neighbouring spans as `delimiter` says; the ones that stay are those to keep.
+/// Joins neighbouring spans as `delimiter` says, and returns the spans to keep.
 std::vector<TextSpan> joined(const std::vector<TextSpan>& spans, Delimiter delimiter) {
   std::vector<TextSpan> out;
-  bool before = false;  // whether the previous span was a match
+  bool before = false;  // Whether the previous span was a match.
   for (const TextSpan& span : spans) {
     bool join = false;
     if (delimiter == Delimiter::removed && span.match) continue;
@@ -32,7 +32,7 @@ std::vector<TextSpan> joined(const std::vector<TextSpan>& spans, Delimiter delim
     }
   }
   if (delimiter != Delimiter::merged_with_next) return out;
-  // The mirror image of merged_with_previous, from the end.
+  // As merged_with_previous, from the end.
   std::vector<TextSpan> merged;
   before = false;
   for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
@@ -54,7 +54,7 @@ void split(const NormalPiece& piece, const std::vector<TextSpan>& spans, Delimit
                      piece.at_start && span.begin == 0});
 }
 
-/// Each character that `wanted` is a match of its own.
+/// Returns each character for which `wanted` is true as a match.
 template <class Wanted>
 std::vector<TextSpan> characters(std::string_view text, Wanted wanted) {
   std::vector<TextSpan> spans;
@@ -94,7 +94,7 @@ class WhitespaceSplit : public PreTokenizer {
   }
 };
 
-/// Runs of word characters, and runs of what is neither a word nor a space.
+/// Splits into runs of word characters and runs of other characters except spaces.
 class Whitespace : public PreTokenizer {
  public:
   std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const override {
@@ -150,8 +150,8 @@ class ByteLevel : public PreTokenizer {
   Pattern pattern_;
 };
 
-/// sentencepiece's way: spaces become a visible character, one is put before the text, and a piece
-/// begins at each.
+/// As in sentencepiece: spaces become a visible mark, the text begins with a mark, and each mark
+/// begins a piece.
 class Metaspace : public PreTokenizer {
  public:
   Metaspace(const Json& json, std::string_view what)
@@ -159,7 +159,7 @@ class Metaspace : public PreTokenizer {
         split_(get_bool(json, "split").value_or(true)) {
     if (count_code_points(mark_) != 1)
       fail_usage("{} has a Metaspace whose \"replacement\" is not one character", what);
-    // Older files have add_prefix_space alone.
+    // Older files have only add_prefix_space.
     const bool prefix = get_bool(json, "add_prefix_space").value_or(true);
     scheme_ = get_string(json, "prepend_scheme").value_or(prefix ? "always" : "never");
     if ((scheme_ != "always" && scheme_ != "first" && scheme_ != "never") ||

@@ -6,7 +6,7 @@
 namespace vfm::text {
 namespace {
 
-/// Before all bytes: a string that ends.
+/// Returns -1 at the end of the string, so that it comes before all bytes.
 int byte_at(const std::string& text, std::size_t at) {
   return at < text.size() ? static_cast<unsigned char>(text[at]) : -1;
 }
@@ -18,7 +18,7 @@ PrefixTable::PrefixTable(std::vector<std::pair<std::string, std::int32_t>> entri
   std::erase_if(entries_, [](const auto& entry) { return entry.first.empty(); });
   std::ranges::stable_sort(entries_, {},
                            [](const auto& entry) { return std::string_view(entry.first); });
-  // Reversed, unique() keeps the last of equals.
+  // From the end, so that the last of equal entries is kept.
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
   const auto kept = std::unique(entries_.rbegin(), entries_.rend(), same);
   entries_.erase(entries_.begin(), kept.base());

@@ -20,8 +20,8 @@ class SentencePiece : public Tokenizer {
     if (end_ < 0) fail_usage("{} has no token for the end of a text", what);
     const int size = processor_.GetPieceSize();
     std::vector<AddedToken> tokens;
-    // As the reference has it, sentinels take the spaces around them along; <pad>, </s> and <unk>
-    // may be written out too.
+    // As in the reference, sentinels take the spaces around them, and texts may contain <pad>, </s>
+    // and <unk>.
     for (int i = 0; i < sentinels; ++i)
       tokens.push_back(
           {fmt::format("<extra_id_{}>", i), size + sentinels - 1 - i, false, true, true});

@@ -19,7 +19,7 @@
 namespace vfm::text {
 namespace {
 
-/// Words of a text that are looked at for repetition.
+/// Only these words are checked for repetition.
 constexpr std::size_t kCheckedWords = 1 << 16;
 constexpr std::size_t kRun = 3;
 
@@ -28,7 +28,7 @@ icu::UnicodeString icu_text(std::string_view utf8) {
       icu::StringPiece(utf8.data(), static_cast<std::int32_t>(utf8.size())));
 }
 
-/// Scripts that are written together.
+/// Scripts that texts mix.
 bool is_east_asian(UScriptCode script) {
   constexpr std::array kScripts = {USCRIPT_HAN, USCRIPT_HIRAGANA, USCRIPT_KATAKANA, USCRIPT_HANGUL,
                                    USCRIPT_BOPOMOFO};
@@ -41,7 +41,7 @@ UScriptCode script_of(UChar32 c) {
   return U_FAILURE(status) ? USCRIPT_UNKNOWN : script;
 }
 
-/// A letter that says which script a text has.
+/// Returns whether `c` is a letter of a known script.
 bool has_script(UChar32 c) {
   const UScriptCode script = script_of(c);
   return u_isalpha(c) && script > USCRIPT_INHERITED && script != USCRIPT_UNKNOWN;

@@ -19,11 +19,10 @@ constexpr std::uint64_t kLargestId = 0x7fffffff;
 
 struct Parsed {
   Json json;
-  Vocabulary vocabulary;  ///< /model/vocab, where that is an object
+  Vocabulary vocabulary;  ///< /model/vocab if it is an object.
 };
 
-/// Json finds a key by looking at all before it, which a vocabulary of 250,000 keys cannot bear: it
-/// is taken out.
+/// Moves the vocabulary out of the Json, in which looking up one of 250,000 keys would be linear.
 Parsed parse(std::string_view text, std::string_view what) {
   Parsed parsed{parse_json(text, what), {}};
   if (!parsed.json.is_object()) fail_usage("{} is not a JSON object", what);
@@ -50,7 +49,7 @@ std::unique_ptr<SubwordModel> make_model(Parsed& parsed, std::string_view what) 
   const Json& model = member(parsed.json, "model");
   if (!model.is_object()) fail_usage("{} has no \"model\"", what);
   std::string type = get_string(model, "type").value_or("");
-  // Files from before 2020 do not say.
+  // Files from before 2020 have no type.
   if (type.empty() && model.contains("merges")) type = "BPE";
   if (type == "Unigram") return make_unigram(model, what);
   if (type == "BPE") return make_bpe(model, std::move(parsed.vocabulary), what);
@@ -59,7 +58,7 @@ std::unique_ptr<SubwordModel> make_model(Parsed& parsed, std::string_view what) 
              type);
 }
 
-/// Special tokens that go around a text.
+/// Special tokens around a text.
 struct Scope {
   std::vector<std::int32_t> before, after;
 };
@@ -98,7 +97,7 @@ Scope read_frame(const Json& processor, std::string_view what) {
   if (processor.is_null()) return {};
   const std::string type = get_string(processor, "type").value_or("");
   if (type == "TemplateProcessing") return read_template(processor, what);
-  if (type == "ByteLevel") return {};  // offsets only
+  if (type == "ByteLevel") return {};  // Changes only offsets.
   if (type == "RobertaProcessing" || type == "BertProcessing")
     return {{id_of_pair(processor, "cls", what)}, {id_of_pair(processor, "sep", what)}};
   if (type == "Sequence") {
@@ -166,7 +165,8 @@ class JsonTokenizer : public Tokenizer {
     bool special = false;
   };
 
-  /// The bytes whose visible characters a token has; one with any other character is itself.
+  /// Returns the bytes that the visible characters of a token stand for. Returns the token if it
+  /// has other characters.
   static std::string said_by(const std::string& token,
                              const std::unordered_map<std::string_view, char>& bytes) {
     std::string said;
@@ -191,7 +191,7 @@ class JsonTokenizer : public Tokenizer {
       AddedToken token;
       token.content = need_string(entry, "content", what);
       if (token.content.empty()) continue;
-      // A token that the model has too has the model's id.
+      // If the model has the token too, the model's id counts.
       const auto known = find(model_->vocabulary(), token.content);
       token.id = known ? *known : static_cast<std::int32_t>(need_integer(entry, "id", what));
       added_.push_back({token.content, token.id, get_bool(entry, "special").value_or(false)});
@@ -244,7 +244,7 @@ class JsonTokenizer : public Tokenizer {
   Scope frame_;
   AddedTokens raw_tokens_, normalized_tokens_;
   std::string what_, decoder_;
-  std::vector<Added> added_;  // all of them, as the file has them
+  std::vector<Added> added_;
 };
 
 }  // namespace
@@ -279,10 +279,10 @@ std::shared_ptr<const TokenBytes> Tokenizer::token_bytes() const {
 }
 
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what) {
-  constexpr std::size_t kMost = std::size_t{64} << 20;  // the largest that there are have 30 MB
+  constexpr std::size_t kMost = std::size_t{64} << 20;  // The largest known files have 30 MB.
   if (json.size() > kMost)
     fail_usage("{} has {} bytes, and at most {} are read", what, json.size(), kMost);
-  // Also of a member of the wrong type: the file is at fault in any case.
+  // Errors of member types are usage errors too, because the user chose the file.
   return as_usage([&] { return std::make_unique<JsonTokenizer>(parse(json, what), what); });
 }
 

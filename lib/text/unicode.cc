@@ -21,7 +21,7 @@ void check(UErrorCode status, const char* what) {
 }
 
 icu::UnicodeString from_utf8(std::string_view utf8) {
-  // ICU counts in 32 bits; no caption comes near.
+  // ICU counts in 32 bits.
   if (utf8.size() > (std::size_t{1} << 30)) fail("a text of more than 1 GiB cannot be processed");
   return icu::UnicodeString::fromUTF8(
       icu::StringPiece(utf8.data(), static_cast<std::int32_t>(utf8.size())));
@@ -33,12 +33,12 @@ std::string utf8_of(const icu::UnicodeString& text) {
   return out;
 }
 
-/// A byte order mark's encoding, or the one that zero bytes betray, or null for UTF-8.
+/// Returns the encoding that a byte order mark or zero bytes show, or null for UTF-8.
 const char* sixteen_or_more(std::string_view bytes) {
   if (bytes.starts_with(std::string_view("\xff\xfe\0\0", 4))) return "UTF-32";
   if (bytes.starts_with(std::string_view("\0\0\xfe\xff", 4))) return "UTF-32";
   if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) return "UTF-16";
-  // Digits, spaces and line ends of a UTF-16 file have a zero in every other byte.
+  // Digits, spaces and line ends in UTF-16 have a zero in every other byte.
   std::size_t zeros[2] = {0, 0};
   const std::size_t look = std::min<std::size_t>(bytes.size(), 4096);
   for (std::size_t i = 0; i < look; ++i)
@@ -52,7 +52,7 @@ bool is_blank(UChar32 c) {
   return u_isUWhiteSpace(c) || u_charType(c) == U_CONTROL_CHAR;
 }
 
-/// What Python's str.strip() takes away: white space, and four separators of ASCII.
+/// The characters that Python's str.strip() removes: white space and four ASCII separators.
 bool is_python_space(UChar32 c) {
   return u_isUWhiteSpace(c) || (c >= 0x1c && c <= 0x1f);
 }
@@ -163,8 +163,8 @@ std::vector<std::string> words(std::string_view utf8, std::size_t limit) {
   const icu::Normalizer2* nfkc = icu::Normalizer2::getNFKCInstance(status);
   const icu::Normalizer2* fold = icu::Normalizer2::getNFKCCasefoldInstance(status);
   check(status, "normalise");
-  // Compatibility forms first (they decide where words end), case folding on the words: it drops
-  // the invisible joiners that hold an emoji sequence together.
+  // Case folding comes after the split into words, because it drops the joiners that hold emoji
+  // sequences together. The compatibility forms decide where words end.
   const icu::UnicodeString text = nfkc->normalize(from_utf8(utf8), status);
   check(status, "normalise");
   const auto breaks = break_iterator(true, text);

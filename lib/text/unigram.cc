@@ -11,12 +11,12 @@
 namespace vfm::text {
 namespace {
 
-/// How much worse than the worst token a character is that no token covers.
+/// How much lower than the lowest token an unknown character scores.
 constexpr double kUnknownPenalty = 10;
 
 struct Scored {
   std::vector<std::pair<std::string, std::int32_t>> tokens;
-  std::vector<double> scores;  ///< by id
+  std::vector<double> scores;  ///< By id.
 };
 
 Scored read_scored(const Json& model, std::string_view what) {
@@ -54,12 +54,12 @@ class Unigram : public SubwordModel {
 
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const override {
     const std::vector<Node> best = best_paths(piece);
-    std::vector<std::string_view> parts;  // from the last to the first
+    std::vector<std::string_view> parts;  // From the last to the first.
     bool unknown_before = false;
     for (std::size_t end = piece.size(); end > 0; end = best[end].begin) {
       const std::size_t begin = best[end].begin;
       const bool unknown = best[end].id == unknown_;
-      // Neighbours that the vocabulary has not become one.
+      // Unknown neighbours become one part.
       if (unknown && unknown_before) {
         parts.back() = piece.substr(begin, parts.back().size() + end - begin);
       } else {
@@ -78,7 +78,7 @@ class Unigram : public SubwordModel {
 
  private:
   static constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
-  /// The best path to a position: its sum of scores, and its last token.
+  /// The best path to a position: the sum of its scores, and its last token.
   struct Node {
     double score = 0;
     std::size_t begin = kNowhere;

@@ -35,7 +35,7 @@ class WordPiece : public SubwordModel {
       begin = end;
     }
     if (known) return;
-    // A word of which a part is not known is not known at all.
+    // If one part is unknown, the word becomes the unknown token.
     ids.resize(before);
     ids.push_back(unknown_);
   }

@@ -8,12 +8,12 @@
 namespace vfm::text::jinja {
 namespace {
 
-/// a // b, rounded down, and what is left of a, with the sign of b.
+/// Returns a // b, rounded down.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
 
-/// Nothing if it does not fit.
+/// Returns nothing if the result does not fit.
 std::optional<std::int64_t> whole_power(std::int64_t base, std::int64_t exponent) {
   std::int64_t result = 1;
   for (std::int64_t i = 0; i < exponent; ++i) {

@@ -127,7 +127,7 @@ void Evaluator::assign(const Statement& one, const Value& to, Scope& frame) {
   if (space == nullptr || space->space() == nullptr)
     run_.refuse("'{}' is not a namespace, so '{}.{}' cannot be set", one.names[0], one.names[0],
                 one.attribute);
-  Value::of(List{to}, run_);  // what may not be in one is refused
+  Value::of(List{to}, run_);  // Refuses values that a namespace must not hold.
   space->space()->items.insert_or_assign(one.attribute, to);
 }
 

@@ -15,7 +15,6 @@ namespace {
 using Filter = Value (*)(const std::string& name, const Value& of, const Arguments& arguments,
                          Run& run);
 
-/// The arguments after the first `count`.
 Arguments rest_of(const Arguments& arguments, std::size_t count, Run& run) {
   if (!arguments.names.empty())
     run.refuse("the argument '{}' is not supported", arguments.names[0]);
@@ -25,7 +24,7 @@ Arguments rest_of(const Arguments& arguments, std::size_t count, Run& run) {
   return rest;
 }
 
-/// "a.b.0" of a value, as the filters with an attribute have it.
+/// Returns the part of a value that a path such as "a.b.0" names.
 Value part_by_path(Value value, const Value& path, Run& run) {
   if (path.is_integer()) return item_of(value, path, run);
   const std::string dot = ".";
@@ -45,8 +44,8 @@ Value text_filter(const std::string& name, const Value& of, const Arguments& arg
   if (name == "upper") return Value::of(upper_case(text));
   if (name == "lower") return Value::of(lower_case(text));
   if (name == "capitalize") return Value::of(capitalized(text));
-  if (name != "title") return Value::of(text);  // string, safe
-  // Words end at white space and before "-({[<", and only their first character is in upper case.
+  if (name != "title") return Value::of(text);  // For "string" and "safe".
+  // Words end at white space and before "-({[<". Only their first character becomes upper case.
   std::string out, word;
   const auto end = [&] {
     if (word.empty()) return;

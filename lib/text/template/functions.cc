@@ -10,7 +10,7 @@
 namespace vfm::text::jinja {
 namespace {
 
-constexpr std::int64_t kLongestRange = 100'000;  // Jinja's sandbox has the same limit
+constexpr std::int64_t kLongestRange = 100'000;  // As in Jinja's sandbox.
 
 Value list_of(std::vector<std::string> parts, Run& run) {
   List items;
@@ -20,7 +20,7 @@ Value list_of(std::vector<std::string> parts, Run& run) {
   return Value::of(std::move(items), run);
 }
 
-/// The first position, in code points, or -1.
+/// Converts an offset in bytes to code points, and npos to -1.
 Value position(std::string_view text, std::size_t at) {
   if (at == text.npos) return Value::of(std::int64_t{-1});
   return Value::of(static_cast<std::int64_t>(count_code_points(text.substr(0, at))));
@@ -50,7 +50,7 @@ bool all_of(const std::string& text, bool digits) {
   return text.find_first_not_of("0123456789") == text.npos;
 }
 
-/// Methods with at most a string.
+/// Calls a method with no argument or one string.
 std::optional<Value> simple_method(const std::string& name, const std::string& text,
                                    const Arguments& arguments, Run& run) {
   const auto none = [&] { take(arguments, name, {}, 0, run); };
@@ -206,7 +206,7 @@ std::optional<Value> call_global(const std::string& name, const Arguments& argum
   if (name == "dict") return Value::of(named_values(name, arguments, run), run);
   if (name == "namespace") {
     const Dict items = named_values(name, arguments, run);
-    Value::of(items, run);  // what may not be in one is refused
+    Value::of(items, run);  // Refuses values that a namespace must not hold.
     const auto space = std::make_shared<Space>();
     for (const auto& [key, value] : items) {
       if (key.starts_with('_')) run.refuse("the attribute '{}' is not supported", key);

@@ -11,7 +11,7 @@
 namespace vfm::text::jinja {
 namespace {
 
-/// With "\n" for every end of line, and without the one at the end.
+/// Converts line ends to "\n", and removes the last one.
 std::string normal_lines(std::string_view source) {
   std::string out;
   for (std::size_t i = 0; i < source.size(); ++i) {
@@ -60,7 +60,6 @@ class Lexer {
   char peek(std::size_t ahead = 0) const {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
-  /// Moves on over `count` bytes, and counts their lines.
   void skip(std::size_t count) {
     const auto begin = source_.begin() + static_cast<std::ptrdiff_t>(at_);
     line_ += static_cast<int>(std::count(begin, begin + static_cast<std::ptrdiff_t>(count), '\n'));
@@ -71,7 +70,7 @@ class Lexer {
     skip(rest.size() - stripped(rest, nullptr, true, false).size());
   }
 
-  /// Text up to the next tag, and that tag.
+  /// Reads the text up to the next tag, and the tag.
   void text() {
     std::size_t tag = at_;
     for (;; ++tag) {
@@ -102,7 +101,7 @@ class Lexer {
       tag_of(kind == '%');
   }
 
-  /// What stays of the text before a tag.
+  /// Returns the text before a tag without the white space that the tag removes.
   std::string_view kept(std::string_view data, char kind, char sign) const {
     if (sign == '-') return stripped(data, nullptr, false, true);
     if (sign == '+' || kind == '{') return data;
@@ -111,7 +110,7 @@ class Lexer {
     return stripped(data.substr(line), nullptr, true, false).empty() ? data.substr(0, line) : data;
   }
 
-  /// Behind the end of a tag or comment.
+  /// Skips white space behind a tag or comment.
   void behind(char sign, bool trims) {
     const std::size_t begin = at_;
     if (sign == '-')
@@ -199,7 +198,7 @@ class Lexer {
     std::size_t end = digits_from(at_);
     bool real = false;
     const auto at = [&](std::size_t i) { return i < source_.size() ? source_[i] : '\0'; };
-    // Not the dot of "messages.0.role".
+    // The dot in "messages.0.role" is not a decimal point.
     const bool member = !tokens_.empty() && tokens_.back().is(Kind::sign, ".");
     if (!member && at(end) == '.' && is_digit(at(end + 1))) {
       real = true;
@@ -263,7 +262,7 @@ class Lexer {
     skip(1);
   }
 
-  /// `count` digits behind the `begin` characters of an escape.
+  /// Reads `count` digits behind the `begin` characters of an escape.
   void code(std::string& text, std::size_t count, int base, std::size_t begin) {
     const std::string digits = source_.substr(std::min(at_ + begin, source_.size()), count);
     std::uint32_t code = 0;
@@ -286,7 +285,7 @@ class Lexer {
   std::size_t at_ = 0;
   int line_ = 1;
   bool line_starts_ = true;
-  std::string brackets_;  // the closing ones that are awaited
+  std::string brackets_;  // Expected closing brackets.
   std::vector<Token> tokens_;
 };
 

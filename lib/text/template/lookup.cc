@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kFarthest = std::int64_t{kLargest};
 
-/// What the values have in Python, whether it can be called here or not.
+/// The methods in Python, including those that are not supported here.
 constexpr std::string_view kStringMethods[] = {
     "capitalize",   "casefold",   "center",     "count",        "encode",   "endswith",
     "expandtabs",   "find",       "format",     "format_map",   "index",    "isalnum",
@@ -44,7 +44,7 @@ Value loop_attribute(const Value& of, const std::string& name, Run& run) {
   if (name == "first") return Value::of(place == 0);
   if (name == "last") return Value::of(place + 1 == count);
   if (name == "length") return Value::of(count);
-  // Of loops in loops only recursive ones count.
+  // Only recursive loops are deeper, and the parser refuses them.
   if (name == "depth" || name == "depth0") return Value::of(std::int64_t{name == "depth"});
   if (name == "previtem")
     return place > 0 ? items[loop.place - 1] : Value::undefined("loop.previtem");
@@ -54,7 +54,7 @@ Value loop_attribute(const Value& of, const std::string& name, Run& run) {
   run.refuse("'loop.{}' is not supported", name);
 }
 
-/// Where in `count` things a whole number points; nothing: outside.
+/// Returns the index of `at` among `count` items, or nothing if it is outside.
 std::optional<std::size_t> place_of(std::int64_t at, std::size_t count) {
   const auto size = static_cast<std::int64_t>(count);
   if (at < 0) at += size;
@@ -120,7 +120,7 @@ Value slice_of(const Value& of, const Value* begin, const Value* end, const Valu
   const std::vector<std::string_view> characters =
       of.string() ? code_points(*of.string()) : std::vector<std::string_view>();
   const auto count = static_cast<std::int64_t>(of.string() ? characters.size() : of.list()->size());
-  // As Python's slice.indices().
+  // As in Python's slice.indices().
   const std::int64_t low = by > 0 ? 0 : -1, high = by > 0 ? count : count - 1;
   const auto place = [&](const Value* value, std::int64_t otherwise) {
     const auto at = given(value);
@@ -182,7 +182,7 @@ int compare(const Value& a, const Value& b, Run& run) {
   if (a.is_number() && b.is_number()) {
     if (!a.is_real() && !b.is_real())
       return a.integer() < b.integer() ? -1 : a.integer() > b.integer();
-    // Not a number is neither less nor more, and not equal: no template means it.
+    // NaN compares as equal to all numbers. No template depends on this.
     return a.real() < b.real() ? -1 : a.real() > b.real();
   }
   if (a.string() && b.string()) {

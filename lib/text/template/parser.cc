@@ -28,7 +28,7 @@ class Parser : private ExpressionParser {
     return made;
   }
 
-  /// Up to a tag that begins with one of `ends`, which is taken up to its name.
+  /// Reads statements up to a tag in `ends`. The name of that tag is then the current token.
   std::vector<Statement> statements(Ends ends) {
     const Level level(*this);
     std::vector<Statement> made;
@@ -54,7 +54,7 @@ class Parser : private ExpressionParser {
     }
   }
 
-  /// The rest of a tag, and what belongs to it. The tag that ends it is taken whole.
+  /// Reads the rest of a tag, its body, and its end tag.
   Statement statement() {
     const std::string name = token().kind == Token::Kind::name ? token().text : "";
     if (name == "if") return branch();
@@ -77,13 +77,13 @@ class Parser : private ExpressionParser {
     refuse("the tag '{}' is not supported", name);
   }
 
-  /// The end of a tag whose name is the token in hand.
+  /// Reads the end of a tag. The current token is its name.
   void close() {
     take();
     need(Token::Kind::block_end, "'%}'");
   }
 
-  /// The end of a tag, after what stands in it, and the statements up to the next.
+  /// Reads the end of a tag, and the statements up to a tag in `ends`.
   std::vector<Statement> inside(Ends ends) {
     take_sign(":");
     need(Token::Kind::block_end, "'%}'");
@@ -94,7 +94,7 @@ class Parser : private ExpressionParser {
     return inside(ends);
   }
 
-  /// From "if" or "elif" on.
+  /// The current token is "if" or "elif".
   Statement branch() {
     const Level level(*this);
     Statement made = begin(Kind::branch);
@@ -154,7 +154,7 @@ class Parser : private ExpressionParser {
     if (sign("|")) refuse("a filter of a 'set' block is not supported");
     if (made.names.size() > 1) refuse("expected '='");
     made.kind = Kind::set_block;
-    // What is set so is whole: no break leaves it.
+    // A break in this block must not leave a loop around it.
     const int loops = std::exchange(loops_, 0);
     made.body = inside({"endset"});
     loops_ = loops;

@@ -15,12 +15,12 @@
 namespace vfm::text::jinja {
 namespace {
 
-/// str.isspace() of a character: White_Space, and the four separators of ASCII.
+/// As str.isspace(): White_Space and four ASCII separators.
 bool is_python_space(char32_t c) {
   return is_space(c) || (c >= 0x1c && c <= 0x1f);
 }
 
-/// str.isprintable() of a character.
+/// As str.isprintable().
 bool is_printable(char32_t c) {
   switch (u_charType(static_cast<UChar32>(c))) {
     case U_CONTROL_CHAR:
@@ -77,12 +77,12 @@ std::string from_icu(const icu::UnicodeString& text) {
   return out;
 }
 
-/// One character by itself, in title case.
+/// Appends one character in title case.
 void append_title(std::string& out, std::string_view character) {
   icu::UnicodeString one = icu::UnicodeString::fromUTF8(
       icu::StringPiece(character.data(), static_cast<std::int32_t>(character.size())));
   const UChar32 c = one.char32At(0);
-  // Title case but for characters whose title case is several ("ß", "ŉ").
+  // u_totitle() does not change characters with a longer title case, such as "ß" and "ŉ".
   if (u_totitle(c) != c)
     append_code_point(out, static_cast<char32_t>(u_totitle(c)));
   else
@@ -211,7 +211,7 @@ std::vector<std::string_view> code_points(std::string_view text) {
 
 namespace {
 
-/// Words between white space, from the left, at most `most` cuts.
+/// Splits at white space from the left, at most `most` times.
 std::vector<std::string> split_words(std::string_view text, std::int64_t most) {
   std::vector<std::string> parts;
   for (;;) {

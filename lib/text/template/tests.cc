@@ -7,7 +7,7 @@
 namespace vfm::text::jinja {
 namespace {
 
-/// The tests that compare with another value; nothing: none of them.
+/// Returns nothing if `name` is not a test that compares two values.
 std::optional<bool> compares(std::string_view name, const Value& of, const Arguments& arguments,
                              Run& run) {
   const auto other = [&]() -> const Value& { return *take(arguments, name, {"other"}, 1, run)[0]; };
@@ -19,7 +19,7 @@ std::optional<bool> compares(std::string_view name, const Value& of, const Argum
   if (name == "ge") return compare(of, other(), run) >= 0;
   if (name == "in") return contains(other(), of, run);
   if (name == "sameas") {
-    // Of what there is one of; Python keeps no promise for the rest.
+    // Only None and booleans are always the same object in Python.
     const Value& same = other();
     if (!same.is_none() && !same.is_bool()) run.refuse("'sameas' {} is not supported", same.kind());
     return of.is_none() == same.is_none() && of.is_bool() == same.is_bool() &&
