@@ -303,6 +303,14 @@ TEST_CASE("vectors are balanced by clusters, those without one are a value of th
         "\n");
   const Json by_itself = parse_json(heaps(0).substr(0, heaps(0).find('\n')), "told");
   CHECK(by_itself["values"].get<int>() <= 6);  // the root of 28, and none
+  // One centre of 64 vectors that are drawn of 90.
+  Balancing many({{"text.npy", 1}});
+  many.options.clusters = 1;
+  for (int i = 0; i < 90; ++i) {
+    const float angle = 0.001f * static_cast<float>(i * i);
+    many.add(fmt::format("k{:02}", i), Json::object(), {std::cos(angle), std::sin(angle)});
+  }
+  CHECK(parse_json(many.balance(), "told")["largest"][0]["nearest"] == "k23");
   Balancing none({{"text.npy", 1}});
   none.add("a", Json::object());
   none.add("b", Json::object());

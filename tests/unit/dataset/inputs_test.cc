@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/hash.h"
+#include "dataset/sample_reader.h"
 #include "dataset/scan_column.h"
 #include "dataset_run.h"
 #include "shard/columns.h"
@@ -241,6 +242,12 @@ TEST_CASE("the facts of a sample come from its JSON, a picture's size from its h
                            R"({"width":100,"height":60,"format":"PNG","mode":"RGBA"})"})
     CHECK(index.find(fact) != std::string::npos);
   CHECK(run.json("out/dataset.json")["seconds"] == 4.5 + 12 + 5 + 2);
+  std::string configs;
+  std::string card = run.text("out/README.md");
+  card.resize(card.find("dataset_info"));
+  for (std::size_t at = 0; (at = card.find("config_name: ", at)) != std::string::npos; ++at)
+    configs += card.substr(at + 13, card.find('\n', at) - at - 13) + " ";
+  CHECK(configs == R"("png" "mp4" "json" "wav" )");  // the most samples first
 }
 
 TEST_CASE("the same bytes are one sample; without media all members together are") {
@@ -293,4 +300,35 @@ TEST_CASE("a list that broke off ends the run before a dataset is written, and t
                                         "\n");
   CHECK(run.run() == 0);
   CHECK(run.keys() == "a");
+}
+
+TEST_CASE(
+    "a sample that is another one in the second pass is an error, not a sample of the dataset") {
+  DatasetRun run;
+  std::filesystem::create_directories(run.options.output);
+  run.add("in", {video("a", "{}"), video("b", "{}")});
+  share::Slots slots(1);
+  io::ErrorLog errors(run.folder / "errors.jsonl", "test");
+  Scan scan = scan_shards(run.options, slots, no_progress(), errors);
+  CHECK(scan.read == 2);
+  CHECK(scan.fields == std::set<std::string>{"bytes", "key", "media", "media_xxh3"});
+  REQUIRE(scan.shards.size() == 1);
+  const Item a = scan.items.get(0), b = scan.items.get(1);
+  CHECK(a.key == "a");
+  CHECK(a.tar_bytes == 1024);
+  CHECK(a.columns.at(0).offset == 0);
+  CHECK(b.columns.at(0).offset == 2048);
+  CHECK(b.columns.at(0).size == 2048);
+  const auto read = [&](const Item& item) -> std::string {
+    try {
+      std::vector<shard::ReadBuffer> buffers;
+      return SampleReader(scan, run.options).read(item, buffers).find("mp4").data();
+    } catch (const Error& error) {
+      return run.plain(error.what());
+    }
+  };
+  CHECK(read(b).starts_with("video b"));
+  run.folder.write("in.tar", tar_of({video("a", "{}"), video("c", "{}")}));
+  CHECK(read(b) == "'in.tar' changed while it was read; run the command again");
+  CHECK(read(a).starts_with("video a"));
 }

@@ -369,3 +369,30 @@ TEST_CASE("the page counts what is known of a sample") {
   item.width = 0;
   CHECK(quantities(item) == Values{2.0, std::nullopt, std::nullopt, 1.5});
 }
+
+TEST_CASE("the options of a dataset are told; those that were not asked for are not named") {
+  ShardOptions options;
+  CHECK(dump_json(options_json(options)) ==
+        R"({"where":null,"keep_duplicates":false,"duplicate_threshold":0.99,"rekey":false,)"
+        R"("resolution_edges":[256.0,480.0,720.0,1080.0,2160.0],"aspect_edges":[0.65,0.88,1.16,)"
+        R"(1.55],"duration_edges":[2.0,5.0,10.0,30.0],"split":{"train":1.0},)"
+        R"("shard_bytes":500000000,"seed":0})");
+  options.where = "q > 1", options.keep_duplicates = options.rekey = true;
+  options.duplicate_threshold.reset();
+  options.near_member = "text.npy", options.duplicate_method = DuplicateMethod::exact;
+  options.edges.aspect.clear(), options.edges.resolution = {1}, options.edges.seconds = {2.5};
+  options.split = {{"a", 0.25}, {"b", 0.75}}, options.shard_bytes = 7, options.seed = 8;
+  options.balance.rules = {{"kind", 0.5}};
+  CHECK(dump_json(options_json(options)) ==
+        R"({"where":"q > 1","keep_duplicates":true,"duplicate_threshold":null,"rekey":true,)"
+        R"("resolution_edges":[1.0],"aspect_edges":[],"duration_edges":[2.5],"split":{"a":0.25,)"
+        R"("b":0.75},"shard_bytes":7,"seed":8,"near_duplicates":"text.npy",)"
+        R"("duplicate_method":"exact","balance":{"kind":0.5}})");
+  options = {};
+  options.near_member = "video.npy", options.duplicate_method = DuplicateMethod::clusters;
+  options.balance.rules = {{"text.npy", 1}}, options.balance.clusters = 9;
+  const Json named = options_json(options);
+  CHECK_FALSE(named.contains("near_duplicates"));
+  CHECK(named["duplicate_method"] == "clusters");
+  CHECK(named["balance_clusters"] == 9);
+}

@@ -346,6 +346,8 @@ TEST_CASE("long captions are cut at whole characters; more scores than fit are c
   const auto captioned = [&](const std::string& key, const std::string& caption, int more) {
     Json own = meta;
     own["score00"] = more;
+    if (more < 3) own["width"] = 640, own["height"] = 90 * more;
+    if (more > 1) own["seconds"] = more + 0.25;
     for (int i = 1; i < 33; ++i)
       own[fmt::format("score{:02}", i)] = more + i;
     return video(key, dump_json(own), {}, {{"txt", caption}});
@@ -362,6 +364,9 @@ TEST_CASE("long captions are cut at whole characters; more scores than fit are c
   CHECK(has(umlauts.substr(0, 599) + "…"));
   CHECK(has(std::string(600, 'y') + "…"));
   CHECK(has(longest));
+  CHECK(has("640 × 90"));
+  CHECK(has("640 × 180, 2.25 s"));
+  CHECK(has("3.25 s"));
   CHECK(has("1 more scores are not shown: 32 are at most. vfm-shard report --scores chooses."));
   CHECK(has("score31, the most"));
   CHECK_FALSE(has("score32, the most"));
@@ -409,4 +414,37 @@ TEST_CASE(
   CHECK(run.log ==
         "the 'video.npy' of the samples are of 65 encoders; only those of one are "
         "compared with each other, so near duplicates across them stay\n");
+}
+
+TEST_CASE("of many samples the page shows some in full, with links to these alone") {
+  DatasetRun run;
+  std::vector<shard::Sample> samples;
+  for (int i = 0; i < 60; ++i) {
+    const float angle = 0.01f * static_cast<float>(i);
+    samples.push_back(video(fmt::format("k{:02}", i), fmt::format(R"({{"q":{}}})", i), {},
+                            {{"video.npy", vector_of({std::cos(angle), std::sin(angle)})}}));
+  }
+  run.add("in", samples);
+  run.options.report = run.folder / "page.html";
+  run.options.duplicate_threshold.reset();
+  CHECK(run.run() == 0);
+  const std::string page = run.text("page.html");
+  const auto count = [&](const std::string& text) {
+    int times = 0;
+    for (std::size_t at = 0; (at = page.find(text, at)) != std::string::npos; ++at)
+      ++times;
+    return times;
+  };
+  CHECK(count("<h2>Samples by chance</h2>") == 1);
+  CHECK(count("<h2>Samples with the least and the most of something</h2>") == 1);
+  const int cards = count("<article"), links = count("<a href=\"#c"),
+            plain = count("<div><span class=\"pic");
+  CHECK(cards == 31);                      // three at the ends are among those by chance
+  CHECK(links + plain == 4 * cards + 10);  // near each, and at both ends
+  CHECK(plain == 35);
+  const std::size_t others = page.find("of something</h2>");
+  int by_chance = 0;
+  for (std::size_t at = 0; (at = page.find("<article", at)) < others; ++at)
+    ++by_chance;
+  CHECK(by_chance == 24);
 }

@@ -268,6 +268,17 @@ TEST_CASE("a dry run counts; nothing that is left is said with where it went") {
   CHECK(none.failed() ==
         "no sample is left: 3 read, 1 of them filtered out, 1 taken out, 1 errors");
   CHECK(none.text("out/plan.json") == "(none)");
+  none.folder.write("a.tar", "no tar");
+  none.options.near_member = "none.npy";
+  CHECK(none.failed() ==
+        "no sample is left: 0 read, 0 of them filtered out, 0 taken out, 1 errors");
+  none.options.near_member.clear();
+  none.options.where.clear();
+  none.folder.write("a.tar", tar_of({video("k", "{}"), video("l", "{}")}));
+  none.folder.write("without", "x\nk\ny\n");
+  CHECK(none.run() == 0);
+  CHECK(none.log ==
+        "--without: 2 of 3 lines name nothing that is in the input; 'x' is the first\n");
   none.options.where = "motion >";
   CHECK(none.refused().starts_with("--where: "));
   none.options.where.clear();
@@ -355,6 +366,16 @@ TEST_CASE("a name or a comparison that fits no sample is refused, with what was 
         "(nothing)\n"
         "--scores: no sample has a number 'kind'; there are: bytes, motion, shot_width\n"
         "--scores: no sample has a number 'motoin'; did you mean: motion\n");
+
+  // What the shards say together counts.
+  DatasetRun two;
+  two.add("a", {video("k", R"({"kind":"a"})")});
+  two.add("b", {video("l", R"({"kind":7})")});
+  two.options.where = "kind > 5";
+  CHECK(two.run() == 0);
+  two.folder.write("b.tar", tar_of({video("l", R"({"kind":"b"})")}));
+  two.remove_output();
+  CHECK(two.refused().starts_with("--where: 'kind' is a text in all samples that have it"));
 
   DatasetRun bare;
   bare.add("a", {video("k", "{}")});
