@@ -12,12 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "io/file.h"
+#include "support/temporary_folder.h"
+
 using namespace vfm;
 using namespace vfm::clip;
 
 namespace {
 
-/// The page of a video of one letter a frame, with a network that answers 0.75 for 'x', else 0.
+/// The page of a video of one letter a frame, with a network that answers 0.75 for 'x', tenths for
+/// digits, else 0.
 ExplainedVideo explained(const std::string& video) {
   curate::ShotOptions options;
   options.detector = curate::Detector::transnetv2;
@@ -30,7 +34,7 @@ ExplainedVideo explained(const std::string& video) {
     std::vector<float> answers;
     constexpr std::size_t kFrame = std::size_t{3} * curate::kChangeWidth * curate::kChangeHeight;
     for (std::size_t at = 0; at < frames.size(); at += kFrame)
-      answers.push_back(frames[at] > 128 ? 0.75F : 0);
+      answers.push_back(frames[at] == 255 ? 0.75F : std::round(frames[at] / 25.5F) / 10);
     return answers;
   };
   ShotFinder finder(options, model, info);
@@ -48,7 +52,8 @@ ExplainedVideo explained(const std::string& video) {
         std::memset(media::writable(frame, p) + std::ptrdiff_t{y} * frame.stride[p],
                     p > 0             ? 128
                     : video[i] == 'x' ? 235
-                                      : 16,
+                    : video[i] == '.' ? 16
+                                      : 16 + (video[i] - '0') * 219 / 10,
                     static_cast<std::size_t>(media::plane_row_bytes(frame, p)));
     finder.push(frame, {});
     explanation.add(frame, {}, finder);
@@ -96,4 +101,104 @@ TEST_CASE("a network's change is found once, however long it lasts, and is no ne
       CHECK(figure.caption.find("above the threshold, as all of the video is") !=
             std::string::npos);
   }
+}
+
+namespace {
+
+std::vector<std::string> captions_of(const std::vector<report::Figure>& figures) {
+  std::vector<std::string> captions;
+  for (const report::Figure& figure : figures)
+    captions.push_back(figure.caption);
+  return captions;
+}
+
+}  // namespace
+
+TEST_CASE("of many changes the least certain are shown, of near misses the nearest") {
+  std::string video = "....";
+  std::vector<std::string> wanted;
+  int nines = 0;
+  for (int i = 0; i < 50; ++i) {
+    const int tenths = 6 + i % 4;
+    video += static_cast<char>('0' + tenths);
+    const auto begin = static_cast<int>(video.size());
+    if (tenths < 9 || ++nines <= 2)  // of those that are as certain the first
+      wanted.push_back(
+          vfm::format("{:.3f} s, frame {}: cut, {:.3f}", begin / 25.0, begin, tenths / 10.0));
+    video += "....";
+  }
+  const ExplainedVideo explained_video = explained(video);
+  CHECK(captions_of(explained_video.found) == wanted);
+  CHECK(wanted.size() == 40);
+  CHECK(explained_video.found_title == "Found: the 40 of 50 that are the least certain.");
+  CHECK(explained_video.near.empty());
+  CHECK(explained_video.near_title == "Nearly found: the 0 highest scores that made no change.");
+  CHECK(explained_video.name == "video.mp4");
+  CHECK(explained_video.chart_caption ==
+        "254 frames, 50 changes of shot. The line is the highest score in each of up to 1000 parts "
+        "of the video. It is the network's probability that a frame is the last one of a shot, or "
+        "in a change.");
+  // Scores of a quarter of the threshold and more are near.
+  video = "....";
+  wanted.clear();
+  int threes = 0;
+  for (const char tenths : std::string("12341234334344434341")) {
+    video += tenths;
+    const auto frame = static_cast<int>(video.size());
+    if (tenths == '4' || (tenths == '3' && ++threes <= 4))
+      wanted.push_back(vfm::format("{:.3f} s, frame {}: {:.3f}, below the threshold", frame / 25.0,
+                                   frame, (tenths - '0') / 10.0));
+    video += "....";
+  }
+  const ExplainedVideo none = explained(video);
+  CHECK(captions_of(none.near) == wanted);
+  CHECK(wanted.size() == 12);
+  CHECK(none.near_title == "Nearly found: the 12 highest scores that made no change.");
+  CHECK(none.found.empty());
+  CHECK(none.found_title == "Found:");
+}
+
+TEST_CASE("a change of several frames is told with them, and its pictures are beside each other") {
+  const ExplainedVideo video = explained(std::string(40, '.') + "xxx" + std::string(40, '.'));
+  REQUIRE(video.found.size() == 1);
+  CHECK(video.found[0].caption ==
+        "1.680 s, frame 42: transition, 0.750 of 1; frames 41 to 42 are in no shot");
+  CHECK(video.found[0].data_url.starts_with("data:image/jpeg;base64,"));
+  CHECK(video.found_title == "Found:");
+  CHECK(video.chart.find("found") != std::string::npos);
+}
+
+TEST_CASE("a page ends at so many videos and pairs of pictures, and says so") {
+  const TemporaryFolder folder;
+  const auto page_of = [&](const std::vector<std::pair<int, int>>& videos, int more = 0) {
+    ExplainPage page;
+    int number = 0;
+    const auto figures = [&](int count) {
+      std::vector<report::Figure> all;
+      for (int i = 0; i < count; ++i)
+        all.push_back({"data:,x", vfm::format("pair {}", ++number)});
+      return all;
+    };
+    for (const auto& [found, near] : videos)
+      page.add({"v.mp4", "<svg/>", "chart", "FOUND", "NEAR", figures(found), figures(near)});
+    for (int i = 0; i < more; ++i)
+      page.add({"v.mp4", "<svg/>", "chart", "FOUND", "NEAR", {}, {}});
+    page.write(folder / "page.html", "");
+    const std::string html = io::read_file(folder / "page.html");
+    const auto count = [&](const std::string& part) {
+      int found = 0;
+      for (std::size_t at = 0; (at = html.find(part, at)) != std::string::npos; at += part.size())
+        ++found;
+      return found;
+    };
+    return vfm::format("{} videos, {} pairs, {} found, {} near, {} more", count(">v.mp4<"),
+                       count("data:,x"), count("FOUND"), count("NEAR"),
+                       count("The page ends at 100 videos and 240 pairs of pictures; there were "
+                             "more."));
+  };
+  CHECK(page_of({{3, 0}, {0, 2}}) == "2 videos, 5 pairs, 1 found, 1 near, 0 more");
+  CHECK(page_of({{100, 100}, {0, 40}}) == "2 videos, 240 pairs, 1 found, 2 near, 0 more");
+  CHECK(page_of({{100, 100}, {41, 40}}) == "2 videos, 240 pairs, 1 found, 2 near, 1 more");
+  CHECK(page_of({}, 100) == "100 videos, 0 pairs, 0 found, 0 near, 0 more");
+  CHECK(page_of({}, 101) == "100 videos, 0 pairs, 0 found, 0 near, 1 more");
 }

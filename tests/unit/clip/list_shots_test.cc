@@ -218,6 +218,18 @@ TEST_CASE("why shots begin where they do is explained on a page, and the list is
                 "1000 parts of the video. Dots at 0 are fades, dissolves and wipes, which are not "
                 "found by this score.") != std::string::npos);
   CHECK(page.find(">0.800 s, frame 8: cut, 1.139</figcaption>") != std::string::npos);
+  // Whether a change would be stitched, where sound decides, too.
+  run.options.recipe.stitch_sound = true;
+  for (const auto& [threshold, end] :
+       {std::pair{0.6, ": not stitched (from 0.600 on)</figcaption>"},
+        {-1.0, ": stitched (from -1.000 on)</figcaption>"}}) {
+    run.options.recipe.stitch_threshold = threshold;
+    CHECK(run.list() == 0);
+    const std::string with = io::read_file(run.options.explain);
+    const std::size_t at = with.find(">0.800 s, frame 8: cut, 1.139; likeness ");
+    REQUIRE(at != std::string::npos);
+    CHECK(with.find(end, at) < at + 100);
+  }
 }
 
 TEST_CASE("scores of thresholds are a list, or from, to and step; at most a hundred") {
