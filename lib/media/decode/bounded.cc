@@ -22,18 +22,17 @@
 namespace vfm::media {
 namespace {
 
-/// A thread, and the work that it has.
 struct Worker {
-  std::mutex mutex;  // guards all but the atomic ones
+  std::mutex mutex;  // Guards all but the atomic members.
   std::condition_variable changed;
-  std::function<void()> work;  // empty: there is none
+  std::function<void()> work;  // Empty if there is none.
   bool done = false;
   std::exception_ptr error;
   std::atomic<std::uint64_t> beats{0};
   std::atomic<bool> left{false};
 };
 
-/// Threads without work. Never destroyed: they wait in it when the program ends.
+/// Threads without work. Never destroyed, because these threads wait here when the program ends.
 struct Idle {
   std::mutex mutex;
   std::vector<std::shared_ptr<Worker>> workers;
@@ -73,7 +72,7 @@ void serve(const std::shared_ptr<Worker>& worker) {
     } catch (...) {
       error = std::current_exception();
     }
-    work = nullptr;  // what it owned ends here, before anybody is told
+    work = nullptr;  // Destroys data of the work before the caller goes on.
     lock.lock();
     worker->done = true;
     worker->error = std::exchange(error, nullptr);
@@ -107,9 +106,9 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// False: it was left behind.
+/// Returns false if the worker was left behind.
 bool wait_for(Worker& worker, std::unique_lock<std::mutex>& lock, double limit) {
-  constexpr double kHeeds = 2;  // seconds in which a loop sees that a stop was asked for
+  constexpr double kHeeds = 2;  // Seconds in which a loop reacts to a stop.
   StillClock clock;
   const auto step = std::chrono::duration<double>(StillClock::kStep);
   while (!worker.changed.wait_for(lock, step, [&] { return worker.done; })) {
@@ -122,7 +121,6 @@ bool wait_for(Worker& worker, std::unique_lock<std::mutex>& lock, double limit) 
   return true;
 }
 
-/// On a thread that can be left behind.
 void run_apart(const std::string& name, std::function<void()> work, double limit) {
   std::shared_ptr<Worker> worker = take_worker();
   std::unique_lock lock(worker->mutex);
@@ -130,7 +128,8 @@ void run_apart(const std::string& name, std::function<void()> work, double limit
   worker->changed.notify_all();
   if (!wait_for(*worker, lock, limit)) {
     lock.unlock();
-    // Not the end that it may be the last straw for: that this input hangs is told first.
+    // Read before count_left_behind(), which may cause a stop. That this input hangs is reported
+    // first.
     const bool stop = stop_requested();
     count_left_behind();
     if (stop) throw Stopped();
@@ -188,7 +187,7 @@ void fail_still(const std::string& name) {
 void run_bounded(const std::string& name, std::function<void()> work) {
   const double limit = input_limits().timeout;
   try {
-    // What is on such a thread already is waited for as a whole.
+    // Work on such a thread already has a limit as a whole.
     if (limit <= 0 || t_left)
       work();
     else

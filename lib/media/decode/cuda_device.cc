@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-// FFmpeg's header of its CUDA devices asks for CUDA's, of which it needs these names alone.
+// FFmpeg's header of CUDA devices needs CUDA's header, but only for these names.
 #define CUDA_VERSION 0
 using CUcontext = struct CUctx_st*;
 using CUstream = struct CUstream_st*;
@@ -20,10 +20,10 @@ extern "C" {
 namespace vfm::media {
 namespace {
 
-/// What cuvidGetDecoderCaps() is asked and tells, as NVIDIA's Video Codec SDK documents
-/// CUVIDDECODECAPS: 88 bytes.
+/// Input and output of cuvidGetDecoderCaps(): the 88 bytes of CUVIDDECODECAPS in NVIDIA's Video
+/// Codec SDK.
 struct DecoderCaps {
-  int codec = 4, chroma = 1;  // H.264, 4:2:0
+  int codec = 4, chroma = 1;  // H.264, 4:2:0.
   unsigned depth_minus_8 = 0, reserved[3] = {};
   unsigned char supported = 0, engines = 0;
   unsigned short formats = 0;
@@ -37,7 +37,7 @@ void* driver_library() {
   return dlopen("libcuda.so.1", RTLD_NOW);
 }
 
-// FFmpeg would load it with the first video, and only then say that it is missing.
+// FFmpeg loads the library only for the first video, and only then reports that it is missing.
 void* video_library() {
   return dlopen("libnvcuvid.so.1", RTLD_NOW);
 }
@@ -48,8 +48,9 @@ bool find_function(void* library, const char* name, F*& found) {
   return found != nullptr;
 }
 
-// The primary context of a GPU, which CUDA's runtime has, too: so both see each other's memory.
-// (FFmpeg's own option for that fails where the runtime was there first.) Null: `why` says why.
+// Returns the primary context of a GPU. CUDA's runtime has the same context, so both share memory.
+// (FFmpeg's own option for that fails if the runtime was first.) On an error, returns null and sets
+// `why`.
 CUcontext primary_context(void* driver, int number, std::string& why) {
   int (*init)(unsigned) = nullptr;
   int (*get)(int*, int) = nullptr;
@@ -73,7 +74,7 @@ CUcontext primary_context(void* driver, int number, std::string& why) {
   return context;
 }
 
-// How many NVDEC engines the GPU has; 1 where the driver does not say.
+// Returns the number of NVDEC engines of the GPU, or 1 if the driver does not report it.
 int count_engines(void* driver, void* video, CUcontext context) {
   constexpr int kMost = 32;
   int (*push)(CUcontext) = nullptr;

@@ -15,7 +15,7 @@
 
 namespace vfm::media {
 
-// Hands the codec the next packet, or the end; false when there is nothing more to hand.
+// Gives the codec the next packet, or the end. Returns false if the codec already has the end.
 bool Decoder::State::feed() {
   if (draining) return false;
   while (input->read(packet.get(), corrupt)) {
@@ -40,7 +40,7 @@ bool Decoder::State::feed() {
   }
   draining = true;
   avcodec_send_packet(codec.get(), nullptr);
-  // An mp4 says which samples it has: those after the last one read are behind the end of the file.
+  // An mp4 lists its samples. Samples after the last one read are beyond the end of the file.
   for (int i = is_mp4() ? avformat_index_get_entries_count(stream) : 0; i-- > 0;) {
     if (avformat_index_get_entry(stream, i)->timestamp <= last_dts) break;
     ++corrupt;
@@ -48,8 +48,8 @@ bool Decoder::State::feed() {
   return true;
 }
 
-// Counts a failed call or one in which the codec complained. A picture that became too large is no
-// damage: there is no going on.
+// Counts a failed call, or a call in which the codec logged an error. A picture that is too large
+// is not damage, but ends decoding.
 void Decoder::State::note_damage(bool failed) {
   if (watch.errors.exchange(0) > 0 || failed) ++corrupt;
   if (const std::uint64_t size = watch.oversize)
@@ -57,7 +57,7 @@ void Decoder::State::note_damage(bool failed) {
                  static_cast<std::int64_t>(size & 0xffffffff));
 }
 
-// Of a source of which nothing was decoded: in the middle such a size is damage.
+// Only for a source of which nothing was decoded. In the middle, such a size is damage.
 void Decoder::State::check_possible() const {
   const std::uint64_t said = watch.impossible;
   const PixelSize size = said == 0 ? input->impossible()
@@ -74,7 +74,7 @@ void Decoder::State::check_memory(int result) const {
     fail_as(Cause::memory, "cannot decode '{}': there is not enough memory", source.name);
 }
 
-// A file may grow while it is read.
+// The limits are computed again when they are reached, because a file may grow while it is read.
 void Decoder::State::check_count(const AVFrame& picture) {
   pixels += static_cast<double>(picture.width) * picture.height;
   if (++decoded <= most_decoded && pixels <= most_pixels) return;
@@ -85,7 +85,7 @@ void Decoder::State::check_count(const AVFrame& picture) {
   check_work(source.name, {pixels, 0}, bytes);
 }
 
-// With an index that holds every sample, by decoding time.
+// An mp4 has an index of all samples by decoding time.
 bool Decoder::State::is_mp4() const {
   return !options.keyframes_only && info.container.find("mp4") != std::string::npos;
 }
@@ -97,8 +97,8 @@ std::int64_t Decoder::State::nominal_duration() const {
       1, av_rescale_q(1, av_inv_q(to_av(info.frame_rate)), stream->time_base));
 }
 
-// How long the last frame stands. An mp4 that was read to its end says when the stream ends;
-// FFmpeg's packet durations are guesses for some codecs (VP9).
+// Returns the duration of the last frame. An mp4 that was read to its end has the end of the
+// stream. FFmpeg's packet durations are guesses for some codecs (VP9).
 std::int64_t Decoder::State::final_duration(const Frame& last) const {
   const int entries = avformat_index_get_entries_count(stream);
   if (is_mp4() && entries > 0 && stream->duration > 0 &&
@@ -112,7 +112,7 @@ std::int64_t Decoder::State::final_duration(const Frame& last) const {
   return last.duration > 0 ? last.duration : nominal_duration();
 }
 
-// Makes the frame's time follow the one before.
+// Makes the frame's time later than that of the frame before.
 void Decoder::State::stamp(Frame& frame) {
   const bool missing = frame.pts == AV_NOPTS_VALUE;
   if (missing && !last_pts) frame.pts = 0;
@@ -125,18 +125,16 @@ void Decoder::State::stamp(Frame& frame) {
   last_pts = frame.pts;
 }
 
-// The next frame as decoded, in presentation order.
-//
-// FFmpeg repairs damaged pictures as well as it can: with what threads have done so far, with what
-// was decoded before the last seek, with what lies in the buffer. Never twice the same. So at the
-// first complaint all from there on is decoded again by one thread, into clean buffers, from the
-// start of the file: then the pictures depend on the file alone. (AV_EF_EXPLODE would be the way to
-// hear of damage, but it makes FFmpeg 5.1 abort in MPEG-4.)
+// Decodes the next frame in presentation order. FFmpeg repairs damaged pictures with what its
+// threads, a decode before the last seek or the buffers have left, which differs from run to run.
+// So after the first error, all frames from there on are decoded again from the start of the file,
+// by one thread and into clean buffers. The pictures then depend on the file alone. (AV_EF_EXPLODE
+// would report damage, but FFmpeg 5.1 then aborts in MPEG-4.)
 bool Decoder::State::decode(Frame& frame) {
   const std::optional<std::int64_t> before = last_pts;
   bool more = decode_once(frame);
   if (on_hardware && (refused || corrupt > 0)) {
-    // What is unusual in any way is software's: the frames so far are the same.
+    // Software decodes everything unusual. The frames so far are the same.
     note_software();
     options.hardware = nullptr;
     more = decode_again(before, frame);
@@ -147,7 +145,7 @@ bool Decoder::State::decode(Frame& frame) {
   return decode_again(before, frame);
 }
 
-// From the start up to the first frame after `after`.
+// Decodes from the start up to the first frame after `after`.
 bool Decoder::State::decode_again(std::optional<std::int64_t> after, Frame& frame) {
   std::optional<Frame> waiting = std::move(pending);
   const std::int64_t place = index;
@@ -160,11 +158,11 @@ bool Decoder::State::decode_again(std::optional<std::int64_t> after, Frame& fram
   return more;
 }
 
-// A picture as a frame; false if hardware does not give it.
+// Returns false if the hardware does not give the picture.
 bool Decoder::State::take(AvFramePtr av, Frame& frame) {
   if (on_hardware) {
-    // VP9 may change its size between key frames: the next NVDEC decoder has none of the
-    // references of the one before, and does not complain.
+    // VP9 may change its size between key frames. The next NVDEC decoder then has no references,
+    // and reports no error.
     if (hardware_width == 0) hardware_width = av->width, hardware_height = av->height;
     if (av->width != hardware_width || av->height != hardware_height) return false;
     if (options.on_gpu && is_plain_sdr(*av)) {
@@ -191,7 +189,7 @@ bool Decoder::State::decode_once(Frame& frame) {
       check_pixels(source.name, av->width, av->height);
       check_count(*av);
       pictures.picture(*av);
-      // In the careful pass the packet has been counted when it came.
+      // In the careful pass, the damage was counted with the packet.
       const bool marked = av->decode_error_flags != 0 || (av->flags & AV_FRAME_FLAG_CORRUPT);
       note_damage(marked && !careful);
       const auto* side = av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX);
@@ -201,7 +199,7 @@ bool Decoder::State::decode_once(Frame& frame) {
         return false;
       }
       stamp(frame);
-      // A picture that is made with the help of the one before cannot be had by seeking to it.
+      // The picture needs the frame before, so a seek to it cannot give the same picture.
       irregular = irregular || (frame.interlaced && options.deinterlace);
       any_frame = true;
       return true;
@@ -214,16 +212,16 @@ bool Decoder::State::decode_once(Frame& frame) {
       continue;
     }
     pictures.failure();
-    // At the end of the stream each error uses up a picture; a codec that does not must not hang
-    // us.
+    // At the end of the stream, each error uses up a picture. A codec for which this is not so must
+    // not hang us.
     if (draining && ++errors > 1000) break;
   }
   finished = true;
   return false;
 }
 
-// Known only at the end of the whole stream. Some decoders drop what lacks its references: at the
-// beginning of a recording, after a damaged key frame.
+// Known only at the end of the whole stream. Some decoders drop pictures without references: at the
+// begin of a recording, and after a damaged key frame.
 std::int64_t Decoder::State::lost() const {
   return finished && from_start && !options.keyframes_only && !info.image ? pictures.lost() : 0;
 }
@@ -251,8 +249,8 @@ bool Decoder::State::fetch(Frame& frame) {
   return true;
 }
 
-// Starts at the last key frame not after `aim` and goes on to `target`. False when what was found
-// there does not prove that the frames from `target` on are those of a decode from the start.
+// Starts at the last key frame at or before `aim`, and decodes up to `target`. Returns false if
+// this does not prove that the frames from `target` on are those of a decode from the start.
 bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   if (!input->seek(info.stream, aim)) return false;
   avcodec_flush_buffers(codec.get());
@@ -262,8 +260,8 @@ bool Decoder::State::try_seek(std::int64_t target, std::int64_t aim) {
   pixels = 0;
   pending.reset();
   index = 0;
-  // Frames shown before the first key frame may lack their references (open GOP): only a key frame
-  // at or before the target makes everything from the target on exact.
+  // Frames shown before the first key frame may lack references (open GOP). Only a key frame at or
+  // before the target makes all frames from the target on exact.
   Frame frame;
   bool proven = false;
   while (decode(frame)) {
@@ -282,7 +280,7 @@ bool Decoder::State::seeks() const {
 }
 
 void Decoder::State::seek(std::int64_t target) {
-  // A little ahead: going on is cheaper than starting at a key frame.
+  // For a target less than a second ahead, going on is cheaper than a seek.
   const auto second =
       std::max<std::int64_t>(1, av_rescale_q(1, AVRational{1, 1}, stream->time_base));
   const bool near = pending && pending->pts <= target && target - pending->pts < second;

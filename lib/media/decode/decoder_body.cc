@@ -1,4 +1,4 @@
-// Decoding in this process, a State in work that can be left behind, or in another one.
+// Decoding in this process, in a State with a time limit (Bounded), or in another process.
 // SPDX-License-Identifier: Apache-2.0
 #include "media/decode/decoder_body.h"
 
@@ -14,8 +14,8 @@
 
 namespace vfm::media {
 
-/// Borrowed bytes end with the decoder, also with one that could not be opened: work that was left
-/// behind may outlast it.
+/// Ends the loan of the bytes with the decoder, even if opening failed. Work that was left behind
+/// may live longer.
 class Borrowed {
  public:
   explicit Borrowed(std::shared_ptr<Loan> loan) : loan_(std::move(loan)) {}
@@ -42,11 +42,11 @@ struct Decoder::Here : Decoder::Body {
     count();
   }
 
-  /// A codec's threads may hang where nothing else does.
+  /// A codec's threads may hang at the end, so the end has a time limit.
   ~Here() override {
     try {
       if (threads_ > 1) state_.end();
-    } catch (const Error&) {  // it is left behind, and counted
+    } catch (const Error&) {  // Left behind, and counted.
     } catch (const Stopped&) {
     }
   }
@@ -81,8 +81,8 @@ struct Decoder::Here : Decoder::Body {
   }
 
  private:
-  /// Of the GPU that is to decode, for the first picture: who only asks for the info takes none.
-  /// Here, as work that is bounded may not wait for others.
+  /// Takes a session before the first picture, so that a caller of info() takes none. Not in the
+  /// State, because bounded work must not wait for others.
   void take_session() {
     const HardwareDecoder* const hardware = std::exchange(hardware_, nullptr);
     const std::int64_t bytes = hardware && state_.get() ? state_.get()->session_bytes : 0;
@@ -100,7 +100,7 @@ struct Decoder::Here : Decoder::Body {
   std::string name_;
   Borrowed borrowed_;
   int threads_;
-  const HardwareDecoder* hardware_;  // null: it has been asked for a session
+  const HardwareDecoder* hardware_;  // Null after take_session().
   share::EngineSessions::Wait wait_;
   Bounded<State> state_;
   StreamInfo info_;

@@ -1,4 +1,4 @@
-// How Decoder opens a file: chooses stream and codec, reads their facts.
+// How Decoder opens a file: chooses the stream and the codec, and reads their properties.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -15,14 +15,13 @@
 namespace vfm::media {
 namespace {
 
-// How to show what is stored: the display matrix as a flip and a turn by a multiple of 90 degrees.
-// FFmpeg's matrix maps stored (x, y) to (a x + c y, b x + d y), with a b at [0] [1] and c d at [3]
-// [4].
+// Splits the display matrix into a flip and a rotation by a multiple of 90 degrees. FFmpeg's matrix
+// maps stored (x, y) to (a x + c y, b x + d y), with a, b at [0], [1] and c, d at [3], [4].
 void split_matrix(const std::int32_t* m, int& rotation, bool& mirror) {
   double a = m[0], b = m[1];
   const double determinant = a * m[4] - b * static_cast<double>(m[3]);
   mirror = determinant < 0;
-  // A mirrored matrix is (turn) x (flip of x): undo the flip to see the turn.
+  // A mirrored matrix is a rotation times a flip of x. Undoes the flip.
   if (mirror) a = -a, b = -b;
   const double degrees = std::atan2(b, a) * 180 / M_PI;
   rotation = (static_cast<int>(std::lround(degrees / 90)) * 90 % 360 + 360) % 360;
@@ -36,7 +35,7 @@ bool is_picture_format(const char* name) {
          (length > 5 && std::strcmp(name + length - 5, "_pipe") == 0);
 }
 
-// MPEG-4's relatives conceal errors with uninitialised memory. Holes are better.
+// Decoders of MPEG-4 and its relatives conceal errors with uninitialised memory. Holes are better.
 bool repairs_at_random(AVCodecID codec) {
   for (const AVCodecID id :
        {AV_CODEC_ID_MPEG4, AV_CODEC_ID_H263, AV_CODEC_ID_FLV1, AV_CODEC_ID_MSMPEG4V1,
@@ -45,8 +44,8 @@ bool repairs_at_random(AVCodecID codec) {
   return false;
 }
 
-// The frame threads of VP3's decoder (Theora's too) race: other pictures from run to run. Those of
-// VP7 and VP8 hand on references before they know that a picture is damaged.
+// The frame threads of the VP3 and Theora decoder have a race, so pictures differ from run to run.
+// Those of VP7 and VP8 pass on references before they know that a picture is damaged.
 bool threads_change_pictures(AVCodecID codec) {
   for (const AVCodecID id :
        {AV_CODEC_ID_THEORA, AV_CODEC_ID_VP3, AV_CODEC_ID_VP4, AV_CODEC_ID_VP7, AV_CODEC_ID_VP8})
@@ -54,9 +53,9 @@ bool threads_change_pictures(AVCodecID codec) {
   return false;
 }
 
-// Where the data of a picture end too early many decoders leave what was in the buffer, and do not
-// notice (HEVC, VP8, FFV1, JPEG-LS): what that is depends on who had the buffer before. These,
-// which are met most, repair it or say so.
+// If a picture's data end too early, many decoders (HEVC, VP8, FFV1, JPEG-LS) leave old contents in
+// the buffer, without an error. The common decoders listed here repair the picture or report an
+// error.
 bool fills_pictures(AVCodecID codec) {
   for (const AVCodecID id : {AV_CODEC_ID_H264, AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO,
                              AV_CODEC_ID_MPEG4, AV_CODEC_ID_VP9, AV_CODEC_ID_AV1})
@@ -67,7 +66,7 @@ bool fills_pictures(AVCodecID codec) {
 }  // namespace
 
 void set_display_size(StreamInfo& info) {
-  constexpr double kMost = 65536;  // as of a Frame
+  constexpr double kMost = 65536;  // Largest side of a Frame.
   double width = std::round(info.width * info.sample_aspect.value());
   if (!(width <= kMost)) {
     info.sample_aspect = {1, 1};
@@ -152,7 +151,7 @@ void Decoder::State::open_codec() {
   if (avcodec_parameters_to_context(codec.get(), stream->codecpar) < 0) throw std::bad_alloc();
   codec->pkt_timebase = stream->time_base;
   codec->max_pixels = codec_max_pixels();
-  // The same bits on every processor, and left cropping by any number of pixels.
+  // The same bits on every processor, and cropping at the left by any number of pixels.
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_UNALIGNED;
   const bool alone = careful || threads_change_pictures(codec->codec_id);
   codec->thread_count = alone ? 1 : std::max(1, options.threads);
@@ -176,7 +175,7 @@ void Decoder::State::open_codec() {
             source.name, libav_error_text(error));
 }
 
-// Before the first picture. Without one it is software's for good.
+// Called before the first picture. Without a session, software decodes the whole stream.
 void Decoder::State::decode_with(std::shared_ptr<share::EngineSessions::Session> given) {
   session = std::move(given);
   if (session) return open_codec();
@@ -188,7 +187,7 @@ void Decoder::State::decode_with(std::shared_ptr<share::EngineSessions::Session>
   session_bytes = 0;
 }
 
-// Once for all files: it is no news of each that the hardware leaves it to software.
+// Logged for the first file only.
 void Decoder::State::note_software() const {
   static std::atomic<bool> said = false;
   if (!said.exchange(true))
@@ -197,7 +196,7 @@ void Decoder::State::note_software() const {
         source.name, avcodec_get_name(stream->codecpar->codec_id));
 }
 
-// Whether the stream has a second packet. Leaves the input somewhere in the middle.
+// Returns true if the stream has a second packet. Moves the input.
 bool Decoder::State::animated() {
   std::int64_t found = 0, damaged = 0;
   while (found < 2 && input->read(packet.get(), damaged)) {
@@ -248,7 +247,7 @@ void Decoder::State::describe() {
     rewind();
   }
   if (info.image) {
-    // A camera's orientation is known only with the picture: decode it now and keep it.
+    // A photo's orientation is known only with the picture, so the picture is decoded now and kept.
     rewind();
     if (!pending) check_possible();
     if (!pending) fail_as(Cause::decode, "'{}' holds no picture that can be decoded", source.name);
@@ -259,7 +258,7 @@ void Decoder::State::describe() {
   set_display_size(info);
 }
 
-// A matrix that is not there or says nothing changes nothing.
+// Ignores a missing matrix and a matrix of zeros.
 void Decoder::State::read_matrix(const std::uint8_t* data, std::size_t size) {
   std::int32_t matrix[9];
   if (!data || size < sizeof matrix) return;
@@ -268,7 +267,7 @@ void Decoder::State::read_matrix(const std::uint8_t* data, std::size_t size) {
   split_matrix(matrix, info.rotation, info.mirror);
 }
 
-// To the state after opening.
+// Goes back to the state after opening.
 void Decoder::State::rewind() {
   open();
   if (!info.image) return;

@@ -18,15 +18,14 @@ bool alike(const Frame* a, const Frame& b) {
   return a && a->plane[0] && a->layout == b.layout && a->width == b.width && a->height == b.height;
 }
 
-// One line of the second field. Of the frame before, the second field is the nearer one in time,
-// and lies at this line; of the frame itself, this line comes after.
-// `kMost`: the largest sample.
+// Makes a line of the second field for the time of the first field. This line of `before` is
+// earlier, and of `now` later. `kMost` is the largest sample.
 template <class Sample, int kMost>
 void make_line(const Frame& before, const Frame& now, const Frame& after, int p, int y, bool alone,
                Sample* out) {
   const int rows = plane_rows(now, p);
   const int count = plane_row_bytes(now, p) / static_cast<int>(sizeof(Sample));
-  const auto inside = [&](int wanted) {  // of the same field as line y - 1
+  const auto inside = [&](int wanted) {  // Of the field of line y - 1.
     while (wanted < 0)
       wanted += 2;
     while (wanted >= rows)
@@ -57,7 +56,7 @@ void make_line(const Frame& before, const Frame& now, const Frame& after, int p,
 }  // namespace
 
 Frame deinterlace(const Frame* before, const Frame& frame, const Frame* after) {
-  // At an end of the video the one neighbour stands for both.
+  // At the begin or end of the video, the only neighbour stands for both.
   const Frame* one = alike(before, frame) ? before : alike(after, frame) ? after : nullptr;
   const Frame& past = one ? *one : frame;
   const Frame& next = alike(after, frame) ? *after : past;

@@ -16,22 +16,21 @@
 namespace vfm::media {
 namespace {
 
-// Below this NVDEC takes some codecs and not others; software is fast there.
+// For some codecs, NVDEC does not take smaller pictures. Software is fast for them.
 constexpr int kSmallestSide = 144;
 // Pictures beyond those that the codec needs: the frame that was given last, and the one that waits
 // for its successor (DecodeOptions::on_gpu).
 constexpr int kKeptPictures = 3;
-// Decoders for each engine at once: hardware.h.
+// Decoders for each engine at once (hardware.h).
 constexpr int kSessionsOfEngine = 4;
 
-// Of an odd height FFmpeg fetches half the rows of chroma, rounded down, where one more is there.
-// Only VP9 can have such.
+// For an odd height, FFmpeg fetches a row of chroma too few. Only VP9 has odd sizes.
 template <class Picture>
 bool is_even(const Picture& picture) {
   return picture.width % 2 == 0 && picture.height % 2 == 0;
 }
 
-// Whether the standard leaves a decoder no choice.
+// Returns true if the standard defines every bit of the pictures.
 bool is_exact(const AVCodecContext& codec) {
   const bool eight = codec.pix_fmt == AV_PIX_FMT_YUV420P || codec.pix_fmt == AV_PIX_FMT_YUVJ420P;
   const bool ten = codec.pix_fmt == AV_PIX_FMT_YUV420P10;
@@ -51,7 +50,6 @@ bool is_exact(const AVCodecContext& codec) {
   }
 }
 
-// Whether this FFmpeg can hand the codec's work to CUDA.
 bool is_supported(const AVCodec* codec) {
   for (int i = 0; const AVCodecHWConfig* config = avcodec_get_hw_config(codec, i); ++i)
     if (config->device_type == AV_HWDEVICE_TYPE_CUDA &&
@@ -60,7 +58,7 @@ bool is_supported(const AVCodec* codec) {
   return false;
 }
 
-// To planes in the system's memory; null where it fails.
+// Copies to planes in system memory. Returns null on an error.
 AvFramePtr transfer(const AVFrame& picture) {
   const AvFramePtr copy(not_null(av_frame_alloc()));
   if (av_hwframe_transfer_data(copy.get(), &picture, 0) < 0 ||
@@ -69,7 +67,7 @@ AvFramePtr transfer(const AVFrame& picture) {
   return to_planar(*copy);
 }
 
-// Whether the picture can be used as it lies there: NV12, from an even place on.
+// Returns true if the picture can be used in place: NV12, cropped by even numbers.
 bool is_nv12(const AVFrame& picture) {
   if (!picture.hw_frames_ctx || !picture.data[0] || !picture.data[1]) return false;
   const auto* const frames =
@@ -111,12 +109,12 @@ class Nvdec final : public HardwareDecoder {
 
   bool attach(AVCodecContext& codec, int number) const override {
     if (!nvdec_decodes_exactly(codec)) return false;
-    // FFmpeg's default get_format takes the hardware's format if there is a device, and software's
-    // when the hardware does not want the stream: fetch() sees it.
+    // FFmpeg's default get_format takes the hardware's format if there is a device. If the hardware
+    // refuses the stream, it takes a software format, which fetch() notices.
     const CudaDevice& used = cuda_device(sessions_ ? number : first_);
     codec.hw_device_ctx = not_null(av_buffer_ref(used.device));
     codec.extra_hw_frames = kKeptPictures;
-    // The engine works on its own; every thread would only hold a picture of its own there.
+    // The engine does not use threads. Each thread would only hold another picture.
     codec.thread_count = 1;
     return true;
   }
@@ -138,7 +136,7 @@ class Nvdec final : public HardwareDecoder {
   share::EngineSessions* sessions_;
 };
 
-// Copies `count` samples that stand `step` apart; P010 has its ten bits at the top.
+// Copies `count` samples at distances of `step`. P010 has its ten bits at the top.
 template <class Sample, int kShift>
 void copy_row(std::uint8_t* to, const std::uint8_t* from, int count, int step) {
   for (int x = 0; x < count; ++x) {
@@ -152,7 +150,7 @@ void copy_row(std::uint8_t* to, const std::uint8_t* from, int count, int step) {
 template <class Sample, int kShift>
 void copy_planes(const AVFrame& from, AVFrame& to, int left, int top) {
   for (int p = 0; p < 3; ++p) {
-    // Plane 1 of `from` has U and V by turns.
+    // Plane 1 of `from` interleaves U and V.
     const int half = p > 0 ? 1 : 0, step = 1 + half, source = half;
     const int width = (to.width + half) >> half, height = (to.height + half) >> half;
     const std::size_t first =
@@ -184,7 +182,7 @@ AvFramePtr to_planar(const AVFrame& picture) {
   planar->format = eight ? AV_PIX_FMT_YUV420P : AV_PIX_FMT_YUV420P10;
   planar->width = picture.width - left;
   planar->height = picture.height - top;
-  // Rows and planes with the room behind them that Frame promises.
+  // Rows and planes get the padding that Frame promises.
   if (av_frame_get_buffer(planar.get(), 64) < 0) throw std::bad_alloc();
   if (av_frame_copy_props(planar.get(), &picture) < 0) throw std::bad_alloc();
   planar->crop_left = planar->crop_top = 0;
@@ -205,9 +203,10 @@ Frame in_system_memory(const Frame& frame) {
 
 namespace {
 
-/// Pictures that a stream of a level of its standard may need at once, of this size.
+/// Returns the number of pictures that a stream of this size may need at once, by the levels of its
+/// standard.
 std::int64_t pictures_of(AVCodecID id, std::int64_t samples) {
-  constexpr std::int64_t kMacroblocks = 696'320, kSamples = 35'651'584;  // of the highest level
+  constexpr std::int64_t kMacroblocks = 696'320, kSamples = 35'651'584;  // Of the highest level.
   constexpr std::int64_t kMost = 16;
   if (id == AV_CODEC_ID_VP9) return 8;
   if (id == AV_CODEC_ID_H264)

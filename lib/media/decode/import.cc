@@ -12,8 +12,8 @@
 namespace vfm::media {
 namespace {
 
-// The layout that loses least. 4:1:1 and 4:4:0 have no layout of their own: the one with at least
-// their resolution in both directions is taken, 4:1:0 becomes 4:2:0.
+// Returns the layout that loses least. 4:1:1 and 4:4:0 get a layout with at least their resolution
+// in both directions. 4:1:0 becomes 4:2:0.
 PixelLayout nearest_layout(const AVPixFmtDescriptor& format) {
   const bool color = format.nb_components >= 3 || (format.flags & AV_PIX_FMT_FLAG_PAL);
   if (!color) return PixelLayout::gray;
@@ -29,12 +29,12 @@ bool is_full_range(const AVFrame& av, PixelLayout layout) {
       av.format == AV_PIX_FMT_YUVJ444P || av.format == AV_PIX_FMT_YUVJ440P ||
       av.format == AV_PIX_FMT_YUVJ411P)
     return true;
-  // Gray that says nothing is full range, as FFmpeg's own converter takes it.
+  // Gray without a range is full range, as for FFmpeg's own converter.
   if (layout == PixelLayout::gray) return av.color_range != AVCOL_RANGE_MPEG;
   return av.color_range == AVCOL_RANGE_JPEG;
 }
 
-// swscale has no "J" formats of its own any more: range is a parameter.
+// swscale no longer has "J" formats of these. Range is a parameter.
 AVPixelFormat without_range(int format) {
   switch (format) {
     case AV_PIX_FMT_YUVJ411P:
@@ -46,7 +46,6 @@ AVPixelFormat without_range(int format) {
   }
 }
 
-// FFmpeg's formats of a layout.
 struct AvFormats {
   AVPixelFormat plain, with_alpha;
 };
@@ -68,16 +67,16 @@ AvFormats av_formats(PixelLayout layout) {
   return {AV_PIX_FMT_RGB24, AV_PIX_FMT_RGBA};
 }
 
-// In the units of its stream; 0 where the container does not say.
+// In the stream's time base, or 0 if the container has no duration.
 std::int64_t duration_of(const AVFrame& av) {
-#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)  // FFmpeg 6
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)  // FFmpeg 6.
   return av.duration;
 #else
   return av.pkt_duration;
 #endif
 }
 
-// What a picture says of itself, wherever its samples are.
+// Returns the properties of a picture, without samples.
 Frame said_by(const AVFrame& av) {
   Frame said;
   said.color = {static_cast<std::uint8_t>(av.color_primaries),
@@ -90,7 +89,8 @@ Frame said_by(const AVFrame& av) {
   return said;
 }
 
-// One row of plane `p` of a picture in the layout's format with alpha, as it looks before black.
+// Writes one row of plane `p` as it looks before a black background. `from` has the layout's format
+// with alpha.
 void lay_over_black(const AVFrame& from, const Frame& to, int p, int y, std::uint8_t* row) {
   const auto line = [&](int plane, int at) {
     return from.data[plane] + static_cast<std::ptrdiff_t>(at) * from.linesize[plane];
@@ -152,12 +152,12 @@ AVPixelFormat to_av(PixelLayout layout) {
 }
 
 const int* sws_matrix(int matrix) {
-  // H.273's numbers are swscale's too, except that it knows one BT.2020.
+  // swscale has the numbers of H.273, but only one BT.2020.
   return sws_getCoefficients(matrix == 10 ? SWS_CS_BT2020 : matrix);
 }
 
-// The picture in another format, in the same range and matrix: from YUV to YUV and RGB to RGB; and
-// from RGB to YUV in BT.2020's matrix.
+// Converts a picture to another format of the same range and matrix. Also converts RGB to YUV, with
+// the matrix of BT.2020.
 AvFramePtr FrameImporter::rescale(const AVFrame& av, AVPixelFormat format, bool full_range) {
   if (!sws_ || av.width != width_ || av.height != height_ || av.format != format_ ||
       format != to_ || full_range != full_range_) {
@@ -200,7 +200,6 @@ Frame FrameImporter::convert(const AVFrame& av, PixelLayout layout, bool full_ra
   return frame;
 }
 
-// The planes as they lie in memory.
 Frame FrameImporter::refer(AvFramePtr av, PixelLayout layout, bool full_range) {
   Frame frame;
   frame.layout = layout;
@@ -218,7 +217,7 @@ Frame FrameImporter::refer(AvFramePtr av, PixelLayout layout, bool full_range) {
   return frame;
 }
 
-// As yuv420p10, in its own colours. What it does not say of them is BT.2020.
+// Converts to yuv420p10 in the picture's own colours. Unknown properties become BT.2020.
 Frame FrameImporter::deepen(AvFramePtr av) {
   const auto* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av->format));
   const bool rgb = (descriptor->flags & AV_PIX_FMT_FLAG_RGB) != 0;
@@ -269,7 +268,8 @@ Frame FrameImporter::import(AvFramePtr av) {
     frame = deepen(std::move(av));
     if (!hdr || !keep_hdr_) frame = mapper_.map(frame);
     color = frame.color;
-    // A bottom-up picture (negative stride) is converted too: no reader of Frame expects one.
+    // A bottom-up picture (negative stride) is also converted, because readers of Frame expect
+    // none.
   } else if (lies_as_frame(av->format, layout) && av->linesize[0] > 0) {
     const bool full = is_full_range(*av, layout);
     frame = refer(std::move(av), layout, full);
@@ -277,7 +277,7 @@ Frame FrameImporter::import(AvFramePtr av) {
     layout = nearest_layout(*descriptor);
     frame = convert(*av, layout, is_full_range(*av, layout));
   }
-  // RGB carries no matrix; 0 (RGB) in a YUV frame is a mistake of the file.
+  // RGB has no matrix. Matrix 0 (RGB) in a YUV frame is a mistake in the file.
   if (frame.layout == PixelLayout::rgb24 || color.matrix == 0) color.matrix = 2;
   frame.color = color;
   frame.key = said.key;

@@ -6,7 +6,7 @@
 namespace vfm::media {
 namespace {
 
-// The number of `count` bytes at `at`; 0 behind the end.
+// Returns the number of `count` bytes at `at`, or 0 beyond the end.
 std::uint32_t number(std::string_view data, std::size_t at, std::size_t count, bool little) {
   if (at > data.size() || count > data.size() - at) return 0;
   std::uint32_t value = 0;
@@ -15,7 +15,6 @@ std::uint32_t number(std::string_view data, std::size_t at, std::size_t count, b
   return value;
 }
 
-// The first directory of a TIFF.
 int tiff_orientation(std::string_view data) {
   const bool little = data.starts_with(std::string_view("II*\0", 4));
   if (!little && !data.starts_with(std::string_view("MM\0*", 4))) return 0;
@@ -30,7 +29,7 @@ int tiff_orientation(std::string_view data) {
   return 0;
 }
 
-// Chunks follow each other: a name and a length, then the data, in WebP padded to an even length.
+// A chunk has a name and a length, then data. WebP pads the data to an even length.
 std::string_view find_chunk(std::string_view file, bool png) {
   const std::string_view wanted = png ? "eXIf" : "EXIF";
   for (std::size_t at = png ? 8 : 12; at + 8 <= file.size();) {
@@ -49,7 +48,7 @@ int exif_orientation(std::string_view file) {
   const bool webp = file.starts_with("RIFF") && file.size() > 12 && file.substr(8, 4) == "WEBP";
   if (!png && !webp) return tiff_orientation(file);
   std::string_view data = find_chunk(file, png);
-  // Some writers of WebP keep the mark that JPEG has before it.
+  // Some writers of WebP keep the mark that a JPEG has before the data.
   if (data.starts_with(std::string_view("Exif\0\0", 6))) data.remove_prefix(6);
   return tiff_orientation(data);
 }

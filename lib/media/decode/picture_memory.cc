@@ -7,16 +7,17 @@
 namespace vfm::media {
 namespace {
 
-// Vector code reads and writes a little past the end of planes: FFmpeg's own have as much more.
+// Vector code reads and writes a little beyond the end of planes. FFmpeg's own planes have as much
+// padding.
 constexpr std::size_t kBehind = 16 + 2 * PictureMemory::kAlign;
 
 struct Planes {
   std::ptrdiff_t stride[4] = {};
-  std::size_t bytes[4] = {};  // 0: there is none
+  std::size_t bytes[4] = {};  // 0 if there is none.
 };
 
-// As FFmpeg lays out its own: rows are made longer together, as codecs rely on chroma's being half
-// of luma's.
+// Plans planes as FFmpeg does. All rows get longer together, because codecs expect chroma rows of
+// half the length of luma rows.
 bool plan_planes(AVCodecContext& codec, const AVFrame& picture, Planes& planes) {
   int width = picture.width, height = picture.height, align[AV_NUM_DATA_POINTERS];
   const auto format = static_cast<AVPixelFormat>(picture.format);
@@ -29,7 +30,7 @@ bool plan_planes(AVCodecContext& codec, const AVFrame& picture, Planes& planes) 
       planes.stride[p] = strides[p];
       aligned = aligned && strides[p] % align[p] == 0;
     }
-    width += width & ~(width - 1);  // the lowest bit that is set
+    width += width & ~(width - 1);  // Adds the lowest set bit.
   }
   return av_image_fill_plane_sizes(planes.bytes, format, height, planes.stride) >= 0;
 }
@@ -38,7 +39,7 @@ int get_buffer(AVCodecContext* codec, AVFrame* picture, int flags) {
   const auto& watch = *static_cast<const CodecWatch*>(codec->opaque);
   const bool placed = watch.memory && watch.memory->give(*codec, *picture);
   const int result = placed ? 0 : avcodec_default_get_buffer2(codec, picture, flags);
-  if (!watch.clean || picture->hw_frames_ctx) return result;  // the latter: not the system's memory
+  if (!watch.clean || picture->hw_frames_ctx) return result;  // The latter is on a GPU.
   for (int p = 0; result >= 0 && p < AV_NUM_DATA_POINTERS && picture->buf[p]; ++p)
     std::memset(picture->buf[p]->data, p == 0 ? 16 : 128,
                 static_cast<std::size_t>(picture->buf[p]->size));
@@ -51,7 +52,7 @@ PictureMemory::PictureMemory(std::uint8_t* memory, std::size_t size) : memory_(m
   if (size / kAlign > 0) free_[0] = size / kAlign * kAlign;
 }
 
-/// The first that is large enough: memory that was used is used again.
+/// Takes the first piece that is large enough, so that used memory is used again.
 std::uint8_t* PictureMemory::find(std::size_t size) {
   const std::size_t whole = (size + kAlign - 1) / kAlign * kAlign;
   const std::lock_guard lock(mutex_);
@@ -71,7 +72,7 @@ void PictureMemory::put_back(const std::uint8_t* piece) {
   const auto taken = taken_.find(static_cast<std::size_t>(piece - memory_));
   auto [place, size] = *taken;
   taken_.erase(taken);
-  // With what is free on both sides it is one.
+  // Joins the piece with free neighbours.
   auto after = free_.lower_bound(place);
   if (after != free_.end() && after->first == place + size) {
     size += after->second;
@@ -128,7 +129,7 @@ bool PictureMemory::give(AVCodecContext& codec, AVFrame& picture) {
 void place_pictures(AVCodecContext* codec) {
   codec->get_buffer2 = get_buffer;
 #if FF_API_THREAD_SAFE_CALLBACKS
-// FFmpeg 5 must be allowed to call from its threads; later ones take it for granted.
+// FFmpeg 5 needs permission to call get_buffer() from its threads. Later versions do so anyway.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
   codec->thread_safe_callbacks = 1;

@@ -7,7 +7,7 @@
 namespace vfm::media {
 namespace {
 
-// FFmpeg's own bound for a packet of MPEG-4 that only says "as before".
+// FFmpeg's own limit for a packet of MPEG-4 that only repeats a picture.
 constexpr int kMostForNothing = 19;
 
 bool is_slice(AVCodecID codec, std::uint8_t first) {
@@ -16,7 +16,7 @@ bool is_slice(AVCodecID codec, std::uint8_t first) {
   return type == 1 || type == 2 || type == 5;
 }
 
-// H.264 and HEVC: a unit of parameters alone is no picture.
+// In H.264 and HEVC, parameter sets alone are not a picture.
 bool has_slice(AVCodecID codec, const std::uint8_t* data, std::size_t size, int length_size) {
   const auto prefix = static_cast<std::size_t>(length_size);
   for (std::size_t at = 0; prefix > 0 && at + prefix < size;) {
@@ -41,11 +41,12 @@ bool has_start_code(const std::uint8_t* data, std::size_t size, std::uint8_t cod
   return false;
 }
 
-// VP9's uncompressed header: a marker of two bits, the profile, "show existing", the type, "show".
+// VP9's uncompressed header: a marker of two bits, the profile, show_existing_frame, the type,
+// show_frame.
 bool vp9_shows(const std::uint8_t* data, std::size_t size) {
-  if ((data[size - 1] & 0xe0) == 0xc0) return true;  // several frames, the last one for showing
+  if ((data[size - 1] & 0xe0) == 0xc0) return true;  // A superframe. Its last frame is shown.
   const int profile = (data[0] >> 5 & 1) | (data[0] >> 3 & 2);
-  const int bit = profile == 3 ? 2 : 3;  // of "show existing"
+  const int bit = profile == 3 ? 2 : 3;  // Of show_existing_frame.
   return (data[0] >> bit & 1) != 0 || (data[0] >> (bit - 2) & 1) != 0;
 }
 
@@ -89,7 +90,7 @@ void PictureCount::packet(const AVPacket& packet, bool failed) {
       break;
     case AV_CODEC_ID_VP3:
     case AV_CODEC_ID_THEORA:
-      shows = (data[0] & 0x80) == 0;  // else a header
+      shows = (data[0] & 0x80) == 0;  // Else a header.
       break;
     case AV_CODEC_ID_VP6:
     case AV_CODEC_ID_VP6F:
@@ -114,7 +115,7 @@ void PictureCount::picture(const AVFrame& frame) {
 }
 
 std::int64_t PictureCount::lost() const {
-  // Two fields may come in two packets and make one picture.
+  // Two packets of one field each may make one picture.
   const bool may_pair = codec_ == AV_CODEC_ID_H264 || codec_ == AV_CODEC_ID_MPEG2VIDEO;
   if (codec_ == AV_CODEC_ID_H264 && fields_) return 0;
   const std::int64_t lost = expected_ - shown_ - failed_;

@@ -13,7 +13,7 @@ namespace {
 
 share::EngineSessions* g_sessions = nullptr;
 
-/// Why the encoder does not open on that GPU, whatever the clip is; empty: it does. Tried once.
+/// Returns why the encoder opens for no clip on this GPU, or "". Tries once.
 std::string why_not_there(const EncoderKind& kind, int gpu) {
   static std::mutex mutex;
   static std::map<std::pair<std::string, int>, std::string> answers;

@@ -14,8 +14,8 @@
 namespace vfm::media {
 namespace {
 
-// The same H.264 (with start codes) without SEI of user data, where x264 writes its settings and
-// build: not the picture's business. What SEI says of the light stays.
+// Returns the H.264 packet (with start codes) without SEI of user data, which has x264's settings
+// and build. SEI about light stays.
 PacketPtr without_user_data(const AVPacket& packet) {
   constexpr std::string_view kStart("\0\0\1", 3);
   constexpr char kSei = 6, kUserData = 5;
@@ -35,7 +35,7 @@ PacketPtr without_user_data(const AVPacket& packet) {
   return copy;
 }
 
-// HEVC whose parameter sets have another number: the encoder has no option for that.
+// Changes the ids of HEVC parameter sets. The encoder has no option for them.
 void give_splice_id(MuxStream& video) {
   const auto renumbered = [](const Units& units) {
     std::string out;
@@ -64,7 +64,7 @@ Rational frame_rate(double fps) {
 
 struct VideoEncoder::State {
   ~State() {
-    // An abandoned encoder complains on stderr (SVT-AV1) when the end was not signalled.
+    // SVT-AV1 complains on stderr if it is closed before the end was sent.
     if (codec && !finished) avcodec_send_frame(codec.get(), nullptr);
   }
   AvFramePtr open(const Frame& first);
@@ -81,12 +81,12 @@ struct VideoEncoder::State {
   const EncoderKind* kind = nullptr;
   int coded_width = 0, coded_height = 0;
 
-  std::shared_ptr<share::EngineSessions::Session> session;  // that the codec has, if it needs one
+  std::shared_ptr<share::EngineSessions::Session> session;  // Of `codec`, if it needs one.
   CodecPtr codec;
-  BsfPtr filter;  // null: packets are kept as they are
+  BsfPtr filter;  // Null if packets are kept as they are.
   FrameExporter exporter;
 
-  std::vector<std::int64_t> times;  // of the frames, from zero
+  std::vector<std::int64_t> times;  // Of the frames, from 0.
   std::int64_t first_pts = 0, last_duration = 0;
   MuxStream video;
   AudioTrack audio;
@@ -133,11 +133,11 @@ int VideoEncoder::coded_height() const {
   return state_->coded_height;
 }
 
-// Fixes from the first frame what all become, and opens the encoder. Returns the frame, fitted:
-// that can fail, and SVT-AV1 cannot be closed before it has a frame.
+// Sets the format of all frames from the first one, and opens the encoder. Converts the frame
+// before that: this can fail, and SVT-AV1 cannot be closed before it has a frame.
 AvFramePtr VideoEncoder::State::open(const Frame& first) {
-  Frame like;  // what every frame is brought to; no planes
-  // A mov cannot say whether the gray of ffv1 is full range, and readers disagree.
+  Frame like;  // Properties of all frames, without planes.
+  // A mov cannot store whether the gray of ffv1 is full range, and readers disagree.
   const bool keep = kind->any_layout && first.layout != PixelLayout::gray;
   const bool deep = options.bit_depth == 10;
   like.layout = deep ? PixelLayout::yuv420p10 : keep ? first.layout : PixelLayout::yuv420;
@@ -152,15 +152,15 @@ AvFramePtr VideoEncoder::State::open(const Frame& first) {
     like.full_range = false;
     like.color = {};
   }
-  // Say the matrix: what players assume of a clip that does not depends on its size and on the
-  // player. Beside a source's pictures it is what the source's are, said or not.
+  // States the matrix, because players guess a missing matrix, in different ways. Pictures beside
+  // those of a source keep the source's matrix, even if it is missing.
   if (!rgb && !options.splice) like.color.matrix = static_cast<std::uint8_t>(resolve_matrix(like));
   const AVPixelFormat format = rgb ? AV_PIX_FMT_BGR0 : to_av(like.layout);
   exporter = FrameExporter(like, format, coded_width, coded_height,
                            like.full_range ? Siting::center : Siting::left);
   AvFramePtr av = exporter.fit(first);
   session = take_encode_session(*kind, coded_width, coded_height);
-  // All encoders on a GPU work in one context: each of their own takes memory that nobody counts.
+  // All encoders on a GPU share a context. A context of their own would take uncounted memory.
   codec = open_encoder(*kind, options, coded_width, coded_height, format, like,
                        session ? session->gpu : -1,
                        session ? cuda_device(session->gpu).device : nullptr);
@@ -177,7 +177,7 @@ void VideoEncoder::State::open_container() {
   video.parameters.reset(not_null(avcodec_parameters_alloc()));
   avcodec_parameters_from_context(video.parameters.get(), codec.get());
   if (codec->codec_id != AV_CODEC_ID_H264 || options.bit_depth == 10) return;
-  // x264 writes its settings and build into each stream (SEI): not the picture's business.
+  // Removes SEI, which has x264's settings and build.
   AVBSFContext* raw = nullptr;
   if (av_bsf_list_parse_str("filter_units=remove_types=6", &raw) < 0) return;
   filter.reset(raw);
@@ -201,7 +201,7 @@ void VideoEncoder::State::send(const AVFrame* frame) {
   pass(nullptr);
 }
 
-// Through the filter, if there is one; null is the end.
+// Passes a packet, or null for the end, through the filter if there is one.
 void VideoEncoder::State::pass(PacketPtr packet) {
   if (!filter) {
     if (packet && codec->codec_id == AV_CODEC_ID_H264) packet = without_user_data(*packet);
@@ -219,7 +219,7 @@ void VideoEncoder::State::pass(PacketPtr packet) {
 void VideoEncoder::State::keep(PacketPtr packet) {
   if (av_packet_make_refcounted(packet.get()) < 0) throw std::bad_alloc();
   const std::size_t at = video.packets.size();
-  // One packet a frame and none reordered, as asked for: its time is that of the frame.
+  // The encoder was told to give one packet a frame, in order. So a packet has its frame's time.
   const bool known = at < times.size();
   const std::int64_t wanted = known && !kind->own_clock ? times[at] : static_cast<std::int64_t>(at);
   if (!known || packet->pts != wanted)
@@ -265,7 +265,7 @@ void VideoEncoder::State::flush() {
     fail("encoder '{}' gave {} pictures for {} frames", name, video.packets.size(), times.size());
 }
 
-// Others may have what it had. Those that are not on a GPU end with this.
+// Frees the session for others. Encoders that are not on a GPU are closed by the destructor.
 void VideoEncoder::State::close() {
   if (!session) return;
   filter.reset();
@@ -296,7 +296,7 @@ CodedVideo VideoEncoder::finish_piece() {
   return CodedVideo(std::move(data));
 }
 
-// What the last frame said, else the gap before it, else the nominal one.
+// Takes the last frame's duration, else the gap before it, else the nominal duration.
 std::int64_t VideoEncoder::State::final_duration() const {
   if (last_duration > 0) return last_duration;
   if (times.size() > 1) return times.back() - times[times.size() - 2];

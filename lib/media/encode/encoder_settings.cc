@@ -18,7 +18,7 @@
 namespace vfm::media {
 namespace {
 
-// In the order of default_encoder(). ffv1 is the last: only by name, it is lossless and large.
+// In the order of default_encoder(). ffv1 is lossless and large, so it is used only by name.
 constexpr EncoderKind kKinds[] = {
     // name, preset option, default, even, full range, any layout, own clock, unclosable
     {"libx264", "preset", "veryfast", true, true, false, false, false},
@@ -31,7 +31,7 @@ constexpr EncoderKind kKinds[] = {
     {"ffv1", nullptr, nullptr, false, false, true, false, false},
 };
 
-// Of a picture that all encoders take.
+// The side of a picture that all encoders take.
 constexpr int kTrialSide = 256;
 
 std::string listed(const std::vector<std::string>& names) {
@@ -52,7 +52,7 @@ bool takes_ten_bits(const AVCodec* encoder) {
   return false;
 }
 
-// x264 and x265 answer an unknown preset on stderr: it must not reach them.
+// x264 and x265 report an unknown preset on stderr, so presets are checked here.
 bool is_x26x_preset(const std::string& preset) {
   for (const char* name : {"ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow",
                            "slower", "veryslow", "placebo"})
@@ -60,7 +60,7 @@ bool is_x26x_preset(const std::string& preset) {
   return false;
 }
 
-// SVT-AV1 writes to stderr unless its environment says no; it offers nothing else.
+// Only this variable keeps SVT-AV1 from writing to stderr.
 void silence_svt() {
   static std::once_flag once;
   std::call_once(once, [] { ::setenv("SVT_LOG", "1", 0); });
@@ -70,12 +70,11 @@ int scaled(int quality, double factor, int most) {
   return std::clamp(static_cast<int>(std::lround(quality * factor)), 0, most);
 }
 
-// Adds ":NAME=VALUE" to an encoder's list of parameters.
 void add_parameter(AVDictionary** d, const char* list, const char* name, const std::string& value) {
   av_dict_set(d, list, fmt::format(":{}={}", name, value).c_str(), AV_DICT_APPEND);
 }
 
-// What those encoders that can shall say of HDR's light (SEI, metadata OBU).
+// Gives HDR metadata to the encoders that can store it (SEI, metadata OBU).
 void set_hdr_metadata(const EncoderKind& kind, const HdrMetadata& hdr, AVDictionary** d) {
   const auto is = [&](const char* name) { return std::strcmp(kind.name, name) == 0; };
   if (is("libx264")) {
@@ -91,7 +90,6 @@ void set_hdr_metadata(const EncoderKind& kind, const HdrMetadata& hdr, AVDiction
   }
 }
 
-// The options that carry quality and exactness.
 void set_quality(const EncoderKind& kind, const EncodeOptions& o, AVCodecContext* codec,
                  AVDictionary** d) {
   const auto is = [&](const char* name) { return std::strcmp(kind.name, name) == 0; };
@@ -104,7 +102,7 @@ void set_quality(const EncoderKind& kind, const EncodeOptions& o, AVCodecContext
     }
   } else if (is("h264_nvenc")) {
     av_dict_set(d, "rc", "vbr", 0);
-    av_dict_set_int(d, "cq", std::max(1, o.quality), 0);  // 0 means automatic
+    av_dict_set_int(d, "cq", std::max(1, o.quality), 0);  // 0 means automatic.
     av_dict_set(d, "tune", "hq", 0);
     av_dict_set(d, "strict_gop", "1", 0);
   } else if (is("libopenh264")) {
@@ -170,8 +168,7 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& o, int width
   codec->max_b_frames = 0;
   codec->thread_count = o.threads;
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_GLOBAL_HEADER;
-  // FFmpeg's own mpeg4 refuses the flag beside scene detection; without B-frames its GOPs are
-  // closed.
+  // FFmpeg's mpeg4 refuses this flag beside scene detection. Its GOPs are closed without B-frames.
   if (!kind.own_clock) codec->flags |= AV_CODEC_FLAG_CLOSED_GOP;
   codec->color_range = like.full_range ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
   codec->color_primaries = static_cast<AVColorPrimaries>(like.color.primaries);
@@ -210,8 +207,8 @@ std::string why_not_opened(const EncoderKind& kind, const std::string& preset, i
   return {};
 }
 
-// Why the encoder does not open with this preset; empty: it does. May wait for a session. `passes`:
-// it may open another time.
+// Returns why the encoder does not open with this preset, or "". May wait for a session. Sets
+// `passes` if the encoder may open another time.
 static std::string why_refused(const EncoderKind& kind, const std::string& preset, int bit_depth,
                                bool& passes) {
   if (!preset.empty() && !kind.preset_option)
@@ -231,7 +228,7 @@ static std::string why_refused(const EncoderKind& kind, const std::string& prese
 
 void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_depth) {
   static std::mutex mutex;
-  static std::map<std::string, std::string> answers;  // empty: opens
+  static std::map<std::string, std::string> answers;  // "" if the encoder opens.
   if (bit_depth == 10 && !takes_ten_bits(avcodec_find_encoder_by_name(kind.name)))
     fail_usage("encoder '{}' does not take the 10 bits of HDR (those that do: {})", kind.name,
                listed(ten_bit_encoders()));
@@ -242,7 +239,8 @@ void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_d
     if (const auto found = answers.find(key); found != answers.end()) answer = found->second;
   }
   if (!answer) {
-    // Without the mutex: who waits for it has a slot, and who waits for a session waits for others.
+    // Without the mutex: this may wait for a session, and threads with a session may wait for the
+    // mutex.
     bool passes = false;
     answer = why_refused(kind, preset, bit_depth, passes);
     const std::lock_guard lock(mutex);
@@ -251,7 +249,6 @@ void check_encoder(const EncoderKind& kind, const std::string& preset, int bit_d
   if (!answer->empty()) fail_usage("{} (encoders: {})", *answer, list_available());
 }
 
-// The first of `names` that opens.
 static std::string first_that_opens(const std::vector<std::string>& names, int bit_depth) {
   for (const std::string& name : names) {
     const EncoderKind& kind = encoder_kind(name);

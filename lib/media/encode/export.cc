@@ -9,7 +9,6 @@
 namespace vfm::media {
 namespace {
 
-// Gray is 4:2:0 whose chroma is nothing.
 Frame add_neutral_chroma(const Frame& gray) {
   Frame frame = make_frame(PixelLayout::yuv420, gray.width, gray.height);
   for (int y = 0; y < gray.height; ++y)
@@ -25,7 +24,7 @@ Frame add_neutral_chroma(const Frame& gray) {
   return frame;
 }
 
-// Copies a plane and repeats its last column and row up to the size of the target.
+// Copies a plane, and repeats its last column and row up to the size of the target.
 void copy_padded(const std::uint8_t* from, int stride, int row_bytes, int rows, int sample_bytes,
                  std::uint8_t* to, int to_stride, int to_row_bytes, int to_rows) {
   for (int y = 0; y < to_rows; ++y) {
@@ -37,14 +36,13 @@ void copy_padded(const std::uint8_t* from, int stride, int row_bytes, int rows, 
   }
 }
 
-// A Frame of this layout, range and size needs no conversion.
 bool same_kind(const Frame& a, const Frame& b) {
   return a.layout == b.layout && a.width == b.width && a.height == b.height &&
          a.full_range == b.full_range;
 }
 
 void scale(SwsContext* sws, const Frame& from, std::uint8_t* const to[4], const int to_stride[4]) {
-  // swscale looks at four planes, also of formats that have fewer.
+  // swscale reads four plane pointers for all formats.
   const std::uint8_t* planes[4] = {from.plane[0], from.plane[1], from.plane[2], nullptr};
   const int strides[4] = {from.stride[0], from.stride[1], from.stride[2], 0};
   sws_scale(sws, planes, strides, 0, from.height, to, to_stride);
@@ -66,7 +64,7 @@ void FrameExporter::build(const Frame& frame) {
       set("dst_format", like_.layout == PixelLayout::rgb24 ? format_ : to_av(like_.layout));
   set("sws_flags", SWS_BICUBIC | kSwsExact);
   set("src_range", frame.full_range), set("dst_range", like_.full_range);
-  // Where chroma lies matters when its resolution changes.
+  // The place of chroma matters if its resolution changes.
   if (half_columns(frame.layout) && !frame.full_range) set("src_h_chr_pos", 0);
   if (half_columns(like_.layout) && siting_ == Siting::left) set("dst_h_chr_pos", 0);
   const int below = like_.chroma_location == AVCHROMA_LOC_TOPLEFT ? 0 : 128;
@@ -117,7 +115,7 @@ AvFramePtr FrameExporter::fit(const Frame& frame) {
     scale(sws_.get(), frame, planes, strides);
     source = &scaled;
   }
-  Frame room;  // the geometry of the result's planes
+  Frame room;  // Has the sizes of the result's planes.
   room.layout = like_.layout;
   room.width = width_;
   room.height = height_;
