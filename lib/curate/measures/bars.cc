@@ -7,10 +7,10 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSegments = 16;  // of a row or column: a bright word in a dark row is seen
-constexpr int kBlack = 14;     // grey levels of full range: black, and what coding makes of it
+constexpr int kSegments = 16;  // of a row or column, to see a bright word in a dark row
+constexpr int kBlack = 14;     // largest full-range grey level of black after coding
 
-/// Whether some segment of `count` samples, `step` bytes apart, is brighter than black on average.
+/// Returns true if a segment has a mean above `black`. Samples are `step` bytes apart.
 bool is_seen(const std::uint8_t* from, std::ptrdiff_t step, int count, int black) {
   for (int s = 0; s < kSegments; ++s) {
     const int begin = count * s / kSegments, end = count * (s + 1) / kSegments;
@@ -22,7 +22,7 @@ bool is_seen(const std::uint8_t* from, std::ptrdiff_t step, int count, int black
   return false;
 }
 
-/// The first and the end of what is seen, on even places inside it.
+/// Gives the visible part with even edges. Returns false if the part is less than a third.
 bool extent(const std::vector<bool>& seen, int& begin, int& size) {
   const auto first = std::find(seen.begin(), seen.end(), true);
   const auto last = std::find(seen.rbegin(), seen.rend(), true);
@@ -47,7 +47,7 @@ void BarFinder::add(const media::Frame& frame) {
   if (frame.width != width_ || frame.height != height_) return;
   const bool rgb = frame.layout == media::PixelLayout::rgb24;
   const int step = rgb ? 3 : 1;
-  const std::uint8_t* luma = frame.plane[0] + (rgb ? 1 : 0);  // of packed RGB: green
+  const std::uint8_t* luma = frame.plane[0] + (rgb ? 1 : 0);  // packed RGB: green
   const int black = frame.full_range || rgb ? kBlack : 16 + kBlack * 219 / 255;
   for (int y = 0; y < height_; ++y)
     if (!row_seen_[static_cast<std::size_t>(y)])

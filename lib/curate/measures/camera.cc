@@ -12,12 +12,12 @@ namespace {
 constexpr int kCoarsest = 16;
 constexpr int kSteps = 6;
 constexpr int kCameraCells = 4;
-constexpr double kDetail = 0.015;     // mean |gradient| per pixel of a cell with something to see
+constexpr double kDetail = 0.015;     // least mean |gradient| per pixel of a detailed cell
 constexpr int kDetailedCells = 10;    // of 16
 constexpr double kStillError = 4e-5;  // mean squared difference of a cell where nothing moves
 constexpr double kExplained = 0.5;    // share of the difference that the shift must remove
 
-/// Bilinear; false outside.
+/// Interpolates bilinearly. Returns false outside of `image`.
 bool sample(const std::vector<float>& image, int size, double x, double y, double& value) {
   if (!(x >= 0 && y >= 0 && x <= size - 1 && y <= size - 1)) return false;
   const int x0 = std::min(static_cast<int>(x), size - 2),
@@ -28,7 +28,7 @@ bool sample(const std::vector<float>& image, int size, double x, double y, doubl
   return true;
 }
 
-/// Solves the symmetric 3x3 system by Cramer's rule; nothing if it is as good as singular.
+/// Solves a symmetric 3x3 system by Cramer's rule. Returns nullopt if it is nearly singular.
 std::optional<std::array<double, 3>> solve(const double (&a)[3][3], const double (&b)[3]) {
   const auto minor = [&](int r0, int r1, int c0, int c1) {
     return a[r0][c0] * a[r1][c1] - a[r0][c1] * a[r1][c0];
@@ -50,7 +50,7 @@ std::optional<std::array<double, 3>> solve(const double (&a)[3][3], const double
   return x;
 }
 
-/// One Gauss-Newton step; returns the mean squared difference at the shift it started from.
+/// Returns the mean squared difference with shift `s`. If `update`, takes one Gauss-Newton step.
 double refine(const std::vector<float>& before, const std::vector<float>& after, int size, Shift& s,
               bool update) {
   double a[3][3] = {}, b[3] = {}, squares = 0;
@@ -86,8 +86,7 @@ double refine(const std::vector<float>& before, const std::vector<float>& after,
   return count > 0 ? squares / count : 0;
 }
 
-/// How much there is to see in each of 4x4 cells: mean |gradient| of `before`, and mean squared
-/// difference to `after`.
+/// The mean |gradient| of `before` and the mean squared difference to `after`, for 4x4 cells.
 struct Cells {
   double detail[kCameraCells * kCameraCells] = {};
   double change[kCameraCells * kCameraCells] = {};
@@ -109,7 +108,7 @@ struct Cells {
     return static_cast<int>(std::count_if(detail, detail + kCameraCells * kCameraCells,
                                           [](double d) { return d > kDetail; }));
   }
-  /// Something may move, but most of what has detail does not.
+  /// Returns true if at least two thirds of the detailed cells do not move.
   bool still() const {
     int unmoved = 0;
     for (int i = 0; i < kCameraCells * kCameraCells; ++i)
@@ -160,7 +159,7 @@ CameraMotion camera_motion(const Glimpse& glimpse) {
     zoom.push_back(shift.zoom);
   }
   CameraMotion camera;
-  // Most of the pairs must show it, or it is chance.
+  // If less than two thirds of the pairs show motion, the result is chance.
   if (right.empty() || right.size() * 3 < glimpse.later.size() * 2 || glimpse.lag <= 0)
     return camera;
   camera.known = true;

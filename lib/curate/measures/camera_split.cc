@@ -10,18 +10,16 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kAllBlocks = kBlocks * kBlocks;
-constexpr int kBlockCells = kLumaSide / kBlocks;  // cells
-constexpr int kDetailSum =
-    2 * 2 * kBlockCells * kBlockCells;  // grey levels: two a cell and direction
-constexpr int kFewBlocks = 8;           // too few to tell a camera by
+constexpr int kBlockCells = kLumaSide / kBlocks;               // side of a block, in cells
+constexpr int kDetailSum = 2 * 2 * kBlockCells * kBlockCells;  // 2 levels per cell and direction
+constexpr int kFewBlocks = 8;  // least detailed blocks that show camera motion
 constexpr int kFitRounds = 4;
-constexpr float kError = 0.25f;  // cells that a vector may be wrong by
-constexpr float kShareThatFollows =
-    0.4f;  // of the blocks with detail, at last; of these a quarter at first
+constexpr float kError = 0.25f;            // error of a vector, in cells
+constexpr float kShareThatFollows = 0.4f;  // of the detailed blocks, in the last round
 
 using Blocks = std::array<bool, kAllBlocks>;
 
-/// x = a[0] + a[1] * px + a[2] * py of block centres in blocks from the middle.
+/// The motion a[0] + a[1] * px + a[2] * py of a block. (px, py) is in blocks from the middle.
 struct AffineField {
   std::array<float, 3> x{}, y{};
 
@@ -56,7 +54,7 @@ float middle_of(const MotionField& motion, const Blocks& use, float MotionVector
   return *middle;
 }
 
-/// Least squares over some blocks; false if they lie in a line.
+/// Fits a field to the blocks `use`. Returns false if the blocks lie in a line.
 bool fit_field(const MotionField& motion, const Blocks& use, AffineField& field) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
   std::array<std::array<double, 3>, 2> right{};
@@ -83,7 +81,7 @@ bool fit_field(const MotionField& motion, const Blocks& use, AffineField& field)
   return true;
 }
 
-/// Whether a block that moved by `v` was wholly in the picture before.
+/// Returns true if a block that moved by `v` was inside the previous picture.
 bool was_inside(int block, const MotionVector& v) {
   const float x = static_cast<float>(block % kBlocks * kBlockCells) - v.x;
   const float y = static_cast<float>(block / kBlocks * kBlockCells) - v.y;
@@ -112,7 +110,7 @@ MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture,
     camera.x[0] = middle_of(motion, detail, &MotionVector::x);
     camera.y[0] = middle_of(motion, detail, &MotionVector::y);
     for (int round = 0; round < kFitRounds && known; ++round) {
-      // From coarse to fine: a zoom is far from its middle's shift at the edges.
+      // Allow large errors first, because at the edges a zoom is far from the shift of the middle.
       const float error = kError * static_cast<float>(kFitRounds - round);
       for (int b = 0; b < kAllBlocks; ++b) {
         const auto i = static_cast<std::size_t>(b);
@@ -124,7 +122,7 @@ MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture,
               fit_field(motion, follows, camera);
     }
   }
-  // What is below the error of vectors is a camera at rest.
+  // Camera motion below the error of vectors counts as rest.
   float farthest = 0;
   for (int b = 0; b < kAllBlocks && known; ++b)
     farthest = std::max(farthest, distance(camera.at(b), {}));

@@ -14,8 +14,8 @@ namespace vfm::curate {
 namespace {
 
 constexpr float kBlackMean = 20, kBlackShare = 0.98f;  // grey levels; share of dark cells
-constexpr float kFrozenDifference = 0.06f;             // mean grey levels a cell
-constexpr float kRepeated = 0.2f;                      // of the differences before and after
+constexpr float kFrozenDifference = 0.06f;             // mean grey levels per cell
+constexpr float kRepeated = 0.2f;                      // of the smaller difference before and after
 
 std::string hex_color(double y, double u, double v) {
   u -= 128, v -= 128;

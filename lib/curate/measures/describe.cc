@@ -14,12 +14,12 @@
 namespace vfm::curate {
 namespace {
 
-// A share of the pixels worth a word, and one that rules the picture.
+// Least shares of pixels of a colour that is named, and of a colour that is called "mostly".
 constexpr double kSomeShare = 0.03, kMostShare = 0.5;
-// Widths a second (zoom: growth a second) that a viewer notices.
+// Least motion that a viewer notices, in widths per second, and least growth per second.
 constexpr double kPan = 0.03, kZoom = 0.03;
 
-/// A number of a fact, whatever type it has: foreign records are not ours to refuse.
+/// Returns nullopt if the fact is no number. Records of other programs are not refused.
 std::optional<double> number(const Json& facts, const char* name) {
   const auto found = facts.find(name);
   if (found == facts.end() || !found->is_number()) return std::nullopt;
@@ -70,7 +70,7 @@ std::string camera_words(const CameraMotion& camera) {
   if (std::abs(camera.right) >= kPan) pan = camera.right > 0 ? "pans right" : "pans left";
   if (std::abs(camera.up) >= kPan) tilt = camera.up > 0 ? "tilts up" : "tilts down";
   if (std::abs(camera.zoom) >= kZoom) zoom = camera.zoom > 0 ? "zooms in" : "zooms out";
-  // One word for a slant movement would need more than the numbers say: the stronger one is named.
+  // If pan or tilt is at least twice as strong as the other, name only the stronger one.
   if (!pan.empty() && !tilt.empty()) {
     if (std::abs(camera.right) >= 2 * std::abs(camera.up))
       tilt.clear();
@@ -136,7 +136,7 @@ Measured measure(const Glimpse& glimpse) {
   const auto n = static_cast<double>(pixels);
   out.light = light / n;
   out.colourless = chroma / n < 2.5;
-  // As if the pictures were an eighth of a second apart, at rates that have no such pair.
+  // At low rates, pictures are more than an eighth of a second apart: scale to this time.
   if (compared > 0 && glimpse.lag > 0)
     out.motion = motion / static_cast<double>(compared) * std::min(1.0, 0.125 / glimpse.lag);
   for (const auto& [name, count] : counts)
@@ -159,7 +159,7 @@ std::string describe(const Json& facts, const Glimpse& glimpse) {
   const double width = number(facts, "width").value_or(0),
                height = number(facts, "height").value_or(0);
   if (width > 0 && height > 1.2 * width) words += "upright ";
-  // Eight, eleven and eighteen and what they begin take "An".
+  // "An" stands before upright, eight, eighty, eleven and eighteen.
   const bool vowel = words.starts_with("upright") || words.starts_with("8") ||
                      words.starts_with("11-") || words.starts_with("18-");
   std::string text = fmt::format("{} {}{}", vowel ? "An" : "A", words, image ? "picture" : "video");

@@ -22,7 +22,7 @@ void add_rows(const LumaPlane& plane, int top, int rows, int columns,
   }
 }
 
-/// The full-range mean of each sum of `count` pixels.
+/// Returns the full-range mean for each sum of `count` pixels.
 std::vector<std::uint8_t> means_of_sums(int count, bool full) {
   std::vector<std::uint8_t> means(static_cast<std::size_t>(255 * count + 1));
   for (int sum = 0; sum <= 255 * count; ++sum) {
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> means_of_sums(int count, bool full) {
   return means;
 }
 
-/// `k` is the compiler's where it is one of the usual ones.
+/// `kFixed` is `k`, so that the compiler unrolls the loop, or 0.
 template <int kFixed>
 void fold_columns(const std::uint16_t* sum, const std::vector<std::uint8_t>& means, int k,
                   int width, std::uint8_t* out) {

@@ -11,11 +11,11 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSize = kLumaSide / kBlocks;  // cells a block side
-constexpr int kReach = 8;                   // cells, the farthest vector
-constexpr int kStray = 8;                   // price of one cell away from the prediction, in SAD
-constexpr int kGoodEnough = 96;             // block SAD (1.5 a cell) that ends the search
-constexpr int kBad = 640;                   // block SAD (10 a cell) that starts the full search
+constexpr int kSize = kLumaSide / kBlocks;  // side of a block, in cells
+constexpr int kReach = 8;                   // longest vector along x or y, in cells
+constexpr int kStray = 8;                   // cost, in SAD, of a cell away from the prediction
+constexpr int kGoodEnough = 96;             // block SAD (1.5 per cell) that ends the search
+constexpr int kBad = 640;                   // block SAD (10 per cell) that starts the full search
 
 /// Sum of absolute differences of two 8 x 8 blocks.
 int block_difference(const std::uint8_t* a, const std::uint8_t* b) {
@@ -48,10 +48,10 @@ int chroma_difference(const std::uint8_t* a, const std::uint8_t* b) {
   return sum;
 }
 
-/// The search of one block: the best whole-cell vector so far.
+/// The best whole-cell vector of one block so far.
 struct Search {
   const std::uint8_t* before;  // luma of the whole picture
-  const std::uint8_t* block;   // in the picture after
+  const std::uint8_t* block;   // luma in the later picture
   int left, top;               // of the block, in cells
   int predicted_x = 0, predicted_y = 0;
   int x = 0, y = 0;
@@ -86,14 +86,14 @@ struct Search {
       for (int dx = -kReach; dx <= kReach; ++dx)
         try_vector(dx, dy);
   }
-  /// Where a parabola through the differences at -1, 0, +1 has its minimum.
+  /// Returns the minimum of a parabola through the differences at -1, 0 and +1.
   static float vertex(int minus, int centre, int plus) {
     const int curvature = minus - 2 * centre + plus;
     if (curvature <= 0) return 0;
     return std::clamp(0.5f * static_cast<float>(minus - plus) / static_cast<float>(curvature),
                       -0.5f, 0.5f);
   }
-  /// Block differences are noise where even rest fits: such a block is at rest.
+  /// If a block fits without motion, its differences are noise and the block is at rest.
   MotionVector refined() const {
     if (x == 0 && y == 0 && difference <= kGoodEnough / 2) return {};
     MotionVector v{static_cast<float>(x), static_cast<float>(y)};
@@ -125,7 +125,7 @@ const MotionField& MotionEstimator::estimate(const SmallPicture& before,
       const int chroma = chroma_from(0, 0);
       at_rest += s.difference + 4 * chroma;
       if (s.difference > kGoodEnough / 2) {
-        const Cell last = cells_[b];  // read before it is overwritten: the predictor in time
+        const Cell last = cells_[b];  // vector of the last pair
         if (bx > 0)
           s.predicted_x = cells_[b - 1].x, s.predicted_y = cells_[b - 1].y;
         else if (by > 0)

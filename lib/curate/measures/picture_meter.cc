@@ -12,7 +12,7 @@ namespace {
 constexpr int kLeastSide = 32;
 constexpr double kMostCut = 0.25;
 
-/// The part inside black bars, in pixels.
+/// Returns the area inside black bars, in pixels.
 PixelArea inside_bars(const SmallPicture& small, const media::Frame& frame) {
   const ActiveArea area = active_area(small);
   return {area.left * frame.width / kLumaSide, area.top * frame.height / kLumaSide,
@@ -23,7 +23,7 @@ double size_of(const PixelArea& area) {
   return static_cast<double>(area.width()) * area.height();
 }
 
-/// On even places inside, so that chroma stays where it is.
+/// Cuts `overlay` off at even columns and rows, so that chroma does not shift.
 PixelArea without(const PixelArea& picture, const PixelArea& overlay) {
   const auto up = [](int at) { return at + at % 2; };
   const auto down = [](int at) { return at - at % 2; };
@@ -62,7 +62,7 @@ std::optional<PictureMeasures> PictureMeter::result() const {
   m.quality = {sum_.focus / n,
                sum_.underexposed / n,
                sum_.overexposed / n,
-               (sum_.blockiness - 1) / n,  // it began with the 1 of no blocks
+               (sum_.blockiness - 1) / n,  // the sum begins with 1
                sum_.banding / n,
                sum_.combing / n};
   m.text_area = text_ / n, m.text_area_most = text_most_;

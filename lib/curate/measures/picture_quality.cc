@@ -10,10 +10,10 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kRowStep = 5;      // odd: both fields are looked at
-constexpr int kBandStep = 8;     // rows, and columns, from one that is looked at to the next
-constexpr int kRowPiece = 2048;  // pixels whose squared Laplacians fit an int
-constexpr int kBand = 8;         // pixels
+constexpr int kRowStep = 5;      // odd, to measure both fields
+constexpr int kBandStep = 8;     // from a measured row or column to the next
+constexpr int kRowPiece = 2048;  // pixels whose sum of squared Laplacians fits an int
+constexpr int kBand = 8;         // least pixels in a run
 constexpr int kBandStepMost = 3;
 constexpr int kCodedBlock = 8;
 
@@ -33,7 +33,6 @@ struct Moments2 {
   }
 };
 
-/// Detail and contrast along one row.
 void add_detail(const LumaPlane& plane, int y, int left, int right, Moments2& laplacian,
                 Moments2& luma) {
   std::array<std::int16_t, kRowPiece> l, p;
@@ -51,7 +50,7 @@ void add_detail(const LumaPlane& plane, int y, int left, int right, Moments2& la
   }
 }
 
-/// Pixels of row `y` that two fields made.
+/// Returns the number of pixels of row `y` in combs.
 int count_combed(const LumaPlane& plane, int y, int left, int right, int threshold) {
   const std::uint8_t *d = plane.row(y - 2), *a = plane.row(y - 1), *b = plane.row(y),
                      *c = plane.row(y + 1), *e = plane.row(y + 2);
@@ -66,7 +65,7 @@ int count_combed(const LumaPlane& plane, int y, int left, int right, int thresho
   return count;
 }
 
-/// Mean differences across the edges of blocks and inside them, of both directions.
+/// Returns the ratio of the mean differences across the edges of blocks and inside blocks.
 double measure_blocks(const LumaPlane& plane, const PixelArea& area) {
   std::array<std::int64_t, 2> sum{}, count{};  // inside, across
   const int first = (area.left + kCodedBlock) / kCodedBlock *
@@ -83,7 +82,7 @@ double measure_blocks(const LumaPlane& plane, const PixelArea& area) {
       sum[i == 0] += row[i];
     count[0] += blocks * (kCodedBlock - 1), count[1] += blocks;
   }
-  // Down the columns: at each edge, and at two places inside that take turns.
+  // Along columns, compare at each edge and at one place inside each block.
   const auto across = [&](int y, bool edge) {
     if (y <= area.top || y >= area.bottom) return;
     const std::uint8_t *a = plane.row(y - 1), *b = plane.row(y);
@@ -103,7 +102,7 @@ double measure_blocks(const LumaPlane& plane, const PixelArea& area) {
   return (mean(1) + 0.25) / (mean(0) + 0.25);
 }
 
-/// Follows one row or column, pixel by pixel.
+/// Counts the pixels in bands along a row or column.
 class BandScan {
  public:
   void add(std::uint8_t level) {
@@ -117,7 +116,7 @@ class BandScan {
   std::int64_t pixels() const { return pixels_; }
 
  private:
-  /// The run that ends here is a band if the one after it has the length of one, too.
+  /// Counts a band when the next run ends, because the next run must be long enough, too.
   void end_run(int next) {
     if (length_ >= kBand) {
       if (middle_ > 0 && step_ * before_ > 0) pixels_ += middle_;
@@ -131,9 +130,9 @@ class BandScan {
     if (std::abs(step_) > kBandStepMost) step_ = 0, middle_ = 0;
   }
   int level_ = 0, length_ = 0;
-  int step_ = 0;    // from the run before to this one; 0: none that counts
-  int before_ = 0;  // from the run before the last one
-  int middle_ = 0;  // length of the last run, if it may be a band
+  int step_ = 0;    // level step from the last run to this run, or 0
+  int before_ = 0;  // level step to the last run, or 0
+  int middle_ = 0;  // length of the last run if it may be a band
   std::int64_t pixels_ = 0;
 };
 

@@ -8,18 +8,18 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kPixelStep = 2;  // of the reduced picture's pixels one is looked at
+constexpr int kPixelStep = 2;  // from an edge to the next, in reduced pixels
 constexpr int kFewPictures = 8;
-constexpr int kEdge = 24;      // grey levels, of both directions, of an edge of an overlay
-constexpr int kFaintEdge = 6;  // of one that passes now and then
-constexpr double kKept = 0.9, kLost = 0.6;              // of an edge's strength that its mean keeps
+constexpr int kEdge = 24;                   // least strength of an overlay's edge, in grey levels
+constexpr int kFaintEdge = 6;               // least mean strength of a passing edge
+constexpr double kKept = 0.9, kLost = 0.6;  // share of strength in the mean: still, moving
 constexpr double kMostStill = 0.1, kLeastMoving = 0.6;  // shares of all edges
-constexpr int kCell = 8;                                // edges a side that groups are made of
-constexpr int kFewEdges = 4;                            // in a cell
-constexpr int kFewInAll = 24;                           // in an overlay
+constexpr int kCell = 8;                                // side of a cell, in edges
+constexpr int kFewEdges = 4;                            // least in a cell
+constexpr int kFewInAll = 24;                           // least in an overlay
 constexpr double kMostArea = 0.1;
 
-/// Edges that stand still in one group of cells that touch.
+/// The still edges in a group of touching cells.
 struct Group {
   int edges = 0;
   PixelArea box;  // of the edges
@@ -56,7 +56,7 @@ class Grouping {
     a = {std::min(a.left, b.left), std::min(a.top, b.top), std::max(a.right, b.right),
          std::max(a.bottom, b.bottom)};
   }
-  /// Takes a cell and all that hang together with it; a cell with few edges is none.
+  /// Takes the group of a cell. Ignores cells with few edges.
   Group take(int x, int y) {
     Group group;
     std::vector<std::pair<int, int>> open{{x, y}};
@@ -123,7 +123,7 @@ std::optional<PixelArea> StillOverlay::find(const PixelArea& area) const {
   if (!can_tell()) return std::nullopt;
   Grouping grouping(columns_, rows_);
   const int size = factor_ * kPixelStep;  // pixels from one edge to the next
-  // The picture's own border, beside a bar, stands still.
+  // The border between a bar and the picture is still.
   constexpr int kBorder = 3;
   const auto from = [&](int at) { return at == 0 ? 0 : at / size + kBorder; };
   const auto to = [&](int at, int full, int count) {
@@ -131,7 +131,7 @@ std::optional<PixelArea> StillOverlay::find(const PixelArea& area) const {
   };
   const int right = std::min(columns_, to(area.right, width_ * factor_, columns_));
   const int bottom = std::min(rows_, to(area.bottom, height_ * factor_, rows_));
-  // Of a zoom the middle stands still.
+  // The middle of a zoom is still.
   const auto middle = [](int at, int count) { return 5 * at >= 2 * count && 5 * at <= 3 * count; };
   for (int y = from(area.top); y < bottom; ++y)
     for (int x = from(area.left); x < right; ++x) {

@@ -10,17 +10,17 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kSegment = 16;          // columns that strokes are counted over
-constexpr int kStrokeContrast = 56;   // grey levels of both edges of a stroke, over two pixels
+constexpr int kSegment = 16;          // columns in a segment
+constexpr int kStrokeContrast = 56;   // grey levels over two pixels at the edges of a stroke
 constexpr int kWidestStroke = 12;     // pixels between its edges
 constexpr int kManyStrokes = 4;       // in a row of three segments
-constexpr int kLeastHeight = 6;       // rows of a line of writing
-constexpr int kMostHeights = 7;       // of these are in a picture's height
+constexpr int kLeastHeight = 6;       // rows of a line
+constexpr int kMostHeights = 7;       // in the height of a picture
 constexpr int kLeastSegments = 5;     // in a line
-constexpr double kQuiet = 0.25;       // strokes beside a line, over those in it
-constexpr double kOneLightness = 32;  // standard deviation of strokes of one line, grey levels
+constexpr double kQuiet = 0.25;       // strokes beside a line for each stroke in the line
+constexpr double kOneLightness = 32;  // standard deviation of a line's strokes, in grey levels
 
-/// Strokes that begin in one segment of a row: light ones and dark ones.
+/// The strokes that begin in one segment of a row: light strokes, then dark strokes.
 struct SegmentStrokes {
   std::uint16_t count[2] = {0, 0};
   std::uint16_t sum[2] = {0, 0};  // of their lightness
@@ -51,7 +51,8 @@ void add_stroke(StrokeGrid& grid, int y, int begin, int end, bool dark, const st
   cell.squares[dark] += std::uint32_t{level} * level;
 }
 
-/// The steepest places of slopes along a row; a stroke lies between two of opposite sign.
+/// Finds edges in a row, the steepest places of slopes. A stroke is between two edges of opposite
+/// sign.
 class RowScan {
  public:
   RowScan(StrokeGrid& grid, const std::uint8_t* row, int y) : grid_(grid), row_(row), y_(y) {}
@@ -75,10 +76,10 @@ class RowScan {
   const std::uint8_t* row_;
   int y_;
   int edge_at_ = 0, edge_ = 0;  // the last edge
-  int best_at_ = 0, best_ = 0;  // of the slope that goes on
+  int best_at_ = 0, best_ = 0;  // of the current slope
 };
 
-/// Most of a picture is not steep: eight pixels at a time are passed over.
+/// Skips eight pixels at a time, because most of a picture is not steep.
 void count_strokes(const ReducedLuma& picture, StrokeGrid& grid) {
   const int width = picture.width;
   std::vector<std::uint8_t> steep(static_cast<std::size_t>(width) + 8);
@@ -102,7 +103,7 @@ void count_strokes(const ReducedLuma& picture, StrokeGrid& grid) {
   }
 }
 
-/// Rows [top, bottom) of a line at one segment, of which [begin, end) have many strokes.
+/// The rows [top, bottom) of a line in one segment. Rows [begin, end) have many strokes.
 struct Band {
   int top = 0, bottom = 0, begin = 0, end = 0;
   bool used = false;
@@ -116,8 +117,8 @@ int around(const StrokeGrid& grid, int x, int y) {
   return sum;
 }
 
-/// How far from a band's end, going by `step`, rows without strokes begin; -1: not within the
-/// height of an ascender. `strokes` of a row around one segment.
+/// Returns the distance from row `edge` to rows without strokes in the direction `step`. Returns -1
+/// if the distance is larger than an ascender.
 int quiet_after(const std::vector<int>& strokes, int edge, int step, int height, double mean) {
   const int rows = static_cast<int>(strokes.size()), margin = std::max(2, height / 5);
   for (int away = 1; away <= 2 + 2 * height / 3; ++away) {
@@ -131,7 +132,7 @@ int quiet_after(const std::vector<int>& strokes, int edge, int step, int height,
   return -1;
 }
 
-/// The bands of one segment: with quiet rows above and below.
+/// Returns the bands of one segment. A band has quiet rows above and below.
 std::vector<Band> bands_of(const StrokeGrid& grid, int x) {
   std::vector<int> strokes(static_cast<std::size_t>(grid.rows));
   for (int y = 0; y < grid.rows; ++y)
@@ -143,7 +144,7 @@ std::vector<Band> bands_of(const StrokeGrid& grid, int x) {
   for (int y = 0; y < grid.rows; ++y) {
     if (!many(y)) continue;
     int end = y + 1;
-    while (many(end) || many(end + 1))  // a row of crossbars has fewer
+    while (many(end) || many(end + 1))  // a row of crossbars has fewer strokes
       ++end;
     const int height = end - y;
     const double mean = std::accumulate(strokes.begin() + y, strokes.begin() + end, 0.0) / height;
@@ -158,7 +159,7 @@ std::vector<Band> bands_of(const StrokeGrid& grid, int x) {
   return bands;
 }
 
-/// Whether strokes of a box have one lightness: the light ones or the dark ones.
+/// Returns true if the light or the dark strokes in a box have the same lightness.
 bool one_lightness(const StrokeGrid& grid, const PixelArea& box) {
   double n[2] = {}, sum[2] = {}, squares[2] = {};
   for (int y = box.top; y < box.bottom; ++y)
@@ -175,8 +176,8 @@ bool one_lightness(const StrokeGrid& grid, const PixelArea& box) {
   return false;
 }
 
-/// The line that begins with a band: to the right as long as bands go on at the same height; of a
-/// gap between words one segment is passed over.
+/// Returns the line that begins with a band and goes on to the right with bands in about the same
+/// rows. Between words, one segment without a band is skipped.
 PixelArea follow(std::vector<std::vector<Band>>& bands, int x, const Band& first,
                  PixelArea& middle) {
   const int columns = static_cast<int>(bands.size());
@@ -202,7 +203,7 @@ PixelArea follow(std::vector<std::vector<Band>>& bands, int x, const Band& first
   return line;
 }
 
-/// Of one size of letters.
+/// Adds the lines of one size of letters.
 void find_lines_at(const ReducedLuma& picture, int scale, std::vector<PixelArea>& lines) {
   StrokeGrid grid{picture.width / kSegment, picture.height, {}};
   if (grid.columns < 3 || grid.rows < kLeastHeight * kMostHeights) return;
@@ -217,7 +218,7 @@ void find_lines_at(const ReducedLuma& picture, int scale, std::vector<PixelArea>
       PixelArea middle;
       const PixelArea line = follow(bands, x, first, middle);
       const int height = first.height();
-      // A slant row of things grows higher than its parts.
+      // A slanted row of objects is higher than the objects.
       if (line.width() < kLeastSegments || line.width() * kSegment < 2 * height ||
           middle.height() > 2 * height || !one_lightness(grid, middle))
         continue;
@@ -226,7 +227,7 @@ void find_lines_at(const ReducedLuma& picture, int scale, std::vector<PixelArea>
     }
 }
 
-/// Half as large, for large letters.
+/// Halves a picture, to find large letters.
 ReducedLuma half_of(const ReducedLuma& picture) {
   ReducedLuma half{2 * picture.factor, picture.width / 2, picture.height / 2, {}};
   half.pixels.resize(static_cast<std::size_t>(half.width) * static_cast<std::size_t>(half.height));
