@@ -95,7 +95,7 @@ class EmbedSearchTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
-  vfm::cli::WorkerOptions device_;  // none
+  vfm::cli::WorkerOptions device_;  // unset, as there is no --device
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-embed"};
   vfm::columns::SearchOptions search_;
 };

@@ -65,7 +65,7 @@ class GenerateDecodeTool : public vfm::cli::Tool {
   long run(vfm::cli::Context& context) override {
     return vfm::dist::with_world(context.launch.ranks, [&](vfm::dist::World& world) {
       std::unique_ptr<vfm::share::Slots> slots;
-      on_all_ranks(world, [&] { slots = prepare(context); });  // what all refuse is said once
+      on_all_ranks(world, [&] { slots = prepare(context); });  // reports an error of all ranks once
       return vfm::generate::decode_latents(job_, world, *slots, context.progress, context.manifest);
     });
   }

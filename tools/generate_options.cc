@@ -16,7 +16,7 @@
 
 namespace {
 
-/// "WxH" into the prompt; empty: as it is.
+/// Sets the prompt's size from "WxH", unless `size` is empty.
 void parse_size(const std::string& size, vfm::generate::Prompt& prompt) {
   if (size.empty()) return;
   int used = 0;
@@ -29,7 +29,7 @@ void parse_size(const std::string& size, vfm::generate::Prompt& prompt) {
                     vfm::generate::kLargestSide);
 }
 
-/// Text after the last colon is a factor if it is a number, else part of the path.
+/// Text after the last colon is the scale if it is a number, and otherwise part of the path.
 vfm::models::AdapterChoice::Set parse_lora(const std::string& lora) {
   const std::size_t colon = lora.rfind(':');
   if (colon == std::string::npos || colon + 1 == lora.size()) return {lora};
@@ -96,7 +96,7 @@ void ClipFileOptions::add(vfm::cli::Options& options, const char* encoder_shown,
 }
 
 void ClipFileOptions::check(const vfm::cli::Launch& launch) const {
-  // An encoder on a GPU is tried when its sessions are known; here only its presence is checked.
+  // Checks only that an encoder of a GPU exists. It can be tried when its sessions are known.
   if (!stream() && vfm::media::encodes_on_gpu(encoder))
     vfm::media::coded_size(encoder, 2, 2);
   else if (!stream())

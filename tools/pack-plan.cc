@@ -9,7 +9,6 @@
 
 namespace {
 
-/// "1,2,2".
 vfm::data::Patch parse_patch(const std::string& text) {
   vfm::data::Patch patch;
   int read = 0;

@@ -41,7 +41,7 @@ class TrainCheckTool : public cli::Tool {
     training_.need_recipe();
   }
 
-  /// The number of values that are not those of one rank.
+  /// Returns the number of values that differ from those of one rank.
   long run(cli::Context& context) override {
     return dist::with_world(context.launch.ranks, [&](dist::World& world) -> long {
       prepare(training_, ranks_, context, world);

@@ -71,7 +71,7 @@ class TrainCostTool : public cli::Tool {
   TrainingOptions training_;
   RankOptions ranks_;
   std::optional<std::string> gpu_;
-  int processes_ = 0;  // 0: as many as were started
+  int processes_ = 0;  // 0 for the number of started processes
 };
 
 }  // namespace

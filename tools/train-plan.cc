@@ -83,7 +83,7 @@ class TrainPlanTool : public cli::Tool {
   cli::ReportOptions report_;
   train::PlanRequest request_;
   std::optional<std::string> gpu_;
-  int per_node_ = 0;  // 0: as the GPU's table says
+  int per_node_ = 0;  // 0 for the number in the GPU's table
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ using namespace vfm;
 
 namespace {
 
-/// The page that explains the options that verbs of vfm-train share.
+/// Gives an option its paragraph in the manual, or refers to vfm-train(1).
 cli::OptionRow& explain(cli::OptionRow& row, bool full, const char* paragraph) {
   return full ? row.manual(paragraph) : row.explained_in("vfm-train(1)");
 }
@@ -115,7 +115,7 @@ void TrainingOptions::add_beginning(cli::Options& options, bool stages) {
 }
 
 void TrainingOptions::check() {
-  // The recipe may be left out: the first argument is a setting then.
+  // Without a recipe, the first argument is a setting.
   if (recipe.find('=') != std::string::npos && !io::file_exists(recipe)) {
     settings.insert(settings.begin(), std::move(recipe));
     recipe.clear();

@@ -104,7 +104,7 @@ class CaptionTool : public vfm::cli::Tool {
     if (has_endpoint() && options_.endpoint.model.empty())
       options_.endpoint.model = vfm::columns::served_model(options_.endpoint);
     vfm::share::Slots slots = context.slots(columns_.jobs);
-    // Samples of a shard wait for GPUs together; at its end those of the next one do.
+    // One more shard: its samples use the GPUs while the last samples of a shard are computed.
     if (model_.workers()) slots.add_away(1), slots.set_flow(model_.workers()->flow());
     return dry_run_ ? tell_cost(slots)
                     : vfm::columns::caption(options_, slots, context.progress, context.manifest);
@@ -274,7 +274,6 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   bool names_model() const { return !options_.from.model_folder().empty(); }
-  /// Whether a model of a folder computes anything.
   bool asks_model() const { return names_model() || !options_.refine.folder.empty(); }
 
   bool has_endpoint() const { return !options_.endpoint.url.empty(); }

@@ -65,7 +65,7 @@ class ClipTool : public vfm::cli::Tool {
 
   void check() override {
     input_limits_.check_isolation(hwaccel_);
-    input_limits_.apply();  // FFmpeg takes them when it is first used
+    input_limits_.apply();  // before FFmpeg is used
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.audio = vfm::media::parse_audio_mode(audio_);
     if (!scale_.empty()) recipe.size = vfm::clip::parse_clip_size(scale_);
@@ -107,7 +107,7 @@ class ClipTool : public vfm::cli::Tool {
     options_.force = output_.force;
     options_.report = report_.path;
     options_.hardware = engines_.decoder(hwaccel_);
-    // A thread that waits to open an encoder would wait for encoders on which no thread works.
+    // Otherwise a thread that waits for sessions could wait for encoders on which no thread works.
     if (engines_.encode(options_.recipe.encoder)) options_.ahead_bytes = 0;
     if (by_model()) open_stitch_model();
     shots_.open(options_);
@@ -121,7 +121,7 @@ class ClipTool : public vfm::cli::Tool {
   }
 
  private:
-  /// Refuses options of a work that is not done.
+  /// Throws Error{usage} with the reason `why` if one of the options is given.
   void refuse(const char* why, std::initializer_list<const char*> names) {
     for (const char* name : names)
       if (table_->row(name).given()) vfm::fail_usage("{}; leave out {}", why, name);
@@ -324,7 +324,8 @@ class ClipTool : public vfm::cli::Tool {
           "leave one out");
   }
 
-  /// If spans or a stride are given, nothing is detected, joined or left out unless asked for.
+  /// With spans or a stride, clips are not detected or joined, and the defaults of limits on their
+  /// length do not apply.
   void check_places() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.given = !options_.spans.empty();
@@ -351,8 +352,8 @@ class ClipTool : public vfm::cli::Tool {
   std::string stitch_ = "builtin:look", into_ = "shards", encoder_name_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-clip"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;    // of these
-  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // of --stitch
+  std::unique_ptr<vfm::workers::StageModels> workers_;
+  std::unique_ptr<vfm::models::PictureEncoder> encoder_;  // the model of --stitch
   bool dry_run_ = false;
   std::string audio_ = "drop", scale_, fps_;
   vfm::clip::ClipOptions options_;

@@ -202,7 +202,7 @@ class EmbedTool : public vfm::cli::Tool {
   int text_dim_ = 64, text_tokens_ = 512;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, columns_.jobs, "vfm-embed"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;
   std::string compute_ = "auto";
   vfm::columns::EmbedOptions embed_;
   bool dry_run_ = false;

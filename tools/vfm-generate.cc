@@ -54,9 +54,9 @@ void refuse_ranks(const vfm::cli::Launch& launch) {
         "without mpirun, or leave out --device");
 }
 
-/// What a worker gets when it is opened.
+/// The content of the parcel that opens a worker.
 struct DealtJob {
-  std::vector<std::string> arguments;  ///< of the command line
+  std::vector<std::string> arguments;  // of the command line
   std::string cache, model;
   vfm::Device device = vfm::Device::cpu;
 };
@@ -66,11 +66,11 @@ void read_again(CLI::App& app, std::vector<std::string> arguments) {
   app.allow_extras();
   app.add_flag("-v")->group("");  // needed for -vo DIR
   app.add_flag("-q")->group("");
-  std::reverse(arguments.begin(), arguments.end());  // the order of CLI11
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes arguments from the back
   app.parse(std::move(arguments));
 }
 
-/// Implements Tool::serve_gpu(). `job_of` makes the job from what the worker got.
+/// Implements Tool::serve_gpu().
 int serve_clips(int channel,
                 const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
   const auto open = [&](const vfm::workers::Parcel& parcel, vfm::Device device) {
@@ -86,11 +86,11 @@ int serve_clips(int channel,
                                  vfm::workers::stage_services({{vfm::generate::kClips, open}}));
 }
 
-/// Makes the job's clips in `workers`: as many at once as there are workers, or as -j allows.
+/// Makes the job's clips in `workers`, at most -j clips at a time.
 long deal_to_gpus(vfm::generate::GenerateJob& job, vfm::workers::StageModels& workers,
                   const vfm::cli::JobOptions& jobs, vfm::cli::Context& context) {
   const std::string newest = vfm::models::checkpoint_at(job.model);
-  if (!newest.empty()) job.model = newest;  // the same for all workers
+  if (!newest.empty()) job.model = newest;  // so that all workers use the same checkpoint
   const auto gpus = static_cast<int>(workers.together());
   const int together = jobs.jobs > 0 ? std::min(jobs.jobs, gpus) : gpus;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
@@ -198,7 +198,7 @@ class GenerateTool : public vfm::cli::Tool {
     }
     return vfm::dist::with_world(launch.ranks, [&](vfm::dist::World& world) {
       std::unique_ptr<vfm::share::Slots> slots;
-      on_all_ranks(world, [&] { slots = prepare(context); });  // what all refuse is said once
+      on_all_ranks(world, [&] { slots = prepare(context); });  // reports an error of all ranks once
       world.use_device(job_.device, compute_.deterministic);
       return vfm::generate::generate_clips(job_, world, *slots, context.progress, context.manifest);
     });
@@ -239,7 +239,7 @@ class GenerateTool : public vfm::cli::Tool {
     compute_.add(options);
   }
 
-  /// Reads the options, without any file; also in a worker.
+  /// Reads the options, but no file. Workers call it, too.
   void read_options() {
     generate_.read(job_);
     job_.ema = !no_ema_;
@@ -266,7 +266,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (prompts_.empty()) job_.prompts = {"-"};
   }
 
-  /// Warns of a name of a file of latents or prompts, which counts as a prompt.
+  /// Warns if a prompt is the name of a file of latents or prompts.
   void warn_of_files() const {
     for (const std::string& prompt : prompts_) {
       const auto ends = [&](const char* end) { return prompt.ends_with(end); };
@@ -280,7 +280,7 @@ class GenerateTool : public vfm::cli::Tool {
     }
   }
 
-  /// A list of prompts is easily given as @FILE, which is one prompt.
+  /// Warns if the file of a prompt @FILE has several lines, and so may be a list of prompts.
   void warn_of_lines() const {
     for (std::size_t i = 0; i < prompts_.size(); ++i)
       if (const auto ends = std::ranges::count(job_.prompts[i], '\n');
@@ -307,7 +307,7 @@ class GenerateTool : public vfm::cli::Tool {
     if (!job_.latents_only) files_.check(launch);
   }
 
-  /// Puts the options into a job on job_.device.
+  /// Stores the options in the job. Needs job_.device.
   void settle(const std::string& cache) {
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention, cache);
     job_.output = files_.output.directory;

@@ -20,7 +20,6 @@
 
 namespace {
 
-/// "24", "24000/1001".
 vfm::Rational parse_rate(const std::string& text) {
   vfm::Rational rate;
   const char* const end = text.data() + text.size();
@@ -34,7 +33,7 @@ vfm::Rational parse_rate(const std::string& text) {
   return rate;
 }
 
-/// "all", "middle", "8": as data::WindowRule::most.
+/// Returns data::WindowRule::most for "all", "middle" or "8".
 int parse_windows(const std::string& text) {
   if (text == "all") return 0;
   if (text == "middle") return 1;
@@ -92,7 +91,7 @@ class PackTool : public vfm::cli::Tool {
                                         {time_factor_, &options_.tokenizer.time_factor},
                                         {space_factor_, &options_.tokenizer.space_factor}})
       if (value > 0) *option = value;
-    // A tokenizer of a folder is loaded once, after all other checks.
+    // Checks a builtin tokenizer. A tokenizer of a folder is loaded only once, when work begins.
     if (options_.tokenizer.path.empty())
       vfm::models::make_tokenizer(options_.tokenizer, vfm::Device::cpu, options_.tokenizer_memory);
     device_.gpus();
@@ -233,7 +232,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::MemberOptions member_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-pack"};
-  std::unique_ptr<vfm::workers::StageModels> workers_;  // of these
+  std::unique_ptr<vfm::workers::StageModels> workers_;
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::SeedOptions seed_;

@@ -75,7 +75,6 @@ class ShardTool : public vfm::cli::Tool {
   }
 
  private:
-  /// Counts of the samples that were looked at.
   vfm::Json counts_json() const {
     return {{"read", counts_.read},         {"filtered", counts_.filtered},
             {"without", counts_.without},   {"duplicates", counts_.duplicates},

@@ -82,7 +82,8 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors) {
-  // Not `text` itself: to fill so much of it with zeros costs more than the message.
+  // A buffer apart from `text`: resizing `text` to this size fills it with zeros, which costs more
+  // than the message.
   thread_local const std::unique_ptr<char[]> room(new char[kMostMessageText]);
   text.clear();
   descriptors.clear();

@@ -14,10 +14,10 @@
 namespace vfm::share {
 namespace {
 
-/// Of a GPU, that a process has there before it decodes or encodes anything: its CUDA context.
+/// GPU memory of a process's CUDA context.
 constexpr std::int64_t kContextBytes = std::int64_t{512} << 20;
 
-/// What a thread has taken, by GpuKind, and has not been given back, by whatever thread.
+/// Sessions that one thread took and that no thread has given back, for each GpuKind.
 using Holdings = std::array<std::atomic<int>, 3>;
 
 const std::shared_ptr<Holdings>& holdings() {
@@ -39,11 +39,11 @@ struct EngineSessions::State {
   bool waits = false;
   std::optional<GpuBoard> board;
   // Without a board:
-  std::atomic<int> own = 0;  // those that are free
-  std::mutex mutex;          // of what follows
+  std::atomic<int> own = 0;  // free sessions
+  std::mutex mutex;          // guards `failed`
   std::optional<std::string> failed;
 
-  /// Of a board. What needs more than a GPU will have of encoding gets that.
+  /// Limits the sessions of an encoder to those that a GPU can have free. Needs a board.
   int at_once(int count) const {
     return kind == GpuKind::encode ? std::min(count, std::max(1, board->most_sessions())) : count;
   }
@@ -58,7 +58,7 @@ std::optional<GpuBoard::Lease> EngineSessions::State::take(int count, bool may_w
   for (;;) {
     const int now = at_once(count);
     lease = board->take_sessions(now, true);
-    // A model that was loaded meanwhile has left fewer of encoding.
+    // A model that was loaded meanwhile has left fewer sessions for encoding.
     if (lease || at_once(count) >= now) return lease;
   }
 }
@@ -88,7 +88,7 @@ class EngineSessions::Taken final : public Session {
     else if (lease_.gpu)
       state_->board->give(lease_);
   }
-  /// What it has is no longer to be given back.
+  /// Returns the lease. The destructor then gives nothing back.
   GpuBoard::Lease release() { return std::exchange(lease_, {nullptr, 0}); }
 
  private:

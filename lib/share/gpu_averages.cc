@@ -8,15 +8,14 @@
 namespace vfm::share {
 namespace {
 
-constexpr double kLeastItems = 3;  // to judge their chance by
-// Standard errors, of each stage, all of which count as if they spoke against a move: more would
-// leave a pipe as it is for long after its bottleneck has moved, which costs more than a load.
+constexpr double kLeastItems = 3;  // With fewer items, the error is unknown.
+// A stage's error in standard errors. A larger value would keep models in place for long after the
+// bottleneck has moved, which costs more than a load.
 constexpr double kSure = 1;
-// Results that may be on their way to whoever reads them, and do not count as held up; nor do those
-// that are handed on in so many seconds.
+// Results pile up only if more wait than kOnTheWay, and more than are handed on in kSoon seconds.
 constexpr double kOnTheWay = 2, kSoon = 1;
 
-/// Of what it makes, the share that goes through it and all stages behind it.
+/// Returns the share of the stage's results that passes the stage and all later stages.
 double share_passed(const GpuStage& stage, std::span<const GpuStage> stages) {
   double share = stage.passes;
   int next = stage.next;
@@ -48,7 +47,7 @@ void GpuAverages::add(const GpuCounts& now, double passed) {
     blend(sums.short_of, seen.short_of, now.short_of);
     blend(sums.ready, seen.ready, now.ready);
     blend(sums.handed, seen.handed, now.handed);
-    // Of a sum in which items count less the variance counts less by the square of that.
+    // blend() multiplies by `kept` again: a weight scales a variance by the square of the weight.
     sums.squares *= kept;
     blend(sums.squares, seen.squares, now.squares);
     seconds[span] = seconds[span] * kept + passed;

@@ -29,18 +29,18 @@
 
 namespace vfm::share {
 
-/// A line of threads that wait for one thing. They leave it in the order in which they came.
+/// A queue of waiting threads.
 class WaitingLine {
  public:
-  /// The place of one thread. It begins at the end of the line. When the first place is destroyed,
-  /// the next one wakes, and no other.
+  /// The place of one thread, at the end of the queue at first. When the first place is destroyed,
+  /// only the thread of the next place wakes.
   class Place {
    public:
     explicit Place(WaitingLine& line);
     ~Place();
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
-    /// Waits until this place is the first, for `most` at the longest. Returns whether it is.
+    /// Waits for at most `most` until this place is the first. Returns whether it is the first.
     bool await_first(std::chrono::nanoseconds most);
 
    private:
@@ -63,7 +63,7 @@ WaitingLine::Place::~Place() {
   const std::lock_guard lock(line_.mutex_);
   const bool first = line_.places_.front() == this;
   line_.places_.erase(at_);
-  // Under the lock: the other cannot leave, and its condition with it, before it is called.
+  // Notified under the lock, so that the other place cannot be destroyed before.
   if (first && !line_.places_.empty()) line_.places_.front()->first_.notify_one();
 }
 
@@ -74,19 +74,20 @@ bool WaitingLine::Place::await_first(std::chrono::nanoseconds most) {
 
 namespace {
 
-constexpr double kLeastLoad = 1e-6;  // seconds; 0 is none
-constexpr double kUntilTold = 5;     // seconds that items wait for memory
+constexpr double kLeastLoad = 1e-6;  // seconds; GpuRecord::load_seconds is 0 before the first load
+constexpr double kUntilTold = 5;     // seconds of waiting for memory before a warning
 
 std::string memory_text(std::int64_t bytes) {
   return format_bytes(static_cast<double>(std::max<std::int64_t>(bytes, 0)));
 }
 
-/// What it must have of a GPU: a model, or what sessions stand on, with all of these.
+/// Returns the memory that a GPU must have: for the model and this program's sessions, or for the
+/// CUDA context and all sessions.
 std::int64_t least_memory(const SharedGpu& gpu, const GpuNeed& need) {
   return need.memory + (need.kind == GpuKind::compute ? gpu.kept : gpu.sessions * kSessionBytes);
 }
 
-/// Those that have sessions where these are needed. Throws where none has.
+/// Returns the GPUs that have sessions, if `need` is for sessions. Throws Error{usage} if none has.
 std::vector<SharedGpu> with_sessions(std::vector<SharedGpu> gpus, const GpuNeed& need) {
   if (need.kind == GpuKind::compute) return gpus;
   std::erase_if(gpus, [](const SharedGpu& gpu) { return gpu.sessions == 0; });
@@ -96,7 +97,8 @@ std::vector<SharedGpu> with_sessions(std::vector<SharedGpu> gpus, const GpuNeed&
   return gpus;
 }
 
-/// Those that have the memory; of each that has not the log tells. Throws where none has.
+/// Returns the GPUs with enough memory, and warns about the others. Throws Error{usage} if no GPU
+/// has enough.
 std::vector<SharedGpu> fitting(std::vector<SharedGpu> gpus, const GpuNeed& need) {
   if (gpus.empty()) fail_usage("no device is given for {}; name some with --device", need.stage);
   gpus = with_sessions(std::move(gpus), need);
@@ -127,11 +129,11 @@ std::vector<SharedGpu> fitting(std::vector<SharedGpu> gpus, const GpuNeed& need)
 
 }  // namespace
 
-/// GPUs are numbered as the program gave them; place() is a GPU's number in the file.
+/// `which` is an index into `gpus`. place() is the GPU's number in the file.
 struct GpuBoard::State {
   State(const std::string& share, std::vector<SharedGpu> given, GpuNeed what, Actions acts);
 
-  // How an item gets a GPU, or sessions of one:
+  // Called when an item takes a GPU or sessions:
   bool await(Lease& lease, const std::atomic<bool>* over, std::atomic<bool>* never);
   void count_waiting(int by);
   void check_left();
@@ -139,7 +141,7 @@ struct GpuBoard::State {
   int choose(bool out_of_turn, int sessions, bool& left) const;
   int most_sessions() const;
 
-  // What it gives back, and what becomes of GPUs:
+  // Called when an item gives a GPU back, and to load and unload models:
   void give(std::size_t which, int sessions);
   void leave_out(std::size_t which, const std::string& why, const Lease* item);
   void keep();
@@ -155,13 +157,13 @@ struct GpuBoard::State {
   const Actions actions;
   const std::vector<SharedGpu> gpus;
   GpuMap map;
-  WaitingLine line;  // of items that wait for a GPU
+  WaitingLine line;  // items that wait for a GPU
   // Guarded by the file's lock, like own():
   bool leaving = false;
-  std::map<std::size_t, std::thread> acting;  // by GPU
+  std::map<std::size_t, std::thread> acting;  // threads that load or unload, for each GPU
   std::vector<std::thread> ended;
   std::vector<std::string> failures;
-  double lacks_since = 0;  // when items began to wait for memory; 0: none waits
+  double lacks_since = 0;  // time since items wait for memory, or 0
   bool lack_told = false;
   std::thread keeper;
 
@@ -218,11 +220,11 @@ int GpuBoard::life() const {
   return state_->map.life();
 }
 
-/// The item is no longer there; under the lock.
+/// Needs the file's lock.
 void GpuBoard::State::give(std::size_t which, int sessions) {
   GpuRecord& record = own();
   const double now = gpu_clock();
-  // Of sessions, which are alike for this, their mean begin.
+  // Sessions use the mean of their start times, since the record has only the sum.
   const double since = record.since[at(which)] / record.items[at(which)];
   record.items[at(which)] -= sessions;
   record.since[at(which)] = record.items[at(which)] * since;
@@ -245,7 +247,7 @@ void GpuBoard::fail(const Lease& lease, const std::string& why) {
   state_->leave_out(state_->which(lease), why, &lease);
 }
 
-/// `item`: what is on it is given up.
+/// Gives `item` back, if not null.
 void GpuBoard::State::leave_out(std::size_t which, const std::string& why, const Lease* item) {
   {
     const GpuMap::Locked lock(map);
@@ -260,7 +262,7 @@ void GpuBoard::State::leave_out(std::size_t which, const std::string& why, const
     for (GpuRecord& other : map.file().records)
       call(other.call_keeper, INT_MAX);
   }
-  // No record of a run tells it, so it is said also where warnings are not.
+  // An error and not a warning, since the records of a run do not report it.
   log_error("device '{}' is left out for {} from now on: {}", gpus[which].name, need.stage, why);
 }
 
@@ -278,7 +280,7 @@ void GpuBoard::finished() noexcept {
   call(state_->own().call_keeper, INT_MAX);
 }
 
-/// The board's thread: what a program of the pipe has to do every 50 ms.
+/// Runs in the thread `keeper`, with a turn every 50 ms.
 void GpuBoard::State::keep() {
   for (;;) {
     const std::uint32_t seen = own().call_keeper;
@@ -308,8 +310,8 @@ void GpuBoard::State::keep() {
   }
 }
 
-/// What is to be said, once, where items wait for memory for long: the model is on no GPU, nor on
-/// its way to one.
+/// Returns a warning, once, if items have waited kUntilTold seconds for memory for their model.
+/// Otherwise returns "".
 std::string GpuBoard::State::lack_of_memory() {
   const GpuRecord& record = own();
   const bool none = std::all_of(record.model.begin(), record.model.end(),
@@ -335,7 +337,7 @@ std::string GpuBoard::State::lack_of_memory() {
       need.stage, memory_text(need.memory), gpus[best].name, memory_text(most), others);
 }
 
-/// Begins what is to be done to models. True: nothing is, nor will be.
+/// Starts threads that load and unload models. Returns whether the program leaves and has no model.
 bool GpuBoard::State::act() {
   const GpuRecord& record = own();
   for (std::size_t i = 0; i < gpus.size() && computes(); ++i) {
@@ -361,7 +363,6 @@ void GpuBoard::State::begin(std::size_t which, GpuModel state) {
                  }));
 }
 
-/// A thread of its own, as of unload().
 void GpuBoard::State::load(std::size_t which) {
   const double begin = gpu_clock();
   std::string why;
@@ -404,7 +405,7 @@ void GpuBoard::State::unload(std::size_t which) {
   end_thread(which);
 }
 
-/// Of the thread that acts on the GPU, at its end; under the lock.
+/// The thread that loads or unloads calls it at its end, with the file's lock.
 void GpuBoard::State::end_thread(std::size_t which) {
   const auto own_thread = acting.find(which);
   ended.push_back(std::move(own_thread->second));
@@ -412,7 +413,7 @@ void GpuBoard::State::end_thread(std::size_t which) {
   call(own().call_keeper, INT_MAX);
 }
 
-/// So many more items wait; under the file's lock, as all that follows but await().
+/// Needs the file's lock, as all functions of State below except await().
 void GpuBoard::State::count_waiting(int by) {
   GpuRecord& record = own();
   const double now = gpu_clock();
@@ -424,10 +425,9 @@ void GpuBoard::State::count_waiting(int by) {
   call(record.call_keeper, INT_MAX);
 }
 
-/// False where `over` becomes true; `never` becomes that where no GPU will have the sessions.
-/// Items of a model have their turn in the order in which they came: whoever has just given a GPU
-/// back, and is awake, would else have it again and again, while results that are handed on in
-/// order wait for an item that is asleep.
+/// Returns false if `over` becomes true. Sets `never` if no GPU can have the sessions. Items of a
+/// model take turns in order. Otherwise a thread that has just given a GPU back, and is awake,
+/// would take the GPU again and again, while results wait for an earlier item whose thread sleeps.
 bool GpuBoard::State::await(Lease& lease, const std::atomic<bool>* over, std::atomic<bool>* never) {
   const auto count = [&](int by) {
     const GpuMap::Locked lock(map);
@@ -454,7 +454,7 @@ bool GpuBoard::State::await(Lease& lease, const std::atomic<bool>* over, std::at
     count(-1);
     throw;
   }
-  const auto count_end = [&](int by) {  // it is counted already
+  const auto count_end = [&](int by) {  // The waiter has been counted above.
     if (by < 0) count(by);
   };
   return take_in_turn(own().call_items, takes(), over, count_end, try_one);
@@ -469,7 +469,7 @@ std::optional<GpuBoard::Lease> GpuBoard::take_sessions(int count, bool wait) {
   State& s = *state_;
   Lease lease{nullptr, count};
   {
-    // Who does not wait is not to lose the time of a turn.
+    // A first try without await(), which can take the time of a turn.
     const GpuMap::Locked lock(s.map);
     lock.need();
     s.check_left();
@@ -487,7 +487,6 @@ int GpuBoard::most_sessions() const {
   return state_->most_sessions();
 }
 
-/// More than a GPU will have, beside the models that are loaded there, nobody is to wait for.
 int GpuBoard::State::most_sessions() const {
   const GpuRecord& record = own();
   int most = 0;
@@ -503,7 +502,6 @@ void GpuBoard::State::check_left() {
                 ErrorKind::device);
 }
 
-/// For the item, `taken.sessions` of them.
 Taken GpuBoard::State::take(bool out_of_turn, Lease& taken) {
   check_left();
   bool left = false;
@@ -520,13 +518,12 @@ Taken GpuBoard::State::take(bool out_of_turn, Lease& taken) {
   return Taken::yes;
 }
 
-/// A GPU for an item, as the file numbers it; -1: none.
+/// Returns the number in the file of a GPU for an item, or -1.
 int GpuBoard::State::choose(bool out_of_turn, int sessions, bool& left) const {
   std::vector<GpuClaim> claims = map.claims(need.kind);
   std::vector<GpuPlace> places = map.gpu_places();
   GpuSet free = map.free();
   if (!computes()) {
-    // That which has most of them free.
     free = 0;
     for (std::size_t c = 0; c < places.size(); ++c) {
       const int some = map.free_sessions(static_cast<int>(c), need.kind);

@@ -11,7 +11,7 @@
 namespace vfm::share {
 namespace {
 
-// Of the GPUs, or of the time: from here on all of it counts as used, and most.
+// Shares from which on all GPUs count as busy, and a wait counts as most of the time.
 constexpr double kAllGpus = 0.85, kMostTime = 0.5;
 
 std::string join_names(const std::vector<std::string>& names) {

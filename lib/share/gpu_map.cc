@@ -15,10 +15,10 @@ namespace vfm::share {
 namespace {
 
 // Seconds.
-constexpr double kLook = 0.25, kLookOfStarved = 0.05;
-constexpr double kSettles = 1;  // after a load, until what it did is seen
-constexpr double kAnswers = 1;  // a program that did not look for so long is not counted on
-constexpr double kUnloads = 5;  // a model that was to go for so long stays
+constexpr double kLook = 0.25, kLookOfStarved = 0.05;  // between plans
+constexpr double kSettles = 1;  // after a load, before the averages show its effect
+constexpr double kAnswers = 1;  // without a beat, before a program is regarded as stopped
+constexpr double kUnloads = 5;  // after which an unwanted model that is still loaded is fixed
 
 constexpr GpuKind kSessionKinds[] = {GpuKind::decode, GpuKind::encode};
 
@@ -38,7 +38,6 @@ void set_name(char (&to)[N], std::string_view name) {
   std::memcpy(to, name.data(), std::min(name.size(), N - 1));
 }
 
-/// GPUs in that state.
 template <class Is>
 GpuSet gpus_where(Is is) {
   GpuSet set = 0;
@@ -47,13 +46,12 @@ GpuSet gpus_where(Is is) {
   return set;
 }
 
-/// Of so many, those for which that memory is enough.
+/// Returns `sessions`, or fewer if they do not fit into `memory`.
 int fitting_sessions(int sessions, std::int64_t memory) {
   return static_cast<int>(
       std::max<std::int64_t>(0, std::min<std::int64_t>(sessions, memory / kSessionBytes)));
 }
 
-/// Where its model is in that state.
 GpuSet gpus_with(const GpuRecord& record, GpuModel state) {
   return gpus_where([&](std::size_t c) { return record.model[c] == state; });
 }
@@ -90,7 +88,7 @@ void GpuMap::join(std::span<const SharedGpu> gpus, const GpuNeed& need) {
     if (is_free(i) && (best == kGpuRecords || left(i) < left(best))) best = i;
   }
   if (std::none_of(std::begin(file().records), std::end(file().records), counts)) {
-    // Nothing of an earlier pipe is left; its GPUs may have had other numbers.
+    // All programs of an earlier pipe have ended. Their GPUs may have had other numbers.
     for (GpuRecord& record : file().records)
       record.used = 0;
     file().head.gpus = 0;
@@ -103,7 +101,7 @@ void GpuMap::join(std::span<const SharedGpu> gpus, const GpuNeed& need) {
                kGpuRecords);
   own_index_ = best;
   GpuRecord& record = own();
-  record.used = 0;  // a kill from here on leaves a record that nobody has
+  record.used = 0;  // If the program is killed from here on, the record stays unused.
   std::memset(static_cast<void*>(&record), 0, sizeof record);
   set_name(record.stage, need.stage);
   record.pid = ::getpid();
@@ -119,7 +117,6 @@ void GpuMap::join(std::span<const SharedGpu> gpus, const GpuNeed& need) {
   set_places(file().records);
 }
 
-/// Finds it by its name, or adds it.
 void GpuMap::add_gpu(const SharedGpu& gpu, GpuKind kind) {
   GpuFile::Head& head = file().head;
   const std::size_t known = gpus();
@@ -171,7 +168,7 @@ GpuSet GpuMap::free() const {
   return set;
 }
 
-/// Of programs with sessions, which all of these have to themselves.
+/// Returns the memory of the CUDA contexts of programs with sessions.
 std::int64_t GpuMap::program_memory(int gpu) const {
   std::int64_t memory = 0;
   for (const GpuRecord& record : file().records)
@@ -201,7 +198,7 @@ std::int64_t GpuMap::loaded_memory(int gpu) const {
   return memory;
 }
 
-/// Those whose memory is no model's.
+/// Returns the sessions in use without those of models (GpuNeed::beside).
 int GpuMap::sessions_used(int gpu, GpuKind kind) const {
   int used = 0;
   for (const GpuRecord& record : file().records)
@@ -216,7 +213,8 @@ std::int64_t GpuMap::session_memory(int gpu) const {
   return memory;
 }
 
-/// Models that have a session beside them; `at_work`: on which an item is.
+/// Returns the number of models with a session (GpuNeed::beside), or with `at_work` of those that
+/// compute an item.
 int GpuMap::beside_models(int gpu, GpuKind kind, bool at_work) const {
   const auto at = static_cast<std::size_t>(gpu);
   const auto has = [&](const GpuRecord& record) {
@@ -286,7 +284,7 @@ GpuStage GpuMap::stage_of(const GpuRecord& record, double now) const {
   stage.load_seconds = record.load_seconds;
   const GpuSet there = ~gpus_with(record, GpuModel::none);
   if (!answers(record) || record.finished != 0) {
-    // What it has stays, as long as it does.
+    // Its models are regarded as fixed until they are unloaded.
     stage.may = 0;
     stage.idle = now;
     stage.loaded = stage.fixed = there;
@@ -355,7 +353,7 @@ void GpuMap::call_for(int gpu) {
         (latest == kGpuRecords || all[i].place > all[latest].place))
       latest = i;
   if (latest != kGpuRecords) call(file().records[latest].call_items, 1);
-  // Those who wait for sessions, of whatever GPU.
+  // Threads that wait for sessions may use any GPU.
   for (GpuRecord& record : file().records)
     if (counts(record) && !is_compute(record) && record.waiting > 0) call(record.call_items, 1);
 }

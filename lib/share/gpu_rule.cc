@@ -10,29 +10,29 @@
 namespace vfm::share {
 namespace {
 
-// A stage without an item for so long leaves its last GPU to others: so many seconds, and so many
-// times what its load takes. The second, shorter one is where a stage with items has no GPU.
+// A stage gives up its last GPU when it has had no item for `seconds` and for `loads` times the
+// duration of a load. kAwayOfStarved applies if a stage with items has no GPU.
 struct Away {
   double seconds, loads;
 };
 constexpr Away kAway{10, 5}, kAwayOfStarved{1, 0.5};
-// A stage is short of GPUs when its items wait for so much of the time.
+// Share of the time with waiting items from which on a stage is short of GPUs.
 constexpr double kShort = 0.5;
-// What loads cost is to come back in the time that the models lie as they do, which is taken for
-// how long that will last: within these limits, seconds. No gain of less than kLeastGain is told
-// from chance, and one of kGreatGain is always worth it.
+// A move must gain more than its loads cost while the new placement lasts. It is assumed to last as
+// long as the present one has lasted, within kLeastLasts and kMostLasts seconds. A gain below
+// kLeastGain may be chance. A gain of kGreatGain is always enough.
 constexpr double kLeastLasts = 8, kMostLasts = 40, kLeastGain = 0.05, kGreatGain = 0.5;
-// What a stage is judged to need at least: one GPU.
+// Least work of a stage that is not idle, so that the stage gets a GPU.
 constexpr double kLeastWork = 0.02;
-// A step of less effect is none.
+// Least gain of one step.
 constexpr double kStep = 0.02;
-// Where less of the work than this may be chance, no longer span is asked.
+// A span has enough data if the error is at most kChance of the work.
 constexpr double kChance = 0.1, kMostError = 0.9;
-// Sets of stages as crowded as this, of the most crowded one, are held up as it is.
+// Sets of stages are equally crowded if they differ by less than this factor.
 constexpr double kNearly = 0.97;
-constexpr std::size_t kAllSets = 6;  // stages
+constexpr std::size_t kAllSets = 6;  // Most stages of which all sets are tried.
 
-/// One way to load models, and what it is worth.
+/// A placement of models on GPUs, and its cost.
 class Loading {
  public:
   Loading(std::span<const GpuStage> stages, std::span<const GpuPlace> gpus, Away away)
@@ -47,12 +47,12 @@ class Loading {
 
   std::vector<GpuSet> wanted;
 
-  /// What is made smaller: stages without a GPU, those with items first; then, of each set of the
-  /// other stages, how busy its GPUs are, where the most crowded ones count most.
+  /// Compared in this order: stages with items but no GPU, stages without a GPU, and how busy the
+  /// GPUs of each set of the other stages are. The busiest sets weigh most.
   struct Cost {
     int starved = 0, without = 0;
     double crowded = 0;
-    /// By more than that share of what is crowded.
+    /// Returns whether this cost is less. A difference of `crowded` must be above the share `by`.
     bool is_less(const Cost& other, double by = 0) const {
       const std::pair here(starved, without), there(other.starved, other.without);
       return here < there || (here == there && crowded < other.crowded * (1 - by));
@@ -69,10 +69,10 @@ class Loading {
     return cost;
   }
 
-  /// How much less crowded the most crowded stages are than in `before`; negative where others
-  /// become as crowded. As chance speaks against it (-1), when stages that get GPUs need less than
-  /// they seem to and those that lose some need more; or for it (1). Where none loses any, chance
-  /// does not matter.
+  /// Returns how much less crowded the most crowded sets are than in `before`. The result is
+  /// negative if a set becomes more crowded than these were. With `chance` -1, errors speak against
+  /// the move: stages that get GPUs need less than measured, and stages that lose GPUs need more.
+  /// With 1, errors speak for the move. If no stage loses a GPU, errors do not matter.
   double gain(Loading before, int chance) const {
     const Cost now = cost(), then = before.cost();
     if (now.starved != then.starved || now.without != then.without)
@@ -94,8 +94,8 @@ class Loading {
 
   bool present(std::size_t stage) const { return work_[stage] > 0; }
 
-  /// Loads a stage there; models that must leave for it do. False where that cannot be, or where a
-  /// stage that never had a GPU would have more than it has items.
+  /// Loads the model of a stage on a GPU, and unloads others if memory is short. Returns false if
+  /// this is impossible, or if a stage that never had a GPU would get more GPUs than it has items.
   bool add(std::size_t stage, int gpu) {
     const GpuSet bit = gpu_bit(gpu);
     const GpuStage& s = stages_[stage];
@@ -105,7 +105,8 @@ class Loading {
     return fit(gpu, stage);
   }
 
-  /// Models leave until the others fit. False where none may.
+  /// Unloads models, but not that of stage `but`, until the others fit. Returns false if they
+  /// cannot fit.
   bool fit(int gpu, std::size_t but) {
     while (used(gpu) > gpus_[static_cast<std::size_t>(gpu)].free)
       if (!remove_one(but, gpu)) return false;
@@ -120,7 +121,7 @@ class Loading {
     return sum;
   }
 
-  /// The model whose leaving costs least. The last one of a stage does not leave.
+  /// Unloads the model whose loss costs least, but no stage's last one.
   bool remove_one(std::size_t but, int gpu) {
     const GpuSet bit = gpu_bit(gpu);
     std::size_t best = stages_.size();
@@ -150,15 +151,15 @@ class Loading {
     const double most_after = *std::max_element(after.begin(), after.end());
     if (most_after > most * 1.000001) return most / most_after - 1;
     if (most / most_after > 2 - kNearly) return most / most_after - 1;
-    // Others are as crowded still. But they may only run ahead, and fill what lies between.
+    // Other sets are still as crowded, but perhaps only because they run ahead and fill pipes.
     double gain = 0;
     for (std::size_t q = 0; q < before.size(); ++q)
       if (before[q] >= kNearly * most) gain = std::max(gain, before[q] / after[q] - 1);
     return gain;
   }
 
-  /// Calls `act` with how busy the GPUs of each set of stages are at the rate of now: more than 1
-  /// where they are too few for it. Stages without a GPU are in no set.
+  /// Calls `act` for each set of stages with the work of the set for each of its GPUs. More than 1
+  /// means that the GPUs are too few for the present rate. Stages without a GPU are in no set.
   template <class Act>
   void for_each_set(Act act) const {
     const std::size_t n = stages_.size();
@@ -184,7 +185,7 @@ class Loading {
   std::vector<double> work_;
 };
 
-/// The step that makes it cost least: one more loaded model. False where none is of effect.
+/// Loads the model that reduces the cost most. Returns false if no load reduces the cost enough.
 bool step(Loading& loading, std::span<const GpuStage> stages, std::span<const GpuPlace> gpus) {
   Loading best = loading;
   Loading::Cost least = loading.cost();
@@ -200,7 +201,6 @@ bool step(Loading& loading, std::span<const GpuStage> stages, std::span<const Gp
   return found;
 }
 
-/// What one span tells to do.
 std::vector<GpuSet> plan_by(std::span<const GpuStage> stages, std::span<const GpuPlace> gpus,
                             double least_gain, Away away) {
   const Loading now(stages, gpus, away);
@@ -210,7 +210,6 @@ std::vector<GpuSet> plan_by(std::span<const GpuStage> stages, std::span<const Gp
   return next.gain(now, -1) >= least_gain ? next.wanted : now.wanted;
 }
 
-/// Whether hardly anything of it is chance.
 bool is_sure(std::span<const GpuStage> stages) {
   double work = 0, chance = 0;
   for (const GpuStage& s : stages)
@@ -218,7 +217,6 @@ bool is_sure(std::span<const GpuStage> stages) {
   return chance <= kChance * work;
 }
 
-/// Whether an item waits that would not, were there more GPUs.
 bool is_short(const GpuStage& s) {
   return s.waiting > 0 && (s.short_of >= kShort || s.loaded == 0);
 }

@@ -63,7 +63,7 @@ GpuStates GpuWatch::look() {
   } catch (const Error&) {
     return states;
   } catch (const Stopped&) {
-    return states;  // a stop is not for a view to tell, which has a thread of its own
+    return states;  // Other threads handle the stop request.
   }
   const GpuMap::Locked lock(*map_);
   if (lock.stops()) return states;

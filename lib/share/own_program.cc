@@ -13,7 +13,6 @@
 namespace vfm::share {
 namespace {
 
-/// What a new process does with descriptors before it begins.
 class FileActions {
  public:
   FileActions() { ::posix_spawn_file_actions_init(&actions_); }
@@ -32,7 +31,7 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
-/// "NAME=VALUE" of this process and of `variables`, which come first.
+/// Returns "NAME=VALUE" of `variables`, and of the other variables of this process.
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> all;
@@ -59,7 +58,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }  // namespace
 
 pid_t start_own_program(const OwnProgram& program, std::string_view what) {
-  // Above all numbers that they get: none is overwritten before it has been copied.
+  // Copies above all numbers of the new process, so that no put() overwrites a descriptor that is
+  // still needed.
   const auto lifted = [&](int fd) {
     Descriptor copy(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, kChannelNumber + 2));
     if (fd >= 0 && copy.get() < 0) fail_errno(errno, "cannot start {}", what);

@@ -17,14 +17,13 @@
 namespace vfm::share {
 namespace {
 
-constexpr std::uint64_t kTurnsALook = 10;  // for programs that are stopped
+constexpr std::uint64_t kTurnsALook = 10;  // turns between looks for stopped programs
 constexpr int kLooksUntilPassed = 4;       // two seconds
 
 double in_seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(static_cast<std::int64_t>(nanoseconds)) * 1e-9;
 }
 
-/// What does not change together with others is read as it is.
 StageState read_record(const PipeRecord& r) {
   StageState s{.name = pipe_name_text(r.name), .unit = pipe_name_text(r.unit), .pid = r.pid.load()};
   s.alive = counts(r);
@@ -36,8 +35,8 @@ StageState read_record(const PipeRecord& r) {
   s.done = r.done;
   const std::uint64_t time = s.alive ? pipe_clock() : r.left.load();
   s.age = in_seconds(time - r.joined);
-  // Its times belong together when its version is the same after they are read as before. A
-  // program that was killed in between leaves it odd: then they are taken as they are.
+  // The times are consistent if the version is even and has not changed during the reading. After a
+  // kill the version can stay odd: then the last reading is used.
   for (int tries = 0; tries < 1000; ++tries) {
     const std::uint32_t version = r.version;
     s.held = s.alive ? r.held.load() : 0;
@@ -74,7 +73,7 @@ bool PipeBoard::acquire(Use use, const std::atomic<bool>* over) {
       use == Use::item ? map_->own().call_items : map_->own().call_help;
   bool waited = false;
   return take_in_turn(call, map_->file().head.takes, over, count, [&](bool out_of_turn) {
-    // Not only where none is called for a turn: where items are short, there may be one in each.
+    // Also after a call, since with short items every turn may have a call.
     if (std::exchange(waited, true)) look_for_dead();
     return take(use, out_of_turn);
   });
@@ -86,20 +85,20 @@ Taken PipeBoard::take(Use use, bool out_of_turn) {
   if (own.held >= own.most || map_->free() <= 0) return Taken::no;
   const bool after_items = use == Use::help && own.items > 0;
   if (after_items || map_->next() != map_->own_index()) {
-    map_->call_next();  // it may not know
+    map_->call_next();  // The next program may not know that a slot is free.
     if (after_items || !out_of_turn) return Taken::left;
   }
   if (!map_->take_slot()) return Taken::no;  // another program was quicker
   add_waiting(use, -1);
   add_held(1);
   ++map_->file().head.takes;
-  // Looked at after this program's wish has gone: whoever gave a slot back before that has called
-  // this program for it.
+  // After add_waiting(-1): programs that gave slots back before it have called this program, which
+  // passes the call on.
   if (map_->free() > 0) map_->call_next();
   return Taken::yes;
 }
 
-/// Once a turn, whichever thread comes.
+/// Looks at most once in kSharedTurn.
 void PipeBoard::look_for_dead() {
   std::vector<std::string> stopped;
   {
@@ -116,9 +115,9 @@ void PipeBoard::look_for_dead() {
     log_warning("{}", words);
 }
 
-/// Passes by programs that are stopped and have slots, while this one waits for one that is not
-/// there: what is to be said of them. As it goes by looks, a pipe that is stopped as a whole loses
-/// none when it goes on.
+/// If this program lacks slots, frees the slots of programs that were stopped at kLooksUntilPassed
+/// looks, unless the slots are make's. Returns a warning for each program. Counts looks and not
+/// seconds, so that a pipe that is stopped as a whole loses no slots when it continues.
 std::vector<std::string> PipeBoard::look_for_stopped() {
   std::vector<std::string> words;
   stopped_looks_.resize(kPipeRecords);
@@ -163,7 +162,7 @@ void PipeBoard::add_waiting(Use use, int by) {
 
 void PipeBoard::release() noexcept {
   const std::lock_guard lock(map_->mutex());
-  // One that others took while this program was stopped is theirs.
+  // A slot that another program took while this program was stopped is not given back.
   if (map_->slots_of(map_->own()) >= map_->own().held) map_->give_slot();
   add_held(-1);
   map_->call_next();
@@ -173,7 +172,7 @@ bool PipeBoard::owes() const {
   PipeRecord& own = map_->own();
   if (own.passed_by.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(map_->mutex());
-  own.passed_by = 0;  // before it is counted: who takes one then says so again
+  own.passed_by = 0;  // before the count, since a program that takes a slot later sets it again
   const bool owes = map_->slots_of(own) < own.held;
   if (owes) own.passed_by = 1;
   return owes;

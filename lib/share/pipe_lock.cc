@@ -17,7 +17,7 @@
 namespace vfm::share {
 namespace {
 
-/// The beginning of a small file of /proc; empty if there is none.
+/// Returns the first 256 bytes of a file of /proc, or "" if the file cannot be read.
 std::string read_beginning(const std::string& path) {
   char text[256];
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -27,7 +27,7 @@ std::string read_beginning(const std::string& path) {
   return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
 }
 
-/// 0: not known.
+/// Returns 0 if the holder is unknown.
 std::int64_t holder_at(int fd, off_t holder) {
   std::int64_t pid = 0;
   return ::pread(fd, &pid, sizeof pid, holder) == sizeof pid ? pid : 0;
@@ -65,7 +65,7 @@ int await_byte(int fd, off_t byte, const std::string& path, off_t holder) {
   const Clock::time_point begin = Clock::now();
   std::optional<Clock::time_point> stop;
   bool told = false;
-  // A signal interrupts no wait in the kernel: those of this program are taken by another thread.
+  // Polls, since no signal would interrupt F_OFD_SETLKW: another thread handles all signals.
   for (microseconds pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
     const int error = lock_byte(fd, F_OFD_SETLK, F_WRLCK, byte);
     if (error != EAGAIN && error != EACCES) return error;
@@ -84,7 +84,7 @@ int await_byte(int fd, off_t byte, const std::string& path, off_t holder) {
 
 bool is_stopped(std::int64_t pid) {
   if (pid <= 0) return false;
-  // "4711 (name) T ...": the name may hold anything.
+  // "4711 (name) T ...", where the name may contain any characters.
   const std::string text = read_beginning(vfm::format("/proc/{}/stat", pid));
   const std::size_t end = text.rfind(") ");
   return end != std::string::npos && end + 2 < text.size() && text[end + 2] == 'T';

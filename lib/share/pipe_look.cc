@@ -13,7 +13,7 @@
 namespace vfm::share {
 namespace {
 
-// Of the slots, or of the time: from here on all of it counts as used.
+// Share from which on all slots count as used.
 constexpr double kAll = 0.85;
 constexpr double kMostly = 0.5;
 
@@ -21,7 +21,7 @@ double between(double value, double most) {
   return std::clamp(value, 0.0, most);
 }
 
-/// How far a program is held up by others, 0 to 1.
+/// Returns the share of the time in which other programs hold the program up.
 double held_up(const PipeLook& look, std::size_t stage) {
   const StageLook& here = look.stages[stage];
   double output = here.output;
@@ -29,7 +29,6 @@ double held_up(const PipeLook& look, std::size_t stage) {
   return std::min(1.0, here.input + output);
 }
 
-/// Who is short of GPUs, and has most of them; -1: nobody.
 Bottleneck short_of_gpus(const PipeLook& look) {
   double all = 0;
   for (const StageLook& stage : look.stages)

@@ -29,7 +29,7 @@ PipeMap::PipeMap(const std::string& path, int slots, int otherwise, const PipeBo
   join(path, stage);
 }
 
-/// Slots first: nobody looks for those of a program that is known to have ended.
+// Frees the slots before it sets `gone`: nobody frees slots of a program that is marked as ended.
 PipeMap::~PipeMap() {
   free_slots_of(own().used);
   own().left = pipe_clock();
@@ -37,25 +37,25 @@ PipeMap::~PipeMap() {
   if (free() > 0) call_next();
 }
 
-/// On the number of slots.
+/// Sets or checks the number of slots.
 void PipeMap::agree(int slots, int otherwise, const std::string& path) {
   std::atomic<std::int32_t>& agreed = file().head.slots;
   if (!end_dead()) {
-    // Nothing of an earlier pipe is left.
+    // All programs of an earlier pipe have ended.
     for (PipeRecord& record : file().records)
       record.used = 0, record.tokens = 0;
     for (std::atomic<std::uint32_t>& owner : file().owners)
       owner = 0;
     agreed = slots == 0 ? otherwise : slots;
-    file().head.lost = 0;  // of another make, which has noticed
+    file().head.lost = 0;  // The tokens were those of an earlier make.
   }
   if (slots != 0 && slots != agreed)
     fail_usage("programs that share '{}' have {}, this one {}; set one VFM_SLOTS for all", path,
                say_slots(agreed), say_slots(slots));
 }
 
-/// Takes a record that was never used, or the one that is out of use longest. A program that has
-/// left still holds its own for a moment.
+/// Takes a record that was never used, or the record whose program left first. Skips records whose
+/// programs have left but still hold the lock.
 void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   const auto rank = [&](std::size_t i) {
     const PipeRecord& record = file().records[i];
@@ -69,7 +69,7 @@ void PipeMap::join(const std::string& path, const PipeBoard::Stage& stage) {
   own_index_ = best;
   PipeRecord& record = own();
   file().head.lost += record.tokens.exchange(0);
-  record.used = 0;  // a kill from here on leaves a record that nobody has
+  record.used = 0;  // If the program is killed from here on, the record stays unused.
   std::memset(static_cast<void*>(&record), 0, sizeof record);
   set_pipe_name(record.name, stage.name);
   record.pid = ::getpid();
@@ -93,7 +93,7 @@ bool PipeMap::end_dead() {
       others = true;
       continue;
     }
-    // Whoever else finds it does the same. Last, as a kill may come in between, that it is done.
+    // Several programs may do this at once. `gone` is set last, in case this program is killed.
     free_slots_of(program);
     record.left = pipe_clock();
     record.gone = program;
@@ -101,7 +101,7 @@ bool PipeMap::end_dead() {
   return others;
 }
 
-/// Of one that takes no more.
+/// The program must take no more slots.
 void PipeMap::free_slots_of(std::uint32_t program) {
   for (std::atomic<std::uint32_t>& owner : file().owners)
     if (std::uint32_t has = program; owner == program) owner.compare_exchange_strong(has, 0);
@@ -110,7 +110,7 @@ void PipeMap::free_slots_of(std::uint32_t program) {
 void PipeMap::collect_tokens() {
   const auto lost = [](const PipeRecord& r) { return r.used != 0 && !counts(r) && r.tokens != 0; };
   if (std::none_of(std::begin(file().records), std::end(file().records), lost)) return;
-  // The lock keeps programs that join from these records.
+  // With the lock, no program that joins can take these records.
   if (!shared_.try_lock()) return;
   for (PipeRecord& record : file().records)
     if (lost(record)) file().head.lost += record.tokens.exchange(0);
@@ -125,7 +125,7 @@ bool PipeMap::take_slot() {
   return false;
 }
 
-/// Another program may take the one that is found meanwhile (pass_by).
+// Tries further slots if another program takes the slot that was found (pass_by).
 void PipeMap::give_slot() {
   const std::uint32_t program = own().used;
   for (int i = 0; i < file().head.slots; ++i)
@@ -142,8 +142,9 @@ int PipeMap::slots_of(const PipeRecord& record) const {
   return slots;
 }
 
-/// It may go on, or this program be killed, at any moment in between: told before, it counts what
-/// it has as it goes on; told after, also when it did so too early.
+// The stopped program may continue at any moment, and this program may be killed. The first mark
+// makes the stopped program count its slots in any case. The second mark is for a program that
+// counted too early.
 void PipeMap::pass_by(PipeRecord& record) {
   record.passed_by = 1;
   free_slots_of(record.used);

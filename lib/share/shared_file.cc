@@ -21,7 +21,7 @@
 namespace vfm::share {
 namespace {
 
-constexpr off_t kFileLock = 0, kFirstLife = 1;  // bytes of the file that are locked
+constexpr off_t kFileLock = 0, kFirstLife = 1;  // locked bytes
 constexpr off_t kLocker = offsetof(SharedHead, locker);
 
 off_t life_of(std::size_t record) {
@@ -121,7 +121,7 @@ void SharedFile::unlock() {
   lock_byte(fd_, F_OFD_SETLK, F_UNLCK, kFileLock);
 }
 
-/// Leaves the lock to the others of the constructor.
+/// Returns with the file's lock, which the constructor releases.
 void SharedFile::open() {
   if (path_.empty()) {
     fd_ = ::memfd_create("vfm", MFD_CLOEXEC);
@@ -142,7 +142,7 @@ void SharedFile::open() {
 
 void SharedFile::map(std::size_t size, std::string_view words) {
   struct stat st {};
-  ::fstat(fd_, &st);  // under the lock: another program may just have made it
+  ::fstat(fd_, &st);  // again, with the lock, since another program may have made the file
   std::string found(words.size(), '\0');
   const bool read =
       ::pread(fd_, found.data(), found.size(), 0) == static_cast<ssize_t>(found.size());
@@ -152,9 +152,9 @@ void SharedFile::map(std::size_t size, std::string_view words) {
   if (st.st_size != 0 && !fits)
     fail_usage("'{}' is not empty, and not of {} of this version; name another file", path_,
                option_);
-  // All of it on the disk: a mapped page that finds no room would end the program.
+  // Allocates disk space, since a write to a mapped page without disk space would kill the program.
   if (const int error = ::posix_fallocate(fd_, 0, static_cast<off_t>(size))) {
-    // A part of it would be refused once there is room.
+    // A file with a part of the size would be refused later.
     if (st.st_size == 0 && ::ftruncate(fd_, 0) != 0)
       fail_usage("cannot make '{}' for {}: {}; remove it", path_, option_, errno_text(error));
     fail_usage("cannot make '{}' for {}: {}", path_, option_, errno_text(error));

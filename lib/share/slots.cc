@@ -28,13 +28,13 @@ struct Slots::State {
   std::mutex mutex;
   std::condition_variable freed;
   int held = 0;
-  int items = 0;              // that wait for a slot
+  int items = 0;              // items that wait for a slot
   bool implicit_free = true;  // the slot every make child owns without a token
   std::vector<char> tokens;   // borrowed; the bytes go back as they came
   std::shared_ptr<PipeBoard> board;
-  bool shared = false;  // the board's slots
-  int away = 0;         // items, beyond `threads`
-  Slots* of = nullptr;  // whose slots these are
+  bool shared = false;  // whether the slots are those of the board
+  int away = 0;         // sum of add_away()
+  Slots* of = nullptr;
   std::shared_ptr<OrderedFlow> flow;
 };
 
@@ -42,7 +42,7 @@ namespace {
 
 thread_local Slots::Hold* innermost_hold = nullptr;
 
-/// The value of --jobserver-auth= (make 4.2+) or --jobserver-fds= (older), the last one given.
+/// Returns the last value of --jobserver-auth= (make 4.2+) or --jobserver-fds= (older).
 std::string jobserver_auth(const std::string& makeflags) {
   for (const char* option : {"--jobserver-auth=", "--jobserver-fds="}) {
     const std::size_t at = makeflags.rfind(option);
@@ -53,7 +53,7 @@ std::string jobserver_auth(const std::string& makeflags) {
   return {};
 }
 
-/// Of "3,4"; -1: they are none.
+/// Returns {3, 4} for "3,4", or {-1, -1} for other text.
 std::pair<int, int> jobserver_numbers(const std::string& auth) {
   int read_fd = -1, write_fd = -1;
   const char* const end = auth.data() + auth.size();
@@ -63,7 +63,6 @@ std::pair<int, int> jobserver_numbers(const std::string& auth) {
   return {read_fd, write_fd};
 }
 
-/// Counts for a scope.
 class Counted {
  public:
   Counted(int& count, bool counts) : count_(count), by_(counts ? 1 : 0) { count_ += by_; }
@@ -76,7 +75,6 @@ class Counted {
   int by_;
 };
 
-/// A thread that waits for a slot, on a board that only shows.
 class ShownWait {
  public:
   ShownWait(PipeBoard& board, bool shows) : board_(board), by_(shows ? 1 : 0) {
@@ -96,9 +94,9 @@ void write_token(int fd, char token) {
   }
 }
 
-/// Whether these are open and of one pipe. A recipe without '+' has make's numbers and not make's
-/// descriptors: a shell there may have opened files of its own under the same numbers, out of which
-/// nobody but the shell may read.
+/// Returns whether both descriptors are open and belong to one pipe. A recipe line without '+' gets
+/// make's numbers but not make's descriptors: a shell may have opened its own files under the same
+/// numbers, and nobody else may read from these files.
 bool are_of_a_pipe(int one, int other) {
   struct stat a {
   }, b{};
@@ -115,7 +113,7 @@ Slots::Slots(int threads) : state_(std::make_unique<State>()) {
 Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   const std::string auth = jobserver_auth(makeflags);
   if (auth.starts_with("fifo:")) {
-    // What is no fifo is not even opened: opening a device may do something.
+    // Opens only a fifo, since opening a device may have effects.
     struct stat status {};
     if (::stat(auth.c_str() + 5, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
     const int fd = ::open(auth.c_str() + 5, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -127,8 +125,8 @@ Slots::Slots(int threads, const std::string& makeflags) : Slots(threads) {
   }
   const auto [read_fd, write_fd] = jobserver_numbers(auth);
   if (!are_of_a_pipe(read_fd, write_fd)) return;
-  // make's own descriptor blocks, and another program may take the token between poll and read. A
-  // new description of the same pipe can be non-blocking without changing make's.
+  // make's descriptor blocks, and another program may take the token between poll() and read(). A
+  // new file description of the same pipe can be non-blocking without a change of make's.
   const std::string self = fmt::format("/proc/self/fd/{}", read_fd);
   state_->read_fd = ::open(self.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (state_->read_fd < 0) return;
@@ -160,7 +158,7 @@ bool Slots::finds_jobserver(const std::string& makeflags) {
   return Slots(1, makeflags).has_jobserver();
 }
 
-/// What programs of this pipe had from make that were killed. make's own tokens are all '+'.
+/// Gives make the tokens of killed programs of this pipe. All tokens of make are '+'.
 void Slots::give_back_lost() noexcept {
   State& s = *state_;
   if (!s.board || s.shared || s.read_fd < 0) return;
@@ -228,7 +226,7 @@ bool Slots::acquire_plain(Use use, const std::atomic<bool>* over) {
         s.implicit_free = false;
         break;
       }
-      // Wait in short turns and outside the lock, so that release() and stop requests get through.
+      // Waits in short turns without the lock, so that release() and stop requests get through.
       lock.unlock();
       pollfd ready{s.read_fd, POLLIN, 0};
       const int polled = ::poll(&ready, 1, 50);
@@ -272,7 +270,7 @@ void Slots::release() noexcept {
   } else {
     s.implicit_free = true;
   }
-  s.freed.notify_all();  // one who would help leaves it to an item
+  s.freed.notify_all();  // all, since a woken helper may have to leave the slot to an item
 }
 
 Slots::Hold::Hold(Slots& slots, Use use, const std::atomic<bool>* over)
@@ -304,7 +302,7 @@ Slots::Change::~Change() {
 }
 
 void Slots::Change::settle() noexcept {
-  thread_local bool settles = false;  // waiting for a slot has safe points
+  thread_local bool settles = false;  // The wait for a slot calls safe points.
   if (settles || !innermost_hold || !innermost_hold->has_) return;
   const State* state = innermost_hold->slots_.state_.get();
   while (state->of)

@@ -12,8 +12,7 @@ namespace vfm::workers {
 namespace {
 
 constexpr const char* kAnswerWords = "what a worker says of answers";
-constexpr std::size_t kAnswerTensors =
-    3;  // of an answer: its text, its tokens, how likely they were
+constexpr std::size_t kAnswerTensors = 3;  // text, tokens and log probabilities of an answer
 
 }  // namespace
 

@@ -19,16 +19,15 @@ namespace vfm::workers {
 namespace {
 
 constexpr const char* kCaptionWords = "what a worker is asked about clips";
-/// What is seen, keys and values of texts that are written together, and what products need on a
-/// GPU: for windows and texts of the usual length. On the processor memory is taken as it is
-/// needed, as without workers.
+/// GPU memory for frames, for keys and values of a batch, and for workspaces. Enough for windows
+/// and texts of usual length. Memory of the processor is not reserved.
 constexpr std::int64_t kWorkBytes = std::int64_t{4} << 30;
 std::int64_t work_bytes(Device device) {
   return device == Device::cuda ? kWorkBytes : 0;
 }
 constexpr auto kTogether = static_cast<std::size_t>(models::kAnswersTogether);
 
-/// Behind it one tensor for each frame.
+/// Adds one tensor for each frame to the parcel, and returns the words.
 Json put_seen(Parcel& to, const models::SeenFrames& seen) {
   for (const std::vector<std::uint8_t>& frame : seen.frames)
     to.tensors.push_back(number_bytes(std::span(frame)));
@@ -37,7 +36,7 @@ Json put_seen(Parcel& to, const models::SeenFrames& seen) {
           {"seconds", seen.seconds}};
 }
 
-/// `tensor` comes behind its frames.
+/// Moves `tensor` past the frames.
 models::SeenFrames take_seen(const Json& words, const Parcel& from, std::size_t& tensor) {
   models::SeenFrames seen;
   for (std::int64_t left = need_integer(words, "frames", kCaptionWords); left > 0; --left)
@@ -212,7 +211,8 @@ class RewritingService final : public Service {
  public:
   explicit RewritingService(std::unique_ptr<models::TextModel> model) : model_(std::move(model)) {}
 
-  /// Each in a thread of its own, as the model writes together what is asked from several.
+  /// Asks each question in its own thread, since the model forms batches of questions of several
+  /// threads.
   Parcel answer(const Parcel& request) override {
     const Json& rules = request.words->at("rules");
     std::vector<models::Answer> answers(rules.size());
@@ -248,7 +248,7 @@ DType compute_of(const Parcel& open) {
                                                                                       : DType::f32;
 }
 
-/// Results may not depend on what is faster on the day.
+/// Chooses no matrix product by timing, so that results do not depend on the run.
 void fix_products(Device device) {
   if (device == Device::cuda) ops::set_gpu_options(device, true, "auto", "");
 }
@@ -274,7 +274,7 @@ std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
 std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& models,
                                                                  const std::string& folder,
                                                                  DType compute, bool int8) {
-  // As stored, or twice that where bf16 becomes f32.
+  // With f32, twice the stored bytes, since stored weights may be bf16.
   const std::uint64_t stored =
       models::HfComponent(models::canonical_folder(folder)).weights().bytes();
   const std::uint64_t bytes = (compute == DType::f32 ? 2 : 1) * stored;

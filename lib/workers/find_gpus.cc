@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kAll = "all", kCpu = "cpu";
 constexpr const char* kGpuWords = "what a worker says of GPUs";
 
-/// In the name that CUDA gives to an instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+/// Part of CUDA's name of a GPU instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
 constexpr std::string_view kInstance = " MIG ";
 
 FoundGpus list_gpus_apart() {

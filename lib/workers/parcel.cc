@@ -29,7 +29,7 @@ std::optional<DType> dtype_of(const Json& name) {
   return found == kTypes.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Nothing for what no tensor in `room` bytes has.
+/// Returns nullopt if `sizes` are no shape of a tensor of at most `room` bytes.
 std::optional<Shape> shape_of(const Json& sizes, DType dtype, std::uint64_t room) {
   if (!sizes.is_array() || sizes.size() > 16) return std::nullopt;
   Shape shape;
@@ -70,7 +70,7 @@ PackedParcel::PackedParcel(const Parcel& parcel) : parcel_(parcel) {
   }
   const Json all = {{"name", parcel.name}, {"words", parcel.words}, {"tensors", tensors}};
   try {
-    words_ = all.dump();  // not dump_json(), which would change texts that are no UTF-8
+    words_ = all.dump();  // not dump_json(), which would change invalid UTF-8
   } catch (const Json::exception&) {
     fail("a text for a worker is not UTF-8");
   }

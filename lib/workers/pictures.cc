@@ -14,12 +14,12 @@ namespace vfm::workers {
 namespace {
 
 constexpr const char* kPictureWords = "what a worker says of pictures";
-/// Activations of a pack, more than any of the models has.
+/// Memory for the activations of one request. No supported model needs as much.
 constexpr std::int64_t kPackBytes = std::int64_t{1} << 30;
 
 using Vectors = std::vector<std::vector<float>>;
 
-/// One behind the other.
+/// Returns the concatenated vectors, and appends their sizes to `sizes`.
 Tensor joined(std::span<const std::vector<float>> all, Json& sizes) {
   std::int64_t count = 0;
   for (const std::vector<float>& one : all) {
@@ -69,7 +69,7 @@ class WorkersPictures final : public models::PictureEncoder {
       : models_(models),
         here_(models::make_picture_encoder(folder, Device::cpu, compute)),
         together_(here_->together_on(models.device())) {
-    // Its weights are not all on the GPU at once, but as they would be.
+    // An upper bound: stored 16-bit weights may become f32.
     const std::uint64_t weights = 2 * models::HfComponent(folder).weights().bytes();
     number_ = models.add(
         kPictures, {kPictures, Json{{"compute", dtype_name(compute)}}, {bytes_tensor(folder)}},
@@ -83,7 +83,6 @@ class WorkersPictures final : public models::PictureEncoder {
   std::size_t together() const override { return together_; }
   Json config() const override { return here_->config(); }
 
-  /// A pack is a request.
   Vectors encode_prepared(std::span<const std::vector<float>> prepared) const override {
     Vectors all;
     for (std::size_t begin = 0; begin < prepared.size(); begin += together_) {
@@ -104,7 +103,7 @@ class WorkersPictures final : public models::PictureEncoder {
 
  private:
   StageModels& models_;
-  std::unique_ptr<models::PictureEncoder> here_;  // which reads no weights but those it hashes
+  std::unique_ptr<models::PictureEncoder> here_;  // prepares pictures, and hashes the weights
   std::size_t together_ = 0, number_ = 0;
 };
 

@@ -22,17 +22,17 @@
 namespace vfm::workers {
 namespace {
 
-int g_channel = -1;  // set once, before the first line of the log
+int g_channel = -1;  // set before the first log line
 
 void log_to_program(LogLevel level, std::string_view message) {
   Word word;
   word.say = Say::log;
   word.level = level;
-  // Who is gone hears nothing.
+  // The program may have ended.
   (void)share::send_message(g_channel, &word, sizeof word, message);
 }
 
-/// Ends this process when the program that started it has ended, whatever is computed meanwhile.
+/// Starts a thread that kills this process when the program closes its end of the channel.
 void end_with_program(int channel) {
   std::thread([channel] {
     for (;;) {
@@ -42,7 +42,7 @@ void end_with_program(int channel) {
   }).detach();
 }
 
-/// What find_gpus() asks: it opens no GPU.
+/// The service kGpuList, which opens no GPU.
 class GpuList final : public Service {
  public:
   Parcel answer(const Parcel&) override {
@@ -59,7 +59,7 @@ class Server {
  public:
   Server(int channel, const Services& services) : channel_(channel), services_(services) {}
 
-  /// Until the other end is closed, or says what cannot be.
+  /// Returns when the other end is closed or has sent an invalid message.
   void run() {
     Word word;
     while (hear(word)) {
@@ -72,7 +72,7 @@ class Server {
         reply = {.say = Say::error, .kind = error.kind(), .cause = error.cause()};
         text = error.what();
       } catch (const Stopped&) {
-        // Of a worker no signal asks that: a disk is full, say, as it is for all workers.
+        // Workers ignore signals, so the service called end_run(), such as for a full disk.
         reply = {.say = Say::end};
         text = run_end_message();
       } catch (const std::bad_alloc&) {

@@ -24,8 +24,8 @@ Parcel addressed(std::size_t number, Parcel request) {
   return request;
 }
 
-/// Several services in one worker. Of each what opens it stands in a list, with the number of its
-/// tensors; a request names the number of its service.
+/// Combines several services. The parcel that opens it lists the words and the number of tensors of
+/// each service. A request has the number of its service.
 class StageService final : public Service {
  public:
   StageService(const Services& parts, const Parcel& open, Device device) {

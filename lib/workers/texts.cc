@@ -15,7 +15,7 @@ namespace vfm::workers {
 namespace {
 
 constexpr const char* kTextWords = "what a worker says of texts";
-/// Of a pack of texts (models/encoder/packed_text_encoder.h), about.
+/// Approximate tokens of a pack of texts (models/encoder/packed_text_encoder.h).
 constexpr std::int64_t kPackTokens = 4096;
 
 using Embeddings = std::vector<text::TokenEmbeddings>;
@@ -88,7 +88,7 @@ class WorkersTexts final : public text::TextEncoder {
   text::TokenEmbeddings encode(std::string_view utf8) const override {
     return std::move(encode_all({std::string(utf8)}).front());
   }
-  /// All in one request, as the last bits may depend on which come together.
+  /// Sends all texts in one request, since the last bits may depend on which texts form a pack.
   Embeddings encode_all(const std::vector<std::string>& texts) const override {
     if (texts.empty()) return {};
     Parcel request{"encode", Json::object(), {}};
@@ -99,7 +99,7 @@ class WorkersTexts final : public text::TextEncoder {
 
  private:
   StageModels& models_;
-  std::unique_ptr<text::TextEncoder> here_;  // its tokenizer and its settings
+  std::unique_ptr<text::TextEncoder> here_;  // has the tokenizer and the configuration
   std::size_t number_ = 0;
 };
 

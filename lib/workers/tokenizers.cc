@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kWhat = "what a worker says of a tokenizer";
 constexpr const char* kAsked = "what a tokenizer is asked";
-/// Of a builtin one, which works on some frames at a time.
+/// Memory of a builtin tokenizer, which computes a few frames at a time.
 constexpr std::int64_t kBuiltinBytes = std::int64_t{512} << 20;
 
 template <class T>

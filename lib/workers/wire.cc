@@ -50,7 +50,7 @@ std::uint64_t Room::put(const Parcel& parcel) {
   if (!mapping_ || mapping_->size() < bytes) {
     const std::uint64_t before = mapping_ ? mapping_->size() : 0;
     const std::uint64_t size = std::min(most_, std::max({bytes, 2 * before, kLeastRoom}));
-    // Taken now: memory that is missing must not be found out by a write into it.
+    // Allocates the memory now, since a write without memory would kill the process.
     int error = 0;
     do {
       error = ::posix_fallocate(memory_.get(), 0, static_cast<off_t>(size));

@@ -25,16 +25,15 @@ namespace vfm::workers {
 namespace {
 
 constexpr int kLookForStop = 100;           // milliseconds
-constexpr std::size_t kLongestLine = 4096;  // of what a worker says to standard error
+constexpr std::size_t kLongestLine = 4096;  // longer lines of standard error are split
 
-/// Both ends of a pipe.
 std::pair<share::Descriptor, share::Descriptor> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_errno(errno, "cannot make a pipe to a worker");
   return {share::Descriptor(ends[0]), share::Descriptor(ends[1])};
 }
 
-/// Says each line that comes, until nobody can write any more.
+/// Logs the worker's standard output and error until the worker has ended.
 void pass_on(const share::Descriptor& speech, const std::string& name) {
   std::string line;
   const auto say = [&] {
@@ -53,7 +52,7 @@ void pass_on(const share::Descriptor& speech, const std::string& name) {
   }
 }
 
-/// How a process ended, for people: "of SIGKILL, as when memory is short".
+/// Returns how a process ended, for people: "of SIGKILL, as when memory is short".
 std::string end_words(int status) {
   if (WIFEXITED(status)) return vfm::format("with status {}", WEXITSTATUS(status));
   const char* const name = ::sigabbrev_np(WTERMSIG(status));
@@ -72,7 +71,7 @@ struct Worker::State {
   std::mutex mutex;  // one request at a time
   Room requests, answers;
   share::Descriptor channel;
-  pid_t pid = 0;  // 0: it is gone
+  pid_t pid = 0;  // 0 when the worker has ended
   std::string why_lost;
   std::thread speech;
 };
@@ -107,10 +106,9 @@ Worker::~Worker() {
   end();
 }
 
-/// Its thread of speech ends with it.
 void Worker::end() noexcept {
   if (state_->pid != 0) {
-    ::kill(state_->pid, SIGKILL);  // until it is waited for the number is its own
+    ::kill(state_->pid, SIGKILL);  // No other process gets this pid before waitpid().
     int status = 0;
     while (::waitpid(state_->pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -134,7 +132,7 @@ Parcel Worker::ask(const Parcel& request) {
 Parcel Worker::exchange(const Parcel& request, bool first) {
   State& s = *state_;
   if (s.pid == 0) {
-    check_stop();  // then another thread has ended it, and its GPU is not at fault
+    check_stop();  // After a stop request another thread ended the worker; the GPU has not failed.
     throw WorkerLost(s.why_lost);
   }
   Word word;
@@ -153,14 +151,14 @@ Parcel Worker::exchange(const Parcel& request, bool first) {
   }
 }
 
-/// What it answers. Lines of its log that come before go to the log.
+/// Returns the answer. Passes earlier log messages to the log.
 Parcel Worker::hear() {
   State& s = *state_;
   for (;;) {
     pollfd event{s.channel.get(), POLLIN, 0};
     const int ready = ::poll(&event, 1, kLookForStop);
     check_stop();
-    // Its answer would else be taken for that of the next request.
+    // Ends the worker, since its answer would be taken for the answer to the next request.
     if (ready < 0 && errno != EINTR) lose("cannot wait for its worker: " + errno_text(errno));
     if (ready <= 0) continue;
     Word word;
@@ -185,11 +183,11 @@ Parcel Worker::hear() {
   }
 }
 
-/// The other end of its channel is closed: it has ended, or is about to.
+/// Called when the worker's end of the channel is closed.
 void Worker::tell_death() {
   int status = 0;
   pid_t found = 0;
-  // It closes its channel at its end, which then comes; one that does not end is ended.
+  // The worker has usually ended, too. If it has not ended after a second, lose() ends it.
   for (int i = 0; i < 100 && found == 0; ++i) {
     found = ::waitpid(state_->pid, &status, WNOHANG);
     if (found < 0 && errno == EINTR) found = 0;

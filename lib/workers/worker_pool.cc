@@ -17,9 +17,10 @@ namespace vfm::workers {
 
 namespace {
 
-// Of workers at one request, after which that is at fault.
+// A request that has killed so many workers fails.
 constexpr int kMostDeaths = 2;
-// Of requests that were given up, one after the other without an answer between: then the GPU is.
+// After so many failed requests without an answer between them, a GPU at which a request fails is
+// left out.
 constexpr int kMostGivenUp = 8;
 
 }  // namespace
@@ -62,7 +63,7 @@ struct WorkerPool::State {
     if (worker) log_info("ends the worker on {}", name);
   }
 
-  /// A GPU that has failed. False: it is the last one, which stays with `but_last`.
+  /// Leaves out a GPU that has failed. With `but_last`, keeps the last GPU, and returns false.
   bool leave_out(const share::GpuBoard::Lease& lease, const std::string& why, bool but_last) {
     const std::lock_guard lock(leaving);
     if (but_last && board.gpus_left() == 1) return false;
@@ -71,7 +72,8 @@ struct WorkerPool::State {
     return true;
   }
 
-  /// A worker that has died at a request. `gives_up`: the request is at fault, which this throws.
+  /// Leaves out the GPU of a dead worker, or starts a new worker there. With `gives_up`, throws the
+  /// error of the request.
   void bury(const share::GpuBoard::Lease& lease, const std::string& why, bool gives_up) {
     const bool keeps = gives_up && ++given_up <= kMostGivenUp;
     if (keeps || !leave_out(lease, why, !gives_up)) restart(lease, why);
@@ -79,8 +81,7 @@ struct WorkerPool::State {
       fail_as(Cause::crash, "two workers died at it, the last one on {}: {}", lease.gpu->name, why);
   }
 
-  /// Starts another worker in the place of a lost one, and gives its GPU back; leaves that out
-  /// where none can be started.
+  /// Starts a new worker and gives the GPU back. If no worker can start, leaves the GPU out.
   void restart(const share::GpuBoard::Lease& lease, const std::string& why) {
     try {
       log_warning("the worker on {} is started again: {}", lease.gpu->name, why);
@@ -95,15 +96,15 @@ struct WorkerPool::State {
     board.give(lease);
   }
 
-  /// That of a leased GPU: nobody ends it meanwhile.
+  /// Returns the worker of a leased GPU. No other thread ends this worker during the lease.
   Worker& of(const share::SharedGpu& gpu) {
     const std::lock_guard lock(mutex);
     return *workers.at(gpu.name);
   }
 
-  /// Has `work` done with a worker, and again with another one if that is lost. Who waits for a
-  /// worker has no slot of the processor; nor while a GPU computes, but while a worker on the
-  /// processor does: it computes in this thread's place.
+  /// Calls `work` with a worker, and again with another worker if the first is lost. The thread has
+  /// no slot while it waits for a worker or while a GPU computes. It has its slot while a worker on
+  /// the processor computes.
   void with_worker(const std::function<void(Worker&)>& work) {
     for (int deaths = 0;;) {
       std::optional<share::Slots::Away> away(std::in_place);
@@ -111,7 +112,7 @@ struct WorkerPool::State {
       std::optional<share::Slots::Back> back;
       if (on_processor) {
         away.reset();
-        back.emplace();  // where this thread was away before
+        back.emplace();  // The caller may be Away.
       }
       try {
         work(of(*lease.gpu));
@@ -136,12 +137,12 @@ struct WorkerPool::State {
 
   WorkerPlan plan;
   const bool on_processor;
-  std::atomic<int> given_up{0};  // requests since the last answer
-  std::mutex leaving;            // one at a time
-  std::mutex mutex;              // guards these two, not the workers
+  std::atomic<int> given_up{0};  // failed requests since the last answer
+  std::mutex leaving;            // locked in leave_out()
+  std::mutex mutex;              // guards the map `workers` and `refusal`
   std::map<std::string, std::unique_ptr<Worker>> workers;
-  std::exception_ptr refusal = nullptr;  // the first Error{usage} of opening
-  share::GpuBoard board;                 // last: it calls back until it is gone
+  std::exception_ptr refusal = nullptr;  // first Error{usage} of a start
+  share::GpuBoard board;                 // last member, since it calls load() until it is destroyed
 };
 
 WorkerPool::WorkerPool(const std::string& share, std::vector<share::SharedGpu> gpus,
