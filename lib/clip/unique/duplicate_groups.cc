@@ -12,9 +12,8 @@
 namespace vfm::clip {
 namespace {
 
-constexpr double kEdge = 0.75;  // seconds at the ends of a source in which changes are not known
+constexpr double kEdge = 0.75;  // seconds at each end of a source without known changes
 
-/// A span of one source, in seconds.
 using TimeSpan = std::pair<double, double>;
 
 double length_of_union(std::vector<TimeSpan> spans) {
@@ -27,7 +26,7 @@ double length_of_union(std::vector<TimeSpan> spans) {
   return length;
 }
 
-/// Which part of each source another one shows.
+/// The share of each source that another source shows.
 class Coverage {
  public:
   Coverage(const std::vector<ComparedSource>& sources,
@@ -41,7 +40,7 @@ class Coverage {
       shares_[pair.first].emplace_back(pair.second, share_of(sources[pair.first].seconds, of_pair));
   }
 
-  /// (other source, share of `source` that it shows), by source.
+  /// Returns pairs of another source and the share of `source` that it shows.
   const std::vector<std::pair<std::size_t, double>>& of(std::size_t source) const {
     static const std::vector<std::pair<std::size_t, double>> none;
     const auto found = shares_.find(source);
@@ -60,7 +59,7 @@ class Coverage {
   std::unordered_map<std::size_t, std::vector<std::pair<std::size_t, double>>> shares_;
 };
 
-/// Sets that grow together; the smallest member names each.
+/// Disjoint sets that can be joined. The smallest member names a set.
 class Sets {
  public:
   explicit Sets(std::size_t count) : parent_(count) {
@@ -80,7 +79,7 @@ class Sets {
   std::vector<std::size_t> parent_;
 };
 
-/// The members of a group, the better first.
+/// Sorts the members of a group, with the source to keep first.
 void sort_group(const std::vector<ComparedSource>& sources, std::vector<std::size_t>& members) {
   std::sort(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
     return sources[a].seconds != sources[b].seconds ? sources[a].seconds > sources[b].seconds
@@ -104,11 +103,11 @@ void sort_group(const std::vector<ComparedSource>& sources, std::vector<std::siz
   }
 }
 
-/// Goes through a group, the better first, and leaves out what those before it show.
+/// Leaves out each source of the sorted group that an earlier, kept source shows.
 void choose_in_group(const std::vector<std::size_t>& members, const Coverage& coverage,
                      const std::vector<std::size_t>& first_of, double share,
                      std::vector<SourceChoice>& choices) {
-  std::unordered_map<std::size_t, std::size_t> kept;  // first with these bytes -> who stays
+  std::unordered_map<std::size_t, std::size_t> kept;  // first_of of a source -> keeper
   for (const std::size_t source : members) {
     const std::size_t bytes = first_of[source];
     SourceChoice& choice = choices[source];
@@ -157,7 +156,7 @@ std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches)
     return both >= 0.5 * shorter && std::abs(apart) < 1;
   };
   std::vector<CommonStretch> kept;
-  std::size_t begin = 0;  // of this pair's
+  std::size_t begin = 0;  // of the pair's stretches in `kept`
   for (const CommonStretch& s : stretches) {
     if (kept.empty() || pair_of(kept.back()) != pair_of(s)) begin = kept.size();
     if (std::none_of(kept.begin() + static_cast<std::ptrdiff_t>(begin), kept.end(),

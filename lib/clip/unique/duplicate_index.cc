@@ -12,17 +12,17 @@
 namespace vfm::clip {
 namespace {
 
-constexpr int kTableBits = 16;           // of a code, by which the table of beginnings goes
-constexpr std::size_t kBlock = 64;       // moments that are looked up together; bits of a word
-constexpr std::size_t kLeastVotes = 3;   // moments at one place
-constexpr int kOffsets = 3;              // neighbouring offsets that are one place
-constexpr std::size_t kMostPlaces = 2;   // of one source, for one block
-constexpr std::size_t kBoxes = 16;       // of neighbouring ways to crop
-constexpr double kSamePlace = 4;         // moments between offsets of what is one place
-constexpr std::size_t kMostFound = 256;  // places of one source, those with most votes
+constexpr int kTableBits = 16;           // first bits of a code, which index first_of_
+constexpr std::size_t kBlock = 64;       // moments that are searched together
+constexpr std::size_t kLeastVotes = 3;   // minimum number of moments of a place
+constexpr int kOffsets = 3;              // neighbouring offsets that count as one place
+constexpr std::size_t kMostPlaces = 2;   // of one source in one block
+constexpr std::size_t kBoxes = 16;       // groups of neighbouring crops
+constexpr double kSamePlace = 4;         // maximum difference of one place's offsets
+constexpr std::size_t kMostFound = 256;  // places of one source
 
-/// Bit b: way to crop `way` is in box b, which has two neighbouring crops of the three of each
-/// edge.
+/// Returns a bit for each box that has the crop `way`. Of the three crops of each edge, a box has
+/// two neighbouring crops.
 std::uint16_t boxes_of_way(std::size_t way) {
   std::array<std::size_t, 4> edges;
   for (std::size_t& edge : edges) {
@@ -65,11 +65,11 @@ std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
   return moments;
 }
 
-/// A code in common.
+/// A code that a searched moment and a moment of `source` share.
 struct DuplicateIndex::Hit {
   std::uint32_t source;
-  std::int32_t offset;   // of moments: the source's less that which was looked up
-  std::uint32_t moment;  // that was looked up, in the block
+  std::int32_t offset;   // moment of the source minus searched moment
+  std::uint32_t moment;  // index of the searched moment in its block
   std::uint16_t way;
   std::uint16_t boxes;
   friend auto operator<=>(const Hit&, const Hit&) = default;
@@ -77,7 +77,7 @@ struct DuplicateIndex::Hit {
 
 namespace {
 
-/// The votes of hits whose offsets are in a window, as it moves on.
+/// Counts votes of hits in a sliding window of offsets.
 class Votes {
  public:
   template <class Hit>
@@ -90,7 +90,7 @@ class Votes {
     for (std::size_t box = 0; box < kBoxes; ++box)
       if ((hit.boxes >> box & 1U) != 0 && --counts_[box][hit.moment] == 0) --moments_[box];
   }
-  /// The box with most moments, and their number.
+  /// Returns the box with the most moments, and their number.
   std::pair<std::size_t, std::size_t> best() const {
     const auto most = std::max_element(moments_.begin(), moments_.end());
     return {static_cast<std::size_t>(most - moments_.begin()), *most};
@@ -101,7 +101,7 @@ class Votes {
   std::array<std::size_t, kBoxes> moments_{};
 };
 
-/// The mean crop, the mean offset and the moments of the hits of one box.
+/// Returns the mean crop, mean offset and moments of the hits in a box.
 template <class Hit>
 curate::AlignmentStart start_of(std::span<const Hit> hits, std::size_t box, std::size_t block) {
   curate::AlignmentStart start{0, {0, 0, 0, 0}, SIZE_MAX, 0};
@@ -124,7 +124,7 @@ curate::AlignmentStart start_of(std::span<const Hit> hits, std::size_t box, std:
   return start;
 }
 
-/// The best places among the hits of one source, by offset.
+/// Adds the places with the most votes. `hits` are the hits of one source, sorted by offset.
 template <class Hit>
 void places_of_source(std::span<const Hit> hits, std::size_t block,
                       std::vector<LikelyPlace>& places) {
@@ -160,7 +160,7 @@ void places_of_source(std::span<const Hit> hits, std::size_t block,
   }
 }
 
-/// Each place once, with the votes of the block that has most.
+/// Keeps each place once, with the votes of the best block.
 void keep_best(std::vector<LikelyPlace>& places) {
   std::stable_sort(places.begin(), places.end(), [](const LikelyPlace& a, const LikelyPlace& b) {
     return a.source != b.source ? a.source < b.source : a.start.offset < b.start.offset;

@@ -21,7 +21,6 @@ constexpr std::size_t kPictureBytes = sizeof(curate::SignaturePicture);
 static_assert(std::endian::native == std::endian::little);
 constexpr double kMostSeconds = 24 * 3600;
 
-/// What decides the pictures beside the source.
 Json made_by(const ClipSource& source, const media::DecodeOptions& decode) {
   return {{"kind", "signature"},
           {"version", 2},
@@ -39,7 +38,7 @@ std::string facts_text(const std::string& path) {
   return text;
 }
 
-/// The facts of a signature that is there, was made like this, and is whole.
+/// Returns the facts of an existing, complete signature with the settings `made`.
 std::optional<SignatureFacts> facts_there(const std::string& path, const Json& made) {
   if (!io::file_exists(path)) return std::nullopt;
   try {
@@ -55,11 +54,10 @@ std::optional<SignatureFacts> facts_there(const std::string& path, const Json& m
                           static_cast<int>(need_integer(header, "height", path)),
                           need_integer(header, "damaged", path)};
   } catch (const Error&) {
-    return std::nullopt;  // Something else that has this name is made anew.
+    return std::nullopt;  // The file is replaced.
   }
 }
 
-/// Decodes the source; its pictures go to the file as they are made.
 SignatureFacts write_signature(const ClipSource& source, const media::DecodeOptions& options,
                                io::AtomicFile& file, Progress& progress) {
   ItemProgress place(progress, io::base_name(source.path));

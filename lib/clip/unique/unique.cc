@@ -34,22 +34,19 @@
 namespace vfm::clip {
 namespace {
 
-/// One record of the input.
 struct Entry {
-  std::string record;                 // as it came, dumped
-  std::optional<std::size_t> source;  // in Sources::compared; none: it passes as it is
+  std::string record;                 // unchanged, as text
+  std::optional<std::size_t> source;  // index in Sources::compared, if it is a source
 };
 
-/// All that came, in the order of the input.
 struct Sources {
   std::vector<Entry> entries;
   std::vector<ComparedSource> compared;
   std::vector<SignatureFacts> facts;
-  std::vector<std::size_t> with_signature;  // the first of each contents, videos only
-  std::unordered_map<std::string, std::size_t> first_with;  // hash -> compared
+  std::vector<std::size_t> with_signature;                  // videos, each content once
+  std::unordered_map<std::string, std::size_t> first_with;  // hash -> index in compared
 };
 
-/// What became of one item.
 struct Prepared {
   ClipItem item;
   SignatureFacts facts;
@@ -86,7 +83,6 @@ Prepared prepare(ClipItem& item, const SignatureWork& work, Progress& progress) 
   return prepared;
 }
 
-/// Adds what an item is to the lists.
 void note(const Prepared& prepared, Sources& sources, io::ErrorLog& errors) {
   const ClipItem& item = prepared.item;
   if (!prepared.usable) return;
@@ -116,7 +112,7 @@ void note(const Prepared& prepared, Sources& sources, io::ErrorLog& errors) {
   sources.facts.push_back(facts);
 }
 
-/// Runs through `with_signature` in parallel, results in order.
+/// Calls `work` in parallel for each source of `with_signature`, and `done` in order.
 template <class Out>
 void for_each_signature(
     const Sources& sources, const std::string& folder, share::Slots& slots,
@@ -140,7 +136,7 @@ double seconds_of(double pictures) {
   return pictures / curate::kSignatureRate;
 }
 
-/// What two sources have in common at the places that the index names.
+/// Compares sources at the places that the index finds.
 class Comparison {
  public:
   Comparison(const Sources& sources, const DuplicateIndex& index, const std::string& folder)
@@ -205,7 +201,7 @@ std::vector<CommonStretch> compare(const Sources& sources, const std::string& fo
   return without_repeats(std::move(stretches));
 }
 
-/// A list that is there if it has a line.
+/// A file of JSON lines. finish() removes the file if it has no lines.
 class ListFile {
  public:
   explicit ListFile(std::string path) : path_(std::move(path)), file_(path_) {}
@@ -269,7 +265,7 @@ void write_sources(const std::string& folder, const Sources& sources,
     const ComparedSource& source = sources.compared[i];
     const SourceChoice& choice = choices[i];
     const SignatureFacts& facts = sources.facts[i];
-    const bool known = facts.width > 0;  // nothing is decoded of pictures
+    const bool known = facts.width > 0;  // pictures are not decoded
     Json line = {{"path", source.path},
                  {"source_hash", source.hash},
                  {"bytes", source.bytes},

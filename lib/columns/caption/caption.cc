@@ -28,20 +28,19 @@
 namespace vfm::columns {
 namespace {
 
-/// The model of the source model:DIR, if there is one, and what refines captions.
+/// The model of model:DIR and the refiner. Both may be null.
 struct SeeingModel {
   std::unique_ptr<models::CaptionModel> model;
   Json config;
   std::unique_ptr<Refiner> refiner;
 };
 
-/// Of one shard, for several threads.
+/// The caption files of a shard, for several threads.
 struct SharedSidecars {
   Sidecars files;
   std::mutex mutex = {};
 };
 
-/// Captions samples of one shard.
 class Captioner {
  public:
   Captioner(const CaptionOptions& options, const SeeingModel& seeing, const Endpoint* endpoint,
@@ -128,7 +127,7 @@ class Captioner {
     return std::nullopt;
   }
 
-  /// A sample that names no span is its whole source.
+  /// A sample without a span is the whole source.
   static double begin_of(const Json& facts) { return get_number(facts, "begin").value_or(0); }
   static double end_of(const Json& facts) {
     return get_number(facts, "end").value_or(std::numeric_limits<double>::infinity());
@@ -148,7 +147,6 @@ class Captioner {
                                    end_of(facts), get_number(facts, "source_begin").value_or(0));
   }
 
-  /// What the model says.
   std::optional<std::string> said(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) {
@@ -170,7 +168,7 @@ class Captioner {
     return caption.text;
   }
 
-  /// Nothing, if there is nothing to see and nothing is known: that is no caption.
+  /// Returns nullopt if nothing can be described.
   std::optional<std::string> measured(const shard::Sample& sample, const Json& known) {
     const shard::Member* member = shard::media_member(sample);
     if (member == nullptr) {
@@ -197,10 +195,10 @@ class Captioner {
   const io::Record& record_;
   ColumnNotes& notes_;
   SharedSidecars& sidecars_;
-  Json measured_, by_model_;  // of the sample in hand
+  Json measured_, by_model_;  // of the current sample
 };
 
-/// What the bytes of a caption column depend on, beside the shard and the files beside its sources.
+/// Returns what decides a column's bytes, besides the shard and the files beside its sources.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
                  const io::Record& record) {
   Json settings = {{"version", 1},
@@ -224,7 +222,7 @@ Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
   return settings;
 }
 
-/// What is told of a sample or file, behind what was told before it; counts are added.
+/// Appends `from` to `to`. Counts are added.
 void add_notes(ColumnNotes& to, ColumnNotes& from) {
   to.errors.insert(to.errors.end(), from.errors.begin(), from.errors.end());
   to.inputs->update(from.inputs);
@@ -237,16 +235,15 @@ void add_notes(ColumnNotes& to, ColumnNotes& from) {
   }
 }
 
-/// A sample's caption, and what is to be told of it.
 struct Captioned {
   std::string key, name;
   Caption caption;
   ColumnNotes notes = {};
 };
 
-/// Where a model is asked: as many samples at a time as it writes texts together, on each GPU; by
-/// workers each has a slot while it is decoded, and this thread none. What is told of files beside
-/// sources comes last, by their paths, as who reads a file first is chance.
+/// Captions as many samples at a time as the model answers together, on each GPU. With workers,
+/// each sample has a slot while it is decoded, and this thread has none. Notes about files beside
+/// sources come last, sorted by path, because threads read the files in any order.
 void caption_together(const CaptionOptions& options, const SeeingModel& seeing,
                       const Endpoint* endpoint, const io::Record& record, share::Slots& slots,
                       shard::JoinedReader& reader, CaptionQueue& queue, ColumnNotes& notes) {
@@ -312,7 +309,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
   ColumnJob job;
   job.tool = "vfm-caption";
   job.column = "caption";
-  job.unread = {"embed", "score"};  // they follow from captions
+  job.unread = {"embed", "score"};  // they depend on captions
   job.directory = options.directory;
   job.force = options.force;
   job.progress = &progress;
@@ -338,7 +335,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
   };
   job.done = [&](const io::Record& record) {
     report.add(record);
-    // The column is durable. Where clips failed, what was paid for stays for the next run.
+    // The column is on disk. If clips failed, the paid answers are kept for the next run.
     const auto usage = record.json->find("caption_usage");
     const bool whole = usage != record.json->end() && usage->value("failed", 1) == 0;
     if (server && whole) PaidAnswers::remove(answers_path(options, record));

@@ -39,8 +39,8 @@ void CaptionCosts::add(const models::CaptionModel& model,
   }
 }
 
-/// What the program has now beside frames, and beside as much as its tensors had at most: what
-/// these leave behind stays with allocators, and is the program's where it is more.
+/// Measures the memory of the process without frames and tensors. The peak of tensors is
+/// subtracted, because allocators keep freed memory.
 void CaptionCosts::measure_program() {
   const double others = static_cast<double>(cpu_memory().peak) +
                         static_cast<double>(std::max<std::int64_t>(0, held_));
@@ -62,7 +62,7 @@ Json CaptionCosts::to_json() const {
   if (clips_ == 0) return nullptr;
   const auto of_clip = [&](double sum) { return six_digits(sum / static_cast<double>(clips_)); };
   const auto together = static_cast<std::size_t>(models::kAnswersTogether);
-  // A GPU has no frames but those that it looks at, as patches.
+  // A GPU has only the frames that it encodes, as patches.
   const std::size_t of_text = sum_.keys_values + (gpu_ ? 0 : frames_);
   const auto program = static_cast<std::size_t>(program_);
   Json told = {{"clips", clips_},

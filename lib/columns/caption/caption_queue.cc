@@ -89,7 +89,7 @@ void CaptionQueue::write_first() {
     take_caption(one);
     for (std::size_t i = 1; i < one.asked.size(); ++i)
       take_further(one, options_.endpoint.also.list[i - 1], one.asked[i]);
-    // Nothing that it said is there.
+    // A sample without any answer does not name the model.
     if (one.caption.source == kNoCaption && one.caption.by_model->size() == 1)
       one.caption.by_model->clear();
   }

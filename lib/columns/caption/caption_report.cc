@@ -25,7 +25,7 @@ constexpr std::size_t kLongestCaption = 300;  // characters under a picture
 constexpr int kWidth = 160;
 constexpr std::int64_t kPreviewFrames = 48;
 
-/// The clip re-encoded small and short, as a page can hold dozens of it.
+/// Returns a small and short copy of the clip, because a page has dozens of clips.
 std::string preview(const shard::Member& member) {
   media::Decoder decoder(std::string_view(member.data), member.extension);
   const media::StreamInfo info = decoder.info();

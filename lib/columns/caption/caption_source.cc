@@ -9,7 +9,7 @@
 namespace vfm::columns {
 namespace {
 
-/// A part of a path: a member of an object, or a place in a list, counted from 0.
+/// Returns a member of an object, or the element of a list at an index, counted from 0.
 const Json* part_of(const Json& value, const std::string& name) {
   if (value.is_object()) {
     const auto found = value.find(name);
@@ -22,7 +22,7 @@ const Json* part_of(const Json& value, const std::string& name) {
   return place < value.size() ? &value[place] : nullptr;
 }
 
-/// What `source` is, as one or several; none if it is not a source.
+/// Returns the sources that a word of --from names, or none for an unknown word.
 std::vector<CaptionSource> sources_named(const std::string& source) {
   static const std::vector<CaptionSource> existing = {
       {CaptionKind::member, "existing:member"},

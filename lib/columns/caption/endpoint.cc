@@ -36,7 +36,7 @@ Duration seconds(double count) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
 }
 
-/// The address without what requests add to it. Throws Error{usage} if no server can be asked.
+/// Returns the address without the part that requests add. Throws Error{usage} if it is invalid.
 std::string base_address(std::string url) {
   if (!io::have_http())
     fail_usage("this build has no libcurl, so no server can be asked; build with -Dcurl=enabled");
@@ -98,7 +98,7 @@ std::string served_model(const EndpointOptions& options) {
     why = got.fault;
     if (why.empty())
       why = fmt::format("status {}{}", got.status, server_message(got.body, options.secret));
-    // Of an answer with status 200 not all came.
+    // A fault with status 200 is an incomplete answer.
     if (!(passes(got.status) || got.status == 200) || attempt == options.retries) break;
     log_info("'{}', try {}: {}", url, attempt + 1, why);
     sleep_for(std::min(kLongestWait,
@@ -208,7 +208,7 @@ void Endpoint::fail_clip(Cause cause, const std::string& clip, const std::string
   throw EndpointDown(down_);
 }
 
-/// Waits until then, and until the server's own time. Throws Stopped; EndpointDown.
+/// Waits for both `until` and the time from Retry-After. Throws Stopped and EndpointDown.
 void Endpoint::pause(Clock::time_point until) {
   for (;;) {
     check_stop();
@@ -223,7 +223,7 @@ void Endpoint::pause(Clock::time_point until) {
 }
 
 EndpointAnswer Endpoint::answer(const Job& job) {
-  // Requests that failed together shall not come back together.
+  // Requests that failed together must not be repeated together.
   const double share =
       static_cast<double>(std::stoul(hash_hex(job.request).substr(0, 4), nullptr, 16)) / 65536;
   Clock::time_point when{};
@@ -241,7 +241,7 @@ EndpointAnswer Endpoint::answer(const Job& job) {
         return read;
       } catch (const Error& error) {
         why = error.what();
-        // Not the bytes that are no JSON, but what the server says.
+        // The message shows the server's message instead of invalid JSON.
         why.resize(std::min(why.size(), why.find("; last read")));
         why += server_message(got.body, options_.secret);
       }

@@ -24,7 +24,7 @@ std::string without(std::string text, const std::string& secret) {
   return text;
 }
 
-/// ": words", of words in which the secret has no other form.
+/// Returns ": " and the words in one line. Masks the secret, which must not be escaped in `words`.
 std::string told(std::string words, const std::string& secret) {
   words = without(std::move(words), secret).substr(0, 4 * kMessage);
   words = text::first_characters(text::clean_line(text::valid_utf8(words)), kMessage);
@@ -39,7 +39,7 @@ std::int64_t count_in(const Json& usage, const char* name) {
               : 0;
 }
 
-/// choices[0] of an answer. Throws Error where there is none with a message.
+/// Throws Error if the answer has no choices[0] with a message.
 const Json& first_choice(const Json& json) {
   const auto choices = json.is_object() ? json.find("choices") : json.end();
   if (!json.is_object() || choices == json.end() || !choices->is_array() || choices->empty() ||
@@ -61,7 +61,7 @@ std::string content_of(const Json& message) {
   return text;
 }
 
-/// Why a choice has no text: the model refuses in words of its own, or a filter took them.
+/// Returns why a choice has no text: the model's refusal, the token limit, or a filter.
 std::string why_empty(const Json& choice, const EndpointAnswer& answer, bool thought,
                       const std::string& secret) {
   const auto refusal = choice["message"].find("refusal");
@@ -80,7 +80,7 @@ std::string why_empty(const Json& choice, const EndpointAnswer& answer, bool tho
 
 std::string server_message(const std::string& body, const std::string& secret) {
   std::string said = body;
-  // The secret is looked for in what is meant, not in JSON's escapes, and before anything is cut.
+  // The secret is masked in parsed text, where JSON has no escapes, and before the text is cut.
   try {
     const Json json = parse_json(text::mend_json(body), "the answer");
     const Json* found = json.is_object() && json.contains("error") ? &json["error"] : &json;

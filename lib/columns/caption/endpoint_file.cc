@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kShownValue = 40;  ///< characters of a wrong value in a message
 
-/// Takes values out of an object by their keys, and collects what is wrong.
+/// Reads values of an object by their keys, and collects all faults.
 class KeyReader {
  public:
   explicit KeyReader(const Json& object) : object_(object) {}
 
-  /// `secret`: its value is not shown.
+  /// If `secret` is true, faults do not show the value.
   void text(const char* key, std::string& value, bool secret = false) {
     const Json* const found = find(key);
     if (!found) return;
@@ -62,7 +62,7 @@ class KeyReader {
   }
   void add(const std::string& fault) { faults_ += (faults_.empty() ? "" : "; ") + fault; }
 
-  /// Throws Error{usage} if anything was wrong, or another key is there.
+  /// Throws Error{usage} if there are faults, or if the object has other keys.
   void finish(const std::string& file) {
     std::string others;
     for (const auto& [key, value] : object_.items())

@@ -53,7 +53,7 @@ class WindowTaker final : public FrameTaker {
 
   void give_up() override { keep(0); }
 
-  /// Throws Error if the clip had fewer frames than it said.
+  /// Throws Error if the clip has fewer frames than its container says.
   ModelCaption result() const {
     if (answers_.empty() || answered() != count_) fail("its frames cannot be decoded to the end");
     ModelCaption caption;
@@ -71,7 +71,7 @@ class WindowTaker final : public FrameTaker {
       caption.cuts += answers_[i].cut ? 1 : 0;
     }
     caption.cut = parts.size() == 1 && answers_[0].cut;
-    // Of a longer window a score shows it fewer frames.
+    // vfm-caption score would show fewer frames of a longer window to the model.
     if (parts.size() == 1 && frames_ <= options_.window)
       caption.written = written_json(answers_[0], still_);
     add_further(caption, parts);
@@ -80,21 +80,21 @@ class WindowTaker final : public FrameTaker {
   }
 
  private:
-  /// What one window's answer to a further question is.
+  /// The answer to a further question about one window.
   struct Further {
     AnswerValue said;
     bool cut = false;
     Cause cause = Cause::answer;  ///< of said.fault
   };
 
-  /// The answers of the first windows alone.
+  /// Keeps the answers of the first windows only.
   void keep(std::int64_t windows) {
     answers_.resize(static_cast<std::size_t>(windows));
     further_.resize(static_cast<std::size_t>(windows));
   }
 
-  /// Asks all about the window at once, so that the model looks at it once, and reads it once up to
-  /// the words of each question; then so again what has no answer that fits.
+  /// Asks all questions about the window together, so that the model encodes the frames and the
+  /// common begin of the prompts once. Then repeats questions whose answers do not fit.
   void ask() {
     const std::vector<FurtherQuestion>& list = options_.also.list;
     const std::string key = fmt::format("{}\n{}", key_, answers_.size());
@@ -123,7 +123,7 @@ class WindowTaker final : public FrameTaker {
     }
   }
 
-  /// The questions of these numbers, behind those of `asked`; returns the keys that they name.
+  /// Appends the questions with these numbers to `asked`, and returns their keys.
   std::vector<std::string> put_further(std::vector<models::Question>& asked,
                                        const std::vector<std::size_t>& numbers,
                                        const std::string& key, int n) const {
@@ -136,8 +136,7 @@ class WindowTaker final : public FrameTaker {
     return keys;
   }
 
-  /// What the answer says that a question got when it was asked for the nth time. False where it is
-  /// asked for once more.
+  /// Takes the answer to a question's `n`th try. Returns false if the question must be asked again.
   bool take_further(const FurtherQuestion& question, const models::Answer& answer, int n,
                     Further& further) const {
     const int tries = options_.also.tries_of(question, options_.rule.choice.temperature);
@@ -156,7 +155,7 @@ class WindowTaker final : public FrameTaker {
     return true;
   }
 
-  /// Their fields and faults; also into `parts`, of the windows.
+  /// Adds fields and faults to `caption`, and the fields of windows to `parts`.
   void add_further(ModelCaption& caption, Json& parts) const {
     Json cut = Json::array();
     for (std::size_t q = 0; q < options_.also.list.size(); ++q) {
@@ -225,11 +224,11 @@ class WindowTaker final : public FrameTaker {
   std::string key_;
   double rate_ = 0;
   bool still_ = false;
-  std::int64_t frames_ = 0, count_ = 0;  // of the clip; of its windows
-  std::vector<std::int64_t> plan_;       // of the window whose frames are taken
+  std::int64_t frames_ = 0, count_ = 0;  // frames of the clip, and windows
+  std::vector<std::int64_t> plan_;       // frames of the open window
   models::SeenFrames seen_;
   std::vector<models::Answer> answers_;
-  std::vector<std::vector<Further>> further_;  // of each window, in the questions' order
+  std::vector<std::vector<Further>> further_;  // of each window, in the order of questions
   media::Scaler scaler_;
   media::RgbImage image_;
 };

@@ -47,7 +47,7 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
     const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) fail_output(errno, "cannot write '{}'", path_);
     file_ = io::File(fd, path_);
-    // After a line that is broken off.
+    // The last line may be incomplete.
     if (file_.size() > 0) line = "\n";
   }
   Json json = {{"request", hash},
@@ -61,7 +61,7 @@ void PaidAnswers::add(const std::string& hash, const EndpointAnswer& answer) {
     file_.write_all(line.data(), line.size());
     if (::fdatasync(file_.fd()) != 0) fail_output(errno, "cannot write '{}'", path_);
   } catch (...) {
-    file_ = io::File();  // the next one begins a line of its own
+    file_ = io::File();  // the next answer begins a new line
     throw;
   }
   answers_[hash] = answer;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestAnswerName = 40;
 
-/// "caption_…" of these is something else: of the column, or a score of captions.
+/// Names whose field "caption_NAME" has another meaning in a column or in scores.
 constexpr std::string_view kTakenNames[] = {
     "also_cut",      "clean",     "cut",     "draft",      "draft_cut",  "ended",
     "fit",           "fit_least", "fits",    "gain",       "gain_least", "logprob",

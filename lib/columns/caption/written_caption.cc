@@ -11,7 +11,7 @@
 namespace vfm::columns {
 namespace {
 
-/// What of a model, and of how it is asked, decides how likely a text is.
+/// The settings of a model that decide the probability of a text.
 constexpr const char* kDeciding[] = {"name",    "hash", "words",  "compute", "input",
                                      "weights", "fps",  "window", "prompt",  "picture_prompt"};
 
@@ -29,7 +29,7 @@ bool is_token(const Json& id) {
   return id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
 }
 
-/// Of a probability, and none that a model never gives: sums of such are not finite.
+/// Returns true for the logarithm of a probability. Sums of lower values might not be finite.
 bool is_logarithm(const Json& value) {
   constexpr double kLeastLogarithm = -1e6;
   return value.is_number() && value.get<double>() <= 0 && value.get<double>() >= kLeastLogarithm;

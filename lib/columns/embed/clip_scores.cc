@@ -29,7 +29,7 @@ bool is_concept_name(const std::string& name) {
          });
 }
 
-/// Of two vectors of length 1.
+/// The vectors must have length 1.
 double clip_cosine(const std::vector<float>& a, const std::vector<float>& b) {
   return six_digits(std::clamp(curate::dot(a, b), -1.0, 1.0));
 }

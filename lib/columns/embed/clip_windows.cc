@@ -71,7 +71,7 @@ class ClipWindowTaker final : public FrameTaker {
 }  // namespace
 
 std::int64_t count_clip_windows(std::int64_t frames, double fps, double seconds) {
-  // A frame more or less of rounding is no window more.
+  // Half a frame is subtracted, so that rounding errors add no window.
   const double windows = std::ceil((static_cast<double>(frames) - 0.5) / (fps * seconds));
   const std::int64_t most = std::min(frames, kMostClipWindows);
   return windows < static_cast<double>(most) ? std::max<std::int64_t>(1, std::llround(windows))

@@ -24,13 +24,13 @@
 namespace vfm::columns {
 namespace {
 
-/// What vectors are made from, as the job's members say.
+/// Returns the tars that the job reads (ColumnJob::unread).
 std::vector<std::string> tars_to_embed(const io::Record& record) {
   return tars_without(record, {"embed", "score"});
 }
 
-/// Whether any sample of the shard has a caption: samples of a column have the same members, so if
-/// one has, all get a text embedding.
+/// Returns true if any sample has a caption. Samples of a column have the same members, so one
+/// caption gives all samples a text embedding.
 bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& limits) {
   shard::JoinedReader reader(tars, limits);
   for (shard::Sample sample; reader.next(sample); check_stop())
@@ -38,8 +38,7 @@ bool any_caption(const std::vector<std::string>& tars, const shard::ReadLimits& 
   return false;
 }
 
-/// Whether any sample of the shard has captions of windows, by the column that has them where there
-/// is one.
+/// Returns true if any sample has captions of windows, in the caption column if the shard has one.
 bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limits) {
   std::vector<std::string> tars = tars_to_embed(record);
   if (const auto columns = record.json->find("columns"); columns != record.json->end())
@@ -51,7 +50,7 @@ bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limi
   return false;
 }
 
-/// The sample's json; null, if it has none that can be read.
+/// Returns the sample's json, or null if it is missing or invalid.
 Json known_facts(const shard::Sample& sample) {
   const std::string* json = sample.find("json");
   if (json == nullptr) return nullptr;
@@ -62,15 +61,15 @@ Json known_facts(const shard::Sample& sample) {
   }
 }
 
-/// Captions that go through the text encoder together.
+/// Number of captions that are encoded together.
 constexpr std::size_t kTogether = 256;
-/// And windows of clips that wait for them, about: 75 MB of vectors of 1152 numbers.
+/// Approximate number of windows that wait with them: 75 MB for vectors of 1152 numbers.
 constexpr std::size_t kWindowsTogether = 1 << 14;
 
-/// What makes vectors of clips: the encoder of pictures, or without one their look.
+/// Computes vectors of clips by `pictures`, or by their look if `pictures` is null.
 struct ClipEmbedder {
   std::unique_ptr<models::PictureEncoder> pictures;
-  std::unique_ptr<ClipScores> scores;  // null: nobody asks
+  std::unique_ptr<ClipScores> scores;  // null if no scores are asked for
   int frames = 0;
 
   bool text_image() const { return scores && scores->text_image(); }
@@ -80,7 +79,7 @@ struct ClipEmbedder {
   }
 };
 
-/// Embeds the samples of one shard: push() each, then flush().
+/// Embeds the samples of one shard. Call push() for each sample, and then flush().
 class Embedder {
  public:
   Embedder(const EmbedOptions& options, const ClipEmbedder& clips, const text::TextEncoder* encoder,
@@ -120,7 +119,7 @@ class Embedder {
     if (waiting_.size() == kTogether || windows_ >= kWindowsTogether) flush();
   }
 
-  /// Writes what waits for its text or its frames.
+  /// Writes all waiting samples.
   void flush() {
     if (frames_) take_vectors(true);
     std::vector<text::TokenEmbeddings> texts;
@@ -164,13 +163,13 @@ class Embedder {
   }
 
  private:
-  /// `why`: an Error, or a message and its Cause.
+  /// `why` is an Error, or a message and its Cause.
   template <class... Why>
   void note(const shard::Sample& sample, const Why&... why) {
     notes_.errors.emplace_back(shard::sample_name(sample.key, record_.path()), why...);
   }
 
-  /// The embedding, or, noted, none where it is no numbers.
+  /// Returns the embedding. If a value does not fit fp16, notes an error and returns none.
   text::TokenEmbeddings usable(const shard::Sample& sample, text::TokenEmbeddings tokens) {
     try {
       io::check_halves(tokens.values, fmt::format("its text embedding of {}", encoder_->name()));
@@ -185,15 +184,15 @@ class Embedder {
     shard::Sample out;
     bool has_caption = false;
     std::size_t window_captions = 0;
-    Json facts = Json::object();  // measured, where the sample's json lacks them
-    std::vector<float> vector;    // of its video
-    std::vector<float> windows;   // [W, dim]
-    std::vector<double> begins;   // of these
-    bool in_frames = false;       // it will come from frames_
-    Json scores;                  // of the vector; null: there is none, or nobody asks
+    Json facts = Json::object();  // measured facts that the sample's json lacks
+    std::vector<float> vector;    // of the clip
+    std::vector<float> windows;   // vectors of windows, [W, dim]
+    std::vector<double> begins;   // of the windows, in seconds
+    bool in_frames = false;       // if true, frames_ will give the vector
+    Json scores;                  // of the vector, or null
   };
 
-  /// How well the caption fits the clip, or, noted, nothing where it has no vector.
+  /// Adds the caption's score. If the caption has no vector, notes an error.
   void compare(const Waiting& sample, const std::vector<float>& caption, Json& fields) {
     if (!caption.empty())
       fields["text_image"] = ClipScores::fit(sample.vector, caption);
@@ -211,7 +210,7 @@ class Embedder {
       window_captions_.push_back(text::to_utf8(get_string(window, "caption").value_or("")));
   }
 
-  /// The embeddings of its windows' captions, which begin at `next` in `made`, one after the other.
+  /// Adds the embeddings of the windows' captions, which begin at `next` in `made`.
   void add_text_windows(Waiting& sample, std::vector<text::TokenEmbeddings>& made,
                         std::size_t& next, Json& fields) {
     text::TokenEmbeddings all;
@@ -227,7 +226,7 @@ class Embedder {
     fields["text_windows"] = std::move(counts);
   }
 
-  /// The vectors of its windows, none where it has none itself.
+  /// Adds the vectors of the windows. A sample without a vector has no windows.
   void add_windows(Waiting& sample, Json& fields) const {
     const std::int64_t dim = clips_.dim();
     const auto count = static_cast<std::int64_t>(sample.windows.size()) / dim;
@@ -237,7 +236,7 @@ class Embedder {
         clip_windows_json(options_.window_seconds, clips_.frames, sample.begins);
   }
 
-  /// The vector of the sample's video, or what it will be made of.
+  /// Sets the vector of the clip, or passes the clip's frames to frames_.
   void see(const shard::Sample& sample, Waiting& waiting) {
     waiting.vector.assign(static_cast<std::size_t>(clips_.dim()), 0.0f);
     const shard::Member* member = shard::media_member(sample);
@@ -266,12 +265,12 @@ class Embedder {
       waiting.facts = std::move(clip.facts);
       frames_->push(std::move(clip.frames));
     } catch (const Error& error) {
-      if (error.kind() == ErrorKind::device) throw;  // windows are encoded on the way
+      if (error.kind() == ErrorKind::device) throw;  // windows are encoded while they are added
       note(sample, error);
     }
   }
 
-  /// Gives the samples, in order, the vectors that there are by now.
+  /// Moves finished vectors to their samples, in order. With `rest`, all vectors are finished.
   void take_vectors(bool rest) {
     auto sample = waiting_.begin();
     for (ClipVector& clip : frames_->take(rest)) {
@@ -300,11 +299,11 @@ class Embedder {
   const io::Record& record_;
   ColumnNotes& notes_;
   shard::Writer& writer_;
-  std::optional<ClipVectors> frames_;  // of the encoder of pictures
+  std::optional<ClipVectors> frames_;  // empty without a picture encoder
   const Json clip_config_ = options_.video ? clips_.config() : Json();
   std::vector<Waiting> waiting_;
-  std::size_t windows_ = 0;            // of these
-  std::vector<std::string> captions_;  // of those that have one
+  std::size_t windows_ = 0;            // number of windows in waiting_
+  std::vector<std::string> captions_;  // of the samples in waiting_ that have captions
   std::vector<std::string> window_captions_;
   bool first_ = true, with_captions_ = false, asked_ = false, in_windows_ = false;
 };
@@ -342,7 +341,7 @@ long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
     settings["video_encoder"] = options.video ? clips.config() : Json();
     settings["text_encoder"] = encoder ? encoder->config().to_json() : Json();
     settings["need_text"] = options.need_text;
-    // What is not asked for is not named: columns that were made before stay.
+    // Unused settings are left out, so that existing columns stay valid.
     if (options.window_seconds > 0) settings["window_seconds"] = options.window_seconds;
     if (clips.scores)
       settings["scores"] = {{"by", clips.scores->config()}, {"text_image", clips.text_image()}};

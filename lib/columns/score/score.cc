@@ -25,16 +25,15 @@
 namespace vfm::columns {
 namespace {
 
-/// Sentences of a caption that are compared with frames; the last one has all the rest.
+/// Maximum number of sentences that are compared with frames. The last has the rest of the caption.
 constexpr std::size_t kMostSentences = 64;
 
-/// The models that score.
 struct ScoreModels {
   std::unique_ptr<models::CaptionModel> captioner;
   std::unique_ptr<models::PictureEncoder> pictures;
-  std::unique_ptr<ClipScores> texts;  // of `pictures`
-  Json by = Json::object();           // what they are
-  Json asked;                         // the captioner, and how
+  std::unique_ptr<ClipScores> texts;  // text tower of `pictures`
+  Json by = Json::object();           // value of "caption_scored_by"
+  Json asked;                         // config of the captioner, with its prompts
 
   explicit ScoreModels(const ScoreOptions& options) {
     by["rule"] = kQualityWeights.rule;
@@ -63,14 +62,13 @@ struct ScoreModels {
   }
 };
 
-/// Scores the captions of one shard.
 class CaptionScorer {
  public:
   CaptionScorer(const ScoreOptions& options, const ScoreModels& by, const io::Record& record,
                 ColumnNotes& notes)
       : options_(options), by_(by), record_(record), notes_(notes) {}
 
-  /// The sample's KEY.json.
+  /// Returns the sample's KEY.json.
   Json score(const shard::Sample& sample) {
     const std::string* member = sample.find("txt");
     const std::string caption = member ? text::clean_line(text::to_utf8(*member)) : "";
@@ -90,13 +88,13 @@ class CaptionScorer {
   }
 
  private:
-  /// `why`: an Error, or a message and its Cause.
+  /// `why` is an Error, or a message and its Cause.
   template <class... Why>
   void note(const shard::Sample& sample, const Why&... why) {
     notes_.errors.emplace_back(shard::sample_name(sample.key, record_.path()), why...);
   }
 
-  /// What the captioner said of the caption when it wrote it, if that is known.
+  /// Sets written_ to the tokens that the captioner wrote, if the caption is its text.
   void find_written_tokens(const shard::Sample& sample, const std::string& caption) {
     written_.reset();
     const std::string* json = sample.find("json");
@@ -105,7 +103,7 @@ class CaptionScorer {
       const Json facts = parse_json(*json, sample.key + ".json");
       if (facts.is_object()) written_ = find_written(facts, caption, *by_.captioner, by_.asked);
     } catch (const Error&) {
-      written_.reset();  // what is no JSON keeps no tokens
+      written_.reset();  // invalid JSON has no tokens
     }
   }
 
@@ -119,7 +117,7 @@ class CaptionScorer {
     }
   }
 
-  /// What fails is noted, and costs its own fields alone.
+  /// Failures are noted. A failure removes only its own fields.
   void compare(const shard::Sample& sample, const std::string& caption, CaptionScores& scores) {
     if (written_) take_gain(sample, caption, {}, scores);
     const models::CaptionModel* const looks = written_ ? nullptr : by_.captioner.get();
@@ -150,7 +148,7 @@ class CaptionScorer {
     for (std::vector<float>& frame : frames)
       models::normalise(frame);
     std::vector<std::vector<float>> sentences;
-    // One by one: what else is encoded with a text may change its last bits.
+    // One by one, because a text that is encoded with others may get other last bits.
     for (const std::string& sentence : text::sentences(caption, kMostSentences))
       sentences.push_back(std::move(by_.texts->encode({sentence}).front()));
     return sentence_fits(sentences, frames);
@@ -175,7 +173,7 @@ class CaptionScorer {
   const ScoreModels& by_;
   const io::Record& record_;
   ColumnNotes& notes_;
-  std::optional<WrittenCaption> written_;  // of the sample in hand
+  std::optional<WrittenCaption> written_;  // of the current sample
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ class ScoreTaker final : public FrameTaker {
 
   void give_up() override { failed_ = true; }
 
-  /// Throws Error if the clip had fewer frames than it said.
+  /// Throws Error if the clip has fewer frames than its container says.
   ScoreFrames result() {
     if (failed_ || taken_.seen.frames.size() != seen_plan_.size() ||
         taken_.frames.size() != clip_plan_.size())
@@ -80,7 +80,7 @@ class ScoreTaker final : public FrameTaker {
 ScoreFrames take_score_frames(const shard::Member& member, const std::string& where,
                               const ScoreEyes& eyes, const media::HardwareDecoder* hardware) {
   ScoreTaker taker(eyes);
-  // Facts that the sample's json lacks are not asked for: nothing is counted for them.
+  // All facts are declared known, so that take_frames() does not count the frames.
   const Json known = {{"width", 0}, {"height", 0}, {"seconds", 0}, {"fps", 0}, {"frames", 0}};
   take_frames(member, where, known, hardware, taker);
   return taker.result();

@@ -19,7 +19,7 @@
 namespace vfm::columns {
 namespace {
 
-/// The query's vector; throws Error where it is no numbers, which would be like everything.
+/// Throws Error if a value is not a finite half. Such a vector would be similar to all vectors.
 std::vector<float> usable_query(std::vector<float> vector, const std::string& folder) {
   io::check_halves(vector, fmt::format("the query's vector by '{}'", folder));
   return vector;
@@ -36,14 +36,15 @@ const std::vector<float>& FileQuery::vector(const Json& config, const std::strin
   if (config.is_null() || config == curate::look_config()) return look_;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) {
-    // Whoever has it may wait for a GPU's decoder, without a slot, and so does this one.
+    // The thread that has the lock may wait for a GPU's decoder without a slot, so this thread has
+    // none, too.
     const share::Slots::Away away;
     lock.lock();
   }
   const std::string name = dump_json(config);
   auto at = encoded_.find(name);
   if (at == encoded_.end()) at = encoded_.emplace(name, encode(config, key)).first;
-  return at->second;  // map nodes stay where they are
+  return at->second;  // references to map nodes stay valid
 }
 
 std::vector<float> FileQuery::encode(const Json& config, const std::string& key) const {

@@ -30,17 +30,16 @@ namespace vfm::columns {
 namespace {
 
 constexpr std::uint64_t kMostCentres = 4096;
-constexpr std::uint64_t kTrainedOnEach = 48;                     // vectors a centre
-constexpr std::uint64_t kMostTraining = std::uint64_t{1} << 30;  // bytes of vectors
-constexpr std::uint64_t kOutgrown = 16;  // times as many vectors as it was made for
+constexpr std::uint64_t kTrainedOnEach = 48;                     // training vectors for each centre
+constexpr std::uint64_t kMostTraining = std::uint64_t{1} << 30;  // bytes of training vectors
+constexpr std::uint64_t kOutgrown = 16;  // times as many vectors as in training
 
-/// A shard's record, and what of it is indexed.
 struct Task {
   IndexedShard shard;
-  std::uint64_t first = 0;  // of its rows among those of all tasks
+  std::uint64_t first = 0;  // number of the shard's first row in all tasks
 };
 
-/// One name for one file, however it is called here.
+/// Returns the same name for all paths of a file.
 std::string one_name(const std::string& path) {
   std::error_code ignored;
   const auto name = std::filesystem::weakly_canonical(path, ignored);
@@ -70,8 +69,8 @@ class IndexBuild {
   std::vector<Task> tasks_;  // to read
   std::set<std::string> named_;
   std::optional<VectorIndex> before_;
-  std::vector<std::size_t> kept_;  // of before_
-  std::set<std::string> gone_;     // tars of before_ that are not in the index now
+  std::vector<std::size_t> kept_;  // indices of kept shards in before_
+  std::set<std::string> gone_;     // tars of before_ that leave the index
   IndexModel model_;
   Json identity_;
   TrainedLists trained_;
@@ -108,7 +107,7 @@ void IndexBuild::read_input() {
     fail("the input has no shard to index; name shards that vfm-embed has embedded");
 }
 
-/// The index that is there, and which of its shards stay as they are.
+/// Opens an existing index, and finds the shards to keep.
 void IndexBuild::open_before() {
   if (!io::file_exists(options_.path)) return;
   if (options_.force) {
@@ -142,7 +141,7 @@ void IndexBuild::open_before() {
   std::erase_if(tasks_, [&](const Task& task) { return stays.contains(one_name(task.shard.tar)); });
 }
 
-/// Opens the shard, for what is asked of it before its vectors are read.
+/// Reads the states of the shard's files, and the number of rows.
 void IndexBuild::look_at(Task& task) {
   IndexedShard& shard = task.shard;
   shard.files = {file_state(shard.tar)};
@@ -171,13 +170,13 @@ void IndexBuild::plan() {
   progress_.start("samples", rows);
 }
 
-/// That of the first vector: the index takes no other.
+/// Takes the encoder of the first vector. The index accepts no other encoder.
 void IndexBuild::find_encoder() {
   if (before_) {
     identity_ = encoder_identity(model_.encoder);
     return;
   }
-  std::string why;  // the first that is none
+  std::string why;  // first error
   for (const Task& task : tasks_) {
     try {
       StoredVectors vectors(task.shard.tar, options_.kind, options_.limits);
@@ -202,7 +201,7 @@ void IndexBuild::find_encoder() {
        to_string(options_.kind));
 }
 
-/// Evenly spaced over all rows.
+/// Returns vectors that are evenly spaced over all rows.
 std::vector<float> IndexBuild::training_vectors() {
   std::uint64_t rows = 0;
   for (const Task& task : tasks_)
@@ -230,7 +229,7 @@ std::vector<float> IndexBuild::training_vectors() {
                 encoder_identity(vector.encoder) == identity_ && usable(vector, model_))
               found.insert(found.end(), vector.values.begin(), vector.values.end());
           }
-        } catch (const Error&) {  // told when it is coded
+        } catch (const Error&) {  // reported when the shard is coded
         }
         return found;
       },

@@ -23,13 +23,13 @@
 namespace vfm::columns {
 namespace {
 
-// Measured (tests/bench/search_scale.sh): recall@10 of 0.95 and more needs about this.
+// Measured with tests/bench/search_scale.sh: a recall@10 of at least 0.95 needs about these values.
 constexpr std::uint64_t kLeastCodes = 20000, kShareOfCodes = 16;
 constexpr std::size_t kLeastCompared = 1000, kComparedEach = 20;
-constexpr std::size_t kMostTies = 1000;         // with the last of the best that are looked at
-constexpr std::size_t kRowsTogether = 256;      // of --exact
-constexpr std::size_t kQueriesTogether = 1024;  // of --exact: so many pass over all vectors at once
-constexpr float kSlack = 1e-4f;                 // of a product in f32: 1e-6 is seen
+constexpr std::size_t kMostTies = 1000;         // hits that are equal to the last of the best
+constexpr std::size_t kRowsTogether = 256;      // rows in a product of --exact
+constexpr std::size_t kQueriesTogether = 1024;  // queries of --exact in a pass over all vectors
+constexpr float kSlack = 1e-4f;                 // error of a product in f32; 1e-6 was measured
 
 struct Hit {
   double score = 0;
@@ -41,7 +41,7 @@ bool better(const Hit& a, const Hit& b) {
   return std::pair(a.shard, a.row) < std::pair(b.shard, b.row);
 }
 
-/// The best, and of those that are equal to the last one some more: keys decide among them.
+/// Keeps the best hits, and hits equal to the last of them, because keys decide among these.
 void keep_best(std::vector<Hit>& hits, std::size_t top) {
   std::sort(hits.begin(), hits.end(), better);
   if (hits.size() <= top) return;
@@ -71,7 +71,7 @@ class IndexSearch {
   std::vector<std::vector<Hit>> compare_all();
   std::vector<std::vector<Hit>> compare_shard(std::size_t shard);
   std::vector<Json> lines(std::size_t query, std::vector<Hit>& hits);
-  /// Warns of it once.
+  /// Warns once about a shard.
   void lost(std::size_t shard, const std::string& why);
 
   const SearchOptions& options_;
@@ -82,8 +82,8 @@ class IndexSearch {
   InvertedFile inverted_;
   std::vector<char> gone_;  // by shard
   bool any_gone_ = false;
-  std::size_t begin_ = 0, end_ = 0;        // of the queries that are searched for now
-  std::vector<std::atomic<float>> least_;  // by these: so good is the last of the best so far
+  std::size_t begin_ = 0, end_ = 0;        // queries of the current pass
+  std::vector<std::atomic<float>> least_;  // for each of them, the lowest of the best scores
   std::mutex mutex_;                       // guards lost_
   std::set<std::size_t> lost_;
 };
@@ -143,7 +143,7 @@ std::vector<Hit> IndexSearch::compare(const std::vector<float>& query,
   return hits;
 }
 
-/// By products in f32 what can be among the best, then these exactly.
+/// Selects hits by products in f32, and then computes exact scores.
 std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
   std::vector<std::vector<Hit>> hits(end_ - begin_);
   if (gone_[number]) return hits;
@@ -152,7 +152,7 @@ std::vector<std::vector<Hit>> IndexSearch::compare_shard(std::size_t number) {
   const std::size_t dim = queries_.dim, top = options_.top;
   const auto queries = std::span(queries_.values).subspan(begin_ * dim, hits.size() * dim);
   std::vector<float> least(hits.size());
-  std::vector<std::size_t> most(hits.size(), 4 * top + 64);  // hits until the worst go
+  std::vector<std::size_t> most(hits.size(), 4 * top + 64);  // hits at which the worst are removed
   for (std::size_t q = 0; q < hits.size(); ++q)
     least[q] = least_[q];
   std::vector<float> block, stored(dim), products;

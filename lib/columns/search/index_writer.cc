@@ -22,7 +22,7 @@ namespace {
 /// A file of fixed size that is written through memory.
 class OutputMap {
  public:
-  /// The room is taken at once: to write to a map without it would end the program.
+  /// Allocates the file's space now, because writing to a map without space kills the program.
   OutputMap(const io::AtomicFile& file, std::uint64_t size) : size_(size) {
     if (const int error = ::posix_fallocate(file.fd(), 0, static_cast<off_t>(size)); error != 0)
       fail_output(error, "cannot write '{}'", file.path());
@@ -52,9 +52,9 @@ class IndexFile {
   std::uint64_t write();
 
  private:
-  /// For each row of added shards, in order; stops as asked.
+  /// Calls `use` for each row of added shards, in order. Throws Stopped.
   void each_coded(const std::function<void(const CodedRow&)>& use) const;
-  /// For each entry of `before` that stays, by list, the new number of its row.
+  /// Calls `use` for each kept entry of `before`, by list, with the new number of its row.
   void each_kept(const std::function<void(std::size_t list, std::uint32_t row,
                                           const std::uint8_t* code)>& use) const;
   void place_shards();
@@ -90,7 +90,7 @@ void IndexFile::each_kept(
     const std::function<void(std::size_t, std::uint32_t, const std::uint8_t*)>& use) const {
   if (parts_.before == nullptr || parts_.kept.empty()) return;
   const std::vector<IndexedShard>& before = parts_.before->shards();
-  // New number of each old shard's first row; none: it goes away.
+  // New number of each old shard's first row, or kGone.
   constexpr std::uint64_t kGone = ~std::uint64_t{0};
   std::vector<std::uint64_t> moved(before.size(), kGone);
   for (std::size_t i = 0; i < parts_.kept.size(); ++i)
@@ -129,7 +129,7 @@ void IndexFile::count() {
 }
 
 void IndexFile::fill(OutputMap& map, const IndexLayout& at) {
-  std::vector<std::uint64_t> next(counts_.size());  // entry of each list
+  std::vector<std::uint64_t> next(counts_.size());  // next entry of each list
   for (std::size_t list = 1; list < next.size(); ++list)
     next[list] = next[list - 1] + counts_[list - 1];
   const auto put = [&](std::size_t list, std::uint32_t row, const void* code) {

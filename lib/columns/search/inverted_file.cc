@@ -18,10 +18,10 @@
 #include "base/stop.h"
 #include "share/ordered.h"
 
-/// What FAISS asks of a BLAS, by the name that Fortran gives it: C = alpha * op(A) op(B) + beta *
-/// C, by columns. oneDNN's, which goes by rows, so the other way round. Not that of a BLAS:
-/// Debian's OpenBLAS without threads gives wrong numbers to threads that call it together, and
-/// those with threads start them before main(), where they take signals.
+/// The function of a BLAS that FAISS calls: C = alpha * op(A) op(B) + beta * C, with matrices by
+/// columns. oneDNN's matrices are by rows, so A and B are exchanged. No BLAS is linked: Debian's
+/// OpenBLAS without threads gives wrong numbers if several threads call it. OpenBLAS with threads
+/// starts these before main(), and they receive signals.
 extern "C" int sgemm_(const char* transpose_a, const char* transpose_b, const int* m, const int* n,
                       const int* k, const float* alpha, const float* a, const int* lda,
                       const float* b, const int* ldb, const float* beta, float* c, const int* ldc) {
@@ -34,13 +34,13 @@ extern "C" int sgemm_(const char* transpose_a, const char* transpose_b, const in
 namespace vfm::columns {
 namespace {
 
-using Number = std::int64_t;  // of a row or list, to FAISS
+using Number = std::int64_t;  // FAISS's number of a row or list
 
 constexpr int kCentreRounds = 8, kWordRounds = 12;
-constexpr std::size_t kWordsTrainedOn = 32768;  // vectors, evenly spaced: 128 a word
+constexpr std::size_t kWordsTrainedOn = 32768;  // vectors; 128 for each word
 constexpr Number kAssignedTogether = 4096;
 
-/// Centres whose nearest are found in slots, for k-means.
+/// Centres for k-means. search() uses slots.
 class SlottedCentres : public faiss::IndexFlatIP {
  public:
   SlottedCentres(std::size_t dim, share::Slots& slots)
@@ -69,7 +69,7 @@ class SlottedCentres : public faiss::IndexFlatIP {
   share::Slots& slots_;
 };
 
-/// On all of the vectors: FAISS would draw some of many, and print a warning for few.
+/// Uses all vectors. By default FAISS samples many vectors, and prints a warning for few vectors.
 faiss::ClusteringParameters on_all(int rounds, std::size_t n) {
   faiss::ClusteringParameters parameters;
   parameters.niter = rounds;
@@ -78,12 +78,12 @@ faiss::ClusteringParameters on_all(int rounds, std::size_t n) {
   return parameters;
 }
 
-/// The words of one piece of `n` vectors of `dim` numbers.
+/// Returns the code words of piece number `piece` of the vectors.
 std::vector<float> train_piece(const std::vector<float>& vectors, std::size_t dim,
                                std::size_t piece) {
   const OneThread one;
   const std::size_t width = dim / code_bytes(dim), n = vectors.size() / dim;
-  // k-means asks for as many vectors as words: fewer are taken again.
+  // k-means requires as many vectors as words, so fewer vectors are repeated.
   const std::size_t rows = std::max(n, kCodeWords);
   std::vector<float> cut(rows * width);
   for (std::size_t i = 0; i < rows; ++i)
@@ -95,7 +95,7 @@ std::vector<float> train_piece(const std::vector<float>& vectors, std::size_t di
   return clustering.centroids;
 }
 
-/// Some of the vectors, evenly spaced, without their centres.
+/// Returns evenly spaced vectors minus their nearest centres.
 std::vector<float> some_residuals(std::span<const float> vectors, const SlottedCentres& centres) {
   const std::size_t dim = static_cast<std::size_t>(centres.d), all = vectors.size() / dim;
   const std::size_t step = std::max<std::size_t>(1, all / kWordsTrainedOn);
@@ -110,7 +110,6 @@ std::vector<float> some_residuals(std::span<const float> vectors, const SlottedC
   return out;
 }
 
-/// What FAISS asks for each row.
 class Taken : public faiss::IDSelector {
  public:
   explicit Taken(const std::function<bool(std::uint32_t)>& take) : take_(take) {}
@@ -128,7 +127,7 @@ struct InvertedFile::Parts {
         codes(&centres, dim, lists, code_bytes(dim), 8, faiss::METRIC_INNER_PRODUCT) {}
 
   faiss::IndexFlatIP centres;
-  faiss::IndexIVFPQ codes;  // its own lists stay empty
+  faiss::IndexIVFPQ codes;  // its lists stay empty
 };
 
 std::string faiss_version() {
@@ -188,8 +187,8 @@ void InvertedFile::code(const float* vectors, std::size_t n, std::uint32_t* list
   centres.assign(count, vectors, nearest.data());
   std::vector<float> residuals(n * static_cast<std::size_t>(centres.d));
   centres.compute_residual_n(count, vectors, residuals.data(), nearest.data());
-  // A copy, as this way, by products of matrices, changes it. compute_codes() takes three times as
-  // long where FAISS was built for any processor, as Debian's is.
+  // This function multiplies matrices and changes the quantizer, which is therefore a copy.
+  // compute_codes() takes three times as long if FAISS is built for all processors, as in Debian.
   faiss::ProductQuantizer quantizer = parts_->codes.pq;
   faiss::IndexFlatL2 words(static_cast<Number>(quantizer.dsub));
   quantizer.assign_index = &words;
@@ -207,7 +206,7 @@ std::vector<std::uint32_t> InvertedFile::search(std::span<const float> query,
   parts_->centres.search(1, query.data(), parts_->centres.ntotal, products.data(), order.data());
 
   const Taken taken(options.take);
-  // By its base, which has defaults for what later versions of FAISS add.
+  // The base class has defaults for arguments that later versions of FAISS add.
   const faiss::IndexIVF& codes = parts_->codes;
   const std::unique_ptr<faiss::InvertedListScanner> scanner(
       codes.get_InvertedListScanner(false, options.take ? &taken : nullptr));
@@ -237,7 +236,7 @@ void unit_products(std::span<const float> queries, std::span<const float> vector
   out.resize(n * m);
   faiss::pairwise_L2sqr(static_cast<Number>(dim), static_cast<Number>(n), queries.data(),
                         static_cast<Number>(m), vectors.data(), out.data());
-  for (float& value : out)  // the square of a distance: 2 less twice the product
+  for (float& value : out)  // squared distance = 2 - 2 * product
     value = 1 - value / 2;
 }
 

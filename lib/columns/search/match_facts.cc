@@ -21,19 +21,19 @@ double rounded_score(double score) {
   return std::round(score * 1e4) / 1e4;
 }
 
-/// Its first header may be that of a folder: then all of it is read.
+/// The key is empty if the sample's first header is a folder's. Then the sample is read.
 std::string key_of(const shard::IndexedReader& rows, std::int64_t i) {
   const std::string key = rows.key(i);
   return shard::column_key(key.empty() ? rows.read(i).key : key);
 }
 
-/// The sample with this key: at `row`, where tars have the same samples, else wherever it is.
+/// Returns the sample with this key. Tries `row` first, because tars usually have the same samples.
 std::optional<shard::Sample> sample_of(const std::string& tar, const std::string& key,
                                        std::int64_t row, const shard::ReadLimits& limits) {
   std::optional<shard::IndexedReader> rows;
   try {
     rows.emplace(open_rows(tar, limits));
-  } catch (const Error&) {  // compressed: all of it is read
+  } catch (const Error&) {  // a compressed tar is read from its begin
     shard::StreamReader reader(tar, limits);
     for (shard::Sample sample; reader.next(sample);)
       if (shard::column_key(sample.key) == key) return sample;

@@ -34,18 +34,18 @@
 namespace vfm::columns {
 namespace {
 
-/// From here on a word of a caption counts as the word of the query: the same word in other company
-/// has 0.85.
+/// A word of a caption with at least this cosine counts as the query's word. The same word in
+/// another context has 0.85.
 constexpr double kSameWord = 0.6;
 
 struct Match {
-  std::vector<float> scores;  // one per word of the query; one for a look
+  std::vector<float> scores;  // one for each word of the query, or one for a vector of a clip
   double score = 0;
-  Json encoder;  // of the vector: encoder_identity()
+  Json encoder;  // encoder_identity() of the vector
   std::string key;
-  std::string base;  // the tar with the clip itself, and the sample's row there
+  std::string base;  // tar with the clip, and the sample's row in it
   std::int64_t row = 0;
-  Json json;  // what is printed beside rank and score
+  Json json;  // printed fields besides rank and score
 };
 
 struct Found {
@@ -61,13 +61,13 @@ std::size_t found_weight(const Found& found) {
   return bytes;
 }
 
-/// The query in the terms of whatever encoder a sample names.
+/// A text query, encoded by each encoder that samples name.
 class TextQuery {
  public:
   TextQuery(std::string text, std::optional<std::string> prompt)
       : text_(std::move(text)), prompt_(std::move(prompt)) {}
 
-  /// Cosine of each query word with the nearest of the sample's words.
+  /// Returns the cosine of each query word with the nearest of the sample's words.
   std::vector<float> scores(const Json& config, const std::vector<float>& tokens) {
     const text::TokenEmbeddings& query = embedded(config);
     const auto dim = static_cast<std::size_t>(query.dim);
@@ -81,7 +81,7 @@ class TextQuery {
     return out;
   }
 
-  /// Beside vectors of clips, by a model of texts and pictures; of length 1.
+  /// Returns the query's unit vector by a model of texts and pictures, to compare with clips.
   const std::vector<float>& vector(const Json& config, const std::string& key) {
     const std::lock_guard lock(mutex_);
     const std::string name = dump_json(config);
@@ -90,7 +90,7 @@ class TextQuery {
       at = beside_clips_
                .emplace(name, encode_text_beside_clips(prompt_.value_or("") + text_, config, key))
                .first;
-    return at->second;  // map nodes stay where they are
+    return at->second;  // references to map nodes stay valid
   }
 
  private:
@@ -104,15 +104,15 @@ class TextQuery {
     return aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
   }
 
-  /// Once for each folder: were it once for each encoder, whether a shard could be searched whose
-  /// encoder's folder is gone would depend on which shard comes first.
+  /// Encodes the query once for each config with its folder. If the folder were ignored, a shard
+  /// whose encoder's folder is missing could be searched only after other shards.
   const text::TokenEmbeddings& embedded(const Json& config) {
     const std::lock_guard lock(mutex_);
     const std::string name = dump_json(config);
     auto at = queries_.find(name);
     if (at == queries_.end())
       at = queries_.emplace(name, query_encoder(config, prompt_)->encode(text_)).first;
-    return at->second;  // map nodes stay where they are
+    return at->second;  // references to map nodes stay valid
   }
 
   std::string text_;
@@ -171,7 +171,7 @@ class Searcher {
   }
 
  private:
-  /// Cosine of a query's vector, of length 1, with a clip's.
+  /// The query's vector must have length 1.
   static float clip_score(const std::vector<float>& query, const std::string& npy,
                           const std::string& key) {
     const std::vector<float> clip = io::npy_floats(npy, key + ".video.npy");
@@ -185,7 +185,7 @@ class Searcher {
     const std::string* json = sample.find("json");
     const Json facts = json ? parse_json(*json, where) : Json::object();
     Match match;
-    const std::vector<float>* query = nullptr;  // that clips' vectors are compared with
+    const std::vector<float>* query = nullptr;  // to compare with the clip's vector
     if (file_) {
       const std::string* vector = sample.find("video.npy");
       if (vector == nullptr) return std::nullopt;
@@ -216,12 +216,12 @@ class Searcher {
   }
 
   shard::ReadLimits limits_;
-  std::optional<FileQuery> file_;  // else a text is searched for
+  std::optional<FileQuery> file_;  // none for a text
   TextQuery text_;
 };
 
-/// Scores are of the words as an encoder has them: those of another one cannot be weighed with
-/// them. Takes out what is not of the first match's, with a warning for the shard; how many.
+/// Removes matches of other encoders than the first match's, because their scores cannot be
+/// compared. Warns about the shard. Returns the number of removed matches.
 long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& before) {
   if (found.empty()) return 0;
   const Json first = before.empty() ? found.front().encoder : before.front().encoder;
@@ -235,13 +235,13 @@ long drop_other_encoders(std::vector<Match>& found, const std::vector<Match>& be
   if (others > 0)
     log_warning("{}: {} samples were embedded by {}, the first ones by {}: search them apart", path,
                 others, dump_json(other), dump_json(first));
-  // Only the first match's is asked for again.
+  // Only the first match's encoder is needed later.
   for (std::size_t i = before.empty() ? 1 : 0; i < found.size(); ++i)
     found[i].encoder = nullptr;
   return static_cast<long>(others);
 }
 
-/// Mean of the words' scores, the rarer the word the heavier.
+/// Sets scores to weighted means over words. Rare words have higher weights.
 void weigh(std::vector<Match>& matches) {
   if (matches.empty()) return;
   const std::size_t words = matches.front().scores.size();

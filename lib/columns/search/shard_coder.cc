@@ -10,7 +10,7 @@
 namespace vfm::columns {
 namespace {
 
-constexpr std::size_t kCodedTogether = 1024;  // vectors: enough for products of matrices
+constexpr std::size_t kCodedTogether = 1024;  // vectors; enough for fast products of matrices
 
 }  // namespace
 
@@ -23,7 +23,7 @@ class ShardCoder::Pack {
  public:
   Pack(const ShardCoder& coder, std::string& out) : coder_(coder), out_(out) {}
 
-  /// In the order of the rows; without a vector: null.
+  /// Call push() in the order of rows. `vector` is null for a row without a vector.
   void push(const StoredVector* vector) {
     rows_.push_back(vector ? vector->at : 0);
     if (vector) values_.insert(values_.end(), vector->values.begin(), vector->values.end());
@@ -69,8 +69,8 @@ CodedShard ShardCoder::code(const IndexedShard& shard) const {
   out.shard = shard;
   Pack pack(*this, out.rows);
   std::uint64_t found = 0, taken = 0, others = 0, bad = 0;
-  Json other, known;  // encoders: another one; the last that was the index's
-  std::string why;    // the first vector that is none
+  Json other, known;  // last config of another encoder, and of the index's encoder
+  std::string why;    // first error
   try {
     StoredVectors vectors(shard.tar, model_.kind, limits_);
     if (static_cast<std::uint64_t>(vectors.rows()) != shard.rows) fail("changed while it was read");

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "index files are little-endian");
 static_assert(sizeof(IndexHeader) == 64 && sizeof(ListHead) == 24);
 
-// Beyond these no index is written, so a file that says more is damaged.
+// An index never has more, so a file with more is damaged.
 constexpr std::int64_t kMostLists = 1 << 16;
 constexpr std::int64_t kMostRows = std::int64_t{1} << 32;
 
@@ -39,7 +39,7 @@ std::string_view bytes_of(std::span<const T> part) {
   return {reinterpret_cast<const char*>(part.data()), part.size_bytes()};
 }
 
-/// `folder`: of the index, from which it names files.
+/// `folder` is the folder of the index, to which names of files are relative.
 IndexedShard parse_shard(const Json& json, const std::string& folder, std::uint64_t first) {
   const auto named = [&](const std::string& name) { return io::named_from(folder, name); };
   IndexedShard shard;
@@ -174,7 +174,7 @@ void VectorIndex::read_facts(const Json& facts) {
   const std::string_view made_by = file_.text().substr(at.lists, at.entries - at.lists);
   if (text_of(index_hash({made_by})) != need_string(facts, "model_xxh3", "its facts"))
     fail("its lists are damaged");
-  // Of unit vectors, and of what is left beside them: so no sum of products is infinite.
+  // Unit vectors and their residuals have small numbers, so no sum of products is infinite.
   for (const std::span<const float> numbers : {centres(), words()})
     for (const float value : numbers)
       if (!(std::abs(value) <= 4)) fail("its centres and words are not those of unit vectors");
