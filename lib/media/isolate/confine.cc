@@ -20,7 +20,7 @@ struct Release {
   void operator()(scmp_filter_ctx filter) const { seccomp_release(filter); }
 };
 
-// Memory, threads and their locks, time, and the descriptors that are open.
+// Calls for memory, threads and their locks, time, and open descriptors.
 constexpr int kAllowed[] = {SCMP_SYS(read),
                             SCMP_SYS(write),
                             SCMP_SYS(close),
@@ -51,20 +51,20 @@ constexpr int kAllowed[] = {SCMP_SYS(read),
 bool add_rules(scmp_filter_ctx filter) {
   for (const int call : kAllowed)
     if (seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0) != 0) return false;
-  // No memory from which code could run.
+  // No memory may be executable.
   for (const int call : {SCMP_SYS(mmap), SCMP_SYS(mprotect)})
     if (seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1,
                          SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) != 0)
       return false;
-  // Threads, no processes. Flags of clone3 lie in memory, where no rule sees them: glibc takes
-  // clone where there is no clone3.
+  // Threads are allowed, processes are not. Rules cannot check the flags of clone3, which are in
+  // memory. Without clone3, glibc uses clone.
   constexpr scmp_datum_t kThread = CLONE_THREAD | CLONE_VM;
   return seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                           SCMP_A0(SCMP_CMP_MASKED_EQ, kThread, kThread)) == 0 &&
          seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
-/// Of address space, in bytes; 0 if it is not known.
+/// Returns the size of the address space in bytes, or 0 if it is unknown.
 std::uint64_t address_space() {
   std::FILE* file = std::fopen("/proc/self/statm", "re");
   if (!file) return 0;
@@ -74,7 +74,7 @@ std::uint64_t address_space() {
   return read ? pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-/// What is limited to less already stays so.
+/// Keeps a lower limit.
 bool limit_to(decltype(RLIMIT_AS) what, std::uint64_t most) {
   rlimit limit{};
   if (::getrlimit(what, &limit) != 0) return false;

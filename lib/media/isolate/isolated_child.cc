@@ -1,4 +1,4 @@
-// What runs in the helper process of isolated.h, and in the children that it forks.
+// Runs in the helper process of isolated.h, and in the children that the helper forks.
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <malloc.h>
@@ -31,12 +31,12 @@
 namespace vfm::media {
 namespace {
 
-/// What a child does: one source, decoded as it is asked.
+/// Decodes one source, as the parent asks.
 class Service {
  public:
   explicit Service(int channel) : channel_(channel) {}
 
-  /// Until the parent is gone, or what it says makes no sense.
+  /// Returns when the parent is gone, or sends an invalid message.
   void run() {
     std::vector<share::Descriptor> descriptors;
     Request request;
@@ -87,7 +87,7 @@ class Service {
     pictures_ = std::make_unique<PictureMemory>(room() + front_, room_bytes() - front_);
     InputLimits limits;
     limits.max_pixels = request.max_pixels;
-    limits.timeout = 0;  // the parent waits, and counts
+    limits.timeout = 0;  // The parent checks the time.
     limits.pictures_a_byte = 0;
     set_input_limits(limits);
     set_work_limit({0, 0});
@@ -97,7 +97,7 @@ class Service {
     return begin(request);
   }
 
-  // Nothing before this has seen what is in the file.
+  // No code before this has read the contents of the file.
   Said begin(const Request& request) {
     const std::string_view bytes(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
     Said said;
@@ -109,8 +109,8 @@ class Service {
         options.keyframes_only = request.keyframes_only != 0;
         options.deinterlace = request.deinterlace != 0;
         options.keep_hdr = request.keep_hdr != 0;
-        // Of cells the few rows are copied: that costs less than pictures of which the parent has
-        // several, as the codec then takes others, new to this process and to its caches.
+        // The few rows for cells are copied. If the parent held pictures instead, the codec would
+        // take other pictures, whose memory is new to this process and to its caches.
         if (!cells_) options.memory = pictures_.get();
         decoder_.emplace(bytes, name_, options);
         said.text = pack_info(decoder_->info());
@@ -144,7 +144,7 @@ class Service {
     fail("a child was asked for what it does not do");
   }
 
-  /// Each picture is given when it is there: the parent has it whatever happens after it.
+  /// Publishes each picture at once, so that the parent gets it even if this process crashes later.
   Said next(std::uint32_t most) {
     Said said;
     for (bool more = true; more && most > 0; --most) {
@@ -163,7 +163,7 @@ class Service {
     return said;
   }
 
-  /// False where it has no place: then it must be the last one.
+  /// Returns false if no place or no memory is free. Then the picture must be the last one.
   bool put(Frame frame, Given& given) {
     given.facts = facts_of(frame);
     const auto free = std::ranges::find_if(given_, [](const Frame& f) { return !f.plane[0]; });
@@ -187,7 +187,7 @@ class Service {
     return all;
   }
 
-  /// Without an owner: at the beginning of the room, as no other memory is free.
+  /// If no other memory is free, the copy is at the begin of room(), and has no owner.
   Frame copy_shared(const Frame& frame, const PictureFacts& facts, bool may_stay) const {
     const std::size_t bytes = place_picture(facts, nullptr, front_).bytes;
     const std::shared_ptr<std::uint8_t> memory = may_stay ? pictures_->take(bytes) : nullptr;
@@ -197,7 +197,7 @@ class Service {
     return copy;
   }
 
-  // Sound has the whole room: a child that reads it decodes no pictures.
+  // Sound may take all of room(), because a child that reads sound decodes no pictures.
   Said read(const Span& span, AudioMode mode) {
     const std::string track = pack_track(audio_->read(span, mode));
     if (track.size() > room_bytes())
@@ -246,18 +246,17 @@ class Service {
   std::string name_;
   share::MappedMemory bytes_, shared_;
   bool cells_ = false;
-  std::size_t front_ = 0;  // of the room: what is no memory of pictures_
+  std::size_t front_ = 0;  // Bytes of room() before the memory of pictures_.
   std::unique_ptr<PictureMemory> pictures_;
   std::optional<Decoder> decoder_;
-  std::array<Frame, kPicturePlaces> given_;  // no planes: none
+  std::array<Frame, kPicturePlaces> given_;  // Without planes if the place is free.
   std::optional<AudioReader> audio_;
   std::optional<SoundMeter> sound_;
   std::optional<SoundSamples> samples_;
 };
 
-/// Codecs take and free large blocks again and again, when they are opened above all. A process has
-/// them from the system each time until it has learnt not to: a new one is to begin with what glibc
-/// would learn at most.
+/// Codecs often take and free large blocks, above all when they are opened. glibc takes each from
+/// the system until its thresholds have grown, so they begin at their maximum.
 void keep_memory() {
   constexpr int kBlock = 32 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kBlock);
@@ -268,11 +267,11 @@ void keep_memory() {
 void be_child(int channel, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   keep_memory();
-  if (::getppid() == parent) Service(channel).run();  // else it has died before it was watched
+  if (::getppid() == parent) Service(channel).run();  // Otherwise the parent died before prctl().
 }
 
-/// The status of a process that has ended, for whose end this waits; -1, which none is, where
-/// nobody knows it.
+/// Waits for the end of a process, and returns its status. Returns -1, which is not a status, on an
+/// error.
 int wait_for(pid_t pid) {
   int status = 0;
   pid_t found = 0;
@@ -282,28 +281,28 @@ int wait_for(pid_t pid) {
   return found == pid ? status : -1;
 }
 
-/// The status of a process that confines itself and ends: 0 if it could.
+/// Runs in a process that confines itself and ends. Returns 0 on success.
 int confine_status(void* memory) {
   return confine(*static_cast<const std::uint64_t*>(memory)) ? 0 : 1;
 }
 
-/// Of one that has this one's memory, which waits meanwhile, as with vfork(): a copy of the many
-/// mappings costs more than all else here. Rules and limits are its own, and end with it.
+/// Returns confine_status() of a process that shares our memory while we wait, as with vfork(). A
+/// copy of our many mappings would be slow. The rules and limits end with that process.
 int try_confining(std::uint64_t memory) {
   constexpr std::size_t kStack = std::size_t{256} << 10;
-  const auto stack = std::make_unique_for_overwrite<std::uint8_t[]>(kStack);  // grows downwards
+  const auto stack = std::make_unique_for_overwrite<std::uint8_t[]>(kStack);  // Grows downwards.
   const pid_t pid =
       ::clone(confine_status, stack.get() + kStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &memory);
   return pid < 0 ? 1 : wait_for(pid);
 }
 
-/// Nothing in a new child, when that has done all.
+/// Executes an order. Returns nullopt in a new child, after all its work.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
                                 std::vector<share::Descriptor>& descriptors) {
   HelperReply reply;
   if (order.act == HelperAct::end) {
     if (order.pid <= 0) return reply;
-    ::kill(order.pid, SIGKILL);  // until it is waited for, the number is its own
+    ::kill(order.pid, SIGKILL);  // The pid is not reused before waitpid().
     reply.status = wait_for(order.pid);
     return reply;
   }
@@ -320,14 +319,14 @@ std::optional<HelperReply> obey(int channel, const HelperOrder& order,
   return std::nullopt;
 }
 
-/// What the program was started with, as make's jobserver, is not a child's to read or write.
+/// Closes descriptors that the program was started with, such as make's jobserver.
 void keep_only(int channel) {
   for (int fd = 3; fd < channel; ++fd)
     ::close(fd);
   ::closefrom(channel + 1);
 }
 
-/// Nothing is read or said.
+/// Connects the standard streams to /dev/null.
 void be_quiet() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2 && nothing >= 0; ++fd)

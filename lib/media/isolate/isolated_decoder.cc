@@ -32,15 +32,15 @@ Request request_of(const DecodeOptions& options) {
   return request;
 }
 
-/// Whether FFmpeg could say so of a stream.
+/// Returns true if FFmpeg could report this of a stream.
 bool can_be(const StreamInfo& info) {
-  constexpr double kLongest = 2e28;  // 64 bits of ticks, each of 31 bits of seconds
+  constexpr double kLongest = 2e28;  // 64-bit ticks of 31-bit seconds.
   return info.stream >= 0 && info.time_base.num > 0 && info.width >= 0 && info.height >= 0 &&
          info.sample_aspect.num > 0 && info.frame_rate.num >= 0 && info.duration >= 0 &&
          info.duration < kLongest && std::abs(info.start) < kLongest && info.frames >= 0;
 }
 
-/// Of 10 bits no sample has more, which tables and encoders rely on.
+/// Tables and encoders rely on samples within 10 bits.
 void clamp_samples(std::uint8_t* memory, std::size_t bytes) {
   constexpr std::uint16_t kMost = 1023;
   auto* samples = reinterpret_cast<std::uint16_t*>(memory);
@@ -54,8 +54,8 @@ void clamp_samples(std::uint8_t* memory, std::size_t bytes) {
 
 }  // namespace
 
-/// Memory of pictures that nobody has any more, for the next ones of their size: new memory costs
-/// as much as what is copied into it. Thread-safe.
+/// Keeps memory of pictures for the next ones of the same size, because new memory costs as much as
+/// the copy into it. Thread-safe.
 class PicturePool : public std::enable_shared_from_this<PicturePool> {
  public:
   std::shared_ptr<std::uint8_t> take(std::size_t size) {
@@ -75,13 +75,13 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
     void operator()(std::uint8_t* memory) const { ::operator delete(memory, kPictureAlign); }
   };
   using Memory = std::unique_ptr<std::uint8_t, Free>;
-  /// With its own size: a stream may change that of its pictures at any time.
+  /// Pieces have sizes, because a stream may change the size of its pictures at any time.
   struct Piece {
     Memory memory;
     std::size_t size = 0;
   };
 
-  /// None where there is none of that size. Those of others are of no more use.
+  /// Returns an empty piece if there is none of that size. Frees pieces of other sizes.
   Piece find(std::size_t size) {
     const std::lock_guard lock(mutex_);
     size_ = size;
@@ -100,13 +100,14 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
 
   std::mutex mutex_;
   std::vector<Piece> free_;
-  std::size_t size_ = 0;  // of the last picture
+  std::size_t size_ = 0;  // Of the last picture.
 };
 
-/// Frames that lie in the room: whoever has one last says so here. They keep the memory.
+/// Frames in the child's memory: the last owner of a frame sets the bit of its place in `back`.
+/// Keeps the memory mapped.
 struct Decoder::Apart::Loans {
   std::shared_ptr<const share::MappedMemory> memory;
-  std::atomic<std::uint64_t> back{0};  // places, as bits
+  std::atomic<std::uint64_t> back{0};  // One bit for each place.
 };
 
 Decoder::Apart::Apart(const std::string& name, std::string_view bytes, const DecodeOptions& options)
@@ -126,7 +127,7 @@ Decoder::Apart::Apart(const std::string& name, std::string_view bytes, const Dec
 
 Decoder::Apart::~Apart() = default;
 
-/// With what is done with.
+/// Also tells the child which places are free again.
 Request Decoder::Apart::request(Ask ask) {
   Request request;
   request.ask = ask;
@@ -136,10 +137,10 @@ Request Decoder::Apart::request(Ask ask) {
   return request;
 }
 
-/// More than one where a reader goes on: one that looks here and there would wait for what it does
-/// not want.
+/// Asks for several pictures only if the reader goes on. A reader that seeks often would wait for
+/// pictures that it does not want.
 std::uint32_t Decoder::Apart::how_many() const {
-  constexpr std::size_t kAheadBytes = std::size_t{4} << 20;  // which processors' caches keep
+  constexpr std::size_t kAheadBytes = std::size_t{4} << 20;  // Fits into processors' caches.
   if (read_ < kMostAhead) return 1;
   const std::size_t fit = kAheadBytes / std::max<std::size_t>(frame_bytes_, 1);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, 1, kMostAhead));
@@ -154,11 +155,11 @@ void Decoder::Apart::fetch() {
   } catch (const Error&) {
     failure_ = std::current_exception();
   }
-  // Also of a child that has failed since: what it gave before is what any other would have given.
+  // Pictures are taken even if the child failed after it gave them.
   const std::uint64_t given = child_.head().given - taken_;
   for (std::uint64_t i = 0; i < std::min<std::uint64_t>(given, asked.most); ++i) {
     const Given one = child_.head().ring[taken_++ % kMostAhead];
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // copied now, not when it is used
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // Copied here, not at a later use.
     ahead_.push_back(one);
   }
   if (ahead_.empty() && !failure_ && !end_) disbelieve(child_.name(), "what it was asked for");
@@ -184,7 +185,7 @@ bool Decoder::Apart::next(Frame& frame) {
   check_pictures(child_.name(), ++read_, child_.bytes());
   pixels_ += static_cast<double>(given.facts.width) * given.facts.height;
   check_work(child_.name(), {pixels_, 0}, child_.bytes());
-  constexpr int kMostLent = 4;  // all others are the child's to decode into
+  constexpr int kMostLent = 4;  // The child decodes into all others.
   const bool lends =
       in_place_ && given.place < kPicturePlaces && std::popcount(lent_ & ~loans_->back) < kMostLent;
   if (lends) {
@@ -198,7 +199,7 @@ bool Decoder::Apart::next(Frame& frame) {
 
 void Decoder::Apart::check(const PictureFacts& facts) {
   check_pixels(child_.name(), facts.width, facts.height);
-  constexpr std::int64_t kFar = std::int64_t{1} << 61;  // sums and differences of two fit
+  constexpr std::int64_t kFar = std::int64_t{1} << 61;  // Sums and differences of two fit.
   if (facts.layout == static_cast<int>(PixelLayout::yuv420p10) && !keep_hdr_)
     disbelieve(child_.name(), "its pictures");
   if (facts.pts < -kFar || facts.pts > kFar || facts.duration < 0 || facts.duration > kFar ||

@@ -34,15 +34,15 @@ namespace {
 
 constexpr const char* kDecoding = "a process that decodes";
 
-/// This program, as the helper. Where it dies, its children die with it (PR_SET_PDEATHSIG), and the
-/// next that is to be forked has it started again. Thread-safe.
+/// This program as the helper process. If the helper dies, its children die with it
+/// (PR_SET_PDEATHSIG), and the next fork starts a new helper. Thread-safe.
 class Helper {
  public:
-  /// In the new process the end of its channel; else -1.
+  /// Returns the helper's end of the channel in the new process, and -1 in this process.
   int fork_itself() {
     auto [ours, theirs] = share::make_channel(kDecoding);
     pid_ = ::fork();
-    if (pid_ == 0) return theirs.release();  // which closes all others
+    if (pid_ == 0) return theirs.release();  // serve_isolated() closes all others.
     if (pid_ > 0) channel_ = std::move(ours);
     return -1;
   }
@@ -66,7 +66,8 @@ class Helper {
     return tell_one({.act = HelperAct::try_out, .memory = memory}, {}).status == 0;
   }
 
-  /// Its status. Only its own parent knows that the number is still that process's.
+  /// Ends the child and returns its status. The helper does this, because only a parent knows that
+  /// the pid is still that of its child.
   int end(const Forked& child) noexcept {
     const std::lock_guard lock(mutex_);
     HelperReply reply;
@@ -86,7 +87,7 @@ class Helper {
     channel_ = std::move(ours);
   }
 
-  /// A helper that lives, which is started for it if need be.
+  /// Sends an order to a living helper. Starts one if needed.
   HelperReply tell_one(const HelperOrder& order, const std::vector<int>& descriptors) {
     for (;;) {
       if (channel_.get() < 0 && deaths_ > kMostDeaths) give_up();
@@ -106,7 +107,7 @@ class Helper {
 
   void note_death() noexcept {
     channel_ = share::Descriptor();
-    ::kill(pid_, SIGKILL);  // it is our own until it is waited for
+    ::kill(pid_, SIGKILL);  // The pid is not reused before waitpid().
     status_ = 0;
     while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR)
       continue;
@@ -122,14 +123,14 @@ class Helper {
     fail_as(Cause::crash, "{}", message);
   }
 
-  std::mutex mutex_;  // guards all but started_
+  std::mutex mutex_;  // Guards all members but started_.
   std::atomic<bool> started_{false};
-  share::Descriptor channel_;  // none: it has died
+  share::Descriptor channel_;  // Empty if the helper has died.
   pid_t pid_ = 0;
-  int status_ = 0, deaths_ = 0;  // of the last that died, and how many
+  int status_ = 0, deaths_ = 0;  // Of the last helper that died, and how many.
 };
 
-/// Never destroyed: threads that were left behind may hold children of it.
+/// Never destroyed, because threads that were left behind may hold its children.
 Helper& helper() {
   static Helper* const one = new Helper;
   return *one;
@@ -162,7 +163,7 @@ Opened open_file(const std::string& name) {
 
 share::Descriptor make_memory(std::uint64_t bytes) {
   share::Descriptor memory(::memfd_create("vfm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // No child may make it shorter under what reads it.
+  // The seals keep a child from making the memory shorter while others read it.
   if (memory.get() < 0 || ::ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     fail_errno(errno, "cannot make memory for a process that decodes");
@@ -187,7 +188,7 @@ Opened open_bytes(const std::string& name, std::string_view bytes) {
 int fork_isolation(bool wanted) {
   try {
     return wanted && can_confine() ? helper().fork_itself() : -1;
-  } catch (const Error&) {  // begin_isolation() tells
+  } catch (const Error&) {  // begin_isolation() reports it.
     return -1;
   }
 }
@@ -199,7 +200,7 @@ void begin_isolation() {
         "--isolate needs libseccomp, which this vfm was built without; install it and build again");
   helper().start();
   try {
-    // What each child needs of the system shows before any work.
+    // Fails before any work if the system lacks what each child needs.
     make_memory(kSharedHead);
     if (!helper().confines(input_limits().isolate_memory))
       fail("the system does not confine a process that would decode");
@@ -240,13 +241,13 @@ IsolatedChild::~IsolatedChild() {
   end();
 }
 
-/// Its status; 0 if it was gone.
+/// Returns the child's status, or 0 if the child was gone.
 int IsolatedChild::end() noexcept {
   return gone() ? 0 : helper().end(std::exchange(forked_, {}));
 }
 
-/// Seconds of a processor, of all its threads; as its number is its own until it is waited for,
-/// they are those of no other.
+/// Returns the processor seconds of all the child's threads. The pid is not reused, because the
+/// helper has not waited for the child.
 double IsolatedChild::spent() const noexcept {
   clockid_t clock{};
   timespec time{};
@@ -266,8 +267,8 @@ void IsolatedChild::check_spent() {
 
 void IsolatedChild::wait() {
   const double limit = input_limits().timeout;
-  // Its beats are its own word, and a hostile file may speak for it. What an honest one does for
-  // one answer is bounded by what is in the file.
+  // A hostile file may control the child and its beats, so there is also a limit for one answer. An
+  // honest child's work for an answer is limited by the size of the file.
   constexpr double kLimits = 10, kSlowest = 64 << 10;
   const double longest = kLimits * limit + static_cast<double>(bytes_) / kSlowest;
   StillClock clock;
@@ -277,7 +278,7 @@ void IsolatedChild::wait() {
     check_spent();
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail_errno(errno, "cannot wait for a process that decodes");
-    if (stop_requested()) end();  // else it would answer whoever asks next
+    if (stop_requested()) end();  // Otherwise its answer would go to the next request.
     check_stop();
     if (limit <= 0) continue;
     const double still = clock.still(head().beats);
@@ -292,7 +293,7 @@ void IsolatedChild::wait() {
 }
 
 void IsolatedChild::tell_death() {
-  // One that ends by itself has done so before its channel closed; what it is at, else, is its end.
+  // The channel is closed, so the child has ended by itself, or is about to.
   const int status = end();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     fail_as(Cause::memory, "the process that decoded '{}' was killed, as when memory is short",

@@ -10,9 +10,9 @@ namespace vfm::media {
 namespace {
 
 constexpr std::size_t kRowAlign = 64;
-constexpr int kMostChromaLocation = 6;  // of AVChromaLocation
+constexpr int kMostChromaLocation = 6;  // Of AVChromaLocation.
 
-/// Without planes.
+/// Returns a Frame without planes.
 Frame frame_of(const PictureFacts& facts) {
   if (facts.layout < 0 || facts.layout > static_cast<int>(PixelLayout::yuv420p10) ||
       facts.width <= 0 || facts.height <= 0 || facts.width > 65536 || facts.height > 65536 ||
@@ -37,15 +37,14 @@ Frame frame_of(const PictureFacts& facts) {
 
 }  // namespace
 
-// At most three bytes a pixel, and rows are rounded up: by less than themselves where they are
-// rounded at all.
+// A pixel has at most three bytes. Rounding a row up adds less than the row has.
 std::size_t picture_bytes(std::uint64_t max_pixels) {
   return kRowAlign * (6 * static_cast<std::size_t>(max_pixels) / kRowAlign) +
          (std::size_t{1} << 20);
 }
 
 std::size_t shared_bytes(std::uint64_t max_pixels) {
-  // Of 1920x1080 a codec's references, and some more; of what is larger, fewer.
+  // At 1920x1080, enough for a codec's references and some more pictures.
   constexpr std::size_t kPictures = std::size_t{192} << 20;
   return kSharedHead + picture_bytes(max_pixels) + kPictures;
 }
@@ -78,7 +77,7 @@ Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t 
         row < kRowAlign ? row : (row + kRowAlign - 1) / kRowAlign * kRowAlign;
     frame.stride[p] = static_cast<int>(stride);
     if (data) frame.plane[p] = data + placed.bytes;
-    // Vector code reads a little past the end of rows (frame.h).
+    // Vector code reads a little beyond the end of rows (frame.h).
     placed.bytes += stride * static_cast<std::size_t>(plane_rows(frame, p)) + kRowAlign;
     placed.bytes = (placed.bytes + kRowAlign - 1) / kRowAlign * kRowAlign;
   }

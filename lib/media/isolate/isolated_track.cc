@@ -47,7 +47,7 @@ class BytesReader {
   std::string_view left_;
 };
 
-// What a muxer asks of sound.
+// The properties that a muxer needs.
 struct Numbers {
   int type, id, format, sample_rate, block_align, frame_size, initial_padding, trailing_padding,
       seek_preroll, profile, level, bits_per_coded_sample, bits_per_raw_sample;
@@ -74,7 +74,7 @@ Numbers numbers_of(const AVCodecParameters& p, AVRational time_base) {
   return n;
 }
 
-// A number that no codec has is no AVCodecID: it must not even become one.
+// Checked before the cast: a number of no codec must not become an AVCodecID.
 bool is_sound_codec(int id) {
   for (const AVCodecDescriptor* codec = nullptr; (codec = avcodec_descriptor_next(codec));)
     if (static_cast<int>(codec->id) == id) return codec->type == AVMEDIA_TYPE_AUDIO;

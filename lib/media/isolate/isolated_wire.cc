@@ -21,7 +21,7 @@ Rational need_rational(const Json& json, const char* name) {
       !(*found)[0].is_number_integer() || !(*found)[1].is_number_integer())
     fail("'{}' is no rational", name);
   const Rational value{(*found)[0].get<std::int64_t>(), (*found)[1].get<std::int64_t>()};
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // FFmpeg's
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // FFmpeg's limit.
   if (value.num < -kMost || value.num > kMost || value.den <= 0 || value.den > kMost)
     fail("'{}' is no rational", name);
   return value;

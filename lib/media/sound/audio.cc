@@ -15,16 +15,17 @@
 namespace vfm::media {
 namespace {
 
-// A source whose timestamps jitter (Matroska counts milliseconds) is no source with gaps.
+// In seconds. Jitter of a source's timestamps (Matroska counts milliseconds) is not a gap.
 constexpr double kTolerance = 0.040;
 
-// Whether readers keep packets in time that an edit list cuts off in their middle. FFmpeg leaves
-// out whole packets of Vorbis, so that what is heard comes up to one packet early.
+// Returns true if readers keep the time of packets that an edit list cuts in their middle. FFmpeg
+// leaves out whole packets of Vorbis, so its sound comes up to one packet early.
 bool is_cut_to_the_sample(AVCodecID codec) {
   return codec != AV_CODEC_ID_VORBIS;
 }
 
-// Of a container that counts packets (AVI) a tick is as long as one: then samples are counted.
+// In a container that counts packets (AVI), a tick is as long as a packet. Then samples are
+// counted.
 AVRational fine_base(const AudioPackets& packets) {
   constexpr AVRational kCoarse{1, 1000};
   const int rate = packets.stream()->codecpar->sample_rate;
@@ -47,7 +48,7 @@ struct AudioReader::State {
   std::shared_ptr<AudioTrack::Data> encode(const Span& span, std::int64_t& corrupt);
 
   AudioPackets packets;
-  /// Null: the source has no sound. Not to be kept: start() may reopen the source.
+  /// Null if the source has no sound. Not to be kept, because start() may reopen the source.
   const AVStream* stream() const { return packets.stream(); }
 };
 
@@ -62,7 +63,7 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
   data->parameters.reset(not_null(avcodec_parameters_alloc()));
   avcodec_parameters_copy(data->parameters.get(), stream()->codecpar);
   packets.start(av_rescale_q_rnd(lead, fine, base, AV_ROUND_DOWN), corrupt);
-  bool heard = false;  // a packet of the span itself, not only of its lead
+  bool heard = false;  // A packet of the span itself, not only of its lead.
   std::int64_t last = AV_NOPTS_VALUE;
   for (;;) {
     PacketPtr packet(not_null(av_packet_alloc()));
@@ -84,7 +85,7 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
 
 std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
                                                              std::int64_t& corrupt) {
-  std::unique_ptr<AudioCanvas> canvas;  // made when the first frame shows rate and channels
+  std::unique_ptr<AudioCanvas> canvas;  // Made when the first frame shows rate and channels.
   decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
     if (!canvas) canvas = std::make_unique<AudioCanvas>(frame, span.seconds(), kTolerance);
     canvas->put(frame, at);
@@ -112,7 +113,7 @@ AudioTrack AudioReader::read(const Span& span, AudioMode mode) {
   IsolatedChild& child = *work_->child;
   const Reply reply = child.ask(request_for(Ask::read, span, mode)).reply;
   if (reply.bytes > child.room_bytes()) work_->disbelieve();
-  // A copy: the child may change it.
+  // A copy, because the child may change the memory.
   const std::string track(reinterpret_cast<const char*>(child.room()), reply.bytes);
   return parse_track(track);
 }

@@ -7,7 +7,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // as LoudnessMeter
+constexpr int kLeastRate = 16, kMostRate = 1'000'000, kMostChannels = 64;  // As LoudnessMeter.
 
 CodecPtr open_audio_decoder(const AudioPackets& packets) {
   const AVStream& stream = *packets.stream();

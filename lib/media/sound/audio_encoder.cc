@@ -20,7 +20,6 @@ const AVCodec& aac() {
   return *encoder;
 }
 
-// The rate itself if AAC has it, else 48 kHz.
 int aac_rate(int rate) {
   for (const int* known = aac().supported_samplerates; known && *known != 0; ++known)
     if (*known == rate) return rate;
@@ -33,7 +32,7 @@ AudioCanvas::AudioCanvas(const AVFrame& like, double seconds, double tolerance)
     : rate_(aac_rate(like.sample_rate)),
       length_(std::max<std::int64_t>(1, std::llround(seconds * rate_))),
       tolerance_(std::llround(tolerance * rate_)) {
-  // The speakers of the source if AAC has them, else as many in AAC's order, else two.
+  // Takes the source's channels if AAC has them, else as many in AAC's order, else two.
   if (like.ch_layout.order == AV_CHANNEL_ORDER_NATIVE) {
     av_channel_layout_copy(&layout_, &like.ch_layout);
     open_encoder();
@@ -50,7 +49,7 @@ AudioCanvas::AudioCanvas(const AVFrame& like, double seconds, double tolerance)
                   std::vector<float>(static_cast<std::size_t>(length_), 0.0F));
 }
 
-// Leaves encoder_ null where it cannot have the layout.
+// Leaves encoder_ null if the encoder does not take the layout.
 void AudioCanvas::open_encoder() {
   clear_libav_message();
   CodecPtr codec(not_null(avcodec_alloc_context3(&aac())));
@@ -60,9 +59,9 @@ void AudioCanvas::open_encoder() {
   codec->bit_rate = static_cast<std::int64_t>(kBitRatePerChannel) * layout_.nb_channels;
   codec->time_base = {1, rate_};
   codec->flags |= AV_CODEC_FLAG_BITEXACT | AV_CODEC_FLAG_GLOBAL_HEADER;
-  // The default coder ("twoloop") lets single packets of pure tones jump by 3 dB; this one does
-  // not, is faster, and has the better signal to noise ratio from 96 kbit/s a channel on, 0.4 dB
-  // less at 64.
+  // The default coder ("twoloop") changes the level of single packets of pure tones by up to 3 dB.
+  // This coder does not, and is faster. Its signal to noise ratio is better from 96 kbit/s a
+  // channel on, and 0.4 dB lower at 64.
   av_opt_set(codec->priv_data, "aac_coder", "fast", 0);
   if (avcodec_open2(codec.get(), &aac(), nullptr) >= 0) encoder_ = std::move(codec);
 }
@@ -81,7 +80,7 @@ void AudioCanvas::put(const AVFrame& frame, std::optional<double> at) {
     av_channel_layout_copy(&from_layout_, &frame.ch_layout);
   }
   if (at) {
-    // What the converter still holds comes out first.
+    // The converter first gives what it still holds.
     const std::int64_t held = swr_get_delay(converter_.get(), rate_);
     const std::int64_t wanted = std::llround(*at * rate_) - held;
     if (!position_ || std::abs(*position_ - wanted) > tolerance_) position_ = wanted;
@@ -90,7 +89,7 @@ void AudioCanvas::put(const AVFrame& frame, std::optional<double> at) {
   convert(const_cast<const std::uint8_t**>(frame.extended_data), frame.nb_samples);
 }
 
-// Null and 0: what the converter still holds.
+// Null and 0 flush the converter.
 void AudioCanvas::convert(const std::uint8_t** data, int count) {
   const int room = swr_get_out_samples(converter_.get(), count);
   if (room <= 0) return;
@@ -124,7 +123,7 @@ std::shared_ptr<AudioTrack::Data> AudioCanvas::encode() {
     for (;;) {
       PacketPtr packet(not_null(av_packet_alloc()));
       if (avcodec_receive_packet(codec, packet.get()) < 0) return;
-      // The last packets are longer than the sound; a packet wholly behind it is only padding.
+      // The last packets are longer than the sound. A packet after its end is only padding.
       if (packet->pts >= length_) continue;
       packet->duration = std::min<std::int64_t>(codec->frame_size, length_ - packet->pts);
       data->packets.push_back(std::move(packet));

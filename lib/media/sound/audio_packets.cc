@@ -10,20 +10,20 @@
 namespace vfm::media {
 namespace {
 
-// More sound than this never waits for one packet of the video.
+// No more packets of sound wait for a packet of the video.
 constexpr std::size_t kMostWaiting = 1000;
 
-// An AVI has no times but one length for all its chunks of sound, which is wrong for codecs that
-// AVI was not made for (AC-3's successors, DTS, Vorbis, Speex). To find where FLAC's packets end
-// FFmpeg reads on, and gives what it finds in ASF the times of those it has come to.
+// An AVI has no times, but one length for all chunks of sound. The length is wrong for codecs that
+// AVI was not made for (AC-3's successors, DTS, Vorbis, Speex). To find the end of a FLAC packet in
+// ASF, FFmpeg reads on, and gives the packet the time of a later one.
 bool may_tell_wrong_times(const AVFormatContext& format, const AVStream& stream) {
   const char* const name = format.iformat->name;
   return std::strcmp(name, "avi") == 0 ||
          (std::strcmp(name, "asf") == 0 && stream.codecpar->codec_id == AV_CODEC_ID_FLAC);
 }
 
-// Samples of a packet where neither it nor its codec's description says how many (Speex): what it
-// is decoded to. 0: not known.
+// Returns the samples that a packet decodes to, for codecs whose packets and parameters do not
+// state the number (Speex). Returns 0 if it is unknown.
 std::int64_t decoded_samples(const AVStream& stream, const std::deque<PacketPtr>& packets) {
   const AVCodec* decoder = avcodec_find_decoder(stream.codecpar->codec_id);
   if (!decoder) return 0;
@@ -31,7 +31,7 @@ std::int64_t decoded_samples(const AVStream& stream, const std::deque<PacketPtr>
   if (avcodec_parameters_to_context(codec.get(), stream.codecpar) < 0) throw std::bad_alloc();
   if (avcodec_open2(codec.get(), decoder, nullptr) < 0) return 0;
   const AvFramePtr frame(not_null(av_frame_alloc()));
-  std::int64_t most = 0;  // the first ones may give none
+  std::int64_t most = 0;  // The first ones may give none.
   for (const PacketPtr& packet : packets) {
     std::int64_t samples = 0;
     avcodec_send_packet(codec.get(), packet.get());
@@ -98,7 +98,7 @@ bool AudioPackets::is_unknown() {
   if (stream_ || streams_ == 0) return false;
   if (!unknown_) {
     const PacketPtr packet(not_null(av_packet_alloc()));
-    std::int64_t damaged = 0;  // is told by whoever shows the pictures
+    std::int64_t damaged = 0;  // Reported by the reader of the pictures.
     unknown_ = false;
     while (!*unknown_ && input_->read(packet.get(), damaged)) {
       unknown_ = packet->stream_index != video_;
@@ -108,13 +108,12 @@ bool AudioPackets::is_unknown() {
   return *unknown_;
 }
 
-// To a packet not after `time`. False where that cannot be had but by going to the beginning.
 bool AudioPackets::seek(std::int64_t time) {
   return input_->seek(stream_->index, time);
 }
 
-// The index of a container may know the video's key frames only: the packet that is heard at `time`
-// can lie before the place that a seek finds. Then from further back.
+// The index of a container may have only the video's key frames, so a seek can end after the packet
+// that is heard at `time`. Then the seek is repeated from further back.
 void AudioPackets::start_by_seeking(std::int64_t time, std::int64_t& corrupt) {
   const std::int64_t second = av_rescale_q(1, {1, 1}, stream_->time_base);
   const std::int64_t begin = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
@@ -165,7 +164,7 @@ bool AudioPackets::read(AVPacket* packet, std::int64_t& corrupt) {
   return false;
 }
 
-// Where the times do not go on as the packets' own lengths do, these count.
+// If the times of packets do not match their lengths, the lengths count.
 void AudioPackets::check_clock(std::int64_t& corrupt) {
   constexpr std::size_t kLook = 4;
   while (kept_.size() < kLook && read_more(corrupt)) {
@@ -203,7 +202,7 @@ void AudioPackets::keep(PacketPtr packet) {
   kept_.push_back(std::move(packet));
 }
 
-// Reads one packet, of whatever stream; false at the end.
+// Reads one packet of any stream. Returns false at the end.
 bool AudioPackets::read_more(std::int64_t& corrupt) {
   PacketPtr packet(not_null(av_packet_alloc()));
   if (!input_->read(packet.get(), corrupt)) {

@@ -23,7 +23,7 @@ std::string loudness_version() {
 }
 
 LoudnessMeter::LoudnessMeter(const std::vector<LoudnessWeight>& channels, int rate) {
-  // A histogram of tenths of LU instead of a list of all blocks: memory does not grow.
+  // A histogram of tenths of LU instead of a list of all blocks, so memory does not grow.
   ebur128_state* meter =
       ebur128_init(static_cast<unsigned>(channels.size()), static_cast<unsigned long>(rate),
                    EBUR128_MODE_I | EBUR128_MODE_HISTOGRAM);

@@ -17,8 +17,8 @@
 namespace vfm::media {
 namespace {
 
-constexpr double kSilentPower = 1e-6;   // -60 dB of full scale
-constexpr double kSilencePiece = 0.05;  // seconds that are silent or not
+constexpr double kSilentPower = 1e-6;   // -60 dB of full scale.
+constexpr double kSilencePiece = 0.05;  // Seconds of a piece that is silent or not.
 
 LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
   switch (av_channel_layout_channel_from_index(&layout, index)) {
@@ -35,12 +35,12 @@ LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
   }
 }
 
-/// What is heard of one span. The format of its first frame is that of all.
+/// Measures the sound of a span. The format of its first frame is used for all frames.
 class HeardSpan {
  public:
   HeardSpan(const AVFrame& like, double seconds);
 
-  /// False when the end of the span has been reached.
+  /// Returns false at the end of the span.
   bool add(const AVFrame& frame, std::optional<double> at);
   std::optional<SoundMeasures> result();
 
@@ -53,7 +53,7 @@ class HeardSpan {
   LoudnessMeter loudness_;
   SpeechLikeness speech_;
   std::vector<float> mono_;
-  std::vector<double> power_;  // of the piece that is open, a channel
+  std::vector<double> power_;  // Of the open piece, for each channel.
   std::int64_t in_piece_ = 0;
 };
 
@@ -73,7 +73,7 @@ HeardSpan::HeardSpan(const AVFrame& like, double seconds)
 
 bool HeardSpan::add(const AVFrame& frame, std::optional<double> at) {
   const LaidSound::Part part = laid_.lay(frame, at);
-  // Overlapping times are no more sound than there is time.
+  // Overlapping frames do not make more sound than the span has time.
   hear(part.samples, std::min(part.times, static_cast<std::size_t>(laid_.length() - heard_)));
   return !laid_.ended() && heard_ < laid_.length();
 }
@@ -125,7 +125,7 @@ struct SoundMeter::State {
 std::optional<SoundMeasures> SoundMeter::State::measure(const Span& span) {
   if (!packets.stream()) return std::nullopt;
   std::optional<HeardSpan> heard;
-  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
+  std::int64_t corrupt = 0;  // Reported by the reader that keeps the sound.
   try {
     decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
       if (frame.sample_rate <= 0) return true;

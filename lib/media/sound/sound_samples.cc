@@ -16,7 +16,7 @@
 namespace vfm::media {
 namespace {
 
-constexpr int kLowestRate = 8000;  // so a frame of the source is at most two of ours
+constexpr int kLowestRate = 8000;  // A frame of the source is then at most two of ours.
 constexpr float kLoudest = 8;
 constexpr auto kBoth = static_cast<std::size_t>(SoundSamples::kChannels);
 
@@ -29,25 +29,24 @@ AVChannelLayout stereo() {
   return AV_CHANNEL_LAYOUT_STEREO;
 }
 
-/// Of sound from outside, which may be anything.
+/// Samples from outside may have any value.
 float bounded_sample(float x) {
   return std::isfinite(x) ? std::clamp(x, -kLoudest, kLoudest) : 0;
 }
 
-/// What is heard of one span, where it is heard.
 class SampledSpan {
  public:
   explicit SampledSpan(std::int64_t length)
       : laid_(stereo(), SoundSamples::kRate, length),
         samples_(static_cast<std::size_t>(length) * kBoth) {}
 
-  /// False when the end of the span has been reached.
+  /// Returns false at the end of the span.
   bool add(const AVFrame& frame, std::optional<double> at);
   SoundSamples::Heard take();
 
  private:
   LaidSound laid_;
-  std::int64_t first_ = INT64_MAX, last_ = 0;  // of what is heard
+  std::int64_t first_ = INT64_MAX, last_ = 0;  // Of what is heard.
   std::vector<float> samples_;
 };
 
@@ -82,7 +81,7 @@ struct SoundSamples::State {
 std::optional<SoundSamples::Heard> SoundSamples::State::read(const Span& span) {
   if (packets.streams() != 1 || !packets.stream()) return std::nullopt;
   SampledSpan sampled(samples_in(span));
-  std::int64_t corrupt = 0;  // is told by whoever keeps the sound
+  std::int64_t corrupt = 0;  // Reported by the reader that keeps the sound.
   try {
     decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
       return frame.sample_rate <= 0 || sampled.add(frame, at);

@@ -9,12 +9,12 @@
 namespace vfm::media {
 namespace {
 
-constexpr double kValues = 100;              // of the envelope, a second
-constexpr std::size_t kEnvelopePiece = 200;  // values whose modulations are found together
-constexpr std::size_t kShortest = 100;       // at the end
+constexpr double kValues = 100;              // Of the envelope, in a second.
+constexpr std::size_t kEnvelopePiece = 200;  // Values that are analysed together.
+constexpr std::size_t kShortest = 100;       // At the end.
 constexpr double kSlowestChange = 0.5, kFastestChange = 25, kSlowSyllables = 2,
                  kFastSyllables = 8;  // Hz
-constexpr double kSilent = 1e-6;      // mean envelope, -120 dB
+constexpr double kSilent = 1e-6;      // Mean envelope of -120 dB.
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void SpeechLikeness::end_piece() {
   const double mean = std::accumulate(envelope_.begin(), envelope_.end(), 0.0) / n;
   known_ = true;
   if (mean > kSilent) {
-    // A Hann window; its mean is a half, that of its square three eighths.
+    // A Hann window. Its mean is 1/2, and the mean of its square is 3/8.
     for (std::size_t i = 0; i < envelope_.size(); ++i)
       envelope_[i] = (envelope_[i] - mean) *
                      (0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / n));
