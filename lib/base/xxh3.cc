@@ -51,7 +51,6 @@ u64 secret(std::size_t at) {
   return read<u64>(kSecret + at);
 }
 
-// Folds the 128-bit product.
 u64 multiply_fold(u64 a, u64 b) {
   __extension__ using u128 = unsigned __int128;
   const u128 product = static_cast<u128>(a) * b;

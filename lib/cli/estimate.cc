@@ -126,7 +126,7 @@ Sample take_sample(const Estimate& estimate, const std::vector<io::Record>& draw
 }
 
 struct Took {
-  double seconds = 0;     // For the whole sample.
+  double seconds = 0;
   std::size_t timed = 0;  // Videos with a measured time.
 };
 

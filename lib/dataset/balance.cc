@@ -23,7 +23,7 @@
 namespace vfm::dataset {
 namespace {
 
-constexpr std::size_t kLargest = 50;             // values in the report
+constexpr std::size_t kLargest = 50;             // values that are listed
 constexpr std::size_t kSampleOfCluster = 64;     // vectors per cluster
 constexpr std::size_t kSampleBytes = 192 << 20;  // memory of the sampled vectors
 constexpr std::size_t kPortionBytes = 16 << 20;  // memory of one batch of vectors
@@ -193,7 +193,7 @@ class Rule {
     if (list.size() > kLargest) list.pop_back();
   }
 
-  /// Throws UsageError if the vectors are of several encoders.
+  /// Throws Error{usage} if the vectors are of several encoders.
   std::uint64_t count_vectors(const VectorNames& encoders) {
     std::uint64_t vectors = 0;
     std::set<std::uint64_t> ids;

@@ -205,7 +205,7 @@ class Finder {
   bool drops_;
   DuplicateList& list_;
   DuplicatePairs& pairs_;
-  std::uint32_t set_ = 0;  // Index in the list of ComparedSet.
+  std::uint32_t set_ = 0;
   std::uint32_t last_keeper_ = 0;
   Item kept_;
 };

@@ -79,7 +79,7 @@ ItemStore::ItemStore(const std::string& folder, std::uint64_t most_near_bytes, b
       source_runs_(folder) {}
 
 void ItemStore::take(const ItemBatch& batch, std::uint32_t shard) {
-  std::vector<std::uint32_t> numbers;  // Of the shapes of `batch`.
+  std::vector<std::uint32_t> numbers;
   for (std::size_t i = 0; i < batch.shapes_.size(); ++i)
     numbers.push_back(shapes_.number(batch.shapes_[i]));
   io::ScratchReader reader(batch.items_);

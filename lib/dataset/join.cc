@@ -83,8 +83,8 @@ JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts) {
   JoinedSample joined;
   joined.key = shard::column_key(std::string(parts.front()->key));
   joined.meta = Json::object();
-  std::set<std::string> fields;       // Fields from later columns.
-  std::set<std::string_view> others;  // Members from later columns.
+  std::set<std::string> fields;       // From later columns.
+  std::set<std::string_view> others;  // From later columns.
   for (const shard::SampleView* part : parts)
     for (const shard::MemberView& member : part->members) {
       const bool first = part == parts.front();

@@ -39,7 +39,7 @@ std::uint64_t bytes_in(const Item& item, std::uint64_t place) {
 /// A group is a split and a bin. Groups are numbered in the order of their shards.
 struct Groups {
   std::vector<std::string> names;           // Bins, sorted.
-  std::vector<std::uint32_t> bin_of_shape;  // Index into `names`.
+  std::vector<std::uint32_t> bin_of_shape;
 
   std::uint32_t number(std::size_t part, std::uint32_t shape) const {
     return static_cast<std::uint32_t>(part * names.size() + bin_of_shape[shape]);

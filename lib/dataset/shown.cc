@@ -72,7 +72,6 @@ struct FieldWork {
   std::optional<report::Histogram> histogram;
 };
 
-/// Reads what put_number_notes() wrote.
 struct NumberNotes {
   explicit NumberNotes(std::string_view notes) : rest(notes), numbers(io::take_number(rest)) {}
   bool next(std::uint64_t& hash, double& value) {

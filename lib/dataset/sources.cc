@@ -58,8 +58,8 @@ std::uint8_t Sources::part_named(const std::string& split) const {
 
 void Sources::walk(const UseRun& use_run, const UseSource& use_source) {
   std::uint32_t number = 0;
-  std::optional<std::string> name;    // The source of the current runs.
-  std::optional<KnownSource> source;  // From the first of these runs that has an item.
+  std::optional<std::string> name;
+  std::optional<KnownSource> source;  // From the first run of `name` that has an item.
   const auto end = [&] {
     if (source) use_source(number++, *source);
     source.reset();

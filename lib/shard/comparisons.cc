@@ -8,7 +8,6 @@
 namespace vfm::shard {
 namespace {
 
-/// `end` is the end of the expression.
 enum class Token { name, keyword, text, number, sign, end };
 
 struct Lexeme {

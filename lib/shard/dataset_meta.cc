@@ -19,7 +19,6 @@
 namespace vfm::shard {
 namespace {
 
-/// Splits a line of a DALI index into words.
 class Words {
  public:
   Words(std::string_view line, const std::string& path) : rest_(line), path_(path) {}
@@ -91,7 +90,7 @@ class NumberedRuns {
 
  private:
   static constexpr std::size_t kDigits = 6, kTail = kDigits + 4;
-  static constexpr long kNone = -2;  // Has no successor.
+  static constexpr long kNone = -2;  // No number is kNone + 1.
 
   static long number_of(const std::string& path) {
     if (path.size() < kTail || !path.ends_with(".tar")) return kNone;

@@ -38,7 +38,6 @@ bool for_each_record(const std::vector<std::string>& inputs,
   return true;
 }
 
-/// Returns the number of samples by the record or the index.
 std::optional<std::uint64_t> known_samples(const io::Record& shard) {
   const auto said = get_integer(shard.json, "samples");
   if (said && *said > 0) return static_cast<std::uint64_t>(*said);

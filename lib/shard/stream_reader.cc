@@ -28,7 +28,6 @@ struct FreeArchive {
 };
 using Archive = std::unique_ptr<archive, FreeArchive>;
 
-/// Returns the most bytes that a compressed tar of `packed` bytes may unpack to.
 std::uint64_t most_unpacked(std::uint64_t packed, const ReadLimits& limits) {
   return limits.unpacked + ReadLimits::kRatio * packed;
 }
@@ -143,7 +142,7 @@ struct StreamReader::State {
   std::string key, extension;
   bool pending = false, ended = false;
   bool too_large = false;  // Whether a limit is why the current sample is refused.
-  bool told_end = false;   // Whether unread() was called.
+  bool told_end = false;
 };
 
 /// Called between two pieces of an archive, because a few compressed bytes can unpack to any

@@ -48,7 +48,6 @@ constexpr std::string_view kFunctions[] = {
     "json_group_array", "json_group_object", "json_insert", "json_object", "json_patch",
     "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid"};
 
-/// "" stands for an expression without a table.
 constexpr std::string_view kReadableTables[] = {"", "sample"};
 
 /// SQLite calls this for every action of an expression. Recursive queries are refused.
@@ -151,7 +150,7 @@ struct Where::State {
   std::unique_ptr<sqlite3, CloseDatabase> db;
   Statement statement;
   std::string denied;      // Last function that was refused.
-  std::int64_t steps = 0;  // In the current evaluation.
+  std::int64_t steps = 0;
 
   /// SQLite's progress handler. Another value than 0 ends the evaluation.
   static int look_up(void* self) {

@@ -129,7 +129,7 @@ struct Writer::State {
   WriterOptions options;
   io::AtomicFile file;
   Header header{};
-  std::string buffer;  // Not yet written.
+  std::string buffer;
   Hasher hasher;
   std::vector<std::string> extensions;     // The extensions of every sample in this shard.
   std::unordered_set<std::uint64_t> keys;  // Hashes of keys.

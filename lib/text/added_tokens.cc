@@ -18,7 +18,6 @@ bool word_after(std::string_view text, std::size_t at) {
   return at < text.size() && is_word(next_code_point(text, at));
 }
 
-/// Returns where the spaces before `at` begin.
 std::size_t spaces_before(std::string_view text, std::size_t at) {
   while (at > 0) {
     const std::size_t before = previous_boundary(text, at);
@@ -29,7 +28,6 @@ std::size_t spaces_before(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Returns where the spaces from `at` on end.
 std::size_t spaces_after(std::string_view text, std::size_t at) {
   for (std::size_t next = at; next < text.size() && is_space(next_code_point(text, next));)
     at = next;

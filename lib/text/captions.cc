@@ -126,7 +126,6 @@ bool has_arrow(std::string_view line) {
   return !line.empty() && is_digit(line.front()) && line.find("-->") != std::string_view::npos;
 }
 
-/// Returns the first text of a list that is not empty.
 std::string first_text(const Json& list, std::string_view what) {
   std::string first;
   for (const Json& entry : list) {

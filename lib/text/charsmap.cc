@@ -22,7 +22,6 @@ std::uint32_t offset_of(std::uint32_t word) {
   return (word >> 10) << ((word & (1u << 9)) >> 6);
 }
 
-/// Calls part(text) for each grapheme cluster.
 template <class Part>
 void each_grapheme(std::string_view utf8, Part part) {
   UErrorCode status = U_ZERO_ERROR;

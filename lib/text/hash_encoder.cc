@@ -21,7 +21,6 @@ constexpr float kWordShare = 0.30f, kLetterShare = 0.55f, kPairShare = 0.15f;
 /// Longer runs of letters are not words, and their n-grams only cost time.
 constexpr std::size_t kLongestWord = 64;
 
-/// Adds weight * (random signs of `name`).
 void add_signs(std::string_view name, float weight, std::span<float> sum) {
   const Random random(0, Purpose::projection, 0, xxh3_64(name.data(), name.size()));
   for (std::size_t block = 0; block * 32 < sum.size(); ++block) {
@@ -31,7 +30,6 @@ void add_signs(std::string_view name, float weight, std::span<float> sum) {
   }
 }
 
-/// Returns the offsets of the code points, and the size.
 std::vector<std::size_t> code_points(std::string_view utf8) {
   std::vector<std::size_t> starts;
   for (std::size_t i = 0; i < utf8.size(); ++i)

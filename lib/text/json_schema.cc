@@ -119,7 +119,6 @@ std::string shown(const Json& value) {
   return first_characters(dump_json(value), kShownValue);
 }
 
-/// `least` and `most` are keywords of the schema.
 std::string count_misfit(const Json& schema, const char* least, const char* most, std::size_t count,
                          const std::string& at, const char* unit) {
   if (const auto found = schema.find(least);

@@ -12,7 +12,6 @@
 namespace vfm::text {
 namespace {
 
-/// What to do with the matches.
 enum class Delimiter { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 /// Joins neighbouring spans as `delimiter` says, and returns the spans to keep.

@@ -77,7 +77,6 @@ std::string from_icu(const icu::UnicodeString& text) {
   return out;
 }
 
-/// Appends one character in title case.
 void append_title(std::string& out, std::string_view character) {
   icu::UnicodeString one = icu::UnicodeString::fromUTF8(
       icu::StringPiece(character.data(), static_cast<std::int32_t>(character.size())));

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostWork = 20'000'000;
 
-/// Adds the weight of a part to its container.
 template <class Container>
 void weigh(Container& container, const Value& part, const Run& run) {
   if (part.space() != nullptr || part.loop() != nullptr || part.function() != nullptr)
