@@ -101,7 +101,6 @@ std::size_t ErrorLog::count() const {
   return count_;
 }
 
-/// Returns the lines that another program has written since this run began.
 std::string ErrorLog::others_lines() const {
   const std::string now = state_of(path_);
   return now.empty() || now == before_ ? "" : read_file(path_);

@@ -36,7 +36,6 @@ constexpr std::array kStoredTypes{
     StoredType{30, "BF16", 1, 2},         stored_blocks(8, BlockFormat::q8_0),
     stored_blocks(12, BlockFormat::q4_k), stored_blocks(14, BlockFormat::q6_k)};
 
-/// Returns GGML's name of a type that is not supported, for messages.
 std::string other_type(std::uint32_t number) {
   constexpr std::array<std::string_view, 31> names{
       "F32",     "F16",    "Q4_0",    "Q4_1",  "",       "",      "Q5_0",  "Q5_1",

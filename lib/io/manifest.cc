@@ -129,7 +129,6 @@ std::vector<std::string> column_tars(const Record& shard) {
 
 namespace {
 
-/// Returns an error text if the record names an address that cannot be read, else "".
 std::string refused_address(const Record& record) {
   const std::string path = get_string(record.json, "path").value_or("");
   if (record.kind != "shard") return no_video_message(path, input_limits().protocols);

@@ -14,7 +14,7 @@ using Id = PickleMachine::Id;
 using Kind = PickleMachine::Kind;
 using Value = PickleMachine::Value;
 
-constexpr std::size_t kMaxDepth = 64;  // Of nested containers.
+constexpr std::size_t kMaxDepth = 64;
 
 class Collector {
  public:

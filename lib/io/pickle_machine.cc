@@ -37,7 +37,7 @@ bool is_scripted(std::string_view global) {
   return global.starts_with("__torch__.") || global.starts_with("__torch__ ");
 }
 
-// Returns true for functions of which only the first argument matters. The argument is the result.
+// Returns true for functions that return their first argument, as far as tensors are concerned.
 bool is_passing(std::string_view global) {
   return global == "torch._utils _rebuild_parameter" || global == "torch Size" ||
          global == "torch.jit._pickle build_intlist" ||

@@ -135,7 +135,7 @@ bool is_text(std::string_view head) {
       name, format.long_name ? format.long_name : format.name, format.name);
 }
 
-// FFmpeg also goes by the name of a playlist, and takes an unknown playlist for another format.
+// FFmpeg recognises some playlists only by their file names, and takes others for another format.
 const char* script_by_text(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const auto begin = text.find_first_not_of(" \t\r\n");

@@ -41,7 +41,7 @@ bool meets_streams_late(const AVFormatContext& format) {
          std::strcmp(format.iformat->name, "mpegts") != 0;
 }
 
-// Returns the part of a name that ends with the extension: no "?key=1" of an address.
+// Returns the name without the query of an address ("?key=1"), so that it ends with the extension.
 std::string hint_of(const std::string& name, const std::string& scheme) {
   return scheme.empty() ? name : name.substr(0, name.find_first_of("?#"));
 }
@@ -242,7 +242,6 @@ void Input::fail_input(const char* verb, int error) {
   fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
 }
 
-/// Throws Error if FFmpeg refused an address that the input names.
 void Input::refuse_protocol() const {
   const std::string protocol = take_refused_protocol();
   if (protocol.empty()) return;

@@ -252,7 +252,8 @@ CopiedVideo SourcePackets::State::copy(std::int64_t key, std::span<const std::in
   return {CodedVideo(std::move(data)), plan.frames, {}};
 }
 
-// Reading may never end, and may be far ahead of decoding, so it is bounded by itself.
+// Reading may never end, so it has a time limit. It is apart from decoding, because it may be far
+// ahead.
 struct SourcePackets::Work {
   Bounded<State> state;
 };

@@ -55,7 +55,6 @@ AvFramePtr first_picture(const CodedVideo& video) {
   return std::move(*picture);
 }
 
-// Properties that decide how samples are shown.
 struct Look {
   int width = 0, height = 0, format = 0;
   AVRational aspect{1, 1};

@@ -106,7 +106,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Returns false if the worker was left behind.
 bool wait_for(Worker& worker, std::unique_lock<std::mutex>& lock, double limit) {
   constexpr double kHeeds = 2;  // Seconds in which a loop reacts to a stop.
   StillClock clock;

@@ -74,7 +74,6 @@ CUcontext primary_context(void* driver, int number, std::string& why) {
   return context;
 }
 
-// Returns the number of NVDEC engines of the GPU, or 1 if the driver does not report it.
 int count_engines(void* driver, void* video, CUcontext context) {
   constexpr int kMost = 32;
   int (*push)(CUcontext) = nullptr;

@@ -212,8 +212,8 @@ bool Decoder::State::decode_once(Frame& frame) {
       continue;
     }
     pictures.failure();
-    // At the end of the stream, each error uses up a picture. A codec for which this is not so must
-    // not hang us.
+    // At the end of the stream, each error uses up a picture. A codec that gives errors for ever
+    // must not hang us.
     if (draining && ++errors > 1000) break;
   }
   finished = true;

@@ -58,7 +58,6 @@ bool is_supported(const AVCodec* codec) {
   return false;
 }
 
-// Copies to planes in system memory. Returns null on an error.
 AvFramePtr transfer(const AVFrame& picture) {
   const AvFramePtr copy(not_null(av_frame_alloc()));
   if (av_hwframe_transfer_data(copy.get(), &picture, 0) < 0 ||

@@ -76,7 +76,6 @@ std::int64_t duration_of(const AVFrame& av) {
 #endif
 }
 
-// Returns the properties of a picture, without samples.
 Frame said_by(const AVFrame& av) {
   Frame said;
   said.color = {static_cast<std::uint8_t>(av.color_primaries),

@@ -6,7 +6,6 @@
 namespace vfm::media {
 namespace {
 
-// Returns the number of `count` bytes at `at`, or 0 beyond the end.
 std::uint32_t number(std::string_view data, std::size_t at, std::size_t count, bool little) {
   if (at > data.size() || count > data.size() - at) return 0;
   std::uint32_t value = 0;

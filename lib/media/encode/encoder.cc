@@ -296,7 +296,6 @@ CodedVideo VideoEncoder::finish_piece() {
   return CodedVideo(std::move(data));
 }
 
-// Takes the last frame's duration, else the gap before it, else the nominal duration.
 std::int64_t VideoEncoder::State::final_duration() const {
   if (last_duration > 0) return last_duration;
   if (times.size() > 1) return times.back() - times[times.size() - 2];

@@ -64,7 +64,6 @@ bool add_rules(scmp_filter_ctx filter) {
          seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) == 0;
 }
 
-/// Returns the size of the address space in bytes, or 0 if it is unknown.
 std::uint64_t address_space() {
   std::FILE* file = std::fopen("/proc/self/statm", "re");
   if (!file) return 0;

@@ -281,7 +281,6 @@ int wait_for(pid_t pid) {
   return found == pid ? status : -1;
 }
 
-/// Runs in a process that confines itself and ends. Returns 0 on success.
 int confine_status(void* memory) {
   return confine(*static_cast<const std::uint64_t*>(memory)) ? 0 : 1;
 }

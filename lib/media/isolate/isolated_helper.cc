@@ -241,7 +241,6 @@ IsolatedChild::~IsolatedChild() {
   end();
 }
 
-/// Returns the child's status, or 0 if the child was gone.
 int IsolatedChild::end() noexcept {
   return gone() ? 0 : helper().end(std::exchange(forked_, {}));
 }

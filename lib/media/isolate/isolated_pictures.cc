@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kRowAlign = 64;
 constexpr int kMostChromaLocation = 6;  // Of AVChromaLocation.
 
-/// Returns a Frame without planes.
 Frame frame_of(const PictureFacts& facts) {
   if (facts.layout < 0 || facts.layout > static_cast<int>(PixelLayout::yuv420p10) ||
       facts.width <= 0 || facts.height <= 0 || facts.width > 65536 || facts.height > 65536 ||

@@ -9,7 +9,7 @@
 
 namespace vfm::media {
 
-/// Moves what the converter holds to the begin of samples_. Returns the number of times.
+/// Moves what the converter holds to the begin of samples_. Returns the samples of a channel.
 std::size_t LaidSound::drain() {
   const int room = converter_ ? swr_get_out_samples(converter_.get(), 0) : 0;
   if (room <= 0) return 0;

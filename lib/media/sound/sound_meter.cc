@@ -40,7 +40,6 @@ class HeardSpan {
  public:
   HeardSpan(const AVFrame& like, double seconds);
 
-  /// Returns false at the end of the span.
   bool add(const AVFrame& frame, std::optional<double> at);
   std::optional<SoundMeasures> result();
 

@@ -40,7 +40,6 @@ class SampledSpan {
       : laid_(stereo(), SoundSamples::kRate, length),
         samples_(static_cast<std::size_t>(length) * kBoth) {}
 
-  /// Returns false at the end of the span.
   bool add(const AVFrame& frame, std::optional<double> at);
   SoundSamples::Heard take();
 

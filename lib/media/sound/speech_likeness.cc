@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kValues = 100;              // Of the envelope, in a second.
 constexpr std::size_t kEnvelopePiece = 200;  // Values that are analysed together.
-constexpr std::size_t kShortest = 100;       // At the end.
+constexpr std::size_t kShortest = 100;       // Values of the last piece.
 constexpr double kSlowestChange = 0.5, kFastestChange = 25, kSlowSyllables = 2,
                  kFastSyllables = 8;  // Hz
 constexpr double kSilent = 1e-6;      // Mean envelope of -120 dB.
