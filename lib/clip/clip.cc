@@ -36,7 +36,6 @@
 namespace vfm::clip {
 namespace {
 
-/// The results of one item. They are reported in the order of the items.
 struct Outcome {
   std::vector<Json> records;
   std::vector<io::Fault> errors;
@@ -209,8 +208,7 @@ class ClipJob {
     cutter.settle();
   }
 
-  /// Adds the results of a finished source to `outcome`. An earlier run may have finished the
-  /// source.
+  /// Adds the results of a source that this run or an earlier run finished.
   void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
     outcome.records = ClipStore::records(finished, options_.directory);
@@ -245,7 +243,7 @@ std::string single_video(const std::vector<std::string>& inputs) {
 Json ClipRecipe::json() const {
   const char* const detectors[] = {"combined", "transnetv2"};
   const char* const audios[] = {"drop", "copy", "aac"};
-  Json j = {{"version", 2},  // version of the rules that find changes of shot
+  Json j = {{"version", 2},  // of the rules that find changes of shot
             {"detector", detectors[static_cast<int>(shots.detector)]},
             {"threshold", shots.used_threshold()},
             {"gradual", shots.gradual},
@@ -313,7 +311,6 @@ void choose_encoders(ClipRecipe& recipe) {
   media::VideoEncoder{trial};
 }
 
-/// Returns the limit for all slots together.
 std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   const auto count = static_cast<std::uint64_t>(slots);
   return options.ahead_bytes > UINT64_MAX / count ? UINT64_MAX : options.ahead_bytes * count;

@@ -67,9 +67,8 @@ std::string middle_frame(const shard::Member& member, std::int64_t frames) {
 constexpr const char *kClipColour = "#7fa8c9", *kLeftOutColour = "#e4e4e4", *kCutColour = "#222",
                      *kFadeColour = "#8a2be2", *kGradualColour = "#d2691e";
 
-/// Returns a bar with a stroke at each change of shot. `first_clip` is the begin of the earliest
-/// clip. A container may begin at any time, so the bar begins with the earliest clip or left-out
-/// part.
+/// Returns a bar with a stroke at each change of shot. A container may begin at any time, so the
+/// bar begins at `first_clip`, or at an earlier left-out part.
 std::string time_line(const Json& finished, std::optional<double> first_clip) {
   const double seconds = std::max(1e-9, finished.value("seconds", 0.0));
   constexpr double kLength = 1000;

@@ -28,8 +28,7 @@ std::uint64_t weight_of(const ClipSource& source, std::uint64_t most) {
          source.path.size() * (most >> 20);
 }
 
-/// Returns true if a batch that has reached `least` ends with this video. The probability is
-/// `weight` / `least`.
+/// Returns true if a batch ends with this video. The probability is `weight` / `least`.
 bool ends_batch(const ClipSource& source, std::uint64_t weight, std::uint64_t least) {
   const std::uint64_t drawn = std::stoull(source.hash.substr(0, 8), nullptr, 16);
   return static_cast<double>(drawn) * static_cast<double>(least) <
@@ -147,8 +146,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
   return {image ? Kind::images : Kind::video, {std::move(source)}, {}, {}};
 }
 
-/// Returns false at the end of the input. Items for invalid lines come before the next record's
-/// item.
+/// Returns false at the end of the input. Items for invalid lines come before the next record.
 bool ClipItems::read_more() {
   if (ended_) return false;
   const std::optional<io::Record> record = reader_.next();
@@ -157,8 +155,8 @@ bool ClipItems::read_more() {
   return !ended_;
 }
 
-/// Returns true if the video may join a batch. A shard of several videos would lose additional
-/// fields of a record.
+/// Returns true if the video may join a batch. A video whose record has more fields may not,
+/// because a shard of several videos would lose the fields.
 bool ClipItems::is_small(const ClipItem& item) {
   if (item.kind != ClipItem::Kind::video || !join_after_) return false;
   const ClipSource& source = item.sources[0];

@@ -42,9 +42,8 @@ std::string hash_or_empty(const std::string& path) {
   return io::file_exists(path) ? io::hash_file(path) : std::string();
 }
 
-/// Returns the size and hash of each tar. If the size in the record is right, the hash in the
-/// record is used. check_shard_bytes() checks this hash before a column is made, but not for an
-/// existing column.
+/// Returns the size and hash of each tar. The hash in the record is used if the size in the record
+/// is right. check_shard_bytes() checks this hash before a column is made.
 Json source_hashes(const io::Record& record, const std::vector<std::string>& tars) {
   Json sources = Json::array();
   for (const std::string& tar : tars) {

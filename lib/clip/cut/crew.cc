@@ -15,8 +15,7 @@ namespace {
 /// lanes rarely, but a stop must be quick.
 constexpr std::size_t kMostSteps = 8;
 constexpr std::uint64_t kMostStepBytes = std::uint64_t{16} << 20;
-/// Time that a thread without work keeps its slot. A video that is being decoded gives frames
-/// sooner.
+/// Time that an idle thread keeps its slot. While a video is decoded, frames come sooner.
 constexpr std::chrono::milliseconds kPatience{50};
 constexpr int kLanesPerSlot = 2;  // begun lanes; 1 if two thirds of the memory are used
 
@@ -43,8 +42,8 @@ void Crew::help() {
     for (;;) {
       {
         Lock lock(mutex_);
-        // The caller may have done the work meanwhile. This thread takes a slot all the same, so
-        // that the video's thread leaves the next step to it and goes on decoding.
+        // Another thread may have done the work meanwhile. This thread takes a slot all the same,
+        // so that the video's thread leaves the next step to it and goes on decoding.
         call_.wait(lock, [&] { return closing_ || called_; });
         if (closing_) return;
         called_ = false;

@@ -23,8 +23,7 @@ Json crop_json(const media::StreamInfo& info, const std::optional<CroppedPicture
   return upright_box(cropped->picture, cropped->width, cropped->height, info);
 }
 
-/// Returns null if the sound cannot be opened, or if it would be fetched from a URL only for
-/// measures.
+/// Returns null if the sound cannot be opened, or would be fetched only to be measured.
 std::unique_ptr<media::SoundMeter> sound_meter(const std::string& path, const ClipRecipe& recipe,
                                                const media::StreamInfo& info) {
   if (!info.has_audio || (io::is_url(path) && recipe.audio == media::AudioMode::drop))

@@ -15,8 +15,8 @@
 namespace vfm::clip {
 namespace {
 
-// In seconds. The json of clips has a later start of the source, because subtitles that count from
-// 0 would be visibly late.
+// In seconds. If a source starts later, the json of its clips says so, because subtitles that count
+// from 0 would be visibly late.
 constexpr double kLateStart = 0.1;
 
 }  // namespace

@@ -55,7 +55,7 @@ void SpanCutter::cut() {
       cut_pieces(std::move(frame));
     end_pass();
   }
-  // The video was not decoded completely, so the container says its length.
+  // The video was not decoded completely, so its length is taken from the container.
   const double ticks = decoder_.info().duration / decoder_.info().time_base.value();
   end_pts_ = std::max(end_pts_, first_pts_ + static_cast<std::int64_t>(std::llround(ticks)));
 }

@@ -104,8 +104,7 @@ const ShotCutter::Seen* ShotCutter::seen_at(std::int64_t index) const {
   return nullptr;
 }
 
-/// Returns the decision if the shots around `change` are stitched. `end` is the earlier shot's end
-/// as pts.
+/// Returns the decision if the shots around `change` are stitched. The earlier shot ends at `end`.
 std::optional<Join> ShotCutter::stitches(const curate::ShotChange& change, std::int64_t end) {
   const ClipRecipe& recipe = options_.recipe;
   if (!recipe.stitch || !clip_ || after_short_ ||

@@ -80,8 +80,7 @@ media::Frame in_size_of(const media::Frame& clip, const media::Frame& frame) {
   return same || !frame.plane[0] ? frame : media::Resizer(clip.width, clip.height).resize(frame);
 }
 
-/// Throws Error if `decoded` differs from the source's frame, or if a neighbour is clearly more
-/// similar.
+/// Throws Error if `decoded` differs from `stored`, or if a neighbour is clearly more similar.
 void expect_same(const char* which, const media::Frame& decoded, const media::Frame& stored,
                  const media::Frame& before, const media::Frame& after) {
   // Packed RGB is encoded as YUV, so pixels cannot be compared. Times were compared before.

@@ -169,8 +169,7 @@ void Explanation::found(const curate::ShotChange& change) {
   if (change.begin < frames_) shot_begin_ = times_.of(change.begin);
   if (change.end <= 0) return;
   ++changes_;
-  // A network finds all changes by the score that the page shows. The other detector finds only
-  // cuts by it.
+  // The page shows a score by which a network finds all changes, and the other detector only cuts.
   const bool scored =
       change.type == curate::ChangeType::cut || options_.detector == curate::Detector::transnetv2;
   if (dots_x_.size() < kDots) {

@@ -216,8 +216,7 @@ media::FrameUse use_of_frames(const ClipOptions& options) {
                                                           : media::FrameUse::cells;
 }
 
-/// Returns the ticks from the container's start to the first frame. The result is limited, because
-/// a damaged file may have any times.
+/// Returns the ticks from the container's start to the first frame, limited for damaged files.
 std::int64_t lead_of(const media::StreamInfo& info, std::int64_t first) {
   constexpr double kLongest = 1e6;  // seconds
   const double base = info.time_base.value();
@@ -278,7 +277,7 @@ ShotList shots_of(const std::string& path, const ClipOptions& options, int threa
 
 constexpr std::size_t kMostThresholds = 100;
 
-/// Parses a number as CLI11 parses --threshold. Returns nullopt if it is not finite and above 0.
+/// Parses a number as CLI11 parses --threshold. Returns nullopt unless it is finite and above 0.
 std::optional<double> score_of(const std::string& text) {
   char* end = nullptr;
   const auto value = static_cast<double>(std::strtold(text.c_str(), &end));

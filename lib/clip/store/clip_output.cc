@@ -17,8 +17,7 @@ void pass_on(const Json& from, Json& to) {
 ClipOutput::ClipOutput(const ClipSource& source, const ClipOptions& options, ClipSink& store)
     : source_(source), options_(options), store_(store) {}
 
-/// The key depends only on facts that change the clip. If other settings change, the clip keeps its
-/// key.
+/// The key depends only on facts that change the clip, so other settings do not change the key.
 std::string ClipOutput::key_of(const media::StreamInfo& info, const Clip& clip) const {
   ClipRecipe recipe = options_.recipe;
   recipe.keep_hdr = recipe.keep_hdr && clip.hdr;

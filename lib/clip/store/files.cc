@@ -27,8 +27,7 @@ std::string ClipFiles::path_of(const Json& sample, const Json& file) const {
   return io::join_path(directory_, name);
 }
 
-/// Returns true if the sample's files have the right sizes and, if `by_hash` is true, the right
-/// hashes.
+/// Returns true if the sample's files have the right sizes and, with `by_hash`, the right hashes.
 bool ClipFiles::whole(const Json& sample, bool by_hash) const {
   for (const Json& file : sample.at("files")) {
     const std::string path = path_of(sample, file);

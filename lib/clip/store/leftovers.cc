@@ -35,7 +35,7 @@ struct Trace {
   bool finished;
 };
 
-/// The files that show a source: indexes of finished sources, and notes of unfinished sources.
+/// Files that identify a source: indexes of finished sources, and notes of unfinished sources.
 constexpr std::array<Trace, 5> kTraces = {{{"", ".json", ClipFormat::shards, true},
                                            {"", ".files", ClipFormat::files, true},
                                            {".", ".settings", ClipFormat::shards, false},

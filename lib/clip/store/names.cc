@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kLongest = 80;
 
-/// Returns a text such as "00h01m02s500". A negative time, which some containers have, begins with
-/// "m".
+/// Returns a text such as "00h01m02s500". A container's negative times begin with "m".
 std::string time_text(double seconds) {
   const long long ms = std::llround(std::abs(seconds) * 1000);
   return fmt::format("{}{:02}h{:02}m{:02}s{:03}", seconds < 0 && ms > 0 ? "m" : "", ms / 3600000,
@@ -31,8 +30,7 @@ std::string join(const std::string& path, const std::string& rest) {
   for (const char c : stem) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '_';
-    // Several other characters become one '_'. Readers treat names that begin with "__" as
-    // metadata.
+    // Runs of other characters become one '_'. Readers treat names with a leading "__" as metadata.
     if (plain && !(c == '_' && name == "_"))
       name += c;
     else if (name.empty() || name.back() != '_')

@@ -63,7 +63,7 @@ void ShardStore::check_files(const Json& found) const {
 
 /// Removes the shards from `number` on, and the temporary files of a killed writer.
 void ShardStore::remove_from(std::size_t number) const {
-  // One missing shard is not the end, because an earlier removal may have been killed.
+  // Continue after one missing shard, because an earlier removal may have been killed.
   for (int missing = 0; missing < 2; ++number) {
     bool any = false;
     for (const std::string& path : files_of_shard(number)) {

@@ -107,7 +107,7 @@ void sort_group(const std::vector<ComparedSource>& sources, std::vector<std::siz
 void choose_in_group(const std::vector<std::size_t>& members, const Coverage& coverage,
                      const std::vector<std::size_t>& first_of, double share,
                      std::vector<SourceChoice>& choices) {
-  std::unordered_map<std::size_t, std::size_t> kept;  // first_of of a source -> keeper
+  std::unordered_map<std::size_t, std::size_t> kept;  // first with these bytes -> keeper
   for (const std::size_t source : members) {
     const std::size_t bytes = first_of[source];
     SourceChoice& choice = choices[source];

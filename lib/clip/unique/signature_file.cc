@@ -54,7 +54,7 @@ std::optional<SignatureFacts> facts_there(const std::string& path, const Json& m
                           static_cast<int>(need_integer(header, "height", path)),
                           need_integer(header, "damaged", path)};
   } catch (const Error&) {
-    return std::nullopt;  // The file is replaced.
+    return std::nullopt;  // the file is replaced
   }
 }
 

@@ -122,7 +122,7 @@ class Captioner {
       case CaptionKind::measure:
         return measured(sample, facts);
       case CaptionKind::server:
-        break;  // to_ask()
+        break;  // caption() calls to_ask()
     }
     return std::nullopt;
   }
@@ -198,7 +198,7 @@ class Captioner {
   Json measured_, by_model_;  // of the current sample
 };
 
-/// Returns what decides a column's bytes, besides the shard and the files beside its sources.
+/// Returns the facts that decide a column's bytes, except the shard and its caption files.
 Json settings_of(const CaptionOptions& options, const SeeingModel& seeing,
                  const io::Record& record) {
   Json settings = {{"version", 1},

@@ -18,7 +18,7 @@
 namespace vfm::columns {
 namespace {
 
-constexpr std::size_t kMostInARow = 3;  ///< clips that fail one after the other
+constexpr std::size_t kMostInARow = 3;  ///< failed clips in a row
 constexpr double kLongestWait = 300;    ///< seconds, also if the server asks for more
 constexpr std::string_view kChat = "/chat/completions";
 using Duration = std::chrono::steady_clock::duration;
@@ -223,7 +223,7 @@ void Endpoint::pause(Clock::time_point until) {
 }
 
 EndpointAnswer Endpoint::answer(const Job& job) {
-  // Requests that failed together must not be repeated together.
+  // Requests that failed together must not be repeated at the same time.
   const double share =
       static_cast<double>(std::stoul(hash_hex(job.request).substr(0, 4), nullptr, 16)) / 65536;
   Clock::time_point when{};
@@ -241,7 +241,7 @@ EndpointAnswer Endpoint::answer(const Job& job) {
         return read;
       } catch (const Error& error) {
         why = error.what();
-        // The message shows the server's message instead of invalid JSON.
+        // Shows the server's message instead of invalid JSON.
         why.resize(std::min(why.size(), why.find("; last read")));
         why += server_message(got.body, options_.secret);
       }

@@ -14,7 +14,7 @@
 namespace vfm::columns {
 namespace {
 
-constexpr std::size_t kMessage = 300;  ///< characters of what a server says in an error
+constexpr std::size_t kMessage = 300;  ///< characters of a server's error message
 constexpr std::string_view kThink = "<think>", kThought = "</think>";
 
 std::string without(std::string text, const std::string& secret) {

@@ -87,7 +87,6 @@ class WindowTaker final : public FrameTaker {
     Cause cause = Cause::answer;  ///< of said.fault
   };
 
-  /// Keeps the answers of the first windows only.
   void keep(std::int64_t windows) {
     answers_.resize(static_cast<std::size_t>(windows));
     further_.resize(static_cast<std::size_t>(windows));

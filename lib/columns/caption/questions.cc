@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestAnswerName = 40;
 
-/// Names whose field "caption_NAME" has another meaning in a column or in scores.
+/// Names whose field "caption_NAME" has another meaning in the columns of captions and scores.
 constexpr std::string_view kTakenNames[] = {
     "also_cut",      "clean",     "cut",     "draft",      "draft_cut",  "ended",
     "fit",           "fit_least", "fits",    "gain",       "gain_least", "logprob",

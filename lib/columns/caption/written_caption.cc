@@ -29,7 +29,7 @@ bool is_token(const Json& id) {
   return id.is_number_integer() && id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
 }
 
-/// Returns true for the logarithm of a probability. Sums of lower values might not be finite.
+/// Returns true for a probability's logarithm. Much lower values could have infinite sums.
 bool is_logarithm(const Json& value) {
   constexpr double kLeastLogarithm = -1e6;
   return value.is_number() && value.get<double>() <= 0 && value.get<double>() >= kLeastLogarithm;

@@ -119,7 +119,6 @@ class Embedder {
     if (waiting_.size() == kTogether || windows_ >= kWindowsTogether) flush();
   }
 
-  /// Writes all waiting samples.
   void flush() {
     if (frames_) take_vectors(true);
     std::vector<text::TokenEmbeddings> texts;

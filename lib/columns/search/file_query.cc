@@ -19,7 +19,7 @@
 namespace vfm::columns {
 namespace {
 
-/// Throws Error if a value is not a finite half. Such a vector would be similar to all vectors.
+/// Throws Error if a value does not fit fp16. A vector with NaN would be similar to everything.
 std::vector<float> usable_query(std::vector<float> vector, const std::string& folder) {
   io::check_halves(vector, fmt::format("the query's vector by '{}'", folder));
   return vector;
@@ -36,8 +36,7 @@ const std::vector<float>& FileQuery::vector(const Json& config, const std::strin
   if (config.is_null() || config == curate::look_config()) return look_;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) {
-    // The thread that has the lock may wait for a GPU's decoder without a slot, so this thread has
-    // none, too.
+    // The thread with the lock may wait for a GPU's decoder without a slot. So does this thread.
     const share::Slots::Away away;
     lock.lock();
   }

@@ -36,7 +36,7 @@ constexpr std::uint64_t kOutgrown = 16;  // times as many vectors as in training
 
 struct Task {
   IndexedShard shard;
-  std::uint64_t first = 0;  // number of the shard's first row in all tasks
+  std::uint64_t first = 0;  // index of the shard's first row in the rows of all tasks
 };
 
 /// Returns the same name for all paths of a file.

@@ -19,7 +19,7 @@
 namespace vfm::columns {
 namespace {
 
-/// A file of fixed size that is written through memory.
+/// A file of fixed size that is mapped to memory for writing.
 class OutputMap {
  public:
   /// Allocates the file's space now, because writing to a map without space kills the program.

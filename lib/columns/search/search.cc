@@ -216,7 +216,7 @@ class Searcher {
   }
 
   shard::ReadLimits limits_;
-  std::optional<FileQuery> file_;  // none for a text
+  std::optional<FileQuery> file_;  // nullopt for a text query
   TextQuery text_;
 };
 
