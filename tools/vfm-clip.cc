@@ -324,8 +324,8 @@ class ClipTool : public vfm::cli::Tool {
           "leave one out");
   }
 
-  /// With spans or a stride, clips are not detected or joined, and the defaults of limits on their
-  /// length do not apply.
+  /// With spans or a stride, shots are not detected or joined, and --max-length has no default
+  /// (with spans, --min-length neither).
   void check_places() {
     vfm::clip::ClipRecipe& recipe = options_.recipe;
     recipe.given = !options_.spans.empty();

@@ -8,7 +8,7 @@
 namespace vfm::share {
 namespace {
 
-constexpr double kLeastItems = 3;  // With fewer items, the error is unknown.
+constexpr double kLeastItems = 3;  // With fewer items, the error is 1.
 // A stage's error in standard errors. A larger value would keep models in place for long after the
 // bottleneck has moved, which costs more than a load.
 constexpr double kSure = 1;

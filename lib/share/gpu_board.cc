@@ -224,7 +224,7 @@ int GpuBoard::life() const {
 void GpuBoard::State::give(std::size_t which, int sessions) {
   GpuRecord& record = own();
   const double now = gpu_clock();
-  // Sessions use the mean of their start times, since the record has only the sum.
+  // For sessions, the mean of their start times, since the record has only the sum.
   const double since = record.since[at(which)] / record.items[at(which)];
   record.items[at(which)] -= sessions;
   record.since[at(which)] = record.items[at(which)] * since;
@@ -337,7 +337,8 @@ std::string GpuBoard::State::lack_of_memory() {
       need.stage, memory_text(need.memory), gpus[best].name, memory_text(most), others);
 }
 
-/// Starts threads that load and unload models. Returns whether the program leaves and has no model.
+/// Starts threads that load and unload models. Returns whether the program is leaving and all its
+/// models are unloaded.
 bool GpuBoard::State::act() {
   const GpuRecord& record = own();
   for (std::size_t i = 0; i < gpus.size() && computes(); ++i) {

@@ -10,9 +10,9 @@
 // The state is in the file FILE.gpus, where FILE is the file of VFM_SHARE (share/pipe_board.h).
 // When a program ends, even by a kill, its GPUs and the memory of its models become free. A worker
 // process that inherits life() keeps the memory reserved until the process ends. A program that is
-// stopped (SIGSTOP) keeps its models, and keeps the GPUs on which it has items. Other programs wait
-// at most 50 ms for a free GPU that is the stopped program's turn. Without VFM_SHARE, only this
-// program uses the GPUs.
+// stopped (SIGSTOP) keeps its models, and keeps the GPUs on which it has items. If it is the
+// stopped program's turn to take a free GPU, another program takes this GPU after 50 ms. Without
+// VFM_SHARE, only this program uses the GPUs.
 //
 // The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the

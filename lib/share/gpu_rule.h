@@ -45,7 +45,7 @@ struct GpuStage {
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
   double error = 0;         ///< Uncertainty as a share of `work`, 0 to 1.
   double short_of = 0;      ///< Share of the time in which an item waited for a GPU, 0 to 1.
-  bool known = false;       ///< Whether the stage had a GPU lately.
+  bool known = false;       ///< Whether the stage has ever had a GPU.
   double idle = 0;          ///< Seconds since the latest item, or since the stage joined.
   double load_seconds = 0;  ///< Seconds that a load of the model takes.
   GpuSet may = 0;           ///< GPUs that the stage can use.

@@ -142,9 +142,8 @@ int PipeMap::slots_of(const PipeRecord& record) const {
   return slots;
 }
 
-// The stopped program may continue at any moment, and this program may be killed. The first mark
-// makes the stopped program count its slots in any case. The second mark is for a program that
-// counted too early.
+// Sets the mark before it frees the slots, in case this program is killed, and again afterwards, in
+// case the stopped program continues and counts its slots too early.
 void PipeMap::pass_by(PipeRecord& record) {
   record.passed_by = 1;
   free_slots_of(record.used);
