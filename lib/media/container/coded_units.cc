@@ -26,7 +26,6 @@ std::string_view extradata_of(const AVCodecParameters& parameters) {
           static_cast<std::size_t>(std::max(0, parameters.extradata_size))};
 }
 
-// Returns `size` bytes from `at` on, and advances `at`. Throws Error if there are fewer bytes.
 std::string_view take(std::string_view bytes, std::size_t& at, std::size_t size) {
   if (size > bytes.size() || at > bytes.size() - size) fail("a coded picture is cut short");
   at += size;
@@ -111,7 +110,6 @@ class BitWriter {
     put(0, length);
     put(value + 1, length + 1);
   }
-  // Copies `bits` up to `end`, and fills the last byte with zeros.
   void rest(Bits& bits, std::size_t end) {
     while (bits.at() < end)
       put(bits.bit(), 1);

@@ -135,7 +135,7 @@ AVStream* add_stream(AVFormatContext* muxer, const MuxStream& from) {
   return stream;
 }
 
-// Writes the packets in order of decoding time. At equal times, the first stream comes first.
+// At equal decoding times, the packet of the first stream comes first.
 void write_packets(AVFormatContext* muxer, const std::vector<const MuxStream*>& streams) {
   PacketPtr copy(not_null(av_packet_alloc()));
   std::vector<std::size_t> next(streams.size());

@@ -112,7 +112,6 @@ std::int64_t Decoder::State::final_duration(const Frame& last) const {
   return last.duration > 0 ? last.duration : nominal_duration();
 }
 
-// Makes the frame's time later than that of the frame before.
 void Decoder::State::stamp(Frame& frame) {
   const bool missing = frame.pts == AV_NOPTS_VALUE;
   if (missing && !last_pts) frame.pts = 0;

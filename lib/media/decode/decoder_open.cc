@@ -196,7 +196,7 @@ void Decoder::State::note_software() const {
         source.name, avcodec_get_name(stream->codecpar->codec_id));
 }
 
-// Returns true if the stream has a second packet. Moves the input.
+// Moves the input.
 bool Decoder::State::animated() {
   std::int64_t found = 0, damaged = 0;
   while (found < 2 && input->read(packet.get(), damaged)) {
@@ -258,7 +258,6 @@ void Decoder::State::describe() {
   set_display_size(info);
 }
 
-// Ignores a missing matrix and a matrix of zeros.
 void Decoder::State::read_matrix(const std::uint8_t* data, std::size_t size) {
   std::int32_t matrix[9];
   if (!data || size < sizeof matrix) return;
@@ -267,7 +266,6 @@ void Decoder::State::read_matrix(const std::uint8_t* data, std::size_t size) {
   split_matrix(matrix, info.rotation, info.mirror);
 }
 
-// Goes back to the state after opening.
 void Decoder::State::rewind() {
   open();
   if (!info.image) return;

@@ -66,7 +66,6 @@ AvFramePtr transfer(const AVFrame& picture) {
   return to_planar(*copy);
 }
 
-// Returns true if the picture can be used in place: NV12, cropped by even numbers.
 bool is_nv12(const AVFrame& picture) {
   if (!picture.hw_frames_ctx || !picture.data[0] || !picture.data[1]) return false;
   const auto* const frames =
@@ -135,7 +134,7 @@ class Nvdec final : public HardwareDecoder {
   share::EngineSessions* sessions_;
 };
 
-// Copies `count` samples at distances of `step`. P010 has its ten bits at the top.
+// P010 has its ten bits at the top.
 template <class Sample, int kShift>
 void copy_row(std::uint8_t* to, const std::uint8_t* from, int count, int step) {
   for (int x = 0; x < count; ++x) {

@@ -35,7 +35,7 @@ PacketPtr without_user_data(const AVPacket& packet) {
   return copy;
 }
 
-// Changes the ids of HEVC parameter sets. The encoder has no option for them.
+// The encoder has no option for the ids of HEVC parameter sets.
 void give_splice_id(MuxStream& video) {
   const auto renumbered = [](const Units& units) {
     std::string out;

@@ -74,7 +74,6 @@ void add_parameter(AVDictionary** d, const char* list, const char* name, const s
   av_dict_set(d, list, fmt::format(":{}={}", name, value).c_str(), AV_DICT_APPEND);
 }
 
-// Gives HDR metadata to the encoders that can store it (SEI, metadata OBU).
 void set_hdr_metadata(const EncoderKind& kind, const HdrMetadata& hdr, AVDictionary** d) {
   const auto is = [&](const char* name) { return std::strcmp(kind.name, name) == 0; };
   if (is("libx264")) {

@@ -24,7 +24,6 @@ Frame add_neutral_chroma(const Frame& gray) {
   return frame;
 }
 
-// Copies a plane, and repeats its last column and row up to the size of the target.
 void copy_padded(const std::uint8_t* from, int stride, int row_bytes, int rows, int sample_bytes,
                  std::uint8_t* to, int to_stride, int to_row_bytes, int to_rows) {
   for (int y = 0; y < to_rows; ++y) {

@@ -270,8 +270,7 @@ void be_child(int channel, pid_t parent) {
   if (::getppid() == parent) Service(channel).run();  // Otherwise the parent died before prctl().
 }
 
-/// Waits for the end of a process, and returns its status. Returns -1, which is not a status, on an
-/// error.
+/// Returns -1, which is not a status, on an error.
 int wait_for(pid_t pid) {
   int status = 0;
   pid_t found = 0;
@@ -295,7 +294,7 @@ int try_confining(std::uint64_t memory) {
   return pid < 0 ? 1 : wait_for(pid);
 }
 
-/// Executes an order. Returns nullopt in a new child, after all its work.
+/// Returns nullopt in a new child, after all its work.
 std::optional<HelperReply> obey(int channel, const HelperOrder& order,
                                 std::vector<share::Descriptor>& descriptors) {
   HelperReply reply;
@@ -325,7 +324,6 @@ void keep_only(int channel) {
   ::closefrom(channel + 1);
 }
 
-/// Connects the standard streams to /dev/null.
 void be_quiet() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (int fd = 0; fd <= 2 && nothing >= 0; ++fd)

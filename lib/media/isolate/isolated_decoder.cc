@@ -81,7 +81,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
     std::size_t size = 0;
   };
 
-  /// Returns an empty piece if there is none of that size. Frees pieces of other sizes.
+  /// Frees pieces of other sizes.
   Piece find(std::size_t size) {
     const std::lock_guard lock(mutex_);
     size_ = size;
@@ -107,7 +107,7 @@ class PicturePool : public std::enable_shared_from_this<PicturePool> {
 /// Keeps the memory mapped.
 struct Decoder::Apart::Loans {
   std::shared_ptr<const share::MappedMemory> memory;
-  std::atomic<std::uint64_t> back{0};  // One bit for each place.
+  std::atomic<std::uint64_t> back{0};
 };
 
 Decoder::Apart::Apart(const std::string& name, std::string_view bytes, const DecodeOptions& options)

@@ -87,7 +87,6 @@ class Helper {
     channel_ = std::move(ours);
   }
 
-  /// Sends an order to a living helper. Starts one if needed.
   HelperReply tell_one(const HelperOrder& order, const std::vector<int>& descriptors) {
     for (;;) {
       if (channel_.get() < 0 && deaths_ > kMostDeaths) give_up();

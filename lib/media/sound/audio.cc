@@ -85,7 +85,7 @@ std::shared_ptr<AudioTrack::Data> AudioReader::State::copy(const Span& span,
 
 std::shared_ptr<AudioTrack::Data> AudioReader::State::encode(const Span& span,
                                                              std::int64_t& corrupt) {
-  std::unique_ptr<AudioCanvas> canvas;  // Made when the first frame shows rate and channels.
+  std::unique_ptr<AudioCanvas> canvas;
   decode_audio(packets, span, corrupt, [&](const AVFrame& frame, std::optional<double> at) {
     if (!canvas) canvas = std::make_unique<AudioCanvas>(frame, span.seconds(), kTolerance);
     canvas->put(frame, at);

@@ -49,7 +49,6 @@ AudioCanvas::AudioCanvas(const AVFrame& like, double seconds, double tolerance)
                   std::vector<float>(static_cast<std::size_t>(length_), 0.0F));
 }
 
-// Leaves encoder_ null if the encoder does not take the layout.
 void AudioCanvas::open_encoder() {
   clear_libav_message();
   CodecPtr codec(not_null(avcodec_alloc_context3(&aac())));

@@ -35,7 +35,7 @@ LoudnessWeight weight_of(const AVChannelLayout& layout, unsigned index) {
   }
 }
 
-/// Measures the sound of a span. The format of its first frame is used for all frames.
+/// The format of the first frame is used for all frames.
 class HeardSpan {
  public:
   HeardSpan(const AVFrame& like, double seconds);
