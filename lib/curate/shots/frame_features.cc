@@ -8,7 +8,7 @@
 namespace vfm::curate {
 namespace {
 
-/// HSV's saturation of every chroma cell, in floats without branches so that the loop vectorises.
+/// Computes the HSV saturation of chroma cells without branches, so that the loop vectorises.
 void find_saturation(const SmallPicture& p, FrameFeatures& out) {
   alignas(32) std::array<std::uint8_t, kChromaCells> luma;
   halve_luma(p, luma);
@@ -24,7 +24,7 @@ void find_saturation(const SmallPicture& p, FrameFeatures& out) {
   }
 }
 
-/// Two passes of (1 2 1)/4 along a row of n bins with stride; ends are mirrored.
+/// Smooths `n` bins with two passes of (1 2 1)/4. The bins at the ends are repeated.
 void smooth(float* bins, int n, int stride) {
   for (int pass = 0; pass < 2; ++pass) {
     float before = bins[0];
@@ -43,7 +43,7 @@ void count_histograms(FrameFeatures& f) {
     ++luma[y / (256 / kLumaBins)];
   std::copy(luma.begin(), luma.end(), f.luma_histogram.begin());
   smooth(f.luma_histogram.data(), kLumaBins, 1);
-  // Chroma bins are half as wide as 256/16: most pictures live within 64 of grey.
+  // Chroma bins are half as wide as 256/16, because most chroma is within 64 of grey.
   std::array<std::uint16_t, kChromaBins * kChromaBins> chroma{};
   const auto bin = [](int c) {
     return std::clamp((c - 64) / (128 / kChromaBins), 0, kChromaBins - 1);
@@ -96,7 +96,7 @@ std::uint32_t sum_of_differences(const std::array<std::uint8_t, kCells>& a,
   return sum;
 }
 
-/// Mean absolute difference of a plane's means over 4 x 4 cells.
+/// Returns the mean absolute difference of the means of 4 x 4 cells.
 template <int kSide>
 float difference_of_means(const std::uint8_t* a, const std::uint8_t* b) {
   int sum = 0;
@@ -141,7 +141,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
   const Moments y = moments(p.y.data(), q.y.data(), kLumaSide, area, 1);
   const Moments u = moments(p.u.data(), q.u.data(), kChromaSide, area, 2);
   const Moments v = moments(p.v.data(), q.v.data(), kChromaSide, area, 2);
-  // A chroma cell is four luma cells large.
+  // A chroma cell has the area of four luma cells.
   const double floor =
       static_cast<double>(noise) * noise * (area.right - area.left) * (area.bottom - area.top);
   const double va = y.va + 4 * (u.va + v.va) + floor;

@@ -10,14 +10,14 @@ namespace {
 
 constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // windows, in frames
 
-constexpr int kLongest = 64 + 8;  // frames from the first of a window on, in which it is found
-constexpr float kUniform = 4;     // colour_deviation (grey levels) of a frame of one colour
-// Of a dissolve; 1 is a clean one between still, unrelated shots.
+constexpr int kLongest = 64 + 8;  // longest wait for a better transition, in frames
+constexpr float kUniform = 4;     // largest colour_deviation() of a frame of one colour
+// A clean dissolve between still, unrelated shots has quality 1.
 constexpr float kLeastQuality = 0.30f;
-constexpr float kMostRelated = 0.6f;  // correlation of the shots on either side
-constexpr float kStructured = 6;      // root mean square of an end that a dissolve can have
+constexpr float kMostRelated = 0.6f;  // largest correlation of the two shots
+constexpr float kStructured = 6;      // least root mean square of the shots of a dissolve
 
-/// The mixture of two pictures nearest to a third, by least squares.
+/// The mixture of two pictures that is nearest to a third picture, by least squares.
 struct Mixture {
   float a, b, left_over, energy;
 };
@@ -27,7 +27,7 @@ Mixture fit(float aa, float bb, float ab, float pa, float pb, float pp) {
   return {wa, wb, pp - wa * pa - wb * pb, pp};
 }
 
-/// Of blocks that move by more than half a cell, if these are more than one in eight.
+/// Returns the mean vector of the blocks that move, or 0 if at most an eighth of them move.
 MotionVector mean_of_moving(const MotionField& motion) {
   MotionVector sum;
   int moving = 0;
@@ -62,7 +62,7 @@ void GradualDetector::push(const FrameFeatures& f, const MotionField& motion) {
   follow_uniform_runs(now);
 }
 
-/// Mean absolute difference, luma plus chroma, in grey levels a cell.
+/// Returns the mean absolute difference, luma plus chroma, in grey levels per cell.
 float GradualDetector::change(const Tiny& a, const Tiny& b) {
   float luma = 0, chroma = 0;
   for (int i = 0; i < 256; ++i)
@@ -72,7 +72,7 @@ float GradualDetector::change(const Tiny& a, const Tiny& b) {
   return luma / 256 + chroma / 128;
 }
 
-/// Whether motion from frame to frame explains how the picture at a became the one at b.
+/// Returns true if motion from frame to frame explains the change from a to b.
 bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
   float residual = 0;
   for (std::int64_t i = a + 1; i <= b; ++i)
@@ -80,7 +80,7 @@ bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
   return residual < 0.8f * change(at(a), at(b));
 }
 
-/// Share of the cells of luma that are another at b than at a.
+/// Returns the share of luma cells that differ between a and b.
 float GradualDetector::share_changed(std::int64_t a, std::int64_t b) const {
   constexpr int kSame = 8;  // grey levels
   const auto &first = at(a).picture.y, &last = at(b).picture.y;
@@ -90,9 +90,9 @@ float GradualDetector::share_changed(std::int64_t a, std::int64_t b) const {
   return static_cast<float>(changed) / kLumaCells;
 }
 
-/// Whether something comes into the view of a plain sky or wall, or leaves it, between a and b:
-/// motion explains much of the change (in a fade, where all cells change in each frame, the
-/// residuals are together well above the change), and a part of the picture stays as it is.
+/// Returns true if something enters or leaves the view of a plain sky or wall between a and b.
+/// Motion then explains much of the change, and a part of the picture does not change. In a fade,
+/// all cells change in each frame, and the sum of the residuals is well above the change.
 bool GradualDetector::enters(std::int64_t a, std::int64_t b) const {
   constexpr float kExplained = 1.15f;
   const float whole = change(at(a), at(b));
@@ -105,9 +105,9 @@ bool GradualDetector::enters(std::int64_t a, std::int64_t b) const {
   return share_changed(a, b) < 0.75f;
 }
 
-/// Of the cells that differ between a and b, the share that stands at about `alpha` of the way in
-/// the frame `middle`: nearly all in a mixture; few where things move or one picture wipes over the
-/// other, as each cell then shows either.
+/// Returns the share of the changed cells that are at about `alpha` of the way from a to b in frame
+/// `middle`: nearly all cells in a mixture, but few if things move or an edge passes, because each
+/// cell then shows one of the pictures.
 float GradualDetector::between(std::int64_t a, std::int64_t middle, std::int64_t b,
                                float alpha) const {
   int changed = 0, halfway = 0;
@@ -124,13 +124,12 @@ float GradualDetector::between(std::int64_t a, std::int64_t middle, std::int64_t
   count(p.y, q.y, r.y, 24);
   count(p.u, q.u, r.u, 16);
   count(p.v, q.v, r.v, 16);
-  // Where little changes, a small thing moves.
+  // If few cells change, a small thing moves.
   const int least = (kLumaCells + 2 * kChromaCells) / 16;
   return changed > least ? static_cast<float>(halfway) / static_cast<float>(changed) : 0;
 }
 
-/// Outside the window the pictures must go on as its ends, or the change is part of something
-/// longer.
+/// Returns false if the change goes on outside the window, as a part of a longer change.
 bool GradualDetector::ends_hold(std::int64_t a, std::int64_t b) const {
   const Tiny &first = at(a), &last = at(b);
   const Tiny& after = at(std::min(b + kAfter, frames_ - 1));
@@ -144,7 +143,7 @@ bool GradualDetector::ends_hold(std::int64_t a, std::int64_t b) const {
 
 std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int64_t a,
                                                                         std::int64_t b) const {
-  // Bars that only one of the shots has are a part of the picture.
+  // Bars of only one shot are part of the picture.
   const ActiveArea area = join(at(a).area, at(b).area);
   Relief scratch[3];
   const Relief &first = within(area, a, scratch[0]), &last = within(area, b, scratch[1]);
@@ -167,7 +166,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
     const std::int64_t frame =
         a + (static_cast<std::int64_t>(length) * i + samples / 2) / (samples + 1);
     const float x = static_cast<float>(frame - a) / static_cast<float>(length);
-    if (at(frame).uniform) return std::nullopt;  // follow_uniform_runs knows better
+    if (at(frame).uniform) return std::nullopt;  // left to follow_uniform_runs()
     const Mixture w = mixture(frame);
     const float sum = w.a + w.b;
     if (w.a < -0.15f || w.b < -0.15f || sum > 1.25f) return std::nullopt;
@@ -183,7 +182,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   }
   const float explained = 1 - left_over / std::max(energy, 1e-3f);
   const float dipped = dip / dip_expected;
-  const bool empties = least_sum < 0.35f;  // neither shot is to be seen in the middle
+  const bool empties = least_sum < 0.35f;  // neither shot is visible in the middle
   if (bend > (soft ? 0.35f : 0.25f) || explained < (soft ? 0.8f : 0.5f) || dipped < 0.55f ||
       (empties && dipped < 1.35f))
     return std::nullopt;
@@ -214,15 +213,15 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_window(std::int
   return c;
 }
 
-/// An edge that goes evenly over the picture between a and b, seen in five frames, the middle one
-/// first: few windows get further. Motion seems to explain a wipe over something plain, too, as all
-/// of it is alike; but what moves or turns has no clean edge.
+/// Looks for an edge that crosses the picture evenly, in five frames. The middle frame is first,
+/// because most windows fail there. Motion also seems to explain a wipe over a plain picture, so a
+/// clean edge, which moving things do not have, is enough.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64_t a,
                                                                       std::int64_t b) const {
   constexpr int kShortest = 6;
   constexpr float kClear = 0.6f, kAgree = 0.8f, kLeast = 0.8f, kChanged = 0.6f;
   constexpr float kVotes = 0.6f;   // four of five cells
-  constexpr float kClean = 0.97f;  // of made gradients that turn at most 0.95
+  constexpr float kClean = 0.97f;  // generated gradients that turn have at most 0.95
   if (b - a < kShortest) return std::nullopt;
   const Tiny &first = at(a), &last = at(b);
   if (first.uniform || last.uniform) return std::nullopt;
@@ -252,9 +251,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_wipe(std::int64
   return c;
 }
 
-/// A share of the new picture that grows evenly mixes the means evenly, and variances by the
-/// squares of their shares, as unrelated pictures have no covariance. Outside the window both must
-/// rest.
+/// In an even dissolve of unrelated pictures, the means mix by the shares of the pictures, and the
+/// variances by the squares of the shares. Outside the window, means and variances must rest.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std::int64_t a,
                                                                             std::int64_t b) const {
   constexpr int kShortest = 4;
@@ -289,8 +287,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std:
   const float misfit = off / dip;
   if (misfit > std::min(kOff / strictness_, 1.f) || mean_off > 0.1f * way + 1.5f)
     return std::nullopt;
-  // From frame to frame no more may change than does in the shots, and by mixing them: a camera
-  // that swings and rests again changes all in between.
+  // The steps may be as large as in the shots, plus the mixing. If a camera swings between two
+  // rests, the steps are larger.
   const auto step = [&](std::int64_t i) { return change(at(i - 1), at(i)); };
   float rest = 0, steps = 0;
   for (std::int64_t i = before + 1; i <= a; ++i)
@@ -309,13 +307,13 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_statistics(std:
   return c;
 }
 
-/// Whether windows that end later read best_ no better.
+/// Returns true if no later window can fit the change of best_ better.
 bool GradualDetector::best_is_over(std::int64_t b) const {
   return best_ && b > best_->b + 8 + (best_->b - best_->a) / 8;
 }
 
-/// The first part of a long transition, or of a wipe, looks like a transition of its own: such a
-/// one waits for something better that begins where it does.
+/// The first part of a long transition or wipe looks like a transition of its own, so a candidate
+/// waits for a better candidate with the same beginning.
 void GradualDetector::search_dissolves(std::int64_t now) {
   const std::int64_t b = now - kAfter;
   for (const int length : kLengths) {
@@ -327,7 +325,7 @@ void GradualDetector::search_dissolves(std::int64_t now) {
     if (!c) c = judge_statistics(a, b);
     if (!c) c = judge_transition(a, b);
     if (!c) continue;
-    // Two transitions with a plain ground between them are not one through that ground.
+    // Two transitions with a plain picture between them are not one transition through it.
     const bool other =
         best_is_over(b) && !best_->closes && (c->through || c->a > best_->a + kAfter);
     if (other && c->change.transition && c->a < best_->b) continue;

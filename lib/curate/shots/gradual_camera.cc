@@ -25,7 +25,7 @@ Planes planes_of(const SmallPicture& p) {
           {p.v.begin(), p.v.end()}};
 }
 
-/// Mean absolute difference, luma plus chroma, of what both pictures show, once `before` is moved.
+/// Returns the mean absolute difference, luma plus chroma, in the overlap of the shifted pictures.
 float left_over(const Planes& before, const Planes& after, const Shift& shift) {
   constexpr float kCentre = (kChromaSide - 1) / 2.f;
   float sum = 0;
@@ -53,14 +53,12 @@ float left_over(const Planes& before, const Planes& after, const Shift& shift) {
 
 }  // namespace
 
-/// Whether one shift and zoom of the whole picture explains most of how the one at a became the one
-/// at b, in a few steps. A block of a sky has too little contrast for MotionField to know where it
-/// went: what is left from frame to frame is noise, and adds up. All cells together have enough,
-/// over several frames. A change of shot passes for none: the steps leave together at least what
-/// one shot's picture, shifted all the way, differs from the other's, and to pictures that have
-/// nothing to do with each other a shift means nothing.
+/// Returns true if one shift and zoom of the whole picture explains most of the change from a to b,
+/// in a few steps. A block of sky has too little contrast for MotionField, and its residuals of all
+/// frames add up. All cells together have enough contrast over several frames. A change of shot
+/// fails this test, because a shift does not explain the difference of unrelated pictures.
 bool GradualDetector::camera_passes(std::int64_t a, std::int64_t b) const {
-  constexpr float kLeaves = 0.65f;  // of made pans at most 0.4, of changes at least 0.9
+  constexpr float kLeaves = 0.65f;  // generated pans: at most 0.4, changes of shot: at least 0.9
   const int steps = static_cast<int>(std::min<std::int64_t>(b - a, 6));
   const float most = kLeaves * change(at(a), at(b));
   Planes before = planes_of(at(a).picture);

@@ -8,16 +8,16 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kRamp = 12;       // frames over which a fade must show
-constexpr int kShortRun = 12;   // a run of black this short is no shot of its own
-constexpr int kFlash = 4;       // nor is one of another colour
-constexpr int kPlainShot = 32;  // so many frames of one colour, not black, are a shot
-constexpr float kStep = 0.75f;  // of the way from one colour, that a fade goes in one frame at most
+constexpr int kRamp = 12;       // frames in which a fade must be visible
+constexpr int kShortRun = 12;   // longest black run that is no shot of its own
+constexpr int kFlash = 4;       // longest run of another colour that is no shot
+constexpr int kPlainShot = 32;  // least frames of a shot of one colour, except black
+constexpr float kStep = 0.75f;  // largest share of a fade in one frame
 
 }  // namespace
 
-/// Whether contrast grows over several frames from `from` on, in steps of `direction`, and what
-/// there is to see stays the same, in the same place.
+/// Returns true if contrast grows over several frames from `from` on in `direction`, 1 or -1, and
+/// the content of the picture does not change or move.
 bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int64_t last) const {
   const auto inside = [&](std::int64_t i) {
     return i >= std::max<std::int64_t>(0, frames_ - kRing) && i <= last;
@@ -39,17 +39,16 @@ bool GradualDetector::contrast_ramps(std::int64_t from, int direction, std::int6
   // Contrast is the root of energy. A cut shows full contrast at once, or after one blended frame.
   if (std::abs(far - from) < 3 || at(from + direction).energy > 0.5f * peak) return false;
   const std::int64_t near = from + (far - from) / 2;
-  // What comes before a plain ground, in a part of the picture, is no shot that fades in. Before
-  // black it may be a title.
+  // A thing that appears in a part of a plain picture does not fade in, except a title on black.
   const bool ground = same_ground(run, run);
   if (ground && share_changed(run, far) < 0.25f) return false;
-  // It leads to the run's colour little by little: from something faint there may be a cut to it.
+  // The fade must get near the colour of the run, because a faint picture may end with a cut.
   if (apart(run, from) > 0.5f * apart(run, far)) return false;
   return correlation(at(near), at(far)) > 0.5f && !enters(std::min(from, far), std::max(from, far));
 }
 
-/// The same of light, from the black frame `from` on: what a shot of hardly any contrast, or one in
-/// which each frame is another picture, has instead.
+/// Tests light instead of contrast, from the black frame `from` on. This is for shots with little
+/// contrast, or with another picture in each frame.
 bool GradualDetector::light_ramps(std::int64_t from, int direction, std::int64_t last) const {
   constexpr float kLight = 32, kGrows = 0.5f;  // grey levels
   std::int64_t far = from;
@@ -66,9 +65,8 @@ bool GradualDetector::light_ramps(std::int64_t from, int direction, std::int64_t
   return std::abs(far - from) >= 3 && whole > kLight && steepest < 0.5f * whole;
 }
 
-/// A run is of black or of another colour: where it turns from one to the other, one run ends and
-/// the next begins. Not so where that may be part of a fade: a picture that comes from black can be
-/// plain at first, and a dim one at last.
+/// Splits a run where it changes between black and another colour, unless this may be part of a
+/// fade, whose pictures can be plain near black.
 void GradualDetector::follow_light(std::int64_t now) {
   constexpr float kLeap = 16;  // grey levels
   const bool black = at(now).mean[0] < kBlack;
@@ -97,7 +95,7 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
   if (uniform && !run_begin_) {
     run_begin_ = now;
     run_faded_in_ = now > 0 && contrast_ramps(now - 1, -1, now - 1);
-    // Contrast is the root of energy: the frames before a cut have about the same.
+    // Contrast is the root of energy. Before a cut, contrast is about constant.
     run_cut_into_ = !run_faded_in_ && now > 3 && at(now - 1).energy > 0.5f * at(now - 4).energy;
   } else if (!uniform && run_begin_ && !run_end_) {
     run_end_ = now;
@@ -106,14 +104,14 @@ void GradualDetector::follow_uniform_runs(std::int64_t now) {
     follow_light(now);
     stay_plain(now);
   }
-  // What an explosion lights, or a title card hides, is there again once it has faded.
+  // After an explosion or a title has faded, the earlier plain picture returns.
   if (uniform && run_resumes_ < 0 && now - *run_begin_ < kRamp && ground_end_ > 0 &&
       *run_begin_ - ground_end_ <= kBlast && same_ground(ground_end_ - 1, now))
     run_resumes_ = ground_end_;
 }
 
-/// What a picture faded to, and then is there for long, is no gap between two shots but a picture:
-/// the change ends with its first frame. Black parts shots however long it is.
+/// A long run after a fade is a shot, and the change ends at the first frame of the run. A black
+/// run separates two shots at any length.
 void GradualDetector::stay_plain(std::int64_t now) {
   if (!run_faded_in_ || run_resumes_ >= 0 || last_black_ >= 0 || now - *run_begin_ < kPlainShot)
     return;
@@ -126,7 +124,7 @@ void GradualDetector::stay_plain(std::int64_t now) {
   run_is_shot_ = true;
 }
 
-/// The run [*run_begin_, end) is over, and frames up to `last` behind it are known.
+/// Ends the run [*run_begin_, end). Frames up to `last` are known.
 void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
   const std::int64_t begin = *run_begin_;
   const bool ramps_out =
@@ -135,12 +133,11 @@ void GradualDetector::close_run(std::int64_t end, std::int64_t last) {
       (begin > 0 && end - begin <= (same_ground(begin, begin) ? kFlash : kShortRun) &&
        !most_stays(begin) && !most_stays(end))) {
     GradualChange change;
-    // Of a long run that a cut led into, or that goes on another, the frames have been given away
-    // as a shot of their own.
+    // If a cut led into a long run, or if the run resumes another, its frames are already a shot.
     const bool given_away = !run_faded_in_ || run_resumes_ >= 0;
     const bool shot = run_is_shot_ || (given_away && end - begin > kGradualLag - kRamp);
     change.end = shot ? end : begin;
-    // A ground that something enters is the first of the new shot.
+    // A plain picture that something enters is the beginning of the new shot.
     const bool ground = run_faded_in_ && !ramps_out && last_black_ < 0 && most_stays(end);
     change.begin = change.middle = ground ? begin : end;
     change.fade = run_faded_in_ || ramps_out;

@@ -1,4 +1,4 @@
-// How GradualDetector finds transitions in which a picture moves: by its lines.
+// How GradualDetector finds transitions in which a picture moves (moved_picture.h).
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
@@ -13,14 +13,14 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kSixths = 6;
-constexpr float kExact = 0.025f;  // share by which an even movement is off at most
+constexpr float kExact = 0.025f;  // largest error of a share in an even movement
 constexpr std::size_t kPush = static_cast<std::size_t>(Move::push);
 constexpr std::size_t kSqueeze = static_cast<std::size_t>(Move::squeeze);
 
-/// How the share that has been gone depends on the frame: a straight line.
+/// The share as a straight line over the frames.
 struct Pace {
   float start = 0, slope = 0;
-  float bend = 0;  ///< the most that a share is off it
+  float bend = 0;  ///< Largest distance of a share from the line.
 };
 Pace pace_of(std::span<const float> frames, std::span<const float> shares) {
   const auto count = static_cast<float>(frames.size());
@@ -35,8 +35,8 @@ Pace pace_of(std::span<const float> frames, std::span<const float> shares) {
   return pace;
 }
 
-/// The same without what rests: at an end of the window hardly anything may have begun yet, or be
-/// left, and there the nearest share is not 0 or 1 but that of a line or two.
+/// Leaves out a first or last frame in which the movement may rest, because the nearest share is
+/// then not 0 or 1, but that of a line or two.
 Pace pace_underway(std::span<const float> frames, std::span<const float> shares) {
   constexpr float kRest = 2.5f / kChromaSide;
   std::size_t first = 0, count = frames.size();
@@ -45,8 +45,8 @@ Pace pace_underway(std::span<const float> frames, std::span<const float> shares)
   return pace_of(frames.subspan(first, count), shares.subspan(first, count));
 }
 
-/// Whether it is a transition and no camera. One that swings by a whole picture is told by what
-/// meets, which is continuous; if it goes evenly it is known just what meets.
+/// Returns true for a transition, and false for a camera. If a camera swings by a whole picture,
+/// the lines that meet at the seam are alike.
 bool fits(std::size_t move, float misfit, float as_push, float bend, float seam) {
   if (move == kSqueeze) return misfit < (bend < kExact ? 0.25f : 0.15f) && bend < 0.08f;
   if (move != kPush) return misfit < 0.15f && bend < 0.06f && as_push > 2 * misfit;
@@ -56,10 +56,9 @@ bool fits(std::size_t move, float misfit, float as_push, float bend, float seam)
 
 }  // namespace
 
-/// How far what moves between a and b goes, if it goes far and hardly moves before and after: else
-/// nowhere.
+/// Returns the motion from a to b if it is long and nearly rests before and after, or 0.
 MotionVector GradualDetector::passes(std::int64_t a, std::int64_t b) const {
-  constexpr float kFar = 24, kMuch = 0.5f;  // cells; of the speed between
+  constexpr float kFar = 24, kMuch = 0.5f;  // cells; share of the speed from a to b
   const auto sum = [&](std::int64_t from, std::int64_t to) {
     MotionVector all;
     for (std::int64_t i = from + 1; i <= to; ++i)
@@ -80,11 +79,11 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_moved(std::int6
                                                                        std::int64_t b) const {
   const MotionVector way = passes(a, b);
   if (way.x != 0 || way.y != 0) {
-    // To or from a plain sky a camera does just that.
+    // A camera that turns to or from a plain sky looks like this.
     if (std::min(at(a).energy, at(b).energy) < kPlain) return std::nullopt;
     return judge_lines(a, b, std::abs(way.y) > std::abs(way.x), false);
   }
-  // What is squeezed goes to the middle from both sides, and nowhere on the whole.
+  // A squeezed picture moves to the middle from both sides, so the mean motion is 0.
   constexpr float kLeast = 0.005f, kMost = 0.2f, kHalf = 0.25f;
   const PartsBetween half = parts_between(at(a).coarse, at((a + b) / 2).coarse, at(b).coarse);
   if (half.misfit < kLeast || half.misfit > kMost || std::abs(half.progress - 0.5f) > kHalf)
@@ -93,8 +92,8 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_moved(std::int6
   return c ? c : judge_lines(a, b, true, true);
 }
 
-/// Whether the rows, or columns, of five frames between a and b follow from those at both, and ever
-/// more of the way has been gone. The frame in the middle is the first: few windows get further.
+/// Tests whether the rows or columns of five frames fit a movement from a to b that only goes
+/// forwards. The middle frame is first, because most windows fail there.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_lines(std::int64_t a,
                                                                        std::int64_t b, bool rows,
                                                                        bool squeeze) const {

@@ -1,4 +1,4 @@
-// Pictures as GradualDetector compares them: means of 4 x 4 cells, less the picture's mean.
+// The pictures that GradualDetector compares: means of 4 x 4 cells, minus the picture's mean.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ float GradualDetector::correlation(const Relief& a, const Relief& b) {
   return dot(a, b) / std::sqrt(std::max(a.energy * b.energy, 1e-3f));
 }
 
-/// Means of 4 x 4 cells; chroma twice, so that each plane weighs the same by area.
+/// Doubles chroma, so that each plane has the same weight by area.
 GradualDetector::Relief GradualDetector::relief_of(const SmallPicture& p, const ActiveArea& area) {
   Relief out;
   const auto shrink = [&](const std::uint8_t* cells, int side, float scale, float* to) {
@@ -53,7 +53,7 @@ GradualDetector::Relief GradualDetector::relief_of(const SmallPicture& p, const 
   return out;
 }
 
-/// Frame i within `area`: what is kept of it, or, if its bars are others, made in `scratch`.
+/// Returns frame i within `area`. If the bars of frame i differ, makes the relief in `scratch`.
 const GradualDetector::Relief& GradualDetector::within(const ActiveArea& area, std::int64_t i,
                                                        Relief& scratch) const {
   const Tiny& kept = at(i);

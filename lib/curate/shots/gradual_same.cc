@@ -9,16 +9,15 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kFarEdges = 8;  // luma cells by which those of a view move while something hides it
+constexpr int kFarEdges = 8;  // largest motion of a view, in luma cells, while something hides it
 
 }  // namespace
 
-/// Whether one step between a and b stands out from the others by a quarter of the whole change:
-/// what is gradual has none. A flash, an explosion or a title begins by one, and hides between the
-/// frames of a window that are looked at; the ends of the window may differ by what moves. Bars
-/// that come by the change count as what else it brings.
+/// Returns true if one step between a and b stands out from the others by a quarter of the whole
+/// change. A gradual change has no such step. A flash, an explosion or a title begins with one,
+/// which may lie between the frames that other tests compare.
 bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
-  constexpr std::int64_t kShort = 4;  // frames: here each step is large
+  constexpr std::int64_t kShort = 4;  // frames; in a shorter change each step is large
   constexpr float kLeap = 0.25f;
   if (b - a <= kShort) return false;
   const auto apart = [&](std::int64_t i, std::int64_t k) {
@@ -35,8 +34,7 @@ bool GradualDetector::leaps(std::int64_t a, std::int64_t b) const {
   return steps.back() - steps[steps.size() / 2] > kLeap * apart(a, b);
 }
 
-/// Whether frames i and k show one ground of one colour and nothing else. Of black ones nobody can
-/// say: films part even the shortest shots by it.
+/// Excludes black, because films separate even the shortest shots by black.
 bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
   constexpr float kSame = 16;
   if (std::min(i, k) < std::max<std::int64_t>(0, frames_ - kRing)) return false;
@@ -47,11 +45,11 @@ bool GradualDetector::same_ground(std::int64_t i, std::int64_t k) const {
   return true;
 }
 
-/// Whether frames i and k have the same colours, which `away` has not: where a scene moves so much,
-/// or is so soft, that place says little.
+/// Returns true if frames i and k have the same colours, and `away` has other colours. This is for
+/// scenes that move so much, or are so blurred, that cells cannot be compared.
 bool GradualDetector::same_colours(std::int64_t i, std::int64_t k, std::int64_t away) const {
   const Tiny &first = at(i), &last = at(k);
-  // Most scenes differ in this already.
+  // This fast test already separates most scenes.
   if (std::abs(first.mean[0] - last.mean[0]) > 16 || std::abs(first.mean[1] - last.mean[1]) > 8 ||
       std::abs(first.mean[2] - last.mean[2]) > 8 ||
       std::abs(first.variance - last.variance) > 0.5f * first.variance)
@@ -84,9 +82,9 @@ bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
          std::abs(std::log(e.strength)) < std::log(2.f);
 }
 
-/// Whether a frame in the midst has the colours of both ends, as where a scene turns or moves: a
-/// mixture of two pictures has others, or less contrast if they have the same. Dark pictures have
-/// all about the same, and a frame that a wipe crosses has those of both.
+/// Returns true if a frame near the middle has the colours of both ends, as in a scene that turns
+/// or moves. A mixture has other colours or less contrast. Excludes dark pictures, which all have
+/// about the same colours, and wipes, whose frames have the colours of both ends.
 bool GradualDetector::keeps_colours(const GradualChange& g) const {
   constexpr float kDark = 32, kColours = 0.1f, kContrast = 0.8f;
   if (g.wipe || g.transition || std::min(at(g.end - 1).mean[0], at(g.begin).mean[0]) < kDark)
@@ -108,9 +106,9 @@ bool GradualDetector::keeps_colours(const GradualChange& g) const {
   return false;
 }
 
-/// The frames next to it may show the same edges as both are mixtures of two shots; but then those
-/// of one are stronger. So well before and after it, too, as a change can be longer than was found;
-/// and still earlier: what looks like a change can be the end of an explosion.
+/// If the frames next to the change are mixtures of two shots, they share edges, but with different
+/// strength. Frames farther away are also compared, because a change can be longer than was found,
+/// or can be the end of an explosion.
 bool GradualDetector::one_view(const GradualChange& g) const {
   if (keeps_colours(g)) return true;
   const auto shared = [&](std::int64_t i, std::int64_t k) {

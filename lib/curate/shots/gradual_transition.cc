@@ -10,12 +10,12 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kShortest = 10;     // frames; what is shorter looks like much else
-constexpr float kStill = 0.015f;  // progress at which nothing has begun yet
+constexpr int kShortest = 10;     // frames; shorter transitions look like many other changes
+constexpr float kStill = 0.015f;  // largest progress before the transition begins
 
 }  // namespace
 
-/// Every second frame will do: what is found is moved to where it begins and ends.
+/// Tests every second frame only, because the ends of a found transition are then adjusted.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_transition(std::int64_t a,
                                                                             std::int64_t b) const {
   constexpr float kRelated = 0.55f;
@@ -26,7 +26,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_transition(std:
   if (!c) c = judge_crop(a, b);
   if (!c) c = judge_moved(a, b);
   if (!c || c->a < best_end_) return std::nullopt;
-  // Out of black and into it a picture fades, or closes and opens: then the whole is looked for.
+  // From or to black, a picture fades, or closes and opens: then only the whole change counts.
   const auto dark = [&](std::int64_t i) { return at(std::min(i, frames_ - 1)).mean[0] < kBlack; };
   for (std::int64_t away = 0; away <= kAfter; ++away)
     for (const std::int64_t i : {c->a - away, std::min(c->b + away, frames_ - 1)})
@@ -40,22 +40,22 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_transition(std:
   return c;
 }
 
-/// What is longer is sooner the whole of it.
+/// A longer candidate is more likely to be the whole transition.
 float GradualDetector::quality_of(float misfit, std::int64_t length) {
   return kBest * (1 - misfit) * (0.6f + 0.4f * static_cast<float>(length) / 64);
 }
 
-/// How well each part of the picture goes from what it shows at a to what it shows at b, and only
-/// forwards; nothing if it does not.
+/// Returns how well the parts of the picture change from a to b, or nullopt if they do not change
+/// from the one picture to the other and only forwards.
 std::optional<GradualDetector::PartsFit> GradualDetector::fit_parts(std::int64_t a,
                                                                     std::int64_t b) const {
   constexpr int kSamples = 8;
   constexpr float kMisfit = 0.06f, kAnyMisfit = 0.2f;
-  constexpr float kPure = 0.15f;  // share of the other picture in a part that shows one
+  constexpr float kPure = 0.15f;  // share of the other picture in a part that shows one picture
   const CoarsePicture &first = at(a).coarse, &last = at(b).coarse;
   std::array<PartsBetween, kSamples> seen;
   PartsFit fit;
-  for (const int i : {4, 2, 6, 1, 3, 5, 7}) {  // few windows get further than the middle
+  for (const int i : {4, 2, 6, 1, 3, 5, 7}) {  // most windows fail at the middle
     const std::int64_t frame = a + ((b - a) * i + kSamples / 2) / kSamples;
     seen[i] = parts_between(first, at(frame).coarse, last);
     fit.misfit += seen[i].misfit / (kSamples - 1);
@@ -83,7 +83,7 @@ std::optional<GradualDetector::PartsFit> GradualDetector::fit_parts(std::int64_t
   return strictness_ * fit.misfit <= kMisfit ? std::optional(fit) : std::nullopt;
 }
 
-/// [from, to] without the frames at its ends at which nothing has begun, or all is over.
+/// Returns [from, to] without the frames at the ends that rest.
 std::pair<std::int64_t, std::int64_t> GradualDetector::trimmed(std::int64_t from,
                                                                std::int64_t to) const {
   const CoarsePicture first = at(from).coarse, last = at(to).coarse;
@@ -97,7 +97,7 @@ std::pair<std::int64_t, std::int64_t> GradualDetector::trimmed(std::int64_t from
   return {from, to};
 }
 
-/// How much more changes in a frame around [a, b] than within it.
+/// Returns the change per frame around [a, b], divided by the change per frame within [a, b].
 float GradualDetector::unrest(std::int64_t a, std::int64_t b) const {
   const std::int64_t after = std::min(b + kAfter, frames_ - 1);
   const float before_it = change(at(a - kAfter), at(a)) / kAfter;
@@ -106,7 +106,7 @@ float GradualDetector::unrest(std::int64_t a, std::int64_t b) const {
   return std::max(before_it, behind_it) * static_cast<float>(b - a) / change(at(a), at(b));
 }
 
-/// Whether what is around [a, b] shows the pictures at its ends; a plain one by how little changes.
+/// Returns true if the frames around [a, b] look like its ends. A plain end must hardly change.
 bool GradualDetector::ends_rest(std::int64_t a, std::int64_t b) const {
   constexpr float kLittle = 0.25f;
   if (std::min(at(a).energy, at(b).energy) >= kPlain) return ends_hold(a, b);
@@ -115,17 +115,16 @@ bool GradualDetector::ends_rest(std::int64_t a, std::int64_t b) const {
          change(at(b), at(std::min(b + kAfter, frames_ - 1))) <= most;
 }
 
-/// Parts of the picture turn from the one to the other at their own times: most show one of them
-/// at any time, as where an edge of whatever form passes, or a soft one. In a scene that moves or
-/// turns they are mixed for longer. A fade or dissolve has all of them turn at once, also where it
-/// takes but some frames of the window, and so parts are mixed in few.
+/// Finds a transition in which each part of the picture changes at its own time, as when an edge of
+/// any form passes. At any time, most parts show one of the pictures. In a scene that moves or
+/// turns, parts are mixed for longer. In a fade or dissolve, all parts change at once.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_parts(std::int64_t a,
                                                                        std::int64_t b) const {
-  constexpr float kChanged = 0.6f;  // of the cells: a title changes fewer
+  constexpr float kChanged = 0.6f;  // of the cells; a title changes fewer
   constexpr float kSoftMixed = 0.55f, kSoftStep = 0.45f, kSoftRelated = 0.3f;
   constexpr float kHardMixed = 0.3f, kHardStep = 0.36f, kClear = 0.2f, kSure = 0.02f;
   constexpr float kMisfit = 0.035f, kUnrest = 1.5f;
-  constexpr float kAtOnce = 0.9f;  // of made fades and dissolves 0.93 or more
+  constexpr float kAtOnce = 0.9f;  // generated fades and dissolves have 0.93 or more
   std::optional<PartsFit> fit = fit_parts(a, b);
   if (!fit || fit->mixed > kSoftMixed || fit->step > kSoftStep || fit->at_once > kAtOnce)
     return std::nullopt;
@@ -154,10 +153,10 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_parts(std::int6
   return c;
 }
 
-/// The picture closes to one colour, part by part, and the other opens from it.
+/// Finds a picture that closes to one colour, part by part, and a picture that opens from it.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_crop(std::int64_t a,
                                                                       std::int64_t b) const {
-  constexpr int kLeast = 4;  // frames in which it closes, or opens
+  constexpr int kLeast = 4;  // least frames to close, and to open
   constexpr float kMixed = 0.35f, kStep = 0.6f;
   std::int64_t closed = ground_begin_, opens = ground_end_;
   if (run_begin_ && run_end_) closed = *run_begin_, opens = *run_end_;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kLines = kChromaSide;
 using Line = std::array<std::uint8_t, 3 * kChromaSide>;
-using Costs = std::array<std::array<std::int32_t, kLines>, kLines>;  // of [line now][other line]
+using Costs = std::array<std::array<std::int32_t, kLines>, kLines>;  // [line now][other line]
 
 std::int32_t apart(const Line& a, const Line& b) {
   std::int32_t sum = 0;
@@ -27,7 +27,7 @@ Costs compare(const PictureLines& now, const PictureLines& other) {
   return out;
 }
 
-/// The line at `at`, which need not be a whole one: the better of the two next to it.
+/// Returns the lower cost of the two lines next to `at`.
 std::int32_t about(const std::array<std::int32_t, kLines>& costs, float at) {
   const int low = std::clamp(static_cast<int>(std::floor(at)), 0, kLines - 1);
   return std::min(costs[low], costs[std::min(low + 1, kLines - 1)]);
@@ -86,7 +86,7 @@ std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const Pictur
     for (const int way : {1, -1}) {
       std::int32_t push = 0, cover = 0, reveal = 0;
       for (int i = 0; i < kLines; ++i) {
-        const int along = way > 0 ? i : kLines - 1 - i;  // the new one comes from where it is 0
+        const int along = way > 0 ? i : kLines - 1 - i;  // 0 where the new picture enters
         const bool is_new = along < gone;
         const int moved = is_new ? i + way * (kLines - gone) : i - way * gone;
         const Costs& costs = is_new ? new_costs : old_costs;
@@ -113,8 +113,8 @@ std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const Pictur
 
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near) {
   const Costs costs = compare(before, after);
-  // A camera that has gone a little less or more than one picture shows some lines twice or skips
-  // some: then lines near the edge are alike.
+  // If a camera moves by a little less or more than one picture, some lines are repeated or
+  // skipped. Then lines near the edge are alike.
   const int last = kLines - 1;
   const auto cost = [&](int low, int high) {
     return way > 0 ? costs[low][high] : costs[high][low];

@@ -7,8 +7,8 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kSide = 8;
-constexpr int kU = 256, kV = 320;  // where the chroma of a coarse picture begins
-constexpr float kChroma = 4;       // one cell covers as much as four of luma
+constexpr int kU = 256, kV = 320;  // where u and v of a coarse picture begin
+constexpr float kChroma = 4;       // a cell covers as much as four luma cells
 
 float sum_of(const std::array<float, kParts>& values) {
   std::array<float, kSide> lanes{};  // fixed order of additions, and the loop vectorises

@@ -8,11 +8,11 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kFrames = 4;      // on either side
-constexpr float kOther = 24;    // grey levels, luma plus chroma, by which a cell is another
-constexpr float kHalf = 0.45f;  // of the cells, nearly
+constexpr int kFrames = 4;      // on each side
+constexpr float kOther = 24;    // grey levels, luma plus chroma, by which a cell differs
+constexpr float kHalf = 0.45f;  // of the cells
 
-/// Sums of luma, u and v over a cell of 4 x 4 (of chroma 2 x 2), weighed alike.
+/// Sums of luma, u and v over a cell of 4 x 4 luma cells, with equal weights.
 struct CellSum {
   int y = 0, u = 0, v = 0;
 
@@ -32,12 +32,11 @@ struct CellSum {
 
 }  // namespace
 
-/// Whether frame f begins another scene, though it does not stand out where the frames around it
-/// lose nearly as much (a fight, a crowd, a chase). Alone it would be a cut, and it loses the most;
-/// and the colours, which stay in such a scene while all moves, are others from f on, over half of
-/// the picture: a title and its ground change less of it, and colours do not stay while a camera
-/// swings. The frame before f is not asked: where a movement goes on over the cut, it is at its
-/// height there.
+/// Returns true if frame f begins another scene but does not stand out, because the frames around f
+/// change nearly as much (a fight, a crowd, a chase). The score of f must be above the threshold
+/// and the highest one around. Colours must be constant before f and after f, and differ in about
+/// half of the picture: a title changes less, and colours are not constant while a camera swings.
+/// The frame before f is ignored, because a movement across the cut is fastest there.
 bool ShotDetector::begins_restless(std::int64_t f) const {
   constexpr float kColours = 0.1f, kOthers = 0.3f;  // histogram_difference of one scene, of two
   const std::int64_t before = f - 1 - kFrames;

@@ -10,14 +10,14 @@ namespace vfm::curate {
 namespace {
 
 constexpr int kHalfSide = kLumaSide / 2;
-constexpr int kSideParts = 4;                  // a side
-constexpr int kPart = kLumaSide / kSideParts;  // cells a side
-constexpr int kNear = 3;                       // cells by which a part may move otherwise than all
+constexpr int kSideParts = 4;
+constexpr int kPart = kLumaSide / kSideParts;  // side of a part, in cells
+constexpr int kNear = 3;                       // cells by which the motion of a part may differ
 
 template <int kSide>
 using Edges = std::array<std::int16_t, static_cast<std::size_t>(kSide) * kSide>;
 
-/// What a cell differs from its four neighbours by, times four; none at the border of the area.
+/// Computes four times the difference of each cell from its four neighbours, 0 at the border.
 template <int kSide>
 void find_edges(const std::uint8_t* p, const ActiveArea& area, Edges<kSide>& out) {
   constexpr int kShrink = kLumaSide / kSide;
@@ -39,7 +39,7 @@ struct EdgeProducts {
   }
 };
 
-/// Sums over the box [left, right) x [top, bottom) of b, and what of `a` moved there.
+/// Sums over the box [left, right) x [top, bottom) of `b`, and of `a` shifted by `s`.
 template <int kSide>
 EdgeProducts products(const Edges<kSide>& a, const Edges<kSide>& b, int left, int top, int right,
                       int bottom, Offset s) {
@@ -60,9 +60,9 @@ EdgeProducts products(const Edges<kSide>& a, const Edges<kSide>& b, int left, in
   return out;
 }
 
-constexpr float kFloor = 16;  // square of what is noise in an edge
+constexpr float kFloor = 16;  // squared noise of an edge
 
-/// By how much all moved, searched on pictures of half the side: up to half of the picture.
+/// Returns the shift of the whole picture, up to half a side. Searches pictures of half the side.
 Offset shift_of_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   std::array<std::uint8_t, kChromaCells> p, q;
   halve_luma(a, p), halve_luma(b, q);
@@ -81,10 +81,10 @@ Offset shift_of_edges(const SmallPicture& a, const SmallPicture& b, const Active
   return best;
 }
 
-/// Whether the edges of one part of `b` are in `a`, moved by about `whole`.
+/// The result of looking for the edges of a part of `b` in `a`, shifted by about `whole`.
 struct Part {
   bool edged = false, same = false;
-  EdgeProducts products;  // if they are the same
+  EdgeProducts products;  // if `same`
 };
 Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int column, int row,
                   Offset whole) {
@@ -106,8 +106,8 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
     }
   }
   if (best < kAlike) return part;
-  // Along a straight edge all places are alike: the seam of a split screen, a frame, the edge of a
-  // table is in many scenes.
+  // A straight edge, as of a split screen, a frame or a table, is in many scenes and fits at all
+  // places along the edge.
   float along = -1;
   for (const int d : {-kNear - 1, kNear + 1})
     along = std::max({along, moved(at.x + d, at.y).correlation(kFloor / 4),
@@ -132,8 +132,8 @@ Sums sums(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) 
   return {n, 1.0 * sa, 1.0 * sb, 1.0 * saa, 1.0 * sbb, 1.0 * apart};
 }
 
-/// The smallest box around the cells that changed at least a quarter as much as the most changed
-/// one, with the cells next to it, which are in part of it.
+/// Returns the box around the cells that change at least a quarter as much as the most changed
+/// cell, plus one cell on each side, which may be partly changed.
 ActiveArea changed_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   constexpr int kQuarter = 4;
   const auto change = [&](int x, int y) {
@@ -152,7 +152,7 @@ ActiveArea changed_box(const SmallPicture& a, const SmallPicture& b, const Activ
           std::min(box.right + 1, area.right), std::min(box.bottom + 1, area.bottom)};
 }
 
-/// Variance of luma, u and v together, within a box of the chroma grid.
+/// Returns the sum of the variances of luma, u and v in a box of the chroma grid.
 double box_variance(const SmallPicture& p, int left, int top, int right, int bottom) {
   std::array<std::uint8_t, kChromaCells> luma;
   halve_luma(p, luma);
@@ -169,7 +169,7 @@ double box_variance(const SmallPicture& p, int left, int top, int right, int bot
   return variance;
 }
 
-/// Whether what is in both pictures after a shift is a fair part of what there is to see.
+/// Returns true if the overlap after a shift has enough of the pictures' detail.
 bool shows_enough(const SmallPicture& a, const SmallPicture& b, int right, int down) {
   constexpr double kLeast = 0.03;
   const double both = box_variance(b, std::max(0, right), std::max(0, down),
@@ -196,7 +196,7 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
     if (inner && part.edged) middle += part.same ? 1 : -1;
   }
   SharedEdges out{0, whole.x, whole.y, 1};
-  // The corners of a frame, a logo, a bar of news are around what is shown.
+  // Frames, logos and news bars are near the border, so the middle parts must agree.
   if (edged < kFew || same == 0 || middle < 0) return out;
   out.share = static_cast<float>(same) / static_cast<float>(edged);
   out.strength = std::sqrt(second / std::max(first, 1.f));
@@ -206,7 +206,7 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
   std::array<std::uint8_t, kChromaCells> p, q;
   halve_luma(a, p), halve_luma(b, q);
-  // Sum of differences of what is in both once a is shifted, or more than `most`.
+  // Returns the sum of differences in the overlap, or any number above `most`.
   const auto difference = [&](int right, int down, int most) {
     const int left = std::max(0, right), end = kHalfSide + std::min(0, right);
     const int top = std::max(0, down), bottom = kHalfSide + std::min(0, down);
@@ -222,8 +222,8 @@ WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
   constexpr int kReach = 3 * kHalfSide / 4, kAll = kHalfSide * kHalfSide;
   const int rest = difference(0, 0, kAll * 3 * 255);
   WholeShift out;
-  // What is in one of the pictures alone counts as much as all does at rest: else a small thing
-  // would best be shifted out of the picture.
+  // Cells outside the overlap count as the mean cell without a shift. Otherwise the best shift
+  // would move a small thing out of the picture.
   int best = rest;
   for (int y = -kReach; y <= kReach; ++y) {
     for (int x = -kReach; x <= kReach; ++x) {
@@ -243,8 +243,8 @@ WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
 
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   constexpr double kMost = 1 / 3.0;   // of the picture
-  constexpr double kSeen = 1.5;       // standard deviation of luma that is something to see
-  constexpr double kUnchanged = 0.4;  // difference of cells that are the same, in deviations
+  constexpr double kSeen = 1.5;       // least standard deviation of luma with detail
+  constexpr double kUnchanged = 0.4;  // largest difference of equal cells, in deviations
   const Sums all = sums(a, b, area), box = sums(a, b, changed_box(a, b, area));
   if (box.n > kMost * all.n) return false;
   const double n = all.n - box.n;

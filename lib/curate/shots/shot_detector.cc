@@ -8,25 +8,23 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kAround = 3;       // frames on either side that a cut must stand out from
-constexpr int kReturn = 8;       // a picture that is back within these frames was interrupted
-constexpr float kStrong = 1.5f;  // times the threshold: no part of a mixture
-constexpr float kSame = 0.35f;   // structure_difference below which two pictures are of one scene
-constexpr float kAnother = 4;    // grey levels by which another picture differs at least
+constexpr int kAround = 3;       // frames on each side from which a cut must stand out
+constexpr int kReturn = 8;       // a picture that returns within these frames was interrupted
+constexpr float kStrong = 1.5f;  // times the threshold: a cut that is no part of a mixture
+constexpr float kSame = 0.35f;   // structure_difference() below this means one scene
+constexpr float kAnother = 4;    // least difference of another picture, in grey levels
 
-/// Whether what differs is grain alone, as when a slow zoom over a grainy photograph rests for a
-/// while and then goes on by a pixel: the mean of sixteen cells that have nothing to do with each
-/// other differs by about a quarter of what each does. Of two pictures it is more than a half.
+/// Returns true if only grain differs, as when a slow zoom over a grainy photograph moves on by a
+/// pixel after a rest. The mean of 16 unrelated cells differs by about a quarter of the difference
+/// of one cell. Between two pictures, the mean differs by more than half.
 bool only_grain_differs(const SmallPicture& a, const SmallPicture& b, float difference) {
   constexpr float kGrain = 0.35f;
   return coarse_difference(a, b) < std::min(kAnother, kGrain * difference);
 }
 
-/// What one pair of frames loses: half for structure, half for what motion cannot explain of the
-/// cells, relative to the pictures' contrast. Both are capped, so that a flash to white is no
-/// better than a cut.
-/// A change that leaves the structure whole is one of light, however large; two flat pictures have
-/// none.
+/// Returns half of the structure difference, plus half of the residual relative to the contrast.
+/// Both are limited, so that a flash to white is no better than a cut. If the structure hardly
+/// changes, only light changes, and the score is reduced. Two flat pictures have no structure.
 float combined_score(float structure, float residual, const FrameFeatures& a,
                      const FrameFeatures& b) {
   constexpr float kFlat = 6, kWhole = 0.15f;
@@ -71,7 +69,7 @@ void ShotDetector::push(const FrameFeatures& features) {
     motion_ = estimator_.estimate(before.picture, features.picture);
     score.difference = motion_.difference;
     score.residual = motion_.residual;
-    // Nearly the same picture: the rest is about zero, and most frames of most videos are so.
+    // In most frames, the picture hardly changes, and the structure difference is about 0.
     if (motion_.difference > 1.5f) score.structure = structure_difference(before, features);
     score.combined = combined_score(score.structure, score.residual, before, features);
   }
@@ -84,11 +82,10 @@ void ShotDetector::push(const FrameFeatures& features) {
   merge(frames_ - kShotLag);
 }
 
-/// How far frame `f` stands out as the first of a shot.
+/// Returns how far frame `f` stands out as the first frame of a shot.
 float ShotDetector::spike(std::int64_t f) const {
-  // A frame must stand out from both sides: from the less restless one nearly wholly (noise is all
-  // change), from the other as far as a cut between a wild and a quiet shot does, or next to
-  // another cut.
+  // A frame must stand out from both sides: nearly fully from the quieter side, because noise is
+  // all change, and less from the other side, which may be a wild shot or have another cut.
   float before = 0, after = 0;
   for (std::int64_t i = std::max<std::int64_t>(1, f - kAround); i < f; ++i)
     before = std::max(before, scores_[slot(i)].combined);
@@ -100,8 +97,8 @@ float ShotDetector::spike(std::int64_t f) const {
          std::max(0.6f * std::max(before, after), 0.9f * std::min(before, after));
 }
 
-/// Whether frames i < f <= k show one scene, and f interrupts it: what they show differs less than
-/// half as much as the pictures on either side of f.
+/// Returns true if frames i < f <= k show one scene and f interrupts it: i and k differ less than
+/// half as much as frame f and the frame before f.
 bool ShotDetector::same_around(std::int64_t i, std::int64_t f, std::int64_t k) const {
   if (i < 0 || k >= frames_) return false;
   const FrameFeatures &before = ring_[slot(i)], &after = ring_[slot(k)];
@@ -111,9 +108,9 @@ bool ShotDetector::same_around(std::int64_t i, std::int64_t f, std::int64_t k) c
          same_restless(i, f, k);
 }
 
-/// The same of a scene in which each frame is another picture (snow, water, a crowd from afar), so
-/// that structure and place say nothing: i and k have the same colours, which f, or the frame
-/// before it, has not, and are no less alike than i and the frame as long before it.
+/// Tests the same for a scene in which each frame is another picture (snow, water, a far crowd).
+/// Frames i and k must have the same colours, f or the frame before f other colours. The structure
+/// may change from i to k about as much as in the same time before i.
 bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k) const {
   constexpr float kAsMuch = 1.2f;
   const std::int64_t earlier = i - (k - i);
@@ -128,8 +125,8 @@ bool ShotDetector::same_restless(std::int64_t i, std::int64_t f, std::int64_t k)
                   histogram_difference(before, ring_[slot(f)])) > kOtherColours;
 }
 
-/// Whether frame f begins or ends a flash, a glitch, something that flew past: the scene before it
-/// is back soon, or the scene after it was there shortly before. What is between may be a shot.
+/// Returns true if frame f begins or ends a flash, a glitch or something that passes: the scene
+/// before f soon returns, or the scene after f was there shortly before. A short shot is excluded.
 bool ShotDetector::interrupts(std::int64_t f) const {
   if (one_view(f) || swings(f)) return true;
   for (int n = 1; n <= kReturn; ++n)
@@ -146,8 +143,7 @@ bool ShotDetector::interrupts(std::int64_t f) const {
 void ShotDetector::judge_cut(std::int64_t f) {
   const float standing_out = spike(f);
   const bool restless = standing_out < threshold_ && begins_restless(f);
-  // What the colours tell has no measure of its own: it counts as a cut that is just found, which
-  // can be part of a mixture.
+  // The score of a cut by colours is the threshold, because such a cut can be part of a mixture.
   const float score = restless ? static_cast<float>(threshold_) : standing_out;
   using Verdict = Judgement::Verdict;
   const float difference = scores_[slot(f)].difference;
@@ -170,38 +166,38 @@ void ShotDetector::collect_gradual() {
             [](const GradualChange& a, const GradualChange& b) { return a.end < b.end; });
 }
 
-/// Whether the scene before a short change is the scene after it. Of a fade, frames a little away
-/// are compared, where there is something to see.
+/// Returns true if one scene lies before and after a short change. For a fade, compares frames
+/// farther away, in which the scene is visible.
 bool ShotDetector::interrupts(const GradualChange& g) const {
-  const bool parts_plain = g.fade && g.begin == g.end;  // a plain shot from another
+  const bool parts_plain = g.fade && g.begin == g.end;  // a plain shot and another
   if (g.begin - g.end > kReturn || parts_plain) return false;
-  // The frames around a run of one colour that a fade led to show a shadow of one shot.
+  // Not for a fade, because faint pictures of one shot can be on both sides of the run.
   if (!g.fade && gradual_.one_view(g)) return true;
   for (int away = g.fade ? 2 : 0; away <= (g.fade ? kReturn : 0); ++away) {
     const std::int64_t before = g.end - 1 - away, after = std::min(g.begin + away, frames_ - 1);
     if (before < std::max<std::int64_t>(0, frames_ - kRing)) break;
     if (structure_difference(ring_[slot(before)], ring_[slot(after)]) < kSame) return true;
   }
-  // The light may be brightest in the midst of a flash: the frames next to it can be of it, too.
+  // A flash may be brightest in the middle, so frames next to the change can belong to the flash.
   for (int early = 0; early <= 2; ++early)
     for (int late = 0; late <= 2; ++late)
       if (same_restless(g.end - 1 - early, g.end, g.begin + late)) return true;
   return false;
 }
 
-/// Whether what came between frames `end` - 1 and `begin` goes away little by little, and the scene
-/// before it is back (an explosion, a cloud of smoke, something large that passes): the frame by
-/// which it is. Also if it came little by little, and goes by this change.
+/// If the scene before frame `end` returns gradually after frame `begin`, as after an explosion,
+/// smoke or something large that passes, returns the frame by which the scene is back. Also finds
+/// what came gradually and goes with this change.
 std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int64_t begin) const {
   if (!options_.gradual || end <= 0 || begin >= frames_) return std::nullopt;
-  // A ground that changes its shade is no other shot, if it stays.
+  // A plain picture that changes its shade and stays is no other shot.
   const bool shade = gradual_.same_ground(end - 1, begin);
   if (shade && gradual_.same_ground(end - 1, std::min(begin + kReturn, frames_ - 1))) return begin;
-  // A title before a plain ground comes and goes at once.
+  // A title on a plain picture comes and goes at once.
   if (!shade && gradual_.most_stays(begin))
     for (std::int64_t k = begin + 1; k < std::min(frames_, begin + kBlast); ++k)
       if (gradual_.same_ground(end - 1, k)) return k;
-  // By a cut, or after another one, a scene comes back in a new shot.
+  // With a cut, or after another cut, a scene returns as a new shot.
   std::int64_t last = std::min(frames_, begin + kBlast);
   for (const ShotChange& c : cuts_)
     if (c.frame > begin &&
@@ -210,26 +206,26 @@ std::optional<std::int64_t> ShotDetector::comes_back(std::int64_t end, std::int6
   for (const GradualChange& g : changes_)
     if (g.soft && g.end > begin && gradual_.same_scene(end - 1, g.begin, begin))
       last = std::min(last, g.end);
-  // It may be at its height some frames later.
+  // The interruption may be strongest some frames later.
   for (std::int64_t k = begin + kReturn; k < last; ++k)
     if (gradual_.same_scene(end - 1, k, begin) || gradual_.same_scene(end - 1, k, begin + 2))
       return k;
-  // The rest of an explosion can be there for some frames more.
+  // The rest of an explosion can stay visible for some frames.
   for (std::int64_t k = begin; k < std::min(last, begin + kBlast); k += kReturn / 2)
     for (std::int64_t i = end - kReturn; i >= std::max(last_begin_, end - kBlast); --i)
       if (gradual_.same_scene(i, k, end - 1)) return k;
-  if (begin - end > 2) return std::nullopt;  // GradualDetector::one_view has been asked
+  if (begin - end > 2) return std::nullopt;  // GradualDetector::one_view() was called before
   for (std::int64_t k = begin + kReturn; k < std::min(last, begin + kBlast); k += kReturn)
     for (std::int64_t i = end - 1; i >= std::max(last_begin_, end - 1 - kReturn); i -= kReturn)
       if (gradual_.one_view(i, k)) return k;
   return std::nullopt;
 }
 
-/// Gives out what begins before frame `until`. Where a gradual change holds cuts, one of the two is
-/// a misreading: a strong cut cannot be part of a mixture, a weak one can.
+/// Makes changes before frame `until` certain. If a gradual change contains cuts, one of the two is
+/// wrong: a strong cut cannot be part of a mixture, but a weak cut can.
 void ShotDetector::merge(std::int64_t until) {
   while (true) {
-    // What a fade into one colour does at its end is no cut.
+    // The end of a fade to one colour is no cut.
     if (const auto fade = gradual_.open_fade())
       std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame >= *fade - 1; });
     const bool have_cut = !cuts_.empty() && cuts_.front().frame < until;
@@ -251,11 +247,11 @@ void ShotDetector::merge(std::int64_t until) {
     }
     const GradualChange g = changes_.front();
     changes_.erase(changes_.begin());
-    // A picture that closes to black and opens again has the run of black within.
+    // A picture that closes to black and opens again contains the black run.
     const auto encloses = [&g](const GradualChange& other) {
       return g.transition && other.uniform && other.end >= g.end && other.begin <= g.begin;
     };
-    // The first part of a wipe looks like a transition of its own, of which a half is in the wipe.
+    // The first part of a wipe looks like a transition, in whose first half the wipe begins.
     const auto goes_on = [&g](const GradualChange& other) {
       return g.transition && other.end - g.end < g.begin - other.end;
     };
@@ -264,8 +260,8 @@ void ShotDetector::merge(std::int64_t until) {
           return (other.uniform && !encloses(other) && other.end <= g.begin) ||
                  ((other.begin <= g.begin || goes_on(other)) && other.score > g.score);
         }))
-      continue;  // a dim reading of the fade that follows, or of a better change
-    // What came between two runs of one ground, in one shot, interrupted it.
+      continue;  // a part of the fade that follows, or of a better change
+    // Something between two runs of the same plain picture interrupts one shot.
     if (g.resumes >= last_begin_) continue;
     const auto inside = [&](const ShotChange& c) {
       return c.frame >= g.end - 1 && c.frame <= g.begin + 1;
@@ -274,15 +270,15 @@ void ShotDetector::merge(std::int64_t until) {
         !g.uniform && std::any_of(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
           return inside(c) && (g.soft || c.score >= kStrong * threshold_);
         });
-    // A second reading of what was given out already is dropped too. Not so a run of one colour:
-    // its frames have to go somewhere.
+    // A change that was already returned is dropped. A run of one colour is kept, because its
+    // frames belong to no shot.
     const bool again = g.end < last_begin_;
     if (cut_tells_better || (again && (!g.uniform || g.begin <= last_begin_))) continue;
     if (const auto back = g.uniform && g.fade ? std::nullopt : comes_back(g.end, g.begin)) {
       std::erase_if(cuts_, [&](const ShotChange& c) { return c.frame <= *back; });
       continue;
     }
-    // The shot before a run that nothing fades into ends by a cut; what follows is the fade-in.
+    // If a cut led into the run, the old shot ends with this cut, and a fade-in follows.
     const auto into = std::find_if(cuts_.begin(), cuts_.end(), [&](const ShotChange& c) {
       return g.abrupt && c.frame == g.end && c.frame > last_begin_;
     });

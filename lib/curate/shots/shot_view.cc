@@ -10,9 +10,9 @@
 
 namespace vfm::curate {
 
-/// Whether frame f shows the edges of the one before it: in another light, with something on top,
-/// or from a camera that swings. Of one that swings farther in a frame than motion is looked for,
-/// the frames around move as well; else the view has changed at once.
+/// Returns true if frame f shows the edges of the previous frame: in another light, with something
+/// on top, or from a camera that swings. If edges move farther than motion vectors reach, the
+/// frames around f must move, too.
 bool ShotDetector::one_view(std::int64_t f) const {
   constexpr int kFar = 8;  // cells
   const FrameFeatures &before = ring_[slot(f - 1)], &here = ring_[slot(f)];
@@ -26,12 +26,12 @@ bool ShotDetector::one_view(std::int64_t f) const {
          scores_[slot(f + 1)].difference > least;
 }
 
-/// Whether the camera swings so fast that the picture at f seems another: one shift of the whole
-/// explains it, and about the same shift explains the frame before or after, as a camera has
-/// weight.
+/// Returns true if the camera swings so fast that frame f seems to be another picture. One shift of
+/// the whole explains f, and a similar shift explains the frame before or after, as a camera does
+/// not stop at once.
 bool ShotDetector::swings(std::int64_t f) const {
-  constexpr float kLeftOver = 0.3f;  // of made swings at most 0.22
-  constexpr int kFar = 6;            // cells: less is found by motion
+  constexpr float kLeftOver = 0.3f;  // generated swings leave at most 0.22
+  constexpr int kFar = 6;            // cells; motion vectors find shorter shifts
   const auto shift = [&](std::int64_t i) {
     return whole_shift(ring_[slot(i - 1)].picture, ring_[slot(i)].picture);
   };
@@ -51,9 +51,8 @@ bool ShotDetector::swings(std::int64_t f) const {
   return false;
 }
 
-/// Whether frames [begin, end), behind which the scene before them goes on, are a shot though they
-/// are few: another picture, with something to see, that hardly changes. What flies past, flashes
-/// or explodes does.
+/// Returns true if the few frames [begin, end) within a scene are a shot of their own: a picture
+/// with detail that hardly changes. Flashes, explosions and passing things change.
 bool ShotDetector::is_short_shot(std::int64_t begin, std::int64_t end) const {
   constexpr int kShortest = 5;
   constexpr float kStill = 0.2f, kSeen = 12;

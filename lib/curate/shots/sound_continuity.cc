@@ -19,7 +19,7 @@ constexpr std::array<double, 21> kBandEdges = {100,  200,  300,  400,  510,  630
                                                2700, 3150, 3700, 4400, 5300, 6400, 7700};  // Hz
 constexpr std::size_t kBandCount = kBandEdges.size() - 1;
 constexpr std::array<double, 3> kQuietQuantiles = {0.1, 0.2, 0.3};
-constexpr double kBesideChange = 0.06;  // seconds that do not count
+constexpr double kBesideChange = 0.06;  // seconds that are left out
 constexpr double kLeastPower = 3.2e-8;  // -75 dB
 constexpr double kSilentPower = 1e-6;   // -60 dB
 constexpr double kSteadyChange = 1, kUsualWeight = 2, kEvenRatio = 0.55;
@@ -29,12 +29,12 @@ constexpr auto kFirstSoundBin = static_cast<std::size_t>(kBandEdges.front() / kS
 constexpr auto kSoundBins =
     static_cast<std::size_t>(kBandEdges.back() / kSoundBinWidth) + 1 - kFirstSoundBin;
 
-/// One number a band, in dB; a window.
+/// The levels of the bands of a window, in dB.
 using WindowBands = std::array<float, kBandCount>;
 
-/// What the samples of a window are multiplied by for its spectrum. A real spectrum is symmetric,
-/// so row n is for the sum, or the difference, of the samples n and kSoundWindow - n. Bins lie
-/// beside each other, so that a row takes vector instructions without any sum changing its order.
+/// The factors of a Fourier transform with a Hann window. Cosines are even and sines odd, so row n
+/// is for the sum or the difference of the samples n and kSoundWindow - n. The bins of a row are
+/// adjacent, so that the loop vectorises without changing the order of additions.
 class WindowWaves {
  public:
   WindowWaves()
@@ -80,7 +80,7 @@ class WindowWaves {
 
  private:
   std::vector<float> even_, odd_;  // [n][bin]
-  std::vector<std::size_t> band_;  // of a bin
+  std::vector<std::size_t> band_;  // of each bin
 };
 
 std::vector<WindowBands> bands_of(std::span<const float> samples) {
@@ -98,7 +98,7 @@ std::vector<WindowBands> bands_of(std::span<const float> samples) {
   return windows;
 }
 
-/// Of values in order, between two of them in proportion.
+/// Interpolates between the two nearest values.
 double quantile_of(const std::vector<float>& sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -106,7 +106,7 @@ double quantile_of(const std::vector<float>& sorted, double part) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-/// In dB. Neither is empty.
+/// Returns the distance of two sets of windows in dB. Neither set may be empty.
 double sets_apart(std::span<const WindowBands> a, std::span<const WindowBands> b) {
   const auto in_order = [](std::span<const WindowBands> windows, std::size_t band) {
     std::vector<float> values;
@@ -122,7 +122,7 @@ double sets_apart(std::span<const WindowBands> a, std::span<const WindowBands> b
       differences[band] +=
           std::abs(quantile_of(x, part) - quantile_of(y, part)) / kQuietQuantiles.size();
   }
-  // Neither a tone that begins nor bands that the source does not have decide.
+  // The middle half leaves out a tone that begins, and bands that the source does not have.
   std::sort(differences.begin(), differences.end());
   const auto middle = differences.begin() + kBandCount / 4;
   return std::accumulate(middle, middle + kBandCount / 2, 0.0) / (kBandCount / 2);
@@ -132,7 +132,7 @@ double between_halves(std::span<const WindowBands> side) {
   return sets_apart(side.first(side.size() / 2), side.subspan(side.size() / 2));
 }
 
-/// No window is above -60 dB in any channel.
+/// Returns true if no window is above -60 dB in any channel.
 bool is_silent(std::span<const float> samples) {
   constexpr std::size_t kPiece = kSoundWindow * kContinuityChannels;
   for (std::size_t at = 0; at < samples.size(); at += kPiece) {

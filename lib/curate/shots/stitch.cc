@@ -11,8 +11,7 @@ namespace {
 
 constexpr int kGridSide = 8;
 
-/// Means of an 8 x 8 grid over a square of cells, less their mean, times `weight`; returns that
-/// mean.
+/// Writes the means of an 8 x 8 grid, minus the mean of all, times `weight`. Returns the mean.
 float lay_out(const std::uint8_t* cells, int side, float weight, float* out) {
   const int n = side / kGridSide;
   float mean = 0;
@@ -32,8 +31,8 @@ float lay_out(const std::uint8_t* cells, int side, float weight, float* out) {
   return mean;
 }
 
-/// Cosine of two vectors; `floor` (a norm) keeps what is hardly there from counting: two flat
-/// pictures have the same layout.
+/// Returns the cosine of two vectors. Vectors much shorter than `floor` count as equal, as the
+/// layouts of two flat pictures.
 template <std::size_t kSize>
 float cosine(const std::array<float, kSize>& a, const std::array<float, kSize>& b, float floor) {
   float aa = floor * floor, bb = aa, ab = aa;

@@ -25,7 +25,7 @@ void WindowDetector::push(std::span<const std::uint8_t> frame) {
   if (window_.size() == kWindow * kFrameBytes) judge();
 }
 
-/// Asks about the window, which is full, and makes room for the next one.
+/// Calls the model for the full window, then moves the window on.
 void WindowDetector::judge() {
   const std::vector<float> answers = model_(window_);
   if (answers.size() != kWindow)
@@ -51,11 +51,11 @@ void WindowDetector::see(std::int64_t frame, float probability) {
   }
 }
 
-/// The run is a change, and the shot after it begins at `begin`.
+/// Adds the run as a change. The new shot begins at frame `begin`.
 void WindowDetector::add(std::int64_t begin) {
   const std::int64_t end = end_of_run(), middle = (*run_ + begin - 1) / 2 + 1;
   const ChangeType type = begin == end ? ChangeType::cut : ChangeType::transition;
-  // The time of a frame that is long past is not known any more.
+  // The times of frames before `begin` - kHeld are not known any more.
   certain_.push_back({type, end, begin, std::max(middle, begin - kHeld), highest_});
 }
 
@@ -67,7 +67,7 @@ void WindowDetector::finish() {
       window_.insert(window_.end(), last.begin(), last.end());
     judge();
   }
-  // A run that is the video's last frame ends a shot as the end of the video does.
+  // If the run is the last frame only, the end of the video ends the shot.
   if (run_ && *run_ > 0 && *run_ + 1 < frames_) add(frames_);
   run_.reset();
   finished_ = true;

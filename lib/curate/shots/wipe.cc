@@ -80,9 +80,9 @@ WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
 
 namespace {
 
-/// The most, with an edge about where it would be.
+/// Returns the best agreement of edges near `share`.
 float best_about(const std::array<float, kWipeSteps + 1>& agreement, float share) {
-  constexpr float kUneven = 0.15f;  // of the way: edges need not go quite evenly
+  constexpr float kUneven = 0.15f;  // of the way, because edges may move unevenly
   const int from = std::max(0, static_cast<int>(std::ceil(kWipeSteps * (share - kUneven))));
   const int to = std::min(kWipeSteps, static_cast<int>(kWipeSteps * (share + kUneven)));
   return *std::max_element(agreement.begin() + from, agreement.begin() + to + 1);
@@ -109,8 +109,8 @@ WipeEdge wipe_edge(const WipeFrame& frame, float share) {
 
 bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const CoarsePicture& after,
                  WipeWay way, float share) {
-  constexpr int kAround = 3;  // cells by which the edge may be elsewhere
-  // Luma of the cell at `along` the way and `across` it.
+  constexpr int kAround = 3;  // cells by which the edge may be off
+  // Returns the luma of the cell at `along` in direction `way`, and `across`.
   const auto cell = [&](const CoarsePicture& p, int along, int across) {
     const bool reverse = way == WipeWay::left || way == WipeWay::up;
     const int i = reverse ? kWipeSteps - 1 - along : along;
@@ -127,12 +127,12 @@ bool wipe_is_pan(const CoarsePicture& before, const CoarsePicture& now, const Co
     return sum;
   };
   const int middle = static_cast<int>(std::lround(share * kWipeSteps));
-  int moved = INT_MAX, held = INT_MAX;  // each with the edge that suits it best
+  int moved = INT_MAX, held = INT_MAX;  // each with its best edge
   for (int edge = std::max(1, middle - kAround); edge <= std::min(15, middle + kAround); ++edge) {
     moved = std::min(moved, cost(edge, edge, kWipeSteps - edge));
     held = std::min(held, cost(edge, 0, 0));
   }
-  return 10 * moved < 11 * held;  // a wipe stands clearly better where it is
+  return 10 * moved < 11 * held;  // a wipe fits clearly better without a shift
 }
 
 }  // namespace vfm::curate
