@@ -109,7 +109,6 @@ class ClipJob {
     }
   }
 
-  /// Finishes the batch that ends with `outcome`, and adds the batch's results to `outcome`.
   void finish(Outcome& outcome) {
     Joined& batch = *outcome.batch;
     try {
@@ -124,7 +123,6 @@ class ClipJob {
   }
 
  private:
-  /// Cuts or copies a video of a batch.
   Outcome part(const JoinedItems::Work& work) {
     const ClipSource& source = work.item.sources[0];
     const bool copied =
@@ -208,7 +206,6 @@ class ClipJob {
     cutter.settle();
   }
 
-  /// Adds the results of a source that this run or an earlier run finished.
   void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
     outcome.records = ClipStore::records(finished, options_.directory);

@@ -78,8 +78,8 @@ void Crew::help_while_needed(Lock& lock) {
   }
 }
 
-/// Returns true if threads of the crew help, or will help when there is work. The second case
-/// limits the memory of a video's first frames.
+/// Returns true if threads of the crew help, or will help when there is work. Without the second
+/// case, has_room() would not limit a video's first frames.
 bool Crew::helps() const {
   return helping_ > 0 || (!threads_.empty() && videos_ < slots_.threads());
 }
@@ -103,7 +103,6 @@ Lane* Crew::choose(const VideoLanes* video) const {
   return best;
 }
 
-/// Runs some steps of a lane without holding the lock.
 void Crew::run(Lane& lane, Lock& lock) {
   std::vector<Lane::Step> steps;
   std::uint64_t bytes = 0;

@@ -111,7 +111,7 @@ void ClipCutter::add_to_clip(const Seen& seen) {
   }
   clip_->count(seen.frame);
   if (!lane_) return;
-  std::optional<media::Frame> before;  // for verification
+  std::optional<media::Frame> before;
   if (first && last_ && options_.verify) before = last_->frame;
   encode(seen, std::move(before));
 }
@@ -194,7 +194,7 @@ void ClipCutter::close(const Boundary& end, const media::Frame* next) {
     left_out_->push_back(nullptr);
     ended.error = errors_.size();
     errors_.emplace_back();
-    std::optional<media::Frame> after;  // for verification
+    std::optional<media::Frame> after;
     if (next && options_.verify) after = *next;
     lanes_.add(*ended.lane, copied.video.bytes(),
                [clip = ended.clip, audio = std::move(audio), after = std::move(after), copied] {

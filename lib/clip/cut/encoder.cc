@@ -58,7 +58,6 @@ void ClipEncoder::encode(const media::Frame& frame, const media::Frame* before,
     encode_shown(next);
 }
 
-/// Sets the clip's size and rate from the first frame.
 void ClipEncoder::open(const media::Frame& first, const media::Frame* before) {
   const bool turned = info_.rotation % 180 != 0;
   int width = turned ? first.height : first.width, height = turned ? first.width : first.height;

@@ -67,7 +67,6 @@ void SpanCutter::plan() {
   pieces_ = plan_pieces(spans_, in_seconds(first_pts_), decoder_.info().frame_rate, errors_);
 }
 
-/// Returns false if there is no further pass.
 bool SpanCutter::begin_pass() {
   const std::size_t begin = pass_.end;
   if (begin == pieces_.size()) return false;
@@ -107,7 +106,6 @@ void SpanCutter::cut_pieces(media::Frame&& frame) {
   last_ = Seen{std::move(frame), {}, {}};
 }
 
-/// Reports pieces that reach past the end of the video.
 void SpanCutter::end_pass() {
   turn({"span", 0}, nullptr);
   const double last = pass_.here + pass_.length;

@@ -12,7 +12,7 @@
 namespace vfm::clip {
 namespace {
 
-constexpr double kEdge = 0.75;  // seconds at each end of a source without known changes
+constexpr double kEdge = 0.75;  // seconds at each end of a source, where changes are unknown
 
 using TimeSpan = std::pair<double, double>;
 

@@ -90,7 +90,6 @@ class Votes {
     for (std::size_t box = 0; box < kBoxes; ++box)
       if ((hit.boxes >> box & 1U) != 0 && --counts_[box][hit.moment] == 0) --moments_[box];
   }
-  /// Returns the box with the most moments, and their number.
   std::pair<std::size_t, std::size_t> best() const {
     const auto most = std::max_element(moments_.begin(), moments_.end());
     return {static_cast<std::size_t>(most - moments_.begin()), *most};

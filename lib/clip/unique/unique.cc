@@ -136,7 +136,6 @@ double seconds_of(double pictures) {
   return pictures / curate::kSignatureRate;
 }
 
-/// Compares sources at the places that the index finds.
 class Comparison {
  public:
   Comparison(const Sources& sources, const DuplicateIndex& index, const std::string& folder)

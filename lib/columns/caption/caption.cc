@@ -35,7 +35,6 @@ struct SeeingModel {
   std::unique_ptr<Refiner> refiner;
 };
 
-/// The caption files of a shard, for several threads.
 struct SharedSidecars {
   Sidecars files;
   std::mutex mutex = {};

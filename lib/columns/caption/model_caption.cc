@@ -80,7 +80,6 @@ class WindowTaker final : public FrameTaker {
   }
 
  private:
-  /// The answer to a further question about one window.
   struct Further {
     AnswerValue said;
     bool cut = false;

@@ -50,7 +50,6 @@ bool any_caption_windows(const io::Record& record, const shard::ReadLimits& limi
   return false;
 }
 
-/// Returns the sample's json, or null if it is missing or invalid.
 Json known_facts(const shard::Sample& sample) {
   const std::string* json = sample.find("json");
   if (json == nullptr) return nullptr;
@@ -63,7 +62,7 @@ Json known_facts(const shard::Sample& sample) {
 
 /// Number of captions that are encoded together.
 constexpr std::size_t kTogether = 256;
-/// Approximate number of windows that wait with them: 75 MB for vectors of 1152 numbers.
+/// Approximate number of windows that wait with the captions: 75 MB for vectors of 1152 numbers.
 constexpr std::size_t kWindowsTogether = 1 << 14;
 
 /// Computes vectors of clips by `pictures`, or by their look if `pictures` is null.

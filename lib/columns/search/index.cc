@@ -141,7 +141,6 @@ void IndexBuild::open_before() {
   std::erase_if(tasks_, [&](const Task& task) { return stays.contains(one_name(task.shard.tar)); });
 }
 
-/// Reads the states of the shard's files, and the number of rows.
 void IndexBuild::look_at(Task& task) {
   IndexedShard& shard = task.shard;
   shard.files = {file_state(shard.tar)};

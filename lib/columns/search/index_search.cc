@@ -71,7 +71,6 @@ class IndexSearch {
   std::vector<std::vector<Hit>> compare_all();
   std::vector<std::vector<Hit>> compare_shard(std::size_t shard);
   std::vector<Json> lines(std::size_t query, std::vector<Hit>& hits);
-  /// Warns once about a shard.
   void lost(std::size_t shard, const std::string& why);
 
   const SearchOptions& options_;
