@@ -55,7 +55,7 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
-/// Throws Error if no shard can hold the sample.
+/// Throws Error if a shard cannot hold the sample.
 void check(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
   for (const shard::Member& member : sample.members)

@@ -20,7 +20,6 @@
 namespace vfm::pack {
 namespace {
 
-/// Packs that plan_table() shows.
 constexpr std::size_t kShownPacks = 20;
 
 class Planner {

@@ -12,7 +12,7 @@ namespace vfm::curate {
 namespace {
 
 constexpr std::size_t kProbes = 16;  // moments compared to refine a place
-constexpr double kHopeless = 0.12;   // least correlation at the start; wrong starts are near 0
+constexpr double kHopeless = 0.12;   // minimum correlation at the start; wrong starts are near 0
 // Limits of the noise. A change as strong as its noise has the evidence 1/2.
 constexpr double kMostNoise = 1.5, kLeastNoise = 0.5;
 constexpr double kPictureNoise = 9;    // variance of pictures that counts as noise
@@ -173,7 +173,6 @@ std::vector<std::size_t> choose_moments(std::span<const SignaturePicture> second
   return chosen;
 }
 
-/// The comparison of one moment.
 struct Moment {
   double correlation = 0, evidence = 0, detail = 0, picture = 0;
 };

@@ -9,7 +9,6 @@
 namespace vfm::curate {
 namespace {
 
-/// Sums over pairs of numbers.
 struct PairSums {
   double n = 0, a = 0, b = 0, aa = 0, bb = 0, ab = 0;
 

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kPictureSeconds = 1.0 / kSignatureRate;
 
-/// Adds `weight` times the row to the sums of its columns.
 void add_row(const std::uint8_t* row, int width, unsigned weight, std::uint32_t* sums) {
   for (int x = 0; x < width; ++x)
     sums[x] += weight * row[x];
@@ -45,7 +44,7 @@ std::uint64_t sum_columns(const std::vector<std::uint32_t>& sums, const CellRang
   return total + inside * kSignatureSide + range.weight(range.last) * column(range.last);
 }
 
-/// The cell of the stored picture that is shown at `x`, `y`.
+/// Returns the cell of the stored picture that is displayed at (x, y).
 std::size_t stored_cell(int x, int y, int rotation, bool mirror) {
   const int last = kSignatureSide - 1;
   int from_x = x, from_y = y;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kCoarsest = 16;
 constexpr int kSteps = 6;
 constexpr int kCameraCells = 4;
-constexpr double kDetail = 0.015;     // least mean |gradient| per pixel of a detailed cell
+constexpr double kDetail = 0.015;     // minimum mean |gradient| per pixel of a detailed cell
 constexpr int kDetailedCells = 10;    // of 16
 constexpr double kStillError = 4e-5;  // mean squared difference of a cell where nothing moves
 constexpr double kExplained = 0.5;    // share of the difference that the shift must remove

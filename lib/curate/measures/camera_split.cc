@@ -12,7 +12,7 @@ namespace {
 constexpr int kAllBlocks = kBlocks * kBlocks;
 constexpr int kBlockCells = kLumaSide / kBlocks;               // side of a block, in cells
 constexpr int kDetailSum = 2 * 2 * kBlockCells * kBlockCells;  // 2 levels per cell and direction
-constexpr int kFewBlocks = 8;  // least detailed blocks that show camera motion
+constexpr int kFewBlocks = 8;  // minimum number of detailed blocks for a fit
 constexpr int kFitRounds = 4;
 constexpr float kError = 0.25f;            // error of a vector, in cells
 constexpr float kShareThatFollows = 0.4f;  // of the detailed blocks, in the last round

@@ -14,9 +14,9 @@
 namespace vfm::curate {
 namespace {
 
-// Least shares of pixels of a colour that is named, and of a colour that is called "mostly".
+// Minimum shares of pixels of a colour that is named, and of a colour that is called "mostly".
 constexpr double kSomeShare = 0.03, kMostShare = 0.5;
-// Least motion that a viewer notices, in widths per second, and least growth per second.
+// Minimum motion that a viewer notices, in widths per second, and minimum growth per second.
 constexpr double kPan = 0.03, kZoom = 0.03;
 
 /// Returns nullopt if the fact is no number. Records of other programs are not refused.

@@ -17,7 +17,7 @@ constexpr int kStray = 8;                   // cost, in SAD, of a cell away from
 constexpr int kGoodEnough = 96;             // block SAD (1.5 per cell) that ends the search
 constexpr int kBad = 640;                   // block SAD (10 per cell) that starts the full search
 
-/// Sum of absolute differences of two 8 x 8 blocks.
+/// Returns the sum of absolute differences (SAD) of two blocks.
 int block_difference(const std::uint8_t* a, const std::uint8_t* b) {
 #if defined(__SSE2__)
   __m128i sum = _mm_setzero_si128();
@@ -71,7 +71,7 @@ struct Search {
                                std::abs(dx - predicted_x) + std::abs(dy - predicted_y));
     if (d + kStray * stray < cost) x = dx, y = dy, difference = d, cost = d + kStray * stray;
   }
-  /// Steps to the best of the eight neighbours until none is better.
+  /// Moves to the best of the eight neighbours until none is better.
   void descend() {
     for (int step = 0; step < kReach; ++step) {
       const int x0 = x, y0 = y;

@@ -12,7 +12,6 @@ namespace {
 constexpr int kLeastSide = 32;
 constexpr double kMostCut = 0.25;
 
-/// Returns the area inside black bars, in pixels.
 PixelArea inside_bars(const SmallPicture& small, const media::Frame& frame) {
   const ActiveArea area = active_area(small);
   return {area.left * frame.width / kLumaSide, area.top * frame.height / kLumaSide,

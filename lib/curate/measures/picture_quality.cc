@@ -13,11 +13,10 @@ namespace {
 constexpr int kRowStep = 5;      // odd, to measure both fields
 constexpr int kBandStep = 8;     // from a measured row or column to the next
 constexpr int kRowPiece = 2048;  // pixels whose sum of squared Laplacians fits an int
-constexpr int kBand = 8;         // least pixels in a run
+constexpr int kBand = 8;         // minimum length of a run
 constexpr int kBandStepMost = 3;
 constexpr int kCodedBlock = 8;
 
-/// Sums of numbers and of their squares.
 struct Moments2 {
   std::int64_t n = 0, sum = 0, squares = 0;
   double variance() const {

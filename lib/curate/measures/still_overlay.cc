@@ -10,13 +10,13 @@ namespace {
 
 constexpr int kPixelStep = 2;  // from an edge to the next, in reduced pixels
 constexpr int kFewPictures = 8;
-constexpr int kEdge = 24;                   // least strength of an overlay's edge, in grey levels
-constexpr int kFaintEdge = 6;               // least mean strength of a passing edge
+constexpr int kEdge = 24;                   // minimum strength of an overlay's edge, in grey levels
+constexpr int kFaintEdge = 6;               // minimum mean strength of a passing edge
 constexpr double kKept = 0.9, kLost = 0.6;  // share of strength in the mean: still, moving
 constexpr double kMostStill = 0.1, kLeastMoving = 0.6;  // shares of all edges
 constexpr int kCell = 8;                                // side of a cell, in edges
-constexpr int kFewEdges = 4;                            // least in a cell
-constexpr int kFewInAll = 24;                           // least in an overlay
+constexpr int kFewEdges = 4;                            // minimum number in a cell
+constexpr int kFewInAll = 24;                           // minimum number in an overlay
 constexpr double kMostArea = 0.1;
 
 /// The still edges in a group of touching cells.

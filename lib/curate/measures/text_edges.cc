@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSegment = 16;          // columns in a segment
 constexpr int kStrokeContrast = 56;   // grey levels over two pixels at the edges of a stroke
-constexpr int kWidestStroke = 12;     // pixels between its edges
+constexpr int kWidestStroke = 12;     // pixels between the edges of a stroke
 constexpr int kManyStrokes = 4;       // in a row of three segments
 constexpr int kLeastHeight = 6;       // rows of a line
 constexpr int kMostHeights = 7;       // in the height of a picture
@@ -29,7 +29,6 @@ struct SegmentStrokes {
   int all() const { return count[0] + count[1]; }
 };
 
-/// A grid of segments, row-major.
 struct StrokeGrid {
   int columns = 0, rows = 0;
   std::vector<SegmentStrokes> cells;

@@ -8,14 +8,14 @@
 namespace vfm::curate {
 namespace {
 
-constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // windows, in frames
+constexpr int kLengths[] = {2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64};  // lengths of windows
 
 constexpr int kLongest = 64 + 8;  // longest wait for a better transition, in frames
 constexpr float kUniform = 4;     // largest colour_deviation() of a frame of one colour
 // A clean dissolve between still, unrelated shots has quality 1.
 constexpr float kLeastQuality = 0.30f;
 constexpr float kMostRelated = 0.6f;  // largest correlation of the two shots
-constexpr float kStructured = 6;      // least root mean square of the shots of a dissolve
+constexpr float kStructured = 6;      // minimum root mean square of the shots of a dissolve
 
 /// The mixture of two pictures that is nearest to a third picture, by least squares.
 struct Mixture {
@@ -80,7 +80,6 @@ bool GradualDetector::moves(std::int64_t a, std::int64_t b) const {
   return residual < 0.8f * change(at(a), at(b));
 }
 
-/// Returns the share of luma cells that differ between a and b.
 float GradualDetector::share_changed(std::int64_t a, std::int64_t b) const {
   constexpr int kSame = 8;  // grey levels
   const auto &first = at(a).picture.y, &last = at(b).picture.y;

@@ -1,4 +1,4 @@
-// How GradualDetector finds fades: by runs of frames of one colour, and the contrast around them.
+// How GradualDetector finds fades: by runs of frames of one colour, and by contrast around a run.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 constexpr int kRamp = 12;       // frames in which a fade must be visible
 constexpr int kShortRun = 12;   // longest black run that is no shot of its own
 constexpr int kFlash = 4;       // longest run of another colour that is no shot
-constexpr int kPlainShot = 32;  // least frames of a shot of one colour, except black
+constexpr int kPlainShot = 32;  // minimum length of a shot of one colour, except black
 constexpr float kStep = 0.75f;  // largest share of a fade in one frame
 
 }  // namespace

@@ -72,7 +72,7 @@ bool GradualDetector::same_scene(std::int64_t i, std::int64_t k, std::int64_t aw
 }
 
 bool GradualDetector::one_view(std::int64_t i, std::int64_t k) const {
-  constexpr float kFaintlyLike = 0.2f;  // correlation; most pictures of two scenes have less
+  constexpr float kFaintlyLike = 0.2f;  // most pictures of two scenes correlate less
   if (i < std::max<std::int64_t>(0, frames_ - kRing) || k >= frames_ ||
       correlation(at(i), at(k)) < kFaintlyLike)
     return false;

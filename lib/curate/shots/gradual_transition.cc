@@ -156,7 +156,7 @@ std::optional<GradualDetector::Candidate> GradualDetector::judge_parts(std::int6
 /// Finds a picture that closes to one colour, part by part, and a picture that opens from it.
 std::optional<GradualDetector::Candidate> GradualDetector::judge_crop(std::int64_t a,
                                                                       std::int64_t b) const {
-  constexpr int kLeast = 4;  // least frames to close, and to open
+  constexpr int kLeast = 4;  // minimum number of frames to close, and to open
   constexpr float kMixed = 0.35f, kStep = 0.6f;
   std::int64_t closed = ground_begin_, opens = ground_end_;
   if (run_begin_ && run_end_) closed = *run_begin_, opens = *run_end_;

@@ -43,7 +43,7 @@ bool ShotDetector::begins_restless(std::int64_t f) const {
   if (before < std::max<std::int64_t>(1, frames_ - kRing) || f + kFrames > frames_ ||
       scores_[slot(f)].combined < threshold_)
     return false;
-  for (std::int64_t i = before + 1; i < f + kFrames; ++i)  // the first may begin a shot itself
+  for (std::int64_t i = before + 1; i < f + kFrames; ++i)  // `before` may begin a shot itself
     if (scores_[slot(i)].combined > scores_[slot(f)].combined) return false;
   const auto apart = [&](std::int64_t i, std::int64_t k) {
     return histogram_difference(ring_[slot(i)], ring_[slot(k)]);

@@ -50,7 +50,7 @@ EdgeProducts products(const Edges<kSide>& a, const Edges<kSide>& b, int left, in
   for (int y = top; y < bottom; ++y) {
     const std::int16_t* p = a.data() + (y - s.y) * kSide - s.x;
     const std::int16_t* q = b.data() + y * kSide;
-    std::int32_t aa = 0, bb = 0, ab = 0;  // a row of 64 squares of at most 1020
+    std::int32_t aa = 0, bb = 0, ab = 0;  // a row has 64 squares of at most 1020
     for (int x = left; x < right; ++x)
       aa += p[x] * p[x], bb += q[x] * q[x], ab += p[x] * q[x];
     out.aa += static_cast<float>(aa), out.bb += static_cast<float>(bb);
@@ -243,7 +243,7 @@ WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b) {
 
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area) {
   constexpr double kMost = 1 / 3.0;   // of the picture
-  constexpr double kSeen = 1.5;       // least standard deviation of luma with detail
+  constexpr double kSeen = 1.5;       // minimum standard deviation of luma with detail
   constexpr double kUnchanged = 0.4;  // largest difference of equal cells, in deviations
   const Sums all = sums(a, b, area), box = sums(a, b, changed_box(a, b, area));
   if (box.n > kMost * all.n) return false;

@@ -12,7 +12,7 @@ constexpr int kAround = 3;       // frames on each side from which a cut must st
 constexpr int kReturn = 8;       // a picture that returns within these frames was interrupted
 constexpr float kStrong = 1.5f;  // times the threshold: a cut that is no part of a mixture
 constexpr float kSame = 0.35f;   // structure_difference() below this means one scene
-constexpr float kAnother = 4;    // least difference of another picture, in grey levels
+constexpr float kAnother = 4;    // minimum difference of another picture, in grey levels
 
 /// Returns true if only grain differs, as when a slow zoom over a grainy photograph moves on by a
 /// pixel after a rest. The mean of 16 unrelated cells differs by about a quarter of the difference

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kTrainedAtOnce = 512;  // rows that a thread takes
 constexpr int kIterations = 4;
-constexpr double kDependent = 1e-3;  // least remainder of an independent direction
+constexpr double kDependent = 1e-3;  // minimum remainder of an independent direction
 
 using DirectionLanes = float __attribute__((vector_size(kTileColumns * sizeof(float))));
 
