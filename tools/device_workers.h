@@ -1,5 +1,4 @@
 // The workers of tools with --device: processes that run models, one on each GPU.
-// device_engines.h decodes and encodes on GPUs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

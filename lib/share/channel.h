@@ -36,7 +36,7 @@ class Descriptor {
 class MappedMemory {
  public:
   MappedMemory() = default;
-  /// Maps `fd`. All processes that map it see each other's writes. Throws Error.
+  /// Maps `fd`. Throws Error.
   MappedMemory(int fd, std::size_t size, bool writable);
   ~MappedMemory();
   MappedMemory(MappedMemory&& other) noexcept;

@@ -1,9 +1,9 @@
 // Sessions limit how many decoders and encoders of all programs use the video engines (NVDEC,
 // NVENC) of one GPU at the same time (share/gpu_board.h).
 //
-// A session reserves kSessionBytes of the GPU's memory, which is enough for pictures of 1920x1080.
-// Larger pictures take several sessions (media/decode/hardware_decoder.h and
-// media/encode/encode_sessions.h have the formulas).
+// A session reserves kSessionBytes of the GPU's memory, enough for pictures of 1920x1080. Larger
+// pictures take several sessions (formulas: media/decode/hardware_decoder.h,
+// media/encode/encode_sessions.h).
 //
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A

@@ -53,7 +53,7 @@ struct SharedGpu {
   std::int64_t kept = 0;
 };
 
-/// The needs of a stage. A stage is a program of the pipe, seen as a user of GPUs for one GpuKind.
+/// The needs of a stage. A stage is one program's use of GPUs for one GpuKind.
 struct GpuNeed {
   std::string stage;  ///< Name of the program: "vfm-embed".
   GpuKind kind = GpuKind::compute;

@@ -36,7 +36,7 @@ bool is_short_of_gpus(const GpuLook& look);
 /// Returns whether `busy`, the mean number of busy GPUs, is nearly `gpus`.
 bool all_gpus_busy(double busy, int gpus);
 
-/// Return headings and rows of two tables of an HTML page: one table of GPUs, and one of programs.
+/// Return headings and rows of two HTML tables: one of GPUs, and one of programs.
 std::vector<std::string> gpu_columns();
 std::vector<std::vector<std::string>> gpu_rows(const GpuStates& states);
 std::vector<std::string> gpu_stage_columns();

@@ -27,8 +27,7 @@ class GpuMap {
   explicit GpuMap(const std::string& share);
   static std::string file_of(const std::string& share);
 
-  /// Takes a free record for this program, and finds or adds an entry for each of `gpus`. Throws
-  /// Error{usage}.
+  /// Takes a free record, and finds or adds an entry for each of `gpus`. Throws Error{usage}.
   void join(std::span<const SharedGpu> gpus, const GpuNeed& need);
   void leave();
   int life() const { return shared_.life(); }
@@ -47,8 +46,8 @@ class GpuMap {
 
   /// Marks the records of ended programs.
   void end_dead();
-  /// Returns whether the record's program has joined, has not ended, and was running within the
-  /// last second. A running program updates its record every 50 ms.
+  /// Returns whether the record's program has joined, has not ended, and has updated its record
+  /// within the last second. A running program does this every 50 ms.
   bool answers(const GpuRecord& record) const;
 
   /// Returns the GPUs on which no model computes an item.

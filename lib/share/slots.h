@@ -40,7 +40,6 @@ class Slots {
   /// before the program opens any file: a later pipe of the program could get the numbers of make's
   /// descriptors.
   static std::string given_jobserver(const std::string& makeflags);
-  /// Returns whether `makeflags` names a jobserver that can be used.
   static bool finds_jobserver(const std::string& makeflags);
 
   int threads() const;

@@ -40,8 +40,7 @@ class StageModels {
   Device device() const;
   /// Returns the largest number of requests that are answered at the same time.
   std::size_t together() const;
-  /// Returns the counter of the program's results, for Slots::set_flow() (share/slots.h). Programs
-  /// that share the GPUs read this counter.
+  /// Returns the counter of the program's results, for Slots::set_flow() (share/slots.h).
   std::shared_ptr<share::OrderedFlow> flow() const;
   /// Adds a service, which each worker opens with the parcel `open`. `memory` is the predicted
   /// number of bytes of the service's model and work on a GPU. Returns the number of the service
