@@ -332,8 +332,7 @@ std::string GpuBoard::State::lack_of_memory() {
     others += (others.empty() ? " beside the models of " : ", ") + name;
   return vfm::format(
       "waiting for memory of a device: {} needs {}, and of device '{}' {} are free{}; it goes on "
-      "when "
-      "programs that have memory have no work for a while, or end",
+      "when programs that have memory have no work for a while, or end",
       need.stage, memory_text(need.memory), gpus[best].name, memory_text(most), others);
 }
 
