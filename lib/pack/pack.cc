@@ -55,7 +55,6 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
-/// Throws Error if a shard cannot hold the sample.
 void check(const shard::Sample& sample) {
   shard::SampleView view{sample.key, {}};
   for (const shard::Member& member : sample.members)
@@ -63,12 +62,11 @@ void check(const shard::Sample& sample) {
   shard::check_sample(view);
 }
 
-/// The latents of a sample, or the reason why there are none.
 struct Outcome {
   PackWork work;
   ClipLatents latents;
   std::string failure;
-  Cause cause = Cause::other;  // of the failure
+  Cause cause = Cause::other;
 };
 
 std::size_t outcome_weight(const Outcome& outcome) {
@@ -127,7 +125,6 @@ class Run {
     check_whole(feed->streams());
     if (!any_shard_ && errors_->count() == 0)
       fail("the input has no shard; vfm-shard makes shards of clips");
-    // Only reading the input needs these.
     feed.reset();
     keys_.reset();
     folder_->finish(*tokenizer_);

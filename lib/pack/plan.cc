@@ -78,7 +78,6 @@ std::int64_t sum(const std::vector<std::int64_t>& numbers) {
   return total;
 }
 
-/// Rounds to four decimals.
 double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }

@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t kMeasured = 200, kShown = 16;
 
-/// A clip and its decoded latent.
 struct Pair {
   data::ClipPixels original;
   std::vector<float> decoded;
@@ -75,7 +74,6 @@ class Report {
     };
     page_.paragraph(fmt::format("{} in {}, {}", number("samples", "sample"),
                                 number("shards", "shard"), number("tokens", "token")));
-    // Take evenly spaced samples, grouped by shard.
     std::map<std::string, std::map<std::string, std::size_t>> wanted;
     const data::SampleIndex& index = set.index();
     const std::size_t n = index.size(), count = std::min(n, kMeasured);

@@ -25,7 +25,6 @@ void copy_facts(const Json& meta, const shard::Sample& sample, Json& json) {
     if (meta.contains(name)) json[name] = meta[name];
 }
 
-/// Adds the times of the window in the clip and, if `meta` has the clip's begin, in the source.
 void add_times(const Json& meta, const data::ClipPixels& window, Json& json) {
   json["window"] = window.window;
   json["windows"] = window.windows;

@@ -73,7 +73,6 @@ void PackFolder::write_list(const std::string& split, Totals& totals) const {
   totals.splits[split] = {{"samples", samples}, {"shards", count}, {"tokens", tokens}};
 }
 
-/// Writes index.bin if the old index.bin does not fit index.jsonl.
 void PackFolder::write_index(const std::string& split, const Json& info) const {
   const std::string folder = io::join_path(directory_, split);
   const std::string list = io::join_path(folder, "index.jsonl");

@@ -51,7 +51,6 @@ std::string thumbnail(const Thumbnail& one) {
   return fmt::format("<a href=\"#c{}\">{}</a>\n", *one.card, inside);
 }
 
-/// Returns a field's name with a possible line break after each underscore.
 std::string breakable(const std::string& name) {
   std::string out;
   for (const char c : escape_html(name)) {

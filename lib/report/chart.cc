@@ -13,7 +13,6 @@ namespace vfm::report {
 
 namespace {
 
-// Size of the drawing and margins of the plot, in SVG units.
 constexpr double kWidth = 640, kHeight = 280, kLeft = 58, kRight = 28, kTop = 14, kBottom = 44;
 
 // Okabe and Ito's colours. Colour-blind readers can tell them apart on light and dark ground.
@@ -26,7 +25,6 @@ struct Axis {
   bool log = false;
   std::vector<double> ticks;
 
-  /// Returns 0 for the low end and 1 for the high end.
   double place(double value) const {
     return log ? (std::log10(value) - std::log10(low)) / (std::log10(high) - std::log10(low))
                : (value - low) / (high - low);
@@ -244,7 +242,6 @@ std::string Histogram::small_svg(const std::string& label) const {
   const double step = (high_ - low_) / static_cast<double>(counts_.size());
   for (std::size_t bin = 0; bin < counts_.size(); ++bin) {
     if (counts_[bin] == 0) continue;
-    // At least one pixel, so that small counts are visible.
     const double height = std::max(1.0, (kPlot - kHead) * static_cast<double>(counts_[bin]) / most);
     const double from = low_ + step * static_cast<double>(bin);
     out += fmt::format(

@@ -11,7 +11,6 @@
 namespace vfm::report {
 namespace {
 
-/// Returns the numbers of each field of a metrics file by step.
 std::map<std::string, Series> read_metrics(const std::string& path) {
   std::map<std::string, Series> columns;
   io::LineReader lines(io::File::open_read(path), "'" + path + "'");

@@ -19,7 +19,6 @@ constexpr double kPictureNoise = 9;    // variance of pictures that counts as no
 constexpr std::ptrdiff_t kSmooth = 4;  // moments on each side in a mean correlation
 constexpr std::size_t kBridged = 4;    // longest gap of a match, in moments that do not agree
 
-/// Moments of the second video that have counterparts in the first video.
 struct Overlap {
   std::size_t begin, end;
 };
@@ -33,7 +32,6 @@ Overlap overlap_of(std::size_t first, std::size_t second, double offset) {
   return {static_cast<std::size_t>(begin), static_cast<std::size_t>(std::max(begin, end))};
 }
 
-/// Interpolates between the changes at two moments.
 void change_between(std::span<const SignaturePicture> pictures, double moment, ChangePicture& out) {
   const auto k = static_cast<std::size_t>(moment);
   const auto part = static_cast<float>(moment - static_cast<double>(k));
@@ -216,7 +214,6 @@ std::vector<bool> agreeing(const std::vector<Moment>& moments, const MatchRules&
   return agree;
 }
 
-/// Returns the moments from `from` to `to` as a match if they satisfy `rules`.
 std::optional<VideoMatch> stretch(const std::vector<Moment>& moments, std::size_t from,
                                   std::size_t to, std::size_t overlap_begin,
                                   const MatchRules& rules) {

@@ -74,7 +74,6 @@ void project_rows(const ChangePicture& change, const Waves& waves, AcrossRows& o
 
 using Coefficients = std::array<float, kCodeBits>;
 
-/// Leaves out the mean.
 void project_columns(const AcrossRows& rows, const Waves& waves, Coefficients& out) {
   for (std::size_t down = 0; down < kWaves; ++down)
     for (std::size_t across = 0; across < kWaves; ++across) {

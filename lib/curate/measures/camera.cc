@@ -17,7 +17,6 @@ constexpr int kDetailedCells = 10;    // of 16
 constexpr double kStillError = 4e-5;  // mean squared difference of a cell where nothing moves
 constexpr double kExplained = 0.5;    // share of the difference that the shift must remove
 
-/// Interpolates bilinearly. Returns false outside of `image`.
 bool sample(const std::vector<float>& image, int size, double x, double y, double& value) {
   if (!(x >= 0 && y >= 0 && x <= size - 1 && y <= size - 1)) return false;
   const int x0 = std::min(static_cast<int>(x), size - 2),
@@ -108,7 +107,6 @@ struct Cells {
     return static_cast<int>(std::count_if(detail, detail + kCameraCells * kCameraCells,
                                           [](double d) { return d > kDetail; }));
   }
-  /// Returns true if at least two thirds of the detailed cells do not move.
   bool still() const {
     int unmoved = 0;
     for (int i = 0; i < kCameraCells * kCameraCells; ++i)

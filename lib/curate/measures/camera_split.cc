@@ -81,7 +81,6 @@ bool fit_field(const MotionField& motion, const Blocks& use, AffineField& field)
   return true;
 }
 
-/// Returns true if a block that moved by `v` was inside the previous picture.
 bool was_inside(int block, const MotionVector& v) {
   const float x = static_cast<float>(block % kBlocks * kBlockCells) - v.x;
   const float y = static_cast<float>(block / kBlocks * kBlockCells) - v.y;

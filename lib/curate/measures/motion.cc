@@ -48,7 +48,6 @@ int chroma_difference(const std::uint8_t* a, const std::uint8_t* b) {
   return sum;
 }
 
-/// The best whole-cell vector of one block so far.
 struct Search {
   const std::uint8_t* before;  // luma of the whole picture
   const std::uint8_t* block;   // luma in the later picture

@@ -49,7 +49,6 @@ void add_detail(const LumaPlane& plane, int y, int left, int right, Moments2& la
   }
 }
 
-/// Returns the number of pixels of row `y` in combs.
 int count_combed(const LumaPlane& plane, int y, int left, int right, int threshold) {
   const std::uint8_t *d = plane.row(y - 2), *a = plane.row(y - 1), *b = plane.row(y),
                      *c = plane.row(y + 1), *e = plane.row(y + 2);
@@ -64,7 +63,6 @@ int count_combed(const LumaPlane& plane, int y, int left, int right, int thresho
   return count;
 }
 
-/// Returns the ratio of the mean differences across the edges of blocks and inside blocks.
 double measure_blocks(const LumaPlane& plane, const PixelArea& area) {
   std::array<std::int64_t, 2> sum{}, count{};  // inside, across
   const int first = (area.left + kCodedBlock) / kCodedBlock *

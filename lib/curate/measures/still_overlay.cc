@@ -19,7 +19,6 @@ constexpr int kFewEdges = 4;                            // minimum number in a c
 constexpr int kFewInAll = 24;                           // minimum number in an overlay
 constexpr double kMostArea = 0.1;
 
-/// The still edges in a group of touching cells.
 struct Group {
   int edges = 0;
   PixelArea box;  // of the edges

@@ -131,7 +131,6 @@ int quiet_after(const std::vector<int>& strokes, int edge, int step, int height,
   return -1;
 }
 
-/// Returns the bands of one segment. A band has quiet rows above and below.
 std::vector<Band> bands_of(const StrokeGrid& grid, int x) {
   std::vector<int> strokes(static_cast<std::size_t>(grid.rows));
   for (int y = 0; y < grid.rows; ++y)
@@ -202,7 +201,6 @@ PixelArea follow(std::vector<std::vector<Band>>& bands, int x, const Band& first
   return line;
 }
 
-/// Adds the lines of one size of letters.
 void find_lines_at(const ReducedLuma& picture, int scale, std::vector<PixelArea>& lines) {
   StrokeGrid grid{picture.width / kSegment, picture.height, {}};
   if (grid.columns < 3 || grid.rows < kLeastHeight * kMostHeights) return;
@@ -226,7 +224,6 @@ void find_lines_at(const ReducedLuma& picture, int scale, std::vector<PixelArea>
     }
 }
 
-/// Halves a picture, to find large letters.
 ReducedLuma half_of(const ReducedLuma& picture) {
   ReducedLuma half{2 * picture.factor, picture.width / 2, picture.height / 2, {}};
   half.pixels.resize(static_cast<std::size_t>(half.width) * static_cast<std::size_t>(half.height));

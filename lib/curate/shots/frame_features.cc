@@ -96,7 +96,6 @@ std::uint32_t sum_of_differences(const std::array<std::uint8_t, kCells>& a,
   return sum;
 }
 
-/// Returns the mean absolute difference of the means of 4 x 4 cells.
 template <int kSide>
 float difference_of_means(const std::uint8_t* a, const std::uint8_t* b) {
   int sum = 0;

@@ -116,7 +116,6 @@ Part compare_part(const Edges<kLumaSide>& a, const Edges<kLumaSide>& b, int colu
   return part;
 }
 
-/// Sums over the luma cells of an area of two pictures.
 struct Sums {
   double n = 0, a = 0, b = 0, aa = 0, bb = 0, apart = 0;
 };
@@ -152,7 +151,6 @@ ActiveArea changed_box(const SmallPicture& a, const SmallPicture& b, const Activ
           std::min(box.right + 1, area.right), std::min(box.bottom + 1, area.bottom)};
 }
 
-/// Returns the sum of the variances of luma, u and v in a box of the chroma grid.
 double box_variance(const SmallPicture& p, int left, int top, int right, int bottom) {
   std::array<std::uint8_t, kChromaCells> luma;
   halve_luma(p, luma);

@@ -82,7 +82,6 @@ void ShotDetector::push(const FrameFeatures& features) {
   merge(frames_ - kShotLag);
 }
 
-/// Returns how far frame `f` stands out as the first frame of a shot.
 float ShotDetector::spike(std::int64_t f) const {
   // A frame must stand out from both sides: nearly fully from the quieter side, because noise is
   // all change, and less from the other side, which may be a wild shot or have another cut.

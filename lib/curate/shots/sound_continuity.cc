@@ -98,7 +98,6 @@ std::vector<WindowBands> bands_of(std::span<const float> samples) {
   return windows;
 }
 
-/// Interpolates between the two nearest values.
 double quantile_of(const std::vector<float>& sorted, double part) {
   const double at = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -132,7 +131,6 @@ double between_halves(std::span<const WindowBands> side) {
   return sets_apart(side.first(side.size() / 2), side.subspan(side.size() / 2));
 }
 
-/// Returns true if no window is above -60 dB in any channel.
 bool is_silent(std::span<const float> samples) {
   constexpr std::size_t kPiece = kSoundWindow * kContinuityChannels;
   for (std::size_t at = 0; at < samples.size(); at += kPiece) {

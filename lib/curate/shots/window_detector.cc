@@ -25,7 +25,6 @@ void WindowDetector::push(std::span<const std::uint8_t> frame) {
   if (window_.size() == kWindow * kFrameBytes) judge();
 }
 
-/// Calls the model for the full window, then moves the window on.
 void WindowDetector::judge() {
   const std::vector<float> answers = model_(window_);
   if (answers.size() != kWindow)

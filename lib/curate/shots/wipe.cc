@@ -80,7 +80,6 @@ WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
 
 namespace {
 
-/// Returns the best agreement of edges near `share`.
 float best_about(const std::array<float, kWipeSteps + 1>& agreement, float share) {
   constexpr float kUneven = 0.15f;  // of the way, because edges may move unevenly
   const int from = std::max(0, static_cast<int>(std::ceil(kWipeSteps * (share - kUneven))));

@@ -254,7 +254,6 @@ std::vector<NearDuplicate> CellFinder::decide(const std::vector<PassedPair>& pai
   return near;
 }
 
-/// Returns the duplicates in the block, sorted by item.
 std::vector<NearDuplicate> CellFinder::decide_block() {
   block_counts_ = {};
   gone_.assign(end_ - begin_, false);

@@ -63,7 +63,6 @@ Clusters::Clusters(std::size_t dim, std::size_t count)
       count_(count),
       tiles_((count + kTileColumns - 1) / kTileColumns * kTileColumns * dim) {}
 
-/// The centre is the direction of `sum`.
 void Clusters::set(std::size_t cluster, const double* sum) {
   double length = 0;
   for (std::size_t d = 0; d < dim_; ++d)
