@@ -165,33 +165,3 @@ EOF
   vfm-shard --dry-run --report p.html -o d m.jsonl >/dev/null
   [ ! -e p.html ] && [ ! -e d ]
 }
-
-@test "report: a frame of each clip as a small JPEG, once; a clip that cannot be decoded has none" {
-  mkdir src
-  quiet_ffmpeg -f lavfi -i "color=red:size=640x360:rate=12" -t 1 -pix_fmt yuv420p src/a.mp4
-  quiet_ffmpeg -f lavfi -i "color=blue:size=90x160:rate=12" -t 1 -pix_fmt yuv420p src/b.mp4
-  echo damaged >src/c.mp4
-  for key in a b c; do echo '{"q": 1}' >src/$key.json; done
-  tar --format=ustar --sort=name -C src -cf in.tar a.json a.mp4 b.json b.mp4 c.json c.mp4
-  vfm-shard report -o page.html in.tar
-  python3 - <<'EOF'
-import base64, re
-text = open("page.html").read()
-pictures = re.findall(r'\.pic\.p(\d) \{ background-image: url\("data:image/jpeg;base64,([^"]*)"', text)
-assert [p for p, _ in pictures] == ["0", "1"], pictures
-shown = dict(re.findall(r'class="pic p(\d)" role="img" aria-label="(\w)"', text))
-assert set(shown.values()) == {"a", "b"}, shown
-assert re.search(r'class="pic" role="img" aria-label="c"', text)
-for number, data in pictures:
-    open(shown[number] + ".jpg", "wb").write(base64.b64decode(data))
-EOF
-  for key in a b; do
-    ffprobe -v error -show_entries stream=width,height -of csv=p=0 $key.jpg
-    ffmpeg -v error -i $key.jpg -vf scale=1:1 -f rawvideo -pix_fmt rgb24 - </dev/null | od -An -tu1 >$key.rgb
-  done >sizes
-  [ "$(paste -sd' ' sizes)" = "192,108 80,144" ]
-  read -r r _ b <a.rgb
-  [ "$r" -gt 200 ] && [ "$b" -lt 60 ]
-  read -r r _ b <b.rgb
-  [ "$r" -lt 60 ] && [ "$b" -gt 200 ]
-}

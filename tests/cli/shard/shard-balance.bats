@@ -25,42 +25,6 @@ PY
   make_shards in <samples.jsonl >m.jsonl
 }
 
-# counts DIR: how many samples of each kind are there.
-counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | awk '{ printf "%s%s ", $2, $1 }'; }
-
-@test "--balance by a field: each value at most its fair share, and it is said what is left out and why" {
-  kinds
-  # 60 samples, four values: 15 of each.
-  vfm-shard --balance kind -o d <m.jsonl >/dev/null 2>err
-  [ ! -s err ]
-  [ "$(counts d)" = "a15 b15 c4 none1 " ]
-  [ "$(wc -l <d/left_out.jsonl)" = 25 ]
-  jq -se 'all(.[]; .reason == "balance" and .by == "kind" and .value == "a" and .samples == 40 and .most == 15)' \
-    d/left_out.jsonl >/dev/null
-  cat <(jq -r .key d/left_out.jsonl) <(keys d) | sort | diff - <(jq -r .key samples.jsonl | sort)
-  jq -e '.samples == 35 and .left_out == {balance: 25, without: 0} and .options.balance == {kind: 1} and
-    (.balance[0] | .by == "kind" and .values == 4 and .samples == 60 and .left_out == 25 and
-      .largest[0] == {value: "a", samples: 40, most: 15, stay: 15} and .largest[3].value == null)' d/dataset.json >/dev/null
-  # The square root of how many there are: 60 * sqrt(40) / (sqrt(40) + sqrt(15) + sqrt(4) + 1) = 28.8.
-  vfm-shard --balance kind=0.5 -o e <m.jsonl >/dev/null
-  [ "$(counts e)" = "a29 b15 c4 none1 " ]
-  # What the lower strength leaves out the higher one does, too.
-  [ -z "$(comm -13 <(jq -r .key d/left_out.jsonl | sort) <(jq -r .key e/left_out.jsonl | sort))" ]
-  # Balanced already: nothing is left out.
-  vfm-shard --where "kind = 'a' OR kind = 'b'" --balance source -o f <m.jsonl >/dev/null
-  [ ! -e f/left_out.jsonl ]
-}
-
-@test "--balance: 30 and 30.0 are one value, and the text 30 is another one" {
-  for i in 0 1 2 3 4 5 6 7; do
-    printf '{"shard":"s","key":"k%d","bytes":"%d","json":{"rate":%s}}\n' $i $i "$([ $i = 7 ] && echo '"30"' || echo "30$([ $i -lt 3 ] && echo .0)")"
-  done | make_shards in >m.jsonl
-  vfm-shard --balance rate -o d m.jsonl >/dev/null
-  jq -e '[.balance[0].largest[] | [.value, .samples, .most, .stay]] == [[30, 7, 4, 4], ["30", 1, 1, 1]]' d/dataset.json >/dev/null
-  # Sources of which nothing stays have no split.
-  jq -se 'length == 5 and all(.[]; .split == "train")' d/sources.jsonl
-}
-
 @test "--balance is the same with -j1 and -j4, in any order of the input, and when it is run again" {
   kinds
   rules=(--balance "kind=0.5,text.npy" --balance-clusters 3 --keep-near-duplicates)
@@ -78,24 +42,6 @@ counts() { members "$1" '*.json' | jq -r '.kind // "none"' | sort | uniq -c | aw
   grep -q 'holds a dataset of other options (balance is ' err
   fails 2 vfm-shard --keep-near-duplicates -o a m.jsonl
   grep -q 'holds a dataset of other options (balance is .* there, and now null' err
-}
-
-@test "--balance by clusters of embeddings finds the heaps, and names the sample in their middle" {
-  kinds
-  vfm-shard --balance text.npy --balance-clusters 3 --keep-near-duplicates -o d <m.jsonl >/dev/null
-  # Three heaps of 40, 15 and 5: 20 of each.
-  [ "$(counts d)" = "a20 b15 c4 none1 " ]
-  jq -e '.balance[0] | .by == "text.npy" and .encoder.hash == "1" and .values == 3 and
-    [.largest[].samples] == [40, 15, 5] and (.largest[0] | .most == 20 and .stay == 20 and (.nearest | test("^k[0-3]")))' \
-    d/dataset.json >/dev/null
-  vfm-shard --balance text.npy --keep-near-duplicates -o e --report r.html <m.jsonl >/dev/null
-  jq -e '.balance[0].values <= 8' e/dataset.json >/dev/null
-  grep -q 'next to its centre' r.html
-  # Vectors of two encoders have no clusters in common.
-  echo '{"shard":"z","key":"z","json":{"text_encoder":{"name":"own","hash":"2"}},"vectors":{"text":[1,0,0]}}' |
-    make_shards in >z.jsonl
-  fails 2 vfm-shard --balance text.npy --keep-near-duplicates -o g m.jsonl z.jsonl
-  grep -q 'are of other encoders than those of others' err
 }
 
 @test "--balance, --where and --duplicate-vector: bad rules and names that no sample has end with status 2" {

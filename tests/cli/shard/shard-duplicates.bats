@@ -6,24 +6,6 @@ load ../helpers
 load corpus
 bats_require_minimum_version 1.5.0
 
-@test "exact duplicates: one stays, and it is said why" {
-  cat >s.jsonl <<'EOF'
-{"shard":"a","key":"k1","bytes":"same","json":{"width":640,"height":360,"source":"a"}}
-{"shard":"a","key":"k2","bytes":"same","json":{"width":640,"height":360,"source":"b"}}
-{"shard":"b","key":"k3","bytes":"other","json":{"width":640,"height":360,"source":"c"}}
-{"shard":"b","key":"k0","bytes":"same","json":{"width":640,"height":360,"source":"d"}}
-EOF
-  make_shards in <s.jsonl >m.jsonl
-  vfm-shard -o d <m.jsonl >/dev/null
-  [ "$(keys d | paste -sd' ')" = "k0 k3" ]
-  [ "$(jq -r '[.key, .duplicate_of, .kind] | join(" ")' d/duplicates.jsonl | paste -sd,)" = \
-    "k1 k0 exact,k2 k0 exact" ]
-  jq -e '.duplicates.exact == 2' d/dataset.json >/dev/null
-  vfm-shard --keep-duplicates -o e <m.jsonl >/dev/null
-  [ "$(keys e | wc -l)" = 4 ]
-  [ ! -e e/duplicates.jsonl ]
-}
-
 @test "near duplicates: the better one stays, a dropped one drops no other" {
   # big ~ small ~ tail, but big is not like tail; small loses to big, so tail stays. An image is no
   # duplicate of a video.

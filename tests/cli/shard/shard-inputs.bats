@@ -29,47 +29,6 @@ bats_require_minimum_version 1.5.0
   grep -q 'missing.tar' err && grep -q 'noise.tar' err && grep -q 'not a shard' err
 }
 
-@test "a key missing in a column skips its sample" {
-  corpus
-  grep -v '"k07"' samples.jsonl | make_shards short >/dev/null
-  cp short/s1.caption.tar in/s1.caption.tar
-  status=0
-  vfm-shard -o d <m.jsonl >/dev/null 2>err || status=$?
-  [ "$status" = 1 ]
-  [ "$(keys d | wc -l)" = 59 ]
-  grep -q "s1.caption.tar' has no sample 'k07'" d/errors.jsonl
-}
-
-@test "keys that come twice: the same sample is dropped, another one is an error, --rekey keeps it" {
-  echo '{"shard":"a","key":"k","bytes":"one","json":{}}' | make_shards in >m.jsonl
-  echo '{"shard":"b","key":"k","bytes":"two","json":{}}' | make_shards in >>m.jsonl
-  cp in/a.tar in/c.tar
-  echo '{"kind":"shard","path":"in/c.tar"}' >>m.jsonl
-  status=0
-  vfm-shard -o d <m.jsonl >/dev/null 2>err || status=$?
-  [ "$status" = 1 ]
-  grep -q "key 'k' comes twice" err
-  [ "$(keys d)" = k ]
-  jq -e '.kind == "repeated"' d/duplicates.jsonl >/dev/null
-  vfm-shard --rekey -o e <m.jsonl >/dev/null
-  [ "$(keys e | wc -l)" = 2 ]
-  members e '*.json' | jq -e '.original_key == "k"' >/dev/null
-}
-
-@test "two columns that disagree skip the sample; a column replaces what the sample had itself" {
-  echo '{"shard":"a","key":"k","json":{"caption":"old"},"txt":"t"}' | make_shards in >m.jsonl
-  mkdir more
-  echo '{"caption":"new"}' >k.json
-  tar cf more/one.tar k.json
-  echo '{"caption":"newer"}' >k.json
-  tar cf more/two.tar k.json
-  jq -c '.columns.one = "more/one.tar"' m.jsonl | vfm-shard -o d >/dev/null
-  [ "$(members d '*.json' | jq -r .caption)" = new ]
-  fails 1 vfm-shard -o e <(jq -c '.columns += {one: "more/one.tar", two: "more/two.tar"}' m.jsonl)
-  fails 1 bash -c 'jq -c ".columns += {one: \"more/one.tar\", two: \"more/two.tar\"}" m.jsonl | vfm-shard -o e'
-  grep -q "different values of 'caption'" err
-}
-
 @test "foreign shards: PAX names, folders, capital letters, NeMo's double dots, no json, an image" {
   quiet_ffmpeg -f lavfi -i color=red:size=322x200 -frames:v 1 red.png
   python3 - <<'EOF'

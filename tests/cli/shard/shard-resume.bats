@@ -6,25 +6,6 @@ load ../helpers
 load corpus
 bats_require_minimum_version 1.5.0
 
-@test "run again, nothing is written again and the manifest is the same" {
-  corpus
-  vfm-shard --split train=0.8,val=0.2 -o d <m.jsonl >one
-  find d -type f -printf '%p %T@ %i\n' | sort >before
-  vfm-shard --split train=0.8,val=0.2 -o d <m.jsonl >two
-  find d -type f -printf '%p %T@ %i\n' | sort | diff before -
-  cmp one two
-}
-
-@test "another plan in the folder is refused, and replaced with --force" {
-  corpus
-  vfm-shard -o d <m.jsonl >/dev/null
-  fails 2 vfm-shard --shard-size 20KB --seed 4 -o d m.jsonl
-  grep -q -- "--force" err
-  vfm-shard --shard-size 20KB --seed 4 --force -o d m.jsonl >/dev/null
-  vfm-shard --shard-size 20KB --seed 4 -o fresh m.jsonl >/dev/null
-  [ "$(tree_hash d)" = "$(tree_hash fresh)" ]
-}
-
 @test "the input was repaired or changed: the same command goes on, and nothing stale stays" {
   corpus 20000
   shard() { vfm-shard --shard-size 100KB "$@" -o d m.jsonl; }
@@ -53,28 +34,6 @@ bats_require_minimum_version 1.5.0
   [ "$(tree_hash d)" = "$(tree_hash less)" ]
 }
 
-@test "another dataset by mistake: other options and other sources are refused, and nothing is touched" {
-  corpus
-  vfm-shard -o d m.jsonl >/dev/null
-  before=$(tree_hash d)
-  fails 2 vfm-shard --split train=0.5,val=0.5 --rekey -o d m.jsonl
-  grep -qF "vfm-shard: 'd' holds a dataset of other options (rekey is false there, and now true; split is {\"train\":1.0} there, and now {\"train\":0.5,\"val\":0.5}); choose another folder, or --force to replace it" err
-  jq -c '.json.source_hash += "x"' samples.jsonl | make_shards other >other.jsonl
-  fails 2 vfm-shard -o d other.jsonl
-  grep -qF "vfm-shard: 'd' holds a dataset of other sources; choose another folder, or --force to replace it" err
-  # Keys that count from 0 say nothing.
-  for name in one two; do echo '{"shard":"'$name'","key":"000000","bytes":"'$name'","json":{}}' | make_shards foreign; done >foreign.jsonl
-  vfm-shard -o f foreign/one.tar >/dev/null
-  fails 2 vfm-shard -o f foreign/two.tar
-  vfm-shard --force -o f foreign/two.tar >/dev/null
-  # What is read is not removed.
-  tar=$(find d -name '*.tar' | head -n 1)
-  fails 2 vfm-shard -o d "$tar"
-  grep -qF "vfm-shard: '$tar' is an input and a part of the dataset that would be replaced; choose another folder" err
-  fails 2 vfm-shard --force -o d "$tar"
-  [ "$(tree_hash d)" = "$before" ]
-}
-
 @test "killed at random and run again: the same bytes, finished shards untouched" {
   corpus 200000
   vfm-shard --shard-size 1MB --split train=0.8,val=0.2 -o good <m.jsonl >good.jsonl
@@ -90,17 +49,6 @@ bats_require_minimum_version 1.5.0
     records bad.jsonl | sed 's/bad/good/' | cmp - <(records good.jsonl)
     find bad -name '*[0-9].json' -printf '%p %i\n' | sort | comm -23 finished - | diff - /dev/null
   done
-}
-
-@test "a damaged or missing shard is written again" {
-  corpus
-  vfm-shard -o d <m.jsonl >manifest
-  want=$(tree_hash d)
-  tar=$(jq -r .path <(records manifest) | head -1)
-  truncate -s 1000 "$tar"
-  rm "$(jq -r .path <(records manifest) | sed -n 2p)"
-  vfm-shard -o d <m.jsonl >/dev/null
-  [ "$(tree_hash d)" = "$want" ]
 }
 
 @test "a full disk is an error with the name of the file, and goes on when there is room" {

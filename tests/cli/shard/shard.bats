@@ -100,44 +100,12 @@ EOF
   [ "$(members e 'k2.json' | jq -r .bin)" = 100p_anyaspect_under2_5s ]
 }
 
-@test "samples that lack a member have shards of their own" {
-  cat >s.jsonl <<'EOF'
-{"shard":"a","key":"k1","txt":"one","json":{}}
-{"shard":"b","key":"k2","json":{}}
-EOF
-  make_shards in <s.jsonl >m.jsonl
-  vfm-shard -o d <m.jsonl | records | jq -r .bin | sort >bins
-  [ "$(paste -sd' ' bins)" = "unsized_untimed unsized_untimed_without_txt" ]
-}
-
 @test "its own dataset can be sharded again" {
   corpus
   vfm-shard --split train=0.7,val=0.3 -o d <m.jsonl >manifest
   vfm-shard --shard-size 20KB -o e <manifest >/dev/null
   [ "$(keys d)" = "$(keys e)" ]
   members e '*.json' | jq -e '.split == "train"' >/dev/null
-}
-
-@test "--report writes a page" {
-  corpus
-  vfm-shard --split train=0.8,val=0.2 --report r.html -o d <m.jsonl >/dev/null
-  grep -q '<svg' r.html
-  grep -q '720p_16x9_5s' r.html
-}
-
-@test "samples without media, and members whose names are alike, have shards of their own" {
-  tar_of in.tar a.mp4=x a.txt=t b.txt=u c.mp4=v c.cap-en=w d.mp4=y d.cap.en=z
-  vfm-shard in.tar -o out >manifest
-  [ "$(keys out | tr '\n' ' ')" = "a b c d " ]
-  [ "$(jq -s 'map(.bin) | unique | length' <(records manifest))" -eq 4 ]
-}
-
-@test "many different members make no name too long for a folder" {
-  words=()
-  for i in $(seq 60); do words+=("k$i.mp4=$i" "k$i.member$i=x"); done
-  tar_of in.tar "${words[@]}"
-  vfm-shard in.tar -o out >manifest
-  [ "$(jq -s 'map(.samples) | add' <(records manifest))" -eq 60 ]
 }
 
 @test "--without takes sources and keys out of a dataset that is there, and forgets them" {

@@ -30,7 +30,7 @@ void add_fates(DatasetRun& run) {
                               1)),
        video("a2", R"({"width":1280,"height":720,"duration":12,"source":"s2","kind":"x"})"),
        video("a3", R"({"width":320,"height":240,"source_hash":"h3","kind":"y"})", "video a1"),
-       video("a4", R"({"motion":0.1,"source":"s4"})"), video("a5", R"({"kind":"x","source":"s5"})"),
+       video("a4", R"({"motion":0.1,"source":"s4"})"), video("a5", R"({"kind":"x","source":"s8"})"),
        video("a6", R"({"kind":"x"})"), video("a7", R"({"kind":"x","source":"s5"})")});
   run.folder.write("one.caption.tar", tar_of({{"a7", {{"txt", "seven"}}},
                                               {"a6", {{"txt", "six"}}},
