@@ -83,9 +83,7 @@ void ShardChoices::add_duplicates(vfm::cli::Options& options) {
   method_ = &options.add("--duplicate-method", method_value_, "auto|exact|clusters",
                          "compare all pairs, or pairs in and around clusters");
   method_->one_of({"auto", "exact", "clusters"})
-      .manual(
-          "Compare all pairs, or only pairs in and around clusters. *auto* compares all pairs of "
-          "up to a million samples. See NEAR DUPLICATES.");
+      .manual("Compare all pairs, or only pairs in and around clusters. See NEAR DUPLICATES.");
   vector_ = &options.add("--duplicate-vector", options_.near_member, "NAME.npy",
                          "compare this embedding");
   vector_->shown(vfm::dataset::kDefaultVector)
