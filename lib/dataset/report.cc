@@ -194,16 +194,16 @@ void only_planned(report::Page& page, const Scan& scan, const ShardPlan& plan) {
   add_counts("Bins", bins);
 }
 
-constexpr std::size_t kLongestCaption = 600, kLongestKey = 80;  // in bytes
+constexpr std::size_t kLongestCaption = 600;  // in bytes
 
 std::string number_text(double value) {
   return fmt::format("{:.4g}", value);
 }
 
-/// Cuts `text` to at most `most` bytes of whole characters.
-std::string beginning(const std::string& text, std::size_t most) {
-  if (text.size() <= most) return text;
-  std::size_t end = most;
+/// Cuts a caption to at most kLongestCaption bytes of whole characters.
+std::string beginning(const std::string& text) {
+  if (text.size() <= kLongestCaption) return text;
+  std::size_t end = kLongestCaption;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
     --end;
   return text.substr(0, end) + "…";
@@ -227,7 +227,7 @@ Seen see_sample(const ShownItem& shown, const SampleReader& reader) {
   }
   if (!shown.whole) return seen;
   if (const std::string_view text = sample.find("txt"); text.data())
-    seen.caption = beginning(std::string(text.substr(0, 2 * kLongestCaption)), kLongestCaption);
+    seen.caption = beginning(std::string(text.substr(0, 2 * kLongestCaption)));
   seen.meta = std::move(sample.meta);
   return seen;
 }
@@ -321,13 +321,11 @@ class Cards {
   std::vector<report::Thumbnail> thumbnails(const std::vector<NumberField::End>& ends) const {
     std::vector<report::Thumbnail> list;
     for (const NumberField::End& end : ends)
-      list.push_back({numbers_[end.item], name_of(end.item), number_text(end.value), end.item});
+      list.push_back({numbers_[end.item], key_of(end.item), number_text(end.value), end.item});
     return list;
   }
 
-  std::string name_of(std::size_t item) const {
-    return beginning(shown_.items[item].item.key, kLongestKey);
-  }
+  const std::string& key_of(std::size_t item) const { return shown_.items[item].item.key; }
 
   std::vector<report::PictureTile> cards(const std::vector<std::size_t>& items) const {
     std::vector<report::PictureTile> list;
@@ -335,7 +333,7 @@ class Cards {
       const ShownItem& shown = shown_.items[i];
       report::PictureTile card{.number = i,
                                .picture = numbers_[i],
-                               .title = name_of(i),
+                               .title = key_of(i),
                                .kind = kind(i),
                                .text = seen_[i].caption,
                                .facts = scores(i),
@@ -343,7 +341,7 @@ class Cards {
                                .near = {}};
       for (const ShownItem::Near& near : shown.near)
         card.near.push_back(
-            {numbers_[near.item], name_of(near.item), fmt::format("{:.3f}", near.cosine),
+            {numbers_[near.item], key_of(near.item), fmt::format("{:.3f}", near.cosine),
              shown_.items[near.item].whole ? std::optional(near.item) : std::nullopt});
       list.push_back(std::move(card));
     }
