@@ -128,16 +128,6 @@ at_frames() {
   [ "$(vfm-clip shots --format chapters lag.mkv | grep -m 1 START)" = START=0 ]
 }
 
-@test "an edit decision list leaves out a video of more frames a second than a timecode has, and says so" {
-  make_video fast.mp4 1 "testsrc2=size=96x64:rate=120"
-  run --separate-stderr vfm-clip shots --format edl fast.mp4 shots.mp4
-  [ "$status" -eq 1 ]
-  [ "$stderr" = "vfm-clip: 'fast.mp4': the timecodes of an edit decision list count at most 100 frames a second, and it has 120; take --format otio, csv or json" ]
-  [ "$output" = "$(vfm-clip shots --format edl shots.mp4)" ]
-  vfm-clip shots --format otio fast.mp4 >fast.otio
-  [ "$(shots_otio fast.otio)" = "fast.mp4 0.000000 1.000000 120" ]
-}
-
 @test "an edit decision list of a variable frame rate is told to be no list of times" {
   run --separate-stderr vfm-clip shots --format edl shots.mp4 vfr.mkv late.ts
   [ "$status" -eq 0 ]

@@ -98,17 +98,6 @@ PY
   [ "$stderr" = "vfm-clip: 'copy.mp4' has the same contents as 'shots.mp4'; skipped" ]
 }
 
-@test "a damaged picture, or a video under a picture's name, is an error" {
-  quiet_ffmpeg -f lavfi -i testsrc2=size=320x240 -frames:v 1 whole.jpg
-  head -c $(($(stat -c %s whole.jpg) / 2)) whole.jpg >half.jpg
-  cp shots.mp4 video.jpg
-  run vfm-clip whole.jpg half.jpg video.jpg -o out
-  [ "$status" -eq 1 ]
-  grep -q "'half.jpg' is a damaged picture" out/errors.jsonl
-  grep -q "'video.jpg' has the name of a picture, but is a video" out/errors.jsonl
-  [ "$(tar tf out/*.tar | grep -c jpg)" -eq 1 ]
-}
-
 @test "a name with a line end works, and a list that cannot be read costs itself only" {
   cp one.mp4 $'new\nline.mp4'
   run vfm-clip -o out nowhere.jsonl $'new\nline.mp4' shots.mp4

@@ -70,14 +70,6 @@ setup_file() {
   [ "$(tree_hash files)" = "$(tree_hash whole-files)" ]
 }
 
-@test "a video whose shard has lost an index is done again" {
-  vfm-clip shots.mp4 -o whole >/dev/null
-  cp -r whole out
-  rm out/*-00000.tar.idx
-  vfm-clip shots.mp4 -o out >/dev/null
-  [ "$(tree_hash out)" = "$(tree_hash whole)" ]
-}
-
 # note_settings DIR NAME: what a run with the settings of whole/NAME.json notes in DIR until it is done.
 note_settings() {
   python3 - "whole/$2.json" "$1/.$2.settings" <<'END' || skip "no python3"

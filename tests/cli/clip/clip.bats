@@ -164,18 +164,6 @@ setup_file() {
   done
 }
 
-@test "lengths: short shots are left out, long ones split, and both are reported" {
-  vfm-clip shots.mp4 -o split --max-length 1s
-  [ "$(facts split frames)" = "12 6 12 6 12 6 " ]
-  [ "$(facts split start_type)" = "start split cut split cut split " ]
-  vfm-clip shots.mp4 -o short --max-length 1s --min-length 600ms
-  [ "$(facts short frames)" = "12 12 12 " ]
-  [ "$(grep -c '"reason": "short"' short/*.json)" -eq 3 ]
-  # A video of one shot is a clip however short.
-  vfm-clip one.mp4 -o one --min-length 10s
-  [ "$(facts one frames)" = "1 " ]
-}
-
 @test "a video of one short shot is a clip, also behind a fade out of black" {
   ffmpeg -nostdin -loglevel error -f lavfi -i testsrc2=s=160x120:r=30:d=1,fade=in:18:10 -c:v libx264 late.mp4
   run --separate-stderr vfm-clip late.mp4 -o out
@@ -200,14 +188,6 @@ setup_file() {
   vfm-clip two.mp4 -o two --min-length 1s --stitch none
   [ "$(facts two start_type)" = "fade cut cut " ]
   [ "$(jq -c 'select(.left_out) | [.left_out[].reason]' two/*.json)" = '["short","fade"]' ]
-}
-
-@test "shards end before they grow over --shard-size" {
-  vfm-clip shots.mp4 -o one >one.jsonl
-  run --separate-stderr vfm-clip shots.mp4 -o many --shard-size 9000
-  only_records
-  [ "${#lines[@]}" -gt 1 ]
-  [ "$(facts many key)" = "$(facts one key)" ]
 }
 
 @test "--hwaccel: no engine is an error by name, software otherwise, and nobody sees who decoded" {

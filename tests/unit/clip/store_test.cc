@@ -175,6 +175,12 @@ TEST_CASE("what is not as it was written, or of other settings, is made again") 
     CHECK(stored.store()->find_or_hold(false).is_null());
     stored.folder.write(last, whole.at(last));
     CHECK(stored.store()->find_or_hold(false) == finished);
+    if (shards) {
+      const std::string idx = last + ".idx";
+      std::filesystem::remove(stored.folder / idx);
+      CHECK(stored.store()->find_or_hold(false).is_null());
+      stored.folder.write(idx, whole.at(idx));
+    }
     // A run that was killed right after it ended left its notes.
     const std::string notes = shards ? "." + kName + ".settings" : "." + kName + ".journal";
     stored.folder.write(notes, "{}");

@@ -55,19 +55,22 @@ TEST_CASE("of sources that show the same the longest goes on, and the lists say 
   run.source("x.bmp", "a picture, whatever is in it");
   run.source("bad.mp4", "no video");
   run.source("bad-too.mp4", "no video");
+  run.options.inputs.push_back(run.folder / "none.mp4");
   run.folder.write("list.jsonl",
                    "{\"kind\":\"mine\",\"path\":\"x\"}\n{\"kind\":\"video\",\"path\":\"" +
                        run.folder / "cropped.y4m" + "\",\"license\":\"free\"}\n");
   run.folder.write("cropped.y4m", discs_video(1, 0, 15, 56, 0.125));
   run.options.inputs.push_back(run.folder / "list.jsonl");
-  CHECK(run.run(find_unique, 2) == 2);
+  CHECK(run.run(find_unique, 2) == 3);
   CHECK(paths_of(run) == Lines{"a.y4m", "other.y4m", "x.bmp", "x"});
   CHECK(run.records[2] == Json{{"kind", "video"}, {"path", run.folder / "x.bmp"}});
   const Lines faults = run.faults();
-  REQUIRE(faults.size() == 2);
+  REQUIRE(faults.size() == 3);
   CHECK_THAT(faults[0], Catch::StartsWith("bad.mp4: cannot open 'bad.mp4'"));
   CHECK(faults[1] ==
         "bad-too.mp4: has the same contents as 'bad.mp4', which could not be used (other)");
+  CHECK_THAT(faults[2],
+             Catch::StartsWith("none.mp4: cannot open 'none.mp4'") && Catch::EndsWith("(open)"));
 
   const std::string out = run.folder / "out/";
   const auto source = [&](const char* name, const Json& facts) {
@@ -136,7 +139,7 @@ TEST_CASE("of sources that show the same the longest goes on, and the lists say 
   const std::string signature = signature_path(run.options.directory, lines[3].at("source_hash"));
   const auto written = std::filesystem::last_write_time(signature);
   const std::string text = io::read_file(out + "duplicates.jsonl");
-  run.options.inputs.erase(run.options.inputs.begin() + 5, run.options.inputs.begin() + 7);
+  run.options.inputs.erase(run.options.inputs.begin() + 5, run.options.inputs.begin() + 8);
   CHECK(run.run(find_unique) == 0);
   CHECK(run.records.size() == 4);
   CHECK(io::read_file(out + "duplicates.jsonl") == text);
@@ -151,6 +154,12 @@ TEST_CASE("of sources that show the same the longest goes on, and the lists say 
   run.options.force = true;
   CHECK(run.run(find_unique) == 0);
   CHECK(std::filesystem::last_write_time(signature) != written);
+  run.options.force = false;
+  CHECK(io::read_file(signature).find("\"stream\":-1,\"deinterlace\":true") != std::string::npos);
+  run.options.recipe.stream = 0;
+  run.options.recipe.deinterlace = false;
+  CHECK(run.run(find_unique) == 0);
+  CHECK(io::read_file(signature).find("\"stream\":0,\"deinterlace\":false") != std::string::npos);
 }
 
 TEST_CASE("how much of a source another one must show is for the user to say") {
