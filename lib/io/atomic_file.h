@@ -1,11 +1,10 @@
 // Output files that are complete or absent.
 //
-// An AtomicFile writes the file ".NAME.tmp" beside its target. If the program is killed at any
-// moment, the target is absent, old or complete. The temporary name is fixed, so that the next run
-// overwrites the file of a killed run. A lock on the temporary file excludes other writers of the
-// target. If files belong together, call await() for the file written last, such as the record
-// beside a tar. Then check whether the files exist, and make them if not. Thread-safety: one thread
-// at a time.
+// An AtomicFile writes the file ".NAME.tmp" beside its target. Even if the program is killed, the
+// target is absent, old or complete. The temporary name is fixed, so that the next run overwrites
+// the file of a killed run. A lock on the temporary file excludes other writers of the target. If
+// several files belong together, first call await() for the file that is written last, such as the
+// record beside a tar. Then make the files that do not exist. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

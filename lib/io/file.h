@@ -34,7 +34,7 @@ class File {
   /// Reads exactly `size` bytes at `offset`. Throws Error if the file ends earlier.
   void pread_exact(void* out, std::size_t size, std::uint64_t offset) const;
   /// Reads up to `size` bytes from the current position, and returns the number of bytes. Returns 0
-  /// at the end. Throws Stopped after a stop. Other signals are ignored.
+  /// at the end. Throws Stopped after a stop. Continues after other signals.
   std::size_t read_some(void* out, std::size_t size);
   /// Writes all bytes. Throws the errors of throw_output_error() (base/full_disk.h).
   void write_all(const void* data, std::size_t size);
@@ -57,7 +57,7 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
   const std::string& path() const { return path_; }
-  /// Frees the memory of `part`, if `part` lies in this map, until the next read. Throws Error if
+  /// If `part` lies in this map, frees the memory of `part` until the next read. Throws Error if
   /// the file has become shorter.
   void release(std::span<const std::byte> part) const;
 
@@ -68,9 +68,9 @@ class MappedFile {
 };
 
 /// Returns the contents of a regular file. Throws Error. Throws Error{limit} if the file has more
-/// than `most` bytes, even if they are added during the call.
+/// than `most` bytes, even if it grows during the call.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
-/// The most bytes that a JSON file of a model may have.
+/// Size limit of a model's JSON files in bytes.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;
 /// Returns the contents of a file or pipe, read to the end. Throws Error.
 std::string read_stream(const std::string& path);

@@ -35,9 +35,9 @@ struct GgufContents {
 };
 
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
-/// contents, such as a text or integer that is set twice, a shape that is not a whole number of
-/// blocks, data that overlap or exceed the file, or more than 65,536 settings or tensors. Memory is
-/// at most in proportion to the size of the file. Pure; fuzzed.
+/// contents. Examples are a text or integer that is set twice, a shape that is not a whole number
+/// of blocks, data that overlap or exceed the file, and more than 65,536 settings or tensors.
+/// Memory is at most in proportion to the size of the file. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// A mapped GGUF file.

@@ -30,23 +30,23 @@ struct FileState {
 
 class HashLedger {
  public:
-  /// A ledger is made after reads of this many files or bytes.
+  /// A missing ledger is made only after reads of this many files, or of this many bytes.
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
-  /// Uses the ledger at `path`, but does not make one yet. If `check` is set, reads all files, and
-  /// warns of each file whose hash differs from its valid row. Warns and replaces the ledger if it
-  /// is damaged, or if the file at `path` is not a ledger. Warns and uses no ledger after any other
-  /// error.
+  /// Uses the ledger at `path`, but does not make one yet. If `check` is set, hash() reads every
+  /// file, and warns if the hash differs from a valid row. If the ledger is damaged, or the file at
+  /// `path` is not a ledger, warns and replaces the file. After any other error, warns and uses no
+  /// ledger.
   HashLedger(std::string path, bool check);
   /// Calls finish().
   ~HashLedger();
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns hash_file() of a file that was just opened. If the file has a valid row, the hash is
-  /// not computed. Rows have absolute paths with unresolved links. Throws Error if the file cannot
-  /// be read. Throws Stopped.
+  /// Returns hash_file() of a file that was just opened. If the file has a valid row and `check` is
+  /// not set, takes the hash from the row. Rows have absolute paths, whose links are not resolved.
+  /// Throws Error if the file cannot be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the latest rows. hash() also does so at intervals.
   void finish();
@@ -56,8 +56,9 @@ class HashLedger {
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
   std::uint64_t files_read() const { return files_read_; }
-  std::uint64_t files_known() const { return files_known_; }  ///< Number of hashes from rows.
-  /// Number of files that differ from a valid row.
+  /// Number of files whose hash was taken from a row, without reading the file.
+  std::uint64_t files_known() const { return files_known_; }
+  /// Number of files whose hash differs from a valid row.
   std::uint64_t files_differ() const { return files_differ_; }
 
  private:

@@ -1,7 +1,7 @@
 // Delays the begin record of a tool's output (io/streams.h). A program has one begin record.
 //
-// The begin record is written before the tool waits for input, before another record is written, or
-// when the run fails. If the run fails earlier with a usage error, standard output stays empty.
+// The begin record is written before the tool waits for input, before another record, or when the
+// run fails. If the run fails with a usage error before that, nothing is written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

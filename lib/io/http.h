@@ -32,8 +32,8 @@ bool have_http();
 /// Returns for example "libcurl 7.88.1 (OpenSSL 3.0.15)\n", or "" in a build without libcurl.
 std::string http_version();
 
-/// Throws Error{usage} unless `url` is http:// or https:// with a host, and without user, query and
-/// fragment.
+/// Throws Error{usage} if `url` does not begin with http:// or https://, if it has no host, or if
+/// it has a user, a query or a fragment.
 void check_http_url(const std::string& url);
 
 /// Sends the request and waits for the answer. Errors of the server or network are in HttpAnswer.

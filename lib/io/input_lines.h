@@ -13,12 +13,12 @@
 
 namespace vfm::io {
 
-/// The argument for names on standard input that end with NUL and are taken literally.
+/// The argument for names on standard input. Each name ends with NUL, and is taken literally.
 inline const std::string kNames("-\0", 2);
 
-/// A reader of input lines. The argument "-" gives the lines on standard input. The argument kNames
-/// gives the names on standard input. An argument for which `holds_lines` returns true names a
-/// file, and gives its lines. Blank lines are skipped. Begin and end records of a tool's output are
+/// A reader of input lines. The argument "-" gives the lines on standard input, and kNames the
+/// names. If `holds_lines` returns true for an argument, the argument names a file with lines. Any
+/// other argument is a line. Blank lines are skipped. Begin and end records of a tool's output are
 /// removed. After the last line, streams() tells whether the input was complete (io/streams.h).
 /// Thread-safety: one thread at a time.
 class InputLines {

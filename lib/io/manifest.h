@@ -16,9 +16,9 @@
 
 namespace vfm::io {
 
-/// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}. K is "shard" for the
-/// extensions .tar, .tar.gz and other compressed tars, and .files (vfm-clip --into files).
-/// Otherwise K is "video".
+/// One line of a manifest. A bare path or URL becomes {"kind": K, "path": P}. K is "shard" for a
+/// tar (.tar, or compressed such as .tar.gz) and for a .files (vfm-clip --into files). Otherwise K
+/// is "video".
 struct Record {
   std::string kind;   ///< Kind such as "video", "shard", "checkpoint", "clip".
   HeldJson json;      ///< The whole object, with unknown keys, in the order of the line.
@@ -27,7 +27,7 @@ struct Record {
   std::string path() const { return need_string(json, "path", where); }
 };
 
-/// Returns the different tars of a shard's columns, in the order of its "columns" map. Without
+/// Returns the tars of a shard's columns, each once, in the order of the "columns" map. Without
 /// "columns", returns the shard's own path.
 std::vector<std::string> column_tars(const Record& shard);
 
@@ -39,8 +39,8 @@ Record parse_record(std::string_view line, std::string_view where);
 /// Reads records from command line arguments (io/input_lines.h). An argument is a path or URL of a
 /// video or shard, a manifest file (".jsonl", ".ndjson"), "-" for lines on standard input, or
 /// kNames. Calls `on_bad` for an invalid line, a line over 16 MiB, or a name that is not UTF-8
-/// (base/utf8.h), and continues. If a tool was started in another folder than this program, the
-/// names in its records are relative to that folder (io/streams.h). The reader then makes "path",
+/// (base/utf8.h), and continues. If the tool that wrote a record was started in another folder, the
+/// record's names are relative to that folder (io/streams.h). The reader then makes "path",
 /// "columns", "source" and "sources" absolute. Thread-safety: one thread at a time.
 class ManifestReader {
  public:

@@ -45,7 +45,7 @@ inline std::uint64_t take_number(std::string_view& rest) {
   fail_packed();
 }
 
-/// Writes `bytes` bytes, highest first, that sort as the numbers do.
+/// Writes `bytes` bytes, highest first. The bytes sort as the numbers do.
 inline void put_ordered(std::string& out, std::uint64_t value, int bytes) {
   for (int i = bytes; i-- > 0;)
     out += static_cast<char>(value >> (8 * i) & 255);

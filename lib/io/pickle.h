@@ -15,7 +15,7 @@
 
 namespace vfm::io {
 
-/// A tensor of a pickle. The tensor is a view of a storage, an array of elements in PyTorch.
+/// A tensor of a pickle: a view of a storage, which is PyTorch's array of elements.
 struct PickledTensor {
   /// Name such as "a.b.0" for root["a"]["b"][0], or for attributes of these names.
   std::string name;

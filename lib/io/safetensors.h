@@ -55,7 +55,6 @@ class SafetensorsSet : public TensorSet {
   /// Returns the metadata of all headers.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// Returns whether the set `name` exists in `folder`.
   static bool exists(const std::string& folder, const std::string& name);
 
   void release(const TensorView& tensor) const override;
@@ -92,7 +91,7 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& folder, const SafetensorsFile& file,
                     const std::map<std::string, std::string>& metadata = {});
-  /// Writes the next bytes of the tensors' data, in their order.
+  /// Writes the next bytes of the tensors' data, in the order of the tensors.
   void write(std::span<const std::byte> bytes);
   /// Completes the file, and returns hash_file() of the file. Throws Error if bytes of the tensors
   /// are missing.
@@ -104,7 +103,7 @@ class SafetensorsWriter {
   std::uint64_t left_;  // Bytes of data to come.
 };
 
-/// The highest number of bytes of a tensor in memory at once. A piece has whole elements.
+/// Size limit in bytes of a piece of a tensor. A piece has whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// Returns the bytes [begin, end) of a tensor, valid until the next call.
 using FetchPiece =

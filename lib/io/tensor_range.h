@@ -12,8 +12,8 @@ namespace vfm::io {
 
 /// The indices [offset, offset + length) of each dimension.
 struct TensorRange {
-  std::vector<std::int64_t> shape;           ///< Shape of the whole tensor.
-  std::vector<std::int64_t> offset, length;  ///< Offset and length in each dimension.
+  std::vector<std::int64_t> shape;  ///< Shape of the whole tensor.
+  std::vector<std::int64_t> offset, length;
 
   static TensorRange whole(std::vector<std::int64_t> shape);
   /// Returns the range [offset, offset + length) of dimension `dim`, with all indices of the other
@@ -32,8 +32,9 @@ class RangeRuns {
   /// Keeps a reference to `range`, which must lie in its tensor.
   explicit RangeRuns(const TensorRange& range);
 
-  /// Calls act(at, in, count) for the runs of elements [begin, end) of the range. A run has `count`
-  /// elements. They begin at element `in` of the range and at element `at` of the tensor.
+  /// Splits the elements [begin, end) of the range into runs, and calls act(at, in, count) for each
+  /// run. A run has `count` elements. It begins at element `in` of the range, which is element `at`
+  /// of the tensor.
   template <class Act>
   void for_each(std::int64_t begin, std::int64_t end, const Act& act) const {
     while (begin < end) {

@@ -1,4 +1,4 @@
-// The interface of named tensors on disk, which models are loaded from. Implemented by
+// The interface of named tensors on disk, from which models are loaded. Implemented by
 // io/safetensors.h, io/torch_zip.h and io/gguf.h. The data are little-endian bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

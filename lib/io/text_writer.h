@@ -20,7 +20,7 @@ class TextWriter {
   /// Returns whether the file at `path` does not exist or has other text. After this call, add
   /// nothing.
   bool differs();
-  /// Makes the file appear, durably. Without commit() or update(), no file appears.
+  /// Writes the file durably to its path. Without commit() or update(), the path does not change.
   void commit();
   /// Calls commit() if differs() returns true.
   void update();

@@ -1,6 +1,6 @@
-// Reads PyTorch's checkpoints (.pt, .pth, .bin since PyTorch 1.6, and scripted modules, .jit). A
-// checkpoint is a zip archive of a pickle, which describes the tensors, and one member for each
-// storage.
+// Reads checkpoints of PyTorch 1.6 and later (.pt, .pth, .bin), and scripted modules (.jit). A
+// checkpoint is a zip archive. It has a pickle, which describes the tensors, and one member for
+// each storage.
 //
 //   NAME/data.pkl      io/pickle.h
 //   NAME/data/3        the numbers of storage "3"

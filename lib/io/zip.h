@@ -19,7 +19,6 @@ using ZipMembers = std::map<std::string, std::span<const std::byte>, std::less<>
 /// repeated member. Pure; fuzzed.
 ZipMembers parse_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// Returns whether the bytes begin as a zip archive does.
 bool looks_like_zip(std::span<const std::byte> bytes);
 
 }  // namespace vfm::io

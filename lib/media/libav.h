@@ -74,7 +74,6 @@ PixelSize take_impossible();
 /// exceeds --max-pixels, so the caller must also call check_pixels() (base/input_limits.h).
 std::int64_t codec_max_pixels();
 
-/// Returns `pointer`. Throws std::bad_alloc if `pointer` is null.
 template <class T>
 T* not_null(T* pointer) {
   if (!pointer) throw std::bad_alloc();
@@ -83,7 +82,6 @@ T* not_null(T* pointer) {
 
 /// Returns a new packet with a copy of `bytes` and without times.
 PacketPtr new_packet(std::string_view bytes);
-/// Replaces the extradata by a copy of `bytes`.
 void set_extradata(AVCodecParameters& parameters, std::string_view bytes);
 
 inline Rational from_av(AVRational r) {

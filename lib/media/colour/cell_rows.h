@@ -25,8 +25,8 @@ inline CellSpan cell_range(int i, int cells, int size) {
 struct CellRows {
   int upper, lower;
 };
-/// Returns two rows of cell `i`: one lies a quarter of the height of the cell below the upper edge,
-/// the other as far above the lower edge.
+/// Returns two rows of cell `i`. `upper` lies a quarter of the cell's height below the upper edge,
+/// and `lower` lies as far above the lower edge.
 inline CellRows cell_rows(int i, int cells, int size) {
   const CellSpan r = cell_range(i, cells, size);
   const int height = r.end - r.begin;

@@ -1,5 +1,5 @@
-// Inside lib/media only: parses coded pictures as far as is needed to copy them between files: NAL
-// units of H.264 and HEVC, and the first header of VP9 and AV1.
+// Inside lib/media only: parses coded pictures, to copy them between files. Reads NAL units of
+// H.264 and HEVC, and the first header of VP9 and AV1.
 //
 // Formats: ITU-T H.264 7.3 and H.265 7.3; ISO/IEC 14496-15 for avcC and hvcC; the VP9 bitstream
 // specification 6.2 and Annex B; the AV1 bitstream specification 5.5 and 5.9. Thread-safety: pure
@@ -47,7 +47,8 @@ std::string join_units(const Units& units);
 
 /// Returns true if decoding can begin with this packet, and all pictures shown from this packet on
 /// are correct. These packets are IDR pictures of H.264, random access points of HEVC, and key
-/// frames of VP9 or AV1 that are shown at once. `length_size` is the result of unit_length_size().
+/// frames of VP9 or AV1 that are shown immediately. `length_size` is the result of
+/// unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
 /// The id of the encoder's parameter sets, which differs from the ids of the source's parameter

@@ -16,7 +16,7 @@ namespace vfm::media {
 /// A guard for borrowed bytes, which are not read after end(). Thread-safe.
 class Loan {
  public:
-  /// Ends the loan. After end() returns, no thread reads the bytes.
+  /// After end() returns, no thread reads the bytes.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -43,9 +43,9 @@ struct Source {
 
 /// An opened Source. Opens only containers (media/container/container.h), and no further files
 /// unless --protocols allows them. Throws Error if a server sends nothing for
-/// input_limits().timeout, or sends bytes but no whole packet for kPatience times as long. Throws
-/// Error if reading exceeds the processor time of --max-work. Calls beat() (bounded.h) for new
-/// bytes and packets.
+/// input_limits().timeout, or sends bytes but no whole packet for kPatience times this timeout.
+/// Throws Error if reading exceeds the processor time of --max-work. Calls beat() (bounded.h) for
+/// new bytes and packets.
 class Input {
  public:
   /// Opens the source. Throws the Errors of Decoder's constructor, except errors about streams.

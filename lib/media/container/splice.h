@@ -36,7 +36,7 @@ class CodedVideo {
 /// `codec` ("h264", "hevc", "vp9", "av1"). Returns "" if this FFmpeg has no such encoder.
 std::string splice_encoder(const std::string& codec);
 
-/// The properties of packets of a source that the encoder must match.
+/// The properties of a source's packets that the encoder must match.
 struct SpliceKind {
   int profile = -99, level = -99;  ///< FFmpeg's numbers; -99 if unknown.
 };

@@ -1,5 +1,5 @@
-// Chooses, by their times, the packets of a source that a clip copies, and the frames that must be
-// encoded. Pure functions.
+// Chooses by time which packets of a source a clip copies, and which frames must be encoded. Pure
+// functions.
 //
 // A clip has an encoded head before its first key frame, copied packets from this key frame on, and
 // an encoded tail. The tail has two or three frames for a source with B-frames. The tail is empty
@@ -17,8 +17,8 @@ namespace vfm::media {
 struct SplicePlan {
   /// The packets to copy in decoding order, as indices of the argument `packets`.
   std::vector<std::size_t> packets;
-  /// Number of frames that the copied packets show. They are the first of the argument `frames`. 0
-  /// means that no packet can be copied.
+  /// Number of frames that the copied packets show. These are the first frames of the argument
+  /// `frames`. 0 means that no packet can be copied.
   std::size_t frames = 0;
 };
 
@@ -26,8 +26,8 @@ struct SplicePlan {
 /// key frame on. `packets` has the times of packets in decoding order, from the key frame to at
 /// least the first packet at or after `end`. The last frame of the clip ends at `end`.
 ///
-/// Packets shown before the key frame are not copied. Copying ends before a packet whose frame is
-/// not in the clip, and so early that the copied frames have no gap.
+/// Packets shown before the key frame are not copied. Copying ends before the first packet whose
+/// frame is not in the clip, or earlier if the copied frames would have a gap.
 SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const std::int64_t> frames,
                        std::int64_t end);
 

@@ -1,6 +1,6 @@
-// Inside lib/media only: makes time continuous for a source whose timestamps restart, as in joined
-// transport streams, or wrap around, as the 33-bit clock of transport streams does after 26.5
-// hours.
+// Inside lib/media only: makes time continuous for a source whose timestamps restart or wrap
+// around. Timestamps restart in joined transport streams. The 33-bit clock of transport streams
+// wraps around after 26.5 hours.
 //
 // One stream of the source is the leading stream. If the decoding time of this stream falls back,
 // all later times of all streams are shifted, so streams remain in sync. Readers that pass all

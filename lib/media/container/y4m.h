@@ -1,6 +1,6 @@
-// Writes Y4M (YUV4MPEG2), uncompressed video that many tools read from a pipe: `| ffplay -`, `|
-// x264 -`. Format: the mjpegtools page yuv4mpeg(5). Samples have the limited range. The matrix is
-// BT.709 for pictures that are at least 1280 wide or 577 high, otherwise BT.601.
+// Writes Y4M (YUV4MPEG2), uncompressed video that many tools, such as `ffplay -`, read from a pipe.
+// Format: the mjpegtools page yuv4mpeg(5). Samples have the limited range. The matrix is BT.709 for
+// pictures that are at least 1280 wide or 577 high, otherwise BT.601.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -21,7 +21,7 @@
 
 namespace vfm::media {
 
-/// Code that runs in run_bounded() or in a child process calls this to report progress, such as a
+/// Code that runs in run_bounded() or in a child process calls beat() to report progress, such as a
 /// read packet or a decoded picture. In other code, beat() has no effect.
 void beat() noexcept;
 /// Sets the counter that beat() increments on this thread. Null means no counter.
@@ -29,8 +29,8 @@ void beat_into(std::atomic<std::uint64_t>* beats) noexcept;
 /// Returns true if run_bounded() no longer waits for the work of this thread.
 bool is_left_behind() noexcept;
 
-/// In work of a Bounded, returns the processor time in seconds that this Bounded has used since
-/// construction or restart(). Threads of the codec are not included. Returns 0 in other code.
+/// In code that a Bounded runs, returns the processor time in seconds that this Bounded has used
+/// since construction or restart(), without threads of the codec. Returns 0 in other code.
 double spent_seconds() noexcept;
 /// A scope that adds the processor time of this thread, in seconds, to `total` at its end.
 class Spending {

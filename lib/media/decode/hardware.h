@@ -38,7 +38,7 @@ int decode_sessions_of(int gpu);
 /// If `sessions` is null, the first of `gpus` decodes. Otherwise, each decoder takes sessions at
 /// its first picture, and decodes on the GPU of these sessions. The decoder returns the sessions
 /// when it is destroyed or changes to software. Waiting for sessions blocks the calling thread. A
-/// decoder without sessions decodes in software. `sessions` must outlive the result.
+/// decoder that gets no sessions decodes in software. `sessions` must outlive the result.
 std::shared_ptr<const HardwareDecoder> choose_hardware(std::string_view name,
                                                        const std::vector<int>& gpus = {0},
                                                        share::EngineSessions* sessions = nullptr);

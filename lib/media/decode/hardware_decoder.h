@@ -35,7 +35,7 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
 
 /// Returns true for 8-bit yuv420p pictures that FrameImporter::import() does not convert.
 bool is_plain_sdr(const AVFrame& av);
-/// Returns the Frame, without Frame::gpu, of a GPU picture for which is_plain_sdr() is true.
+/// Returns the Frame of a GPU picture, without Frame::gpu. is_plain_sdr() must be true for `av`.
 Frame frame_on_gpu(const AVFrame& av);
 
 /// Returns true if hardware.h lists the kind of stream, and this FFmpeg supports it with NVDEC.
@@ -46,7 +46,7 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 /// Width and height are rounded up to multiples of 64. `pictures` is the sum of 2 for FFmpeg, 3 for
 /// this library, and the highest number of reference pictures for this size at the highest level:
 ///   H.264  table A-1: 696320 macroblocks, at most 16 pictures. The number is doubled, since FFmpeg
-///          counts pictures that wait to be shown separately.
+///          separately counts pictures that wait to be shown.
 ///   HEVC   A.4.2: from 6 pictures of 35651584 samples to 16 pictures of at most a quarter of this
 ///          size, plus the next picture.
 ///   VP9    8 pictures.

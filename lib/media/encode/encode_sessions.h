@@ -42,9 +42,9 @@ void set_encode_sessions(share::EngineSessions* sessions);
 
 /// Inside lib/media only: takes a session on a GPU on which an encoder of this kind opens. Returns
 /// null if the encoder needs no session. Throws Error{device} with the reasons if no GPU can be
-/// used. Throws Error{runtime} if no GPU can have enough sessions while the loaded models stay
-/// loaded. Throws Stopped. If the thread has another open encoder and no session is free, throws
-/// Error{runtime} without waiting.
+/// used. Throws Error{runtime} if the loaded models leave too few sessions on every GPU. Throws
+/// Stopped. If the thread has another open encoder and no session is free, throws Error{runtime}
+/// without waiting.
 std::shared_ptr<share::EngineSessions::Session> take_encode_session(const EncoderKind& kind,
                                                                     int width, int height);
 

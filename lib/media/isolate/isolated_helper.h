@@ -1,4 +1,4 @@
-// Inside lib/media only: lets the parent use the helper of isolated.h and its children.
+// Inside lib/media only: lets the parent use the helper of isolated.h and the helper's children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -63,7 +63,6 @@ class IsolatedChild {
   ///   * Stopped.
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
-  /// Returns true if the child has ended.
   bool gone() const { return forked_.pid == 0; }
   /// Return the shared memory and its parts. The child can change the memory at any time.
   const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }

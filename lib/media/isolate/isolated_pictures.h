@@ -31,7 +31,8 @@ struct Given {
   std::int64_t corrupt = 0;
 };
 /// Pictures with a place number do not change until the parent frees the place (Request::done). A
-/// picture with kNoPlace begins at the start of the room, and changes with the next request.
+/// picture with kNoPlace begins at the start of the room (see PicturesHead), and changes with the
+/// next request.
 constexpr std::uint32_t kPicturePlaces = 64, kNoPlace = kPicturePlaces;
 
 /// The highest number of pictures in an answer.
@@ -56,11 +57,11 @@ struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
-/// Returns a frame with these properties, whose planes lie in the `room` bytes at `data`. Throws
+/// Returns a frame with these properties. Its planes lie in the `room` bytes at `data`. Throws
 /// Error if the frame is impossible or too large. If `data` is null, computes only the size.
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// Returns the frame of `given`, whose planes lie in the `room` bytes at `data`. Throws Error if
-/// the frame is impossible, or if a plane and the 64 bytes after the plane exceed the room.
+/// Returns the frame of `given`. Its planes lie in the `room` bytes at `data`. Throws Error if the
+/// frame is impossible, or if a plane and the 64 bytes after the plane exceed these bytes.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size. If `cells` is true, copies only the

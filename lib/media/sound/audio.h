@@ -61,7 +61,7 @@ class AudioReader {
   /// `video` is StreamInfo::stream of the decoder, or -1 for the video that a player would show. If
   /// the time of the source restarts, sound follows the time of stream `video`.
   explicit AudioReader(const std::string& path, int video = -1);
-  /// Opens bytes in memory. They must outlive the reader and any work that continues after a
+  /// Opens bytes in memory. The bytes must outlive the reader and any work that continues after a
   /// timeout.
   AudioReader(std::string_view bytes, const std::string& name, int video);
   ~AudioReader();

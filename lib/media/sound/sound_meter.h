@@ -13,8 +13,8 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< Loudness in LUFS (media/sound/loudness.h).
-  /// The share of 50 ms pieces of the span that are silent: without sound, or with all channels
-  /// below -60 dB of full scale (root mean square).
+  /// The span is divided into pieces of 50 ms. `silence` is the share of pieces without sound, or
+  /// with the root mean square of every channel below -60 dB of full scale.
   double silence = 1;
   std::optional<double> speech;  ///< Result of SpeechLikeness, 0 to 1.
 };
@@ -28,8 +28,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped, and
-  /// Errors for whose cause may_pass() (base/error.h) is true.
+  /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped. Throws
+  /// Error only if may_pass() (base/error.h) is true for its cause.
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

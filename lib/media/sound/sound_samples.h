@@ -35,9 +35,9 @@ class SoundSamples {
   /// repeated in both channels. FFmpeg mixes more than two channels into two, without the
   /// low-frequency effects channel.
   ///
-  /// Returns nullopt unless the source has exactly one audio stream that can be decoded, with at
-  /// least 8000 samples a second. Throws Stopped, and Errors for whose cause may_pass()
-  /// (base/error.h) is true.
+  /// Returns nullopt if the source does not have exactly one audio stream, if this stream cannot be
+  /// decoded, or if it has less than 8000 samples a second. Throws Stopped. Throws Error only if
+  /// may_pass() (base/error.h) is true for its cause.
   std::optional<Heard> read(const Span& span);
 
  private:
