@@ -212,6 +212,23 @@ TEST_CASE("shots are stitched from the threshold on, and told with their likenes
   CHECK(run.each("joins") == R"("absent" "absent" "absent")");
 }
 
+TEST_CASE("two shots are stitched across so many frames that are in none, and not across more") {
+  for (const int frames : {13, 14}) {
+    ClipRun run;
+    run.source("a.y4m",
+               letters(std::string(30, '.') + std::string(static_cast<std::size_t>(frames), 'x') +
+                       std::string(30, '.')));
+    run.options.recipe.shots.detector = curate::Detector::transnetv2;
+    run.options.recipe.stitch_threshold = -10;
+    run.options.change_model = answers_to;
+    CHECK(run.run() == 0);
+    // The first frame of a network's change is the last one of a shot.
+    CHECK(run.each("pts_begin") == (frames == 13 ? "0" : "0 44"));
+    CHECK(run.each("pts_end") == (frames == 13 ? "73" : "31 74"));
+    CHECK(run.index().at("left_out").size() == (frames == 13 ? 0 : 1));
+  }
+}
+
 TEST_CASE("one slot or several, and a run that was broken off, give the same bytes") {
   for (const ClipFormat format : {ClipFormat::shards, ClipFormat::files})
     for (const double stride : {0.0, 0.7}) {

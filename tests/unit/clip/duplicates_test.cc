@@ -23,6 +23,16 @@ TEST_CASE("an index names the source and the place of a part, and nothing for a 
   CHECK(places[0].source == 4);
   CHECK(places[0].start.offset == Approx(20).margin(2));
   CHECK(places[0].votes >= 3);
+  // Ways to crop are few; their mean is near. All moments of the part are in it.
+  CHECK(places.size() == 1);
+  CHECK(places[0].start.crop.left == Approx(0.05).margin(0.03));
+  CHECK(places[0].start.crop.right == Approx(0.97).margin(0.03));
+  CHECK(places[0].start.crop.top == Approx(0.1).margin(0.03));
+  CHECK(places[0].start.crop.bottom == Approx(0.9).margin(0.03));
+  CHECK(places[0].start.from <= 3);
+  CHECK(places[0].start.to >= 20);
+  CHECK(places[0].start.to <= curate::moments_end(part.size()));
+  CHECK(places[0].votes <= places[0].start.to - places[0].start.from);
   for (const auto& place : index.find(4, film(discs(1, 104), 0, 15)))
     CHECK(place.source != 4);
   const auto still = film([](double x, double, double) { return 200 * x; }, 0, 15);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "curate/shots/shot_detector.h"
 #include "media/frame_hash.h"
 #include "media/media_files.h"
 
@@ -95,4 +96,42 @@ TEST_CASE("a video's frames are decoded again where many are left out between tw
   LateFrames late(path, {}, 0);
   for (const std::size_t i : {2, 3, 290, 291, 599})
     check_same(late.fetch(freed(frames.at(i))), frames[i]);
+}
+
+TEST_CASE("a video that has changed meanwhile does not give its frames again") {
+  NEED_FFMPEG();
+  const std::string path = media_files::path("plain.mp4");
+  const std::vector<media::Frame> frames = decode(path);
+  media::Frame frame = freed(frames.back());
+  LateFrames late(path, {}, 0);
+  check_same(late.fetch(frame), frames.back());
+  ++frame.index;
+  CHECK_THROWS_WITH(late.fetch(frame), "'" + path + "' ends earlier when it is read a second time");
+  frame = freed(frames[3]);
+  ++frame.pts;
+  CHECK_THROWS_WITH(LateFrames(path, {}, 0).fetch(frame),
+                    "'" + path + "' gives different frames when it is read a second time");
+  // Of the middle second alone, as it was decoded.
+  media::Decoder decoder(path);
+  decoder.seek(6400);
+  media::Frame middle;
+  REQUIRE(decoder.next(middle));
+  LateFrames part(path, {}, 1);
+  check_same(part.fetch(freed(middle)), middle);
+}
+
+TEST_CASE("frames lose their pixels where a hundred of them would be more than half a gigabyte") {
+  LateFrames late("none", {}, 0);
+  // 104 frames are held; 512 MiB are so many bytes each.
+  const std::int64_t most = (std::int64_t{512} << 20) / curate::kShotLag;
+  for (const std::int64_t bytes : {most, most + 1}) {
+    media::Frame frame = media::make_frame(media::PixelLayout::gray, 1, 1);
+    frame.height = 1;
+    frame.width = static_cast<int>(bytes);
+    CHECK(frame_bytes(frame) == bytes);
+    late.spare(frame);
+    CHECK(is_freed(frame) == (bytes > most));
+  }
+  CHECK(frame_bytes(media::make_frame(media::PixelLayout::yuv420, 5, 3)) == 15 + 2 * 6);
+  CHECK(frame_bytes(media::make_frame(media::PixelLayout::yuv420p10, 5, 3)) == 30 + 2 * 12);
 }
