@@ -32,7 +32,8 @@ bool is_left_behind() noexcept;
 /// In code that a Bounded runs, returns the processor time in seconds that this Bounded has used
 /// since construction or restart(), without threads of the codec. Returns 0 in other code.
 double spent_seconds() noexcept;
-/// A scope that adds the processor time of this thread, in seconds, to `total` at its end.
+/// Measures this thread's processor time during the life of the object. The destructor adds the
+/// seconds to `total`.
 class Spending {
  public:
   explicit Spending(double& total) noexcept;

@@ -49,7 +49,7 @@ struct Reply {
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< Size in bytes of data in the room other than pictures.
+  std::uint64_t bytes = 0;  ///< Bytes in the room (see PicturesHead), other than pictures.
   std::int64_t begin = 0;   ///< Value for SoundSamples::Heard::begin.
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;

@@ -28,8 +28,8 @@ class SoundMeter {
   ~SoundMeter();
   SoundMeter(SoundMeter&&) noexcept;
 
-  /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped. Throws
-  /// Error only if may_pass() (base/error.h) is true for its cause.
+  /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped, and
+  /// errors that may pass (may_pass() in base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

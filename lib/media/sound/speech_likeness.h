@@ -19,9 +19,9 @@ class SpeechLikeness {
   /// Makes a meter for `rate` samples a second. Rates below 8000 give no result.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
-  /// Returns a number from 0 to 1: the share that modulations of 2 to 8 Hz have in the modulations
-  /// of the envelope from 0.5 to 25 Hz. The depth of the modulations of 2 to 8 Hz is sqrt(2 *
-  /// power) / mean of the envelope. If the depth is below 1, the share is multiplied by the depth.
+  /// Returns a number from 0 to 1: the power of the envelope's modulations from 2 to 8 Hz, divided
+  /// by the power from 0.5 to 25 Hz. The depth of the modulations from 2 to 8 Hz is sqrt(2 * power)
+  /// / mean of the envelope. If the depth is below 1, the result is multiplied by the depth.
   /// Returns 0 for silence, and nullopt for less than a second of sound.
   std::optional<double> result();
 
