@@ -26,8 +26,8 @@ namespace vfm::clip {
 void check_encoders(ClipRecipe recipe);
 
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
-/// shard is on disk and its video is finished. Passes on unchanged all records whose kind is not
-/// "video". Writes failures to DIR/errors.jsonl, and returns the number of failures. Throws
+/// shard is on disk and its video is finished. Records of kinds other than "video" are passed on
+/// unchanged. Writes failures to DIR/errors.jsonl, and returns the number of failures. Throws
 /// Error{usage} for an impossible recipe, Error if no clip was made, and Stopped.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);

@@ -28,7 +28,7 @@ struct ClipRecipe {
   curate::ShotOptions shots;
   bool stitch = true;
   double stitch_threshold = curate::kStitchThreshold;
-  /// If true, sound moves the threshold of `stitch` (clip/cut/sound_across.h).
+  /// If true, sound raises or lowers `stitch_threshold` (clip/cut/sound_across.h).
   bool stitch_sound = false;
   /// An object ("name", "hash" and more) about the model of ClipOptions::stitch_vectors and the
   /// rule of comparison. If `stitch_model` is null, shots are stitched by their look.
@@ -52,8 +52,8 @@ struct ClipRecipe {
   double stride = 0;    ///< Length of each clip in seconds, or 0 to cut at changes of shot.
   bool deinterlace = true;
   bool keep_hdr = false;  ///< If true, HDR sources give 10-bit HDR clips.
-  /// Encoder for `keep_hdr`, set by run(): `encoder`, or media::default_ten_bit_encoder() if
-  /// `encoder` is empty.
+  /// Encoder for `keep_hdr`. run() sets `hdr_encoder` to `encoder`, or to
+  /// media::default_ten_bit_encoder() if `encoder` is empty.
   std::string hdr_encoder;
   bool given = false;  ///< If true, clips are cut at ClipOptions::spans.
   bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
@@ -88,14 +88,14 @@ struct ClipOptions {
   Joining join = Joining::many;  ///< Choice of videos that share shards.
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
-  std::vector<double> thresholds;  ///< Thresholds of list_shots(). Each gives a JSON list.
+  std::vector<double> thresholds;  ///< Thresholds of list_shots(), each for a list of shots.
   /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
   bool reread = false;  ///< If true, sources are read even if their hashes are known.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
-  /// Maximum number of bytes, for each slot, of frames that wait for encoders.
+  /// Maximum size, in bytes for each slot, of the frames that wait for encoders.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   /// If true, the times, first frames and last frames of clips are compared with the source.
   bool verify = false;
@@ -104,7 +104,7 @@ struct ClipOptions {
   /// find_unique() leaves out a video if a kept video shows at least this share (above 0, at most
   /// 1) of the left-out video.
   double unique_share = 0.9;
-  /// If not 0, only the middle part of each video is used, with this length in seconds.
+  /// Seconds to use from the middle of each video, or 0 for the whole video.
   double most_seconds = 0;
   /// Hardware decoder, or null for software. The results are the same.
   const media::HardwareDecoder* hardware = nullptr;

@@ -18,8 +18,7 @@ struct Glimpse {
   /// The pictures in order of time. A still picture gives one picture, and an undecodable clip
   /// gives no picture.
   std::vector<media::RgbImage> pictures;
-  /// The picture later[i] is `lag` seconds after pictures[i]. The list is empty for a still
-  /// picture.
+  /// The picture later[i] is `lag` seconds after pictures[i]. `later` is empty for a still picture.
   std::vector<media::RgbImage> later;
   double lag = 0;
 };
@@ -29,8 +28,8 @@ struct GlimpsePlan {
   std::vector<std::int64_t> first;
   std::int64_t step = 0;
 };
-/// Plans a glimpse of a clip with `frames` frames, at least 1. `step` is about an eighth of a
-/// second, or 0 for a clip of one frame.
+/// Plans a glimpse of a clip. `frames` is the number of frames, at least 1. `step` is about an
+/// eighth of a second, or 0 for a clip of one frame.
 GlimpsePlan plan_glimpse(std::int64_t frames, double fps);
 
 /// Returns the BT.601 luma of a picture, row-major, from 0 (black) to 1 (white).

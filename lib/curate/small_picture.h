@@ -34,7 +34,8 @@ void sample_picture(const media::Frame& frame, SmallPicture& out);
 /// Writes the means of 2 x 2 luma cells to `out`.
 void halve_luma(const SmallPicture& picture, std::array<std::uint8_t, kChromaCells>& out);
 
-/// The mean and standard deviation of the luma cells, and the fraction of cells darker than `dark`.
+/// The mean and standard deviation of the luma cells, and the fraction of cells darker than the
+/// argument `dark`.
 struct LumaStatistics {
   float mean = 0, deviation = 0, dark = 0;
 };

@@ -53,8 +53,8 @@ std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& t
                                                  const data::PixelOptions& options,
                                                  GpuScales* scales);
 
-/// Opens the service of a worker that runs a tokenizer. The service also decodes clips, if
-/// "hwaccel" in Parcel::words of `open` requests it (media::choose_hardware).
+/// Opens the service of a worker that runs a tokenizer. If the word "hwaccel" of `open` asks for
+/// hardware (media::choose_hardware), the service also decodes clips.
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);
 

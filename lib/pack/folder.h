@@ -37,8 +37,8 @@ class PackFolder {
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
   /// written to `tar`. Throws Error{usage} if `tar` has latents of another input.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Notes that an earlier run packed the same dataset, because this run has a shard of the earlier
-  /// run.
+  /// Notes that this run keeps or replaces a shard of an earlier run. finish() then removes the
+  /// earlier run's other shards.
   void goes_on() { goes_on_ = true; }
   /// Returns true if this run has the shard.
   bool has(const std::string& split, const std::string& name) const;
@@ -47,9 +47,9 @@ class PackFolder {
 
   /// Adds a shard of this run. Call add() after write_notes().
   void add(const std::string& split, const std::string& name, const PartFacts& facts);
-  /// Removes shards of the same dataset that are not in this run. Writes index.jsonl and index.bin
-  /// of each split, .nv-meta/, README.md and, at the end, latents.json. Throws Error if the run has
-  /// no sample, or if a shard's notes have changed since add().
+  /// Writes index.jsonl and index.bin of each split, .nv-meta/, README.md and, at the end,
+  /// latents.json. Throws Error if the run has no sample, or if a shard's notes have changed since
+  /// add().
   void finish(const models::VideoTokenizer& tokenizer);
   std::int64_t without_text() const;
   data::FrameCount frames() const;

@@ -23,7 +23,7 @@ namespace vfm::pack {
 struct ShardNotes {
   std::string input;   ///< Path of the source shard, relative to the folder.
   HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
-  /// Splits of all parts of the shard, in order. The part in the first split has the errors.
+  /// Splits of all parts of the shard, in order. The errors are in the notes of the first split.
   std::vector<std::string> splits;
   /// Maximum size of a member in bytes, if samples were refused.
   std::optional<std::uint64_t> max_member;
@@ -43,7 +43,7 @@ struct ShardNotes {
 std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
-/// The part of the notes that is in memory until the end of a run.
+/// The facts of a part that stay in memory until the end of the run.
 struct PartFacts {
   std::int64_t samples = 0, without_text = 0;
   std::int64_t tokens = 0;  ///< Number of tokens for patches of 1 x 2 x 2.
@@ -64,7 +64,7 @@ struct FinishedPart {
   std::string keys;  ///< Keys of the samples, concatenated.
   std::vector<std::size_t> key_ends;
 };
-/// See base/held_bytes.h.
+/// Returns the memory of `part` in bytes (base/held_bytes.h).
 std::size_t held_bytes(const FinishedPart& part);
 
 }  // namespace vfm::pack

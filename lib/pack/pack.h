@@ -41,9 +41,8 @@ struct PackOptions {
   Device device = Device::cpu;
   std::uint64_t tokenizer_memory = 0;  ///< Argument `memory` of models::make_tokenizer().
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
-  /// GPUs of workers decode as `hwaccel` says (media::choose_hardware), unless `clip` has its own
-  /// hardware.
   workers::StageModels* workers = nullptr;
+  /// How workers on GPUs decode (media::choose_hardware). If clip.hardware is set, leave "none".
   std::string hwaccel = "none";
   /// Size, length and crop of windows. Set `time_step` to the tokenizer's time factor, and
   /// `multiple` to twice the space factor.

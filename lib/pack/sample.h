@@ -19,14 +19,14 @@ namespace vfm::pack {
 using models::ChannelSums;
 
 struct LatentOutput {
-  shard::Sample sample;   ///< Sample with latent.npy or codes.npy, text.npy and json.
+  shard::Sample sample;   ///< Sample with json, text.npy, and latent.npy or codes.npy.
   data::Entry entry;      ///< Entry of the sample, without shard and row.
   ChannelSums sums;       ///< Sums of the stored latent (fp16), unset for codes.
   HeldJson text_encoder;  ///< Text encoder, or null for a sample without text.
 };
 
 using vfm::held_bytes;
-/// See base/held_bytes.h.
+/// Returns the memory of `output` in bytes (base/held_bytes.h).
 std::size_t held_bytes(const LatentOutput& output);
 
 struct ClipLatents {

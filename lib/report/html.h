@@ -26,7 +26,7 @@ struct Series {
 struct Figure {
   std::string data_url;
   std::string caption;
-  bool video = false;  ///< If true, shows a <video> that loops instead of an <img>.
+  bool video = false;  ///< If true, shows a looping <video>, not an <img>.
 };
 
 /// Returns `text` for use in HTML, also in attributes. Markup characters become references. Control
@@ -88,7 +88,6 @@ class Page {
   void paragraph(const std::string& text);
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows);
-  /// Adds a grid of figures.
   void gallery(const std::vector<Figure>& figures, int pixel_width = 160);
   /// Adds a chart from line_chart() or histogram().
   void svg(const std::string& markup, const std::string& caption);
@@ -109,8 +108,7 @@ class Page {
   std::string title_, about_, style_, body_;
 };
 
-/// If the folder of the file `path` is missing, makes the folder and logs a message. Page::write()
-/// also makes the folder.
+/// If the folder of the file `path` is missing, makes the folder and logs a message.
 void make_page_folder(const std::string& path);
 /// Writes a page that contains only the reason why the page is empty. Does nothing if `path` is
 /// empty.

@@ -67,8 +67,8 @@ class ClipCutter {
   struct Boundary {
     std::string type = "start";
     double score = 0;
-    bool opens = false;   // a fade in before the first shot
-    bool closes = false;  // a fade out after the last shot
+    bool opens = false;   // whether a fade in precedes the first shot
+    bool closes = false;  // whether a fade out follows the last shot
   };
 
   double in_seconds(std::int64_t pts) const {
@@ -79,7 +79,7 @@ class ClipCutter {
   /// Counts a decoded frame, and cuts off its black bars.
   void take(media::Frame& frame);
   double shown_aspect() const;
-  /// Returns true if a clip's frames can be decoded again without all earlier frames.
+  /// Returns true if a clip's frames can be decoded again without decoding all earlier frames.
   bool may_read_again() const;
   /// Adds a frame to the open clip. If may_read_again() is true, the frame's pixels may be freed.
   void add_to_clip(const Seen& seen);

@@ -44,9 +44,10 @@ struct ClipEvidence {
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares the frames with the source. The number and times of frames must be
-/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source. A
-/// neighbouring frame of the source that looks different must not be more similar. Copied frames
-/// must be equal bit by bit. If the clip differs, throws Error with the difference.
+/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source. The
+/// first and last frame must not be more similar to a neighbouring frame of the source that looks
+/// different. Copied frames must be equal bit by bit. If the clip differs, throws Error with the
+/// difference.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
@@ -81,8 +82,8 @@ class ClipEncoder {
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after` is the next frame of the source, for verification. If no part can be
-  /// copied, all frames are encoded. Throws an Error if may_pass() is true for the cause. Any other
-  /// Error sets failure(), and the clip is lost.
+  /// copied, all frames are encoded. Throws errors that may pass (may_pass()). Any other Error sets
+  /// failure(), and the clip is lost.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
 

@@ -19,7 +19,7 @@ namespace vfm::clip {
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// Adds "camera_motion", "logo_area" and all fields between them in the json. Fields of full
+/// Adds the fields from "camera_motion" to "logo_area", in the order of the json. Fields of full
 /// pictures are null if pictures are too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 

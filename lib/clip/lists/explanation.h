@@ -38,8 +38,8 @@ class Peaks {
 
 struct Decision {
   std::int64_t frame = 0;
-  /// Rank of the decision. A page with too many decisions keeps found changes of low rank and other
-  /// decisions of high rank.
+  /// Rank of the decision. If a page has too many decisions, the found changes with the lowest
+  /// ranks and the other decisions with the highest ranks are kept.
   double rank = 0;
   std::string caption;
   std::string jpeg;  ///< JPEG of the frames before and after the decision, side by side.

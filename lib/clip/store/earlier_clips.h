@@ -33,8 +33,8 @@ class EarlierClips {
   using Take = std::function<void(const shard::Sample& sample)>;
   /// Passes the clips of the video to `take`, in order, and returns the video's entry in the index
   /// ("source", "source_hash", "clips", "spans", and ClipCutter::summary()). If clips are missing
-  /// or changed, returns null, although `take` may have received clips. `spans` is a hash of the
-  /// given spans, or empty. Throws what `take` throws, and Stopped.
+  /// or changed, returns null. `take` may already have received some clips. `spans` is a hash of
+  /// the given spans, or empty. Throws what `take` throws, and Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 
  private:
@@ -44,7 +44,7 @@ class EarlierClips {
     std::vector<shard::IndexedReader> shards;
     struct Entry {
       HeldJson json;
-      std::int64_t first = 0;  // number of the first clip in all shards
+      std::int64_t first = 0;  // index of the first clip among all clips of the shards
     };
     std::unordered_map<std::string, Entry> entries;
   };

@@ -38,7 +38,7 @@ class ClipSink {
   virtual ~ClipSink() = default;
   /// Begins to write. If `keep` is true, keeps and returns complete clips of a killed run with the
   /// same settings. Otherwise removes existing clips. If the kept clips differ from this run's
-  /// clips, begin() may be called again.
+  /// clips, call begin(false) to start again.
   virtual KeptClips begin(bool keep) = 0;
   /// Counts the next kept clip. Call add_kept() for all kept clips before the first add().
   virtual void add_kept() = 0;
@@ -59,8 +59,9 @@ class ClipStore : public ClipSink {
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
-  /// Adds settings, number of samples and files to `summary`, writes the result to DIR/NAME.json or
-  /// DIR/NAME.files, and unlocks the clips. Writes nothing if there are neither samples nor errors.
+  /// Adds the settings, the files and the number of samples to `summary`, writes the result to
+  /// DIR/NAME.json or DIR/NAME.files, and unlocks the clips. Writes nothing if there are neither
+  /// samples nor errors.
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
@@ -71,7 +72,8 @@ class ClipStore : public ClipSink {
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 
-  /// Returns the errors that `finished` lists for `source`, or for its pictures.
+  /// Returns the errors in `finished`. Errors of a video are reported for `source`, and errors of
+  /// pictures for each picture.
   static std::vector<io::Fault> faults(const Json& finished, const std::string& source);
   /// Returns the manifest records for the outputs that `finished` lists.
   static std::vector<Json> records(const Json& finished, const std::string& directory);

@@ -4,8 +4,8 @@
 // left-out source. Of two such sources, the longer source is kept. If two sources are equally long,
 // the source with the larger picture is kept, then the file with more bytes, then the first path in
 // byte order. Lengths are treated as equal if they differ from the longest length by at most 1 % or
-// half a second. A source that is left out does not exclude other sources. Thread-safety: pure
-// functions, any thread.
+// half a second, whichever is longer. A source that is left out does not exclude other sources.
+// Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,7 +50,7 @@ struct SourceChoice {
   bool exact = false;  ///< If true, both sources have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
-/// Returns a choice for each source. `share` is above 0 and at most 1.
+/// Returns a choice for each source. `share` is the given share, above 0 and at most 1.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
                                          const std::vector<CommonStretch>& stretches, double share);
 

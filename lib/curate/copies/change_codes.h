@@ -4,10 +4,11 @@
 // half second before the moment. Content that does not move, such as a logo, has no effect. A video
 // without changes cannot be found.
 //
-// A code has 24 signs: those of the lowest 5 x 5 frequencies of the change in a window (a cosine
-// transform), without the mean (Zauner, "Implementation and benchmarking of perceptual image hash
-// functions", 2010, 3.1). For the index, the window is the inner 70 % of the picture. A video that
-// is looked up may be a crop, so 81 crops are tried, with 0, 7.5 or 15 % cut from each side.
+// A code has the 24 signs of the lowest 5 x 5 frequencies, except the mean. The frequencies come
+// from a cosine transform of the change within a window (Zauner, "Implementation and benchmarking
+// of perceptual image hash functions", 2010, 3.1). For the index, the window is the inner 70 % of
+// the picture. A video that is looked up may be a crop, so 81 crops are tried, with 0, 7.5 or 15 %
+// cut from each side.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +23,7 @@
 
 namespace vfm::curate {
 
-/// A change, with cells in grey levels of 255, minus the mean of the cells.
+/// A change. The cells are differences of grey levels (0 to 255), minus the mean of all cells.
 using ChangePicture = std::array<float, kSignatureCells>;
 
 /// The first moment that has a change. Moment `k` is the beginning of picture k. A change needs at

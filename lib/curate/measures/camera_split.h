@@ -13,7 +13,8 @@ namespace vfm::curate {
 
 struct MotionSplit {
   float camera = 0;  ///< Mean length of the camera's motion, in frame diagonals.
-  float object = 0;  ///< Mean length of the objects' motion. Motion within the error counts as 0.
+  /// Mean length of the objects' motion. Motion below the error of motion vectors counts as 0.
+  float object = 0;
 };
 
 /// Splits `motion`. `picture` is the later frame. Its blocks without detail are assumed to move

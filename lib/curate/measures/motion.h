@@ -20,7 +20,7 @@ struct MotionVector {
 
 struct MotionField {
   std::array<MotionVector, kBlocks * kBlocks> vectors;  ///< Row-major vectors of the blocks.
-  float difference = 0;  ///< Mean absolute difference of luma and chroma cells, without motion.
+  float difference = 0;  ///< Mean absolute difference of all cells, before blocks are moved.
   float residual = 0;    ///< Difference that remains after blocks are moved.
 };
 

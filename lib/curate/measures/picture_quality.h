@@ -22,8 +22,8 @@ struct PictureQuality {
   /// scaled after compression, blocks are not found.
   double blockiness = 1;
   /// The share of pixels in bands (false contours), along rows or columns, whichever is larger. A
-  /// run has at least 8 equal pixels. A band is a run between a darker run and a lighter run, whose
-  /// levels differ from the band by 1 to 3.
+  /// run has at least 8 equal pixels. A band is a run between a darker run and a lighter run. The
+  /// levels of both runs differ from the band's level by 1 to 3.
   double banding = 0;
   /// The share of pixels in combs, which motion causes in interlaced frames. A pixel in a comb is
   /// brighter (or darker) than the pixels above and below by more than 12 of 255 levels. The pixel

@@ -3,7 +3,7 @@
 // A line of text is a row of strokes of the same lightness, without strokes above and below.
 // Strokes are found by close edges in a row (Wu, Manmatha and Riseman, "TextFinder", 1999) and by
 // pairs of edges with opposite sign (Epshtein, Ofek and Wexler, "Detecting text in natural scenes
-// with stroke width transform", 2010). Rows of windows, keyboards and fences may be mistaken for
+// with stroke width transform", 2010). Keyboards, fences and rows of windows may be mistaken for
 // text.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -22,7 +22,7 @@ struct FrameFeatures {
   alignas(32) std::array<float, kLumaBins> luma_histogram;
   alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
   LumaStatistics luma;
-  ActiveArea area;  ///< Area inside black bars, or the whole frame if it is black.
+  ActiveArea area;  ///< Area inside black bars, or the whole frame if the frame is black.
   bool black = false;
   float deviation = 0;        ///< colour_deviation() of `area`.
   float whole_deviation = 0;  ///< colour_deviation() of the whole picture.
@@ -32,8 +32,8 @@ void compute_features(const media::Frame& frame, FrameFeatures& out);
 /// Computes all other members of `out` from out.picture.
 void complete_features(FrameFeatures& out);
 
-/// Returns 1 minus the Pearson correlation of the histograms of luma or chroma, whichever differs
-/// more. Equal histograms give 0, and unrelated histograms 1.
+/// Returns the difference of the histograms of luma or of chroma, whichever is larger. A difference
+/// is 1 minus the Pearson correlation: 0 for equal histograms, 1 for unrelated histograms.
 float histogram_difference(const FrameFeatures& a, const FrameFeatures& b);
 /// A histogram_difference() up to kSameColours means one scene. A difference above kOtherColours
 /// means two scenes.

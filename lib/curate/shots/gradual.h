@@ -19,8 +19,8 @@ namespace vfm::curate {
 
 class GradualDetector {
  public:
-  /// If `strictness` is higher, the detector finds fewer changes other than fades. The normal value
-  /// is 1.
+  /// A higher `strictness` gives fewer dissolves, wipes and transitions. Fades do not depend on
+  /// `strictness`. The normal value is 1.
   explicit GradualDetector(double strictness = 1) : strictness_(static_cast<float>(strictness)) {}
   /// Adds the next frame. `motion` is the motion since the previous frame.
   void push(const FrameFeatures& features, const MotionField& motion);
@@ -74,7 +74,7 @@ class GradualDetector {
     bool closes = false;     // whether the old picture closes to black
   };
   static constexpr int kRing = 128;  // a power of two above kGradualLag
-  static constexpr int kAfter = 3;   // number of frames after a window that a judgement needs
+  static constexpr int kAfter = 3;   // a judgement needs this many frames after a window
   static constexpr float kBest = 0.75f;
   static constexpr float kBlack = 16;  // luma of a black frame is below this limit
 

@@ -27,14 +27,14 @@ struct GradualChange {
   bool uniform = false;     ///< If true, the change contains a run of frames of one colour.
   bool abrupt = false;      ///< If true, a cut at `end` leads into the run of one colour.
   bool soft = false;        ///< If true, the change is a cut with two or three blended frames.
-  /// If the run of one colour continues an earlier run, one past the last frame of the earlier run.
-  /// Otherwise -1.
+  /// One past the last frame of an earlier run that the run of one colour continues, or -1 if there
+  /// is no such run.
   std::int64_t resumes = -1;
   float score = 0;  ///< How well the change fits its kind, 0 to 1.
 };
 
-/// The delay in frames after which a change is known. A change that is found later contains only
-/// newer frames.
+/// The delay in frames after which a change is known. Once frame n is added, changes that are found
+/// later lie after frame n - kGradualLag.
 inline constexpr int kGradualLag = 88;
 /// The largest number of frames for which an explosion or a title hides a scene.
 inline constexpr int kBlast = 32;

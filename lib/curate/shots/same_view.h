@@ -29,14 +29,14 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
 /// without edges.
 struct WholeShift {
   int right = 0, down = 0;  ///< Shift in luma cells, even numbers.
-  float left_over = 1;      ///< Remaining difference, relative to pictures without a shift.
+  float left_over = 1;      ///< Remaining difference, relative to the difference without a shift.
 };
 /// Finds the best shift with which at least a quarter of the pictures overlaps. A call takes about
 /// a millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
-/// Returns true if the pictures differ only inside a box of at most a third of the area, as when a
-/// title appears. The equal part around the box has detail.
+/// Returns true if the pictures differ only inside a box, as when a title appears. The box must be
+/// at most a third of the area, and the equal part around the box must have detail.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

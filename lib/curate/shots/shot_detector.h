@@ -18,9 +18,10 @@
 namespace vfm::curate {
 
 /// The method that finds cuts. Each method has a score and a default threshold:
-///   combined    The change between two frames, in structure and in cells that motion does not
-///               explain, minus the change around these frames. The score is 0 to 1.35. If only
-///               colours show a cut, the score equals the threshold. Default threshold: 0.38.
+///   combined    The change between two frames, minus the change around these frames. A change is
+///               the mean of two parts: changed structure, and differences that motion does not
+///               explain. The score is 0 to 1.35. If only colours show a cut, the score equals
+///               the threshold. Default threshold: 0.38.
 ///   transnetv2  The probability that a network returns, 0 to 1. Default threshold: 0.5. Only
 ///               WindowDetector uses this method.
 enum class Detector { combined, transnetv2 };

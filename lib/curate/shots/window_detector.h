@@ -5,7 +5,7 @@
 // probabilities above the threshold is one change. The first frame of the run is the last frame of
 // the old shot. The new shot begins after the run.
 // Source: soCzech/TransNetV2, inference/transnetv2.py (predict_frames, predictions_to_scenes).
-// Memory is constant: one window. Pure except for the network. Thread-safety: one thread at a time.
+// Memory is constant: one window. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,12 +4,13 @@
 //
 // The result is that of curate/vectors/dedup.h, except that pairs may be missed. A pair of close
 // sketches is decided by the cosine of the stored vectors. A pair is missed only if the second
-// vector lies in a cell that is not searched. If the margin is 1 and the number of cells is not
-// limited, no pair is missed.
+// vector lies in a cell that is not searched. If the margin is 1 and the number of searched cells
+// is not limited, no pair is missed.
 //
-// For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d or 4 n d bytes. The
-// search needs n (2 w + 20) bytes of memory. The number of multiplications grows with n sqrt(n) w.
-// For 10^7 vectors of 768 numbers and w = 128, the caller stores 15 GB and the search needs 2.8 GB.
+// For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d bytes (16-bit
+// numbers) or 4 n d bytes (32-bit). The search needs n (2 w + 20) bytes of memory. The number of
+// multiplications grows with n sqrt(n) w. For 10^7 vectors of 768 numbers and w = 128, the caller
+// stores 15 GB and the search needs 2.8 GB.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +40,7 @@ struct CellSearch {
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< Width of sketches, from cell_sketch_width().
   double margin = 1;              ///< Value of SketchCells::Reach::margin.
-  std::size_t most = kMostCells;  ///< Largest number of cells that a vector searches.
+  std::size_t most = kMostCells;  ///< Largest number of cells to search for a vector.
   std::size_t cells = 0;          ///< Number of cells, or 0 for 2 sqrt(n).
 };
 

@@ -12,7 +12,7 @@ inline constexpr std::size_t kTileColumns = 16;
 inline constexpr std::size_t kTileRows = 4;
 
 /// Writes out[r][j] = sum over d of rows[r][d] * tile[d][j] for kTileRows rows of `dim` numbers and
-/// a tile of dim x kTileColumns. Each sum adds in the order of d without fused products.
+/// a tile of dim x kTileColumns. Each sum is added in the order of d, without fused multiply-add.
 void tile_row_products(const float* const* rows, std::size_t dim, const float* tile,
                        float out[kTileRows][kTileColumns]);
 

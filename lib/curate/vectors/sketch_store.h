@@ -23,7 +23,8 @@
 
 namespace vfm::curate {
 
-/// Calls `work` for portions of `each` numbers of [0, count), and `done` with each result in order.
+/// Splits [0, count) into portions of `each` numbers. Calls `work` for each portion, and `done`
+/// with each result, in order.
 template <class Out>
 void in_portions(share::Slots& slots, std::size_t count, std::size_t each,
                  const std::function<Out(std::size_t begin, std::size_t end)>& work,
