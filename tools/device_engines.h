@@ -1,5 +1,6 @@
 // Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
-// sessions is limited. On the first GPU, the number is limited only with VFM_SHARE.
+// sessions (share/engine_sessions.h) on the GPUs of --device is limited. On the first GPU, the
+// number is limited only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,8 +30,8 @@ class DeviceEngines {
     if (encode_) media::set_encode_sessions(nullptr);
   }
 
-  /// Throws Error{usage} if --device is given, but the tool uses no engine and runs without option
-  /// `model`.
+  /// Checks --device of a run without a model. Throws Error{usage} if --device is given and no
+  /// engine is used. The error advises to give the option `model`.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
     if (device_.device == "auto") return;
@@ -40,8 +41,9 @@ class DeviceEngines {
                gpus ? ", --hwaccel cuda, or --encoder h264_nvenc" : "");
   }
 
-  /// Returns the result of media::choose_hardware(), which lives as long as this object, and throws
-  /// its errors. With --hwaccel cuda, decoders wait for a free session. With auto they do not wait.
+  /// Returns the result of media::choose_hardware(), and throws its errors. The result lives as
+  /// long as this object. With --hwaccel cuda, decoders wait for a free session. With auto they do
+  /// not wait.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
     std::vector<share::SharedGpu> gpus = chosen_gpus();

@@ -49,7 +49,7 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Allows as many further items at the same time as can wait for workers. All GPUs are then busy
+/// Allows as many further items at the same time as there are workers, so that all GPUs are busy
 /// even with -j 1.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;

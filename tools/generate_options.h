@@ -15,7 +15,7 @@
 struct TokenizerOptions {
   std::string tokenizer, dtype = "auto";
   std::uint64_t memory = 0;
-  vfm::cli::WorkerOptions device;  ///< Devices. Only vfm-generate starts workers.
+  vfm::cli::WorkerOptions device;  ///< Only vfm-generate starts workers.
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);

@@ -1,5 +1,4 @@
-// Makes the tools of verbs. Each tool has a source file. For example, `vfm-embed search` is in
-// embed-search.cc.
+// Makes the tools of verbs. The tool of `vfm-embed search` is in embed-search.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,7 +1,7 @@
 // Replaces {fmt} in builds without that library (base/format.h). Supports the patterns that the
 // compute core uses.
 //
-//   {}                       anything: integers, floats (shortest that reads back the same), bool,
+//   {}                       anything: integers, floats (shortest text with this value), bool,
 //                            char, and what converts to std::string_view
 //   {:4} {:04} {:x} {:016x}  integers: width, leading zeros, base 16
 //   {:.2f} {:.3g}            floats: digits after the point, significant digits

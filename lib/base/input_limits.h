@@ -15,7 +15,7 @@ struct InputLimits {
   /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
   /// Most pictures for each byte of a file; 0: no limit. Each file may have a thousand pictures
-  /// more. Every codec and container needs at least one bit for a picture.
+  /// more.
   std::uint64_t pictures_a_byte = 8;
   /// Most seconds without data or decoding progress before the program gives up an input; 0: no
   /// limit.

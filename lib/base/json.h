@@ -8,8 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// Replaces nlohmann's type that sorts names, which vfm does not use. With nlohmann's definition,
-// literals "..."_json would compile a parser in each file.
+// Replaces nlohmann's type with sorted names. vfm does not use that type. With nlohmann's
+// definition, literals "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {
  public:

@@ -10,7 +10,7 @@ namespace vfm {
 /// Most hanging threads of a program at a time. One more ends the run (base/run_end.h).
 constexpr int kMostLeftBehind = 16;
 
-/// Counts one more hanging thread. Thread-safety: any thread.
+/// Thread-safety: any thread.
 void count_left_behind();
 /// Counts one hanging thread less, since its call has returned.
 void count_returned() noexcept;

@@ -12,8 +12,8 @@ namespace vfm {
 /// Most bytes of a pointer.
 inline constexpr std::size_t kMostLfsPointer = 1023;
 
-/// Throws Error{missing}, which names the file, if `head` is a pointer or the beginning of a
-/// pointer. `head` has the first bytes of the file.
+/// `head` has the first bytes of the file `name`. If `head` is a pointer or the beginning of a
+/// pointer, throws Error{missing}, which names the file.
 void refuse_lfs_pointer(std::string_view name, std::string_view head);
 
 }  // namespace vfm

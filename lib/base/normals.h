@@ -1,8 +1,8 @@
 // Normally distributed numbers from a Philox stream, many at a time, for Random::fill_normal.
 //
 // The method is Box-Muller in f32, with polynomials. Every instruction set gives the same bits. An
-// element does not depend on the other elements of a call. The results are within 4 units in the
-// last place of Box-Muller in exact arithmetic, tails included.
+// element does not depend on the other elements of a call. The results differ from exact Box-Muller
+// by at most 4 units in the last place, tails included.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -66,9 +66,9 @@ class Random {
   /// Returns a uniformly random permutation of 0..n-1 (Fisher-Yates on this stream).
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
-  /// Return the arguments of philox4x32() for block i of this stream: the key, and the counter {low
-  /// half of i, high half of i, stream()[0], stream()[1]}. GPU kernels draw the same numbers from
-  /// them.
+  /// For block i of this stream, the arguments of philox4x32() are the key cipher_key() and the
+  /// counter {low half of i, high half of i, stream()[0], stream()[1]}. GPU kernels draw the same
+  /// numbers from them.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 

@@ -17,8 +17,8 @@ class SharedLibrary {
   /// Returns the reason why no library was opened, or the function that the library lacks. Returns
   /// "" if nothing is missing.
   const std::string& missing() const { return missing_; }
-  /// Sets `function` to the function of this name, or to null. In the latter case missing() names
-  /// the function.
+  /// Sets `function` to the function of this name. If the library lacks the function, sets
+  /// `function` to null, and missing() names it.
   template <class F>
   void find(const char* name, F*& function) {
     function = reinterpret_cast<F*>(address(name));

@@ -20,8 +20,8 @@ bool is_utf8(std::string_view text);
 
 /// Returns `text` with each invalid byte written as \xE9. Different names give different results.
 std::string with_bytes_shown(std::string_view text);
-/// Returns an error message for a name that is not UTF-8. It shows invalid bytes as \xE9, and says
-/// what to do.
+/// Returns an error message for a name that is not UTF-8. The message shows invalid bytes as \xE9,
+/// and says what to do.
 std::string no_utf8_message(std::string_view name);
 
 /// Returns the code point of the first character of `text`, which must be valid: 0x202e for U+202E.

@@ -62,7 +62,8 @@ struct Estimate {
   /// Return the seconds of video in a record, and the number of samples in a shard. `samples` is
   /// null for videos. Both throw Error if the record's file cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
-  /// Returns counts of the processed samples, by name, including "read" and "stay". May be null.
+  /// Returns counts of the processed samples, by name. The names "read" and "stay" are required.
+  /// May be null.
   std::function<Json()> counts = nullptr;
   /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. Null if
   /// the tool uses no model.

@@ -46,7 +46,7 @@ class Meter : public Progress {
 
   /// Erases the drawn lines, so that a message can be printed; the next update draws them again.
   void clear();
-  /// Draws the last state and ends the line. Does not write the page of watch().
+  /// Draws the last state and ends the line.
   void finish();
 
  private:

@@ -27,7 +27,6 @@ struct InputOptions {
   std::vector<std::string> resolved() const;
 };
 
-/// Checks that a number is not NaN.
 std::string not_nan(const std::string& text);
 
 /// Check that a number is finite. above_zero() also checks that it is above 0, and not_negative()

@@ -78,7 +78,7 @@ class Tool {
   /// Returns whether this run prints records on standard output. Called after check().
   virtual bool writes_manifest(const Launch&) const { return true; }
   /// Forks the helper of a tool that decodes in separate processes (media/isolate/isolated.h).
-  /// Returns -1 in the tool's process. In the helper, returns the number for serve_isolated().
+  /// Returns -1 in the tool's process. In the helper, returns the argument for serve_isolated().
   /// Called after parsing, before any thread starts.
   virtual int fork_helper() { return -1; }
   /// Does the work of the helper process, and of a process started as `PROGRAM --serve-isolated
@@ -94,7 +94,7 @@ class Tool {
   /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
   /// errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether positional arguments are names of files. A verb is then refused while a file
+  /// Returns whether positional arguments are names of files. If so, a verb is refused while a file
   /// of the verb's name exists.
   virtual bool arguments_are_files() const { return true; }
 };

@@ -2,7 +2,7 @@
 //
 // An idle thread of libgomp spins for milliseconds before it sleeps, which takes time from working
 // threads. Therefore a thread measures how long the threads of this process wait for a processor.
-// If they wait, idle threads spin only for some microseconds.
+// If these waits are long, idle threads spin only for some microseconds.
 //
 // Nothing changes if the program is not linked with libgomp (lib/cli/meson.build), or if the user
 // has set OMP_WAIT_POLICY or GOMP_SPINCOUNT.

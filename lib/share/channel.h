@@ -63,7 +63,7 @@ bool send_message(int channel, const void* head, std::size_t size, std::string_v
 bool receive_message(int channel, void* head, std::size_t size, std::string& text,
                      std::vector<Descriptor>& descriptors);
 
-/// Returns `said`, the cause that the other end sent. If `said` is no known cause, returns
+/// Returns `said`, the cause that the other end sent. If `said` is not a known cause, returns
 /// `otherwise`.
 Cause checked_cause(Cause said, Cause otherwise);
 

@@ -7,10 +7,11 @@
 //
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
-// thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions, or
-// works for such a thread, never waits for sessions of the same kind or of an earlier kind in this
-// order: if too few sessions are free, its decoder decodes in software, and its encoder fails. A
-// thread that has a GPU for a model does not wait, either: it uses the model's own sessions.
+// thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions never
+// waits for sessions of the same kind or of an earlier kind in this order. The same applies to a
+// thread that works for such a thread. Instead, a decoder decodes in software, and an encoder
+// fails. A thread that has a GPU for a model does not wait, either: it uses the model's own
+// sessions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -47,16 +48,16 @@ class EngineSessions {
     virtual ~Session() = default;
     int gpu = 0;  ///< Number of the GPU, as SharedGpu::index.
   };
-  /// Takes the sessions that `bytes` of memory need, all on one GPU; an encoder takes at most
+  /// Takes the sessions for `bytes` of memory, all on one GPU. For encoding, takes at most
   /// GpuBoard::most_sessions(). If too few sessions are free, waits for them. Returns null instead
   /// if `wait` is Wait::no, if thread_may_wait() is false, or if the sessions cannot become free
-  /// while the loaded models stay loaded. Throws what GpuBoard::take() throws. Own
-  /// sessions (second constructor) throw Error{device} after fail().
+  /// while the loaded models stay loaded. Throws what GpuBoard::take() throws.
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// Returns whether this thread may wait. A thread with a session of this kind or of a later kind
   /// may not.
   bool thread_may_wait() const;
-  /// Reports a failed GPU, as GpuBoard::fail(). If the sessions are own sessions, none remains.
+  /// Reports a failed GPU, as GpuBoard::fail() does. For own sessions (second constructor), take()
+  /// then throws Error{device}.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Returns the bytes of `gpu` that this program keeps for sessions, and not for models.

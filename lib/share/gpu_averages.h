@@ -13,14 +13,14 @@
 
 namespace vfm::share {
 
-/// Counters of one stage since it joined the board, including the item under way.
+/// Counters of one stage since the stage joined the board. Seconds include the item under way.
 struct GpuCounts {
   std::array<double, kMostGpus> busy{};    ///< Seconds with an item, for each GPU.
   std::array<double, kMostGpus> items{};   ///< Number of finished items, for each GPU.
   double short_of = 0;                     ///< Seconds in which an item waited for a GPU.
   double ready = 0, handed = 0;            ///< Numbers of results, as in OrderedFlow.
-  /// Half of the sum of squared differences between the times of successive items, which estimates
-  /// the variance of the times.
+  /// Sum of d^2 / 2, where d is the difference between the seconds of two successive items. The sum
+  /// estimates the variance of the seconds.
   double squares = 0;
   double last = 0;  ///< Seconds of the latest finished item, or 0 before the first.
 
@@ -44,8 +44,8 @@ struct GpuAverages {
   void tell(int span, GpuStage& stage) const;
 };
 
-/// Calls plan_gpus() with `averages`, one for each of `stages`. First multiplies the work of each
-/// stage by GpuStage::passes of the stage and of all later stages (share/gpu_rule.h).
+/// Multiplies the work of each stage by GpuStage::passes of this stage and of all later stages, and
+/// calls plan_gpus() (share/gpu_rule.h). `averages` has one element for each of `stages`.
 std::vector<GpuSet> plan_by_averages(std::span<GpuStage> stages,
                                      std::span<const GpuAverages* const> averages,
                                      std::span<const GpuPlace> gpus, double lasted);

@@ -1,11 +1,11 @@
 // Decides which program of a pipe may now use which GPU. A worker on the processor is regarded as
 // a GPU.
 //
-// An item of a model has one GPU for itself until the item is done. A model stays loaded on a GPU
-// while its stage has work. A GPU holds models of several stages if they fit into its memory.
-// share/gpu_rule.h decides which stage gets which GPU. Decoding and encoding need no model: an
-// item takes some of the GPU's sessions (share/engine_sessions.h), and a model may compute on the
-// GPU at the same time.
+// An item that needs a model has one GPU for itself until the item is done. A model stays loaded on
+// a GPU while its stage has work. A GPU holds models of several stages if its memory suffices.
+// share/gpu_rule.h decides which stage gets which GPU. Decoding and encoding need no model: an item
+// takes some of the GPU's sessions (share/engine_sessions.h), and a model may compute on the GPU at
+// the same time.
 //
 // The state is in the file FILE.gpus, where FILE is the file of VFM_SHARE (share/pipe_board.h).
 // When a program ends, even by a kill, its GPUs and the memory of its models become free. A worker
@@ -17,9 +17,9 @@
 // The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the
 // smallest number is used.
-// Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload, at the
-// same time for different GPUs, but one after another for the same GPU, and never for a GPU on
-// which an item of this program is computed.
+// Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload. Only
+// calls for different GPUs overlap. While a GPU computes an item of this program, the functions are
+// not called for this GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,9 +60,9 @@ struct GpuNeed {
   /// Bytes on each GPU. For a model: the loaded model and its work. For sessions: the program's
   /// CUDA context.
   std::int64_t memory = 0;
-  /// For a model: flags (gpu_flag) of the kinds of session that each item also uses.
-  /// `memory` includes these sessions. An item does not wait for such a session: if no session is
-  /// free, the item uses the next session that a program gives back.
+  /// For a model: flags (gpu_flag) of the kinds of session that each item also uses. `memory`
+  /// includes these sessions. An item never waits for such a session. If no session is free, the
+  /// item uses one session above the limit, until a program gives a session back.
   unsigned beside = 0;
   /// File descriptors of the program's input and output, which determine its place in the pipe.
   int input = 0, output = 1;
@@ -108,8 +108,8 @@ class GpuBoard {
   /// sessions, waits for them if `wait` is set and `count` is at most most_sessions(); otherwise
   /// returns nullopt. Throws what take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
-  /// Returns the most sessions that one GPU can have free while the loaded models stay loaded.
-  /// Sessions of these models (GpuNeed::beside) are not counted.
+  /// Returns the largest number of sessions that can be free on one GPU while the loaded models
+  /// stay loaded. Sessions of these models (GpuNeed::beside) are not counted.
   int most_sessions() const;
   /// Ends the item, and gives its GPU or sessions back.
   void give(const Lease& lease) noexcept;

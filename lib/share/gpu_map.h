@@ -47,7 +47,7 @@ class GpuMap {
   /// Marks the records of ended programs.
   void end_dead();
   /// Returns whether the record's program has joined, has not ended, and has updated its record
-  /// within the last second. A running program does this every 50 ms.
+  /// within the last second. A running program updates its record every 50 ms.
   bool answers(const GpuRecord& record) const;
 
   /// Returns the GPUs on which no model computes an item.
@@ -55,24 +55,24 @@ class GpuMap {
   /// Return the bytes of a GPU that models may use, and the bytes that loaded models use.
   std::int64_t model_memory(int gpu) const;
   std::int64_t loaded_memory(int gpu) const;
-  /// Returns the bytes that sessions in use and the CUDA contexts of programs with sessions take.
+  /// Returns the bytes of sessions in use and of CUDA contexts of programs with sessions.
   std::int64_t session_memory(int gpu) const;
   /// Returns the number of free sessions of a kind on a GPU. Memory of models reduces this number.
   int free_sessions(int gpu, GpuKind kind) const;
-  /// Returns the most sessions that can be free while the loaded models stay loaded. Each loaded
-  /// model with the kind in GpuNeed::beside keeps one session.
+  /// Returns the largest number of sessions that can be free while the loaded models stay loaded.
+  /// Each loaded model with the kind in GpuNeed::beside keeps one session.
   int most_sessions(int gpu, GpuKind kind) const;
   /// Returns the programs with a model on the GPU: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int gpu) const;
-  /// Returns the record's counters, including the time until `now` of items under way.
+  /// Returns the record's counters at the time `now`. Seconds include the items under way.
   GpuCounts counts_now(const GpuRecord& record, double now) const;
   /// Returns the input of gpu_for_item() (share/gpu_rule.h), with one claim for each record.
   /// Claims of records of another kind are empty.
   std::vector<GpuClaim> claims(GpuKind kind) const;
   std::vector<GpuPlace> gpu_places() const;
 
-  /// Updates the averages, and plans which models each GPU loads: every quarter of a second, and
-  /// at once if a stage has no GPU for its items.
+  /// Updates the averages, and plans which models each GPU loads. Does nothing in the 250 ms after
+  /// the latest plan (50 ms if a stage has no GPU for its items).
   void plan();
   /// Wakes a waiting thread of the stage that gpu_for_item() chooses for this GPU.
   void call_for(int gpu);

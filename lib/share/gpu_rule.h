@@ -6,17 +6,17 @@
 //
 // The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
 // flows through the pipe. The work of all stages determines the rate of each placement of models on
-// GPUs. Models move to the placement with the highest rate, if the move gains more than its loads
+// GPUs. Models move to the placement with the highest rate, if the move gains more than the loads
 // cost. The memory of each GPU limits the placements.
 //
 // If the reader of a stage is slow, the stage's results pile up, and the stage seems to need more
 // GPUs than it does. Therefore its work is multiplied by the share of its results that reaches the
 // end of the pipe: the product of GpuStage::passes over the stage and all later stages.
 //
-// The rate of a placement: a stage s needs w(s) GPUs for one unit a second. For a set Q of stages,
-// divide the number of GPUs with a model of Q by the sum of w(s) over Q. The greatest rate is the
-// least of these quotients over all Q, by Gale's theorem on supplies and demands (Pacific J. Math.
-// 7, 1957). With more than 6 stages, only some sets are tried.
+// The rate of a placement follows from Gale's theorem on supplies and demands (Pacific J. Math. 7,
+// 1957). A stage s needs w(s) GPUs for one unit a second. For a set Q of stages, divide the number
+// of GPUs with a model of Q by the sum of w(s) over Q. The rate is the smallest of these quotients
+// over all sets Q. With more than 6 stages, only some sets are tried.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -39,7 +39,7 @@ constexpr GpuSet gpu_bit(int gpu) {
 struct GpuStage {
   int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
   int next = -1;            ///< Index of the stage that reads the output, or -1.
-  double passes = 1;        ///< Share of recent ready results that were handed on.
+  double passes = 1;        ///< Results handed on lately, divided by results ready lately.
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
@@ -55,14 +55,14 @@ struct GpuStage {
 
 /// The input of both rules for one GPU.
 struct GpuPlace {
-  std::int64_t free = 0;  ///< Bytes for models, including loaded models.
-  int sessions = 0;       ///< Number of free sessions. An item gets the GPU with the most.
+  std::int64_t free = 0;  ///< Bytes available to models. Loaded models count as available.
+  int sessions = 0;       ///< Free sessions. An item gets the GPU with the most free sessions.
 };
 
-/// Returns the GPUs on which the model of each stage should be loaded: the present GPUs if no
-/// model should move. `spans` has the stages with averages over several time spans, shortest first.
-/// The first span that calls for a move decides, unless a shorter span speaks against the move. If
-/// a span with a shortage of GPUs has enough data, longer spans are not used. `lasted` is the
+/// Returns the GPUs on which the model of each stage should be loaded: the present GPUs if no model
+/// should move. `spans` has the stages with averages over several time spans, shortest first. The
+/// first span that calls for a move decides, unless a shorter span speaks against the move. If a
+/// span has enough data and shows a shortage of GPUs, longer spans are not used. `lasted` is the
 /// number of seconds since the latest load of a model.
 std::vector<GpuSet> plan_gpus(std::span<const std::vector<GpuStage>> spans,
                               std::span<const GpuPlace> gpus, double lasted);

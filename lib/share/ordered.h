@@ -28,10 +28,10 @@ namespace vfm::share {
 ///
 /// `weight`, called on the thread of `work`, returns the bytes of a result and of all memory that
 /// the result owns. It should return more for a result with scarce resources, such as open files.
-/// Without `weight`, there are at most kOrderedFew * threads items and results at a time. With
+/// Without `weight`, at most kOrderedFew items and results for each thread exist at a time. With
 /// `weight`, more items are taken while all results together weigh less than kOrderedBytes; each
-/// thread may exceed this limit by one result. Give `weight` if results are small: only then do
-/// items of very different length keep all slots busy.
+/// thread may exceed this limit by one result. Give `weight` if results are small. Then all slots
+/// stay busy even if items have very different lengths.
 ///
 /// The first exception from any of these functions stops all work, and is rethrown after all
 /// threads have joined. Results of earlier items were passed to `done` before. Throws Error if the

@@ -40,8 +40,8 @@ class OrderedWindow {
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits until there is room, and gets the next item, or the error of `next`. Returns false after
-  /// the last item or after an error.
+  /// Waits until there is room, and queues the next item or the error of `next`. Returns false
+  /// after the last item or after an error.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {
@@ -69,8 +69,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// Returns the earliest item that no thread has begun. A thread calls this when it has a slot,
-  /// after take(); the item may be another item than the thread took.
+  /// Returns the earliest item that no thread has begun. A thread calls begin() after take(), when
+  /// it has a slot. It may get another item than it took.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();

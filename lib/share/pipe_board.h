@@ -3,15 +3,15 @@
 // of the pipe shows.
 //
 // When a program ends, even by a kill, its record and its slots become free. Waiting programs
-// notice this within 50 ms. A slot that a living program gives back wakes the next program at once.
-// share/slot_rule.h decides which program is next. The pipes that a program reads and writes
-// determine its place in the pipe.
+// notice this within 50 ms. When a living program gives a slot back, the next program wakes at
+// once. share/slot_rule.h decides which program is next. The order of the programs follows from the
+// pipes that they read and write.
 //
 // A program that is stopped (SIGSTOP) gets no more slots after 50 ms. Programs that have waited for
-// two seconds take its slots and log this. When the stopped program continues, its threads wait for
-// slots again at their next safe point (base/safe_point.h), usually within the time of one frame.
-// Until then, more threads compute than there are slots. If a program is stopped while it joins,
-// programs that join later wait and log its name (share/pipe_lock.h).
+// two seconds take the slots of the stopped program and log this. When the stopped program
+// continues, its threads wait for slots again at their next safe point (base/safe_point.h), usually
+// within the time of one frame. Until then, more threads compute than there are slots. If a program
+// is stopped while it joins, programs that join later wait and log its name (share/pipe_lock.h).
 //
 // The file has 80 KiB, for up to 63 programs at a time. Later programs use the same file again. A
 // file with other content is refused. The file must be on a local file system, since the programs
@@ -48,7 +48,7 @@ struct StageState {
   double output_seconds = 0;     ///< Seconds in which the program waited for its reader.
   double slot_seconds = 0;       ///< Seconds of waiting for slots, summed over threads.
   double busy_seconds = 0;       ///< Seconds with a slot, summed over threads.
-  double age = 0;                ///< Seconds since the program joined, or until it left.
+  double age = 0;                ///< Seconds from joining until now, or until the program left.
 };
 
 class PipeMap;
@@ -96,8 +96,8 @@ class PipeBoard {
   /// Changes the number of make's jobserver tokens that this program has. Call it right after
   /// reading a token and right before writing a token, so that a kill rarely loses a token.
   void show_tokens(int by) noexcept;
-  /// Takes the tokens of killed programs, and returns their number. The caller writes them back to
-  /// make. Looks for killed programs at most every 50 ms.
+  /// Takes the tokens of killed programs, and returns the number of tokens. The caller writes the
+  /// tokens back to make. Looks for killed programs at most every 50 ms.
   int take_lost_tokens() noexcept;
 
   /// Sets this program's counts in the view to 0, and their unit to `unit`.

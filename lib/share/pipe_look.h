@@ -51,12 +51,12 @@ struct Bottleneck {
 /// 2. A program is short of GPUs if its items wait for GPUs most of the time, and all GPUs with its
 /// model, or all GPUs of the pipe, are busy. Of such programs, the one with the most GPUs is the
 /// bottleneck.
-/// 3. If all slots are in use, or if the program with the most slots may have no more (-j), this
-/// program is the bottleneck.
+/// 3. The program with the most slots is the bottleneck if all slots are in use, or if this program
+/// may have no more slots (-j).
 /// 4. Otherwise the bottleneck is the program that waits least for input and for its reader. If a
 /// program waits for its reader while the reader waits for input, the program itself writes slowly,
-/// so this wait is ignored. If even the program that waits least waits most of the time, the input
-/// is too slow, and no program is the bottleneck.
+/// so this wait is ignored. If all programs wait most of the time, the input is too slow, and no
+/// program is the bottleneck.
 Bottleneck find_bottleneck(const PipeLook& look);
 
 /// Returns the name of each program: "vfm-clip", or "vfm-clip (2)" if an earlier program has the

@@ -50,7 +50,7 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::int32_t> tokens;                  // Tokens of make's jobserver.
   std::atomic<std::int32_t> items, help;             // Threads that wait for a slot.
   std::atomic<std::uint32_t> call_items, call_help;  // Futexes that wake waiting threads.
-  std::atomic<std::uint32_t> passed_by;              // Whether other programs took slots.
+  std::atomic<std::uint32_t> passed_by;              // Whether other programs took its slots.
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;

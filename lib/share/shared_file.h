@@ -33,13 +33,13 @@ void call(std::atomic<std::uint32_t>& call, int most);
 /// The result of an attempt to take a slot or a GPU. `left` means that a slot or GPU is free, but
 /// another program should get it.
 enum class Taken { yes, no, left };
-/// Calls `take` until it returns Taken::yes. The calls come at once, after each call() of the word
-/// `call`, and every kSharedTurn. Returns false if `over` becomes true first.
+/// Calls `take` at once, after each change of the word `call`, and every kSharedTurn, until `take`
+/// returns Taken::yes. Returns false if `over` becomes true first.
 ///
 /// `takes` is a word that each program changes when it takes a slot or GPU. If `take` returned
 /// Taken::left, and no program took a slot or GPU for kSharedTurn, the next `take` gets
-/// `out_of_turn` = true. `count` adds `by` to the number of waiters. A successful `take` must
-/// itself subtract its waiter. Throws Stopped, and what `take` throws.
+/// `out_of_turn` = true. `count` adds `by` to the number of waiters. A `take` that succeeds must
+/// itself subtract one waiter. Throws Stopped, and what `take` throws.
 bool take_in_turn(std::atomic<std::uint32_t>& call, const std::atomic<std::uint32_t>& takes,
                   const std::atomic<bool>* over, const std::function<void(int by)>& count,
                   const std::function<Taken(bool out_of_turn)>& take);

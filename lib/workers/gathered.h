@@ -26,8 +26,8 @@ namespace vfm::workers {
 template <class Call>
 class Gathered {
  public:
-  /// Sets the largest number of leaders, and the largest weight `most` of the calls that a leader
-  /// takes.
+  /// Sets the largest number of leaders, and the largest total weight `most` of the calls that a
+  /// leader takes.
   Gathered(std::size_t leaders, std::size_t most) : leaders_(leaders), most_(most) {}
 
   /// Waits until `call` is done. If this thread becomes a leader, run() calls `lead`, which must

@@ -30,7 +30,8 @@ class Service {
   virtual Parcel answer(const Parcel& request) = 0;
 };
 
-/// Makes a service from the parcel WorkerPlan::open. `device` is cuda or cpu. Throws Error.
+/// Makes a service from a parcel, the member `open` of WorkerPlan. `device` is cuda or cpu. Throws
+/// Error.
 using OpenService = std::function<std::unique_ptr<Service>(const Parcel& open, Device device)>;
 using Services = std::map<std::string, OpenService>;
 

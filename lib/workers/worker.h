@@ -1,6 +1,5 @@
 // A worker is a process for one GPU, or for the processor. The program starts itself again as the
-// worker and sends requests. A program can thus use several GPUs. If a GPU fails, only its worker
-// ends.
+// worker and sends requests. If a GPU fails, only its worker ends.
 //
 // A worker runs one service (workers/service.h), which answers one request after the other. The
 // worker sees only its GPU (CUDA_VISIBLE_DEVICES). A worker on the processor sees no GPU. A worker

@@ -4,8 +4,8 @@
 // ask() takes a GPU for one request, asks the worker of the GPU, and gives the GPU back. If the
 // worker dies or the GPU fails, the GPU is not used again, an error in the log names the GPU, and
 // the worker of a second GPU gets the request. If the second worker dies, too, the request fails,
-// and the second GPU gets a new worker. If the worker of the last GPU dies, this GPU gets a new
-// worker. A service's answer must not depend on the worker or on earlier requests.
+// and the second GPU gets a new worker. If the worker of the only remaining GPU dies, this GPU gets
+// a new worker. A service's answer must not depend on the worker or on earlier requests.
 //
 // A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU,
 // and while the GPU computes. A worker on the processor uses the slot of the thread that asks.
@@ -43,8 +43,8 @@ class WorkerPool {
   /// Returns the answer. Throws the service's Error; Error{crash} if the request killed two
   /// workers; Error{device}, with the reasons, if no GPU can be used; Stopped.
   Parcel ask(const Parcel& request);
-  /// Waits for a worker, calls `make` once, and asks the worker with the request that `make`
-  /// returns. If `make` returns nothing, returns nothing. Throws what ask() throws.
+  /// Waits for a worker, calls `make` once, and sends the request that `make` returns to the
+  /// worker. If `make` returns nothing, returns nothing. Throws what ask() throws.
   std::optional<Parcel> ask_late(const std::function<std::optional<Parcel>()>& make);
   /// Frees the GPUs for other programs. No request may follow.
   void finished() noexcept;
