@@ -9,8 +9,8 @@
 
 namespace vfm::media {
 
-/// Returns the metadata of a decoded picture. Missing screen or light data are copied from
-/// `container`.
+/// Returns the metadata of a decoded picture. Screen or light data that the picture lacks are those
+/// of `container`.
 HdrMetadata hdr_of(const AVFrame& picture, const HdrMetadata& container);
 /// Returns the metadata of a stream from its container.
 HdrMetadata hdr_of(const AVStream& stream);

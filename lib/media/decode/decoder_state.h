@@ -59,7 +59,7 @@ struct Decoder::State {
   AVStream* stream = nullptr;
   CodecWatch watch;
   std::shared_ptr<share::EngineSessions::Session> session;
-  /// GPU memory in bytes of the session that the decoder still has to take; 0 if none.
+  /// Bytes of GPU memory for the session that the decoder has yet to take; 0 if none.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};
