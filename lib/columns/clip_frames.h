@@ -16,7 +16,6 @@
 
 namespace vfm::columns {
 
-/// A receiver of the frames of a clip.
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
@@ -64,8 +63,8 @@ class MiddleFrames : public FrameTaker {
 
 /// Takes frames of a sample's member. Returns the facts that the sample's json `known` lacks:
 /// "width" and "height" as shown, and for a video "seconds", "fps" and "frames". If `hardware` is
-/// null, software decodes, with the same result. Throws Error, which names `where` ("KEY.mp4 of
-/// 'x.tar'"), if no frame decodes.
+/// null, the clip is decoded in software, with the same result. Throws Error, which names `where`
+/// ("KEY.mp4 of 'x.tar'"), if no frame decodes.
 Json take_frames(const shard::Member& member, const std::string& where, const Json& known,
                  const media::HardwareDecoder* hardware, FrameTaker& taker);
 

@@ -1,9 +1,8 @@
-// Runs a tool that adds a column to shards. The job reads a manifest, makes a column tar for each
-// shard, and writes a manifest in the order of the input.
+// Runs a tool that adds a column to shards. The job makes a column tar for each shard of the input.
 //
 // X.NAME.json beside the column X.NAME.tar has the options, the hashes of all inputs, the errors
 // and the record. If options, inputs and column are unchanged, the column is kept, and its errors
-// are reported again. A column with samples that a server did not answer is made again
+// are reported again. A column is made again if a server gave no answer for some of its samples
 // (unanswered()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -40,11 +39,11 @@ struct ColumnJob {
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
-  /// Columns whose tars are not read. If such a column appears later, this column is not made
-  /// again.
+  /// Columns whose tars are not read. If one of these columns appears later, the job's column is
+  /// not made again.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
-  /// Returns the options, versions and fields of the record that decide the bytes of the column.
+  /// Returns all that decides the bytes of the column: options, versions, and fields of the record.
   std::function<Json(const io::Record&)> settings;
   /// Reads all samples of a shard, and adds a sample to the column for each of them. Faults of the
   /// reader are noted after the call. Throws Error if the shard gets no column.
@@ -52,8 +51,9 @@ struct ColumnJob {
   /// All names that `of_record` may have. Fields of the record with these names are removed before
   /// `of_record` is added.
   std::vector<std::string> record_fields = {};
-  /// Returns the number of a column's samples for each origin. If a column is made again without
-  /// `force` and has fewer samples of an origin, the user is warned. May be empty.
+  /// Returns the number of a column's samples by origin, such as the source of a caption. If a new
+  /// column has fewer samples of an origin than the old column, the user is warned, unless `force`
+  /// is set. May be empty.
   std::function<std::map<std::string, std::int64_t>(const std::string& tar)> origins = {};
   /// Called for each shard in order, after the column is made and before the record is written. May
   /// be empty.

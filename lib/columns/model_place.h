@@ -1,6 +1,6 @@
-// Opens a column's models, either in this process on one device, or in workers on several GPUs
-// (workers/stage_models.h). Thread-safety: any thread. Open all models before any model is used
-// (StageModels::add()).
+// Opens the models that make a column, either in this process on one device, or in workers on
+// several GPUs (workers/stage_models.h). Thread-safety: any thread. Open all models before any
+// model is used (StageModels::add()).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

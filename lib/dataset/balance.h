@@ -1,13 +1,13 @@
 // The option --balance of vfm-shard, which leaves out samples of over-represented values.
 //
-// A rule names a field of the samples' JSON. If the rule names vectors (NAME.npy), the values are
-// the clusters of the vectors. Samples without the field form a value, too. Each value has a fair
-// share of the samples. If n samples have the value, the fair share is proportional to n^(1 -
-// strength). With strength 1, all values have the same fair share. If a value has more samples than
-// its fair share (rounded up), the rule keeps that number of samples, those with the lowest random
-// numbers. A sample's random number depends only on seed and key. A sample is kept if all rules
-// keep it. Thus the order of rules and input does not matter, and adding a sample changes the
-// result for few others.
+// A rule has a strength, and names a field of the samples' JSON. If the rule names vectors
+// (NAME.npy), the values are the clusters of the vectors. Samples without the field form a value,
+// too. Each value has a fair share of the samples. If n samples have the value, the fair share is
+// proportional to n^(1 - strength). With strength 1, all values have the same fair share. If a
+// value has more samples than its fair share (rounded up), the rule keeps the samples with the
+// lowest random numbers, up to the fair share. A sample's random number depends only on seed and
+// key. A sample is kept if all rules keep it. Thus the order of rules and input does not matter,
+// and adding a sample changes the result for few others.
 //
 // Strength 0.5 uses the square root of counts, like Movie Gen (Polyak et al., 2024, section 3.1.1).
 //
@@ -56,8 +56,8 @@ struct Balanced {
   Json json() const;
 };
 
-/// Drops excess samples from `items`, and adds the samples to `list`. Throws Error{usage} if the
-/// vectors of a rule are from several encoders. Throws Stopped.
+/// Drops excess samples from `items`, and adds the dropped samples to `list`. Throws Error{usage}
+/// if the vectors of a rule are from several encoders. Throws Stopped.
 std::vector<Balanced> balance(ItemStore& items, const BalanceOptions& options, std::uint64_t seed,
                               const VectorNames& encoders, share::Slots& slots, LeftOutList& list);
 

@@ -62,12 +62,12 @@ struct ShardOptions {
   std::uint64_t shard_bytes = 500'000'000;
   std::uint64_t seed = 0;
   std::string report;  ///< HTML file of the report, or empty.
-  /// Fields whose lowest and highest samples the report shows. If empty, the report uses all
-  /// numbers that may be scores.
+  /// Fields by which the report shows the lowest and highest samples. If empty, all numbers that
+  /// may be scores are used.
   std::vector<std::string> report_scores;
 };
 
-/// The numbers of samples that were read, that each step removed, and that are kept.
+/// Numbers of samples: read, removed by each step, and kept.
 struct SampleCounts {
   std::uint64_t read = 0, filtered = 0, without = 0, duplicates = 0, balanced = 0, stay = 0;
 };

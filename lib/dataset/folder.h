@@ -21,18 +21,18 @@ struct EarlierDataset {
   std::string hash;
   /// PlannedShard::path and PlannedShard::plan of each shard.
   std::vector<std::pair<std::string, std::string>> shards;
-  /// The sources of the earlier dataset, in temporary files. Empty without an earlier dataset, and
-  /// with options.force, which splits all sources again.
+  /// The sources of the earlier dataset, in temporary files. Empty if there is no earlier dataset,
+  /// or if options.force is set, because then all sources are split again.
   KnownSources sources;
 };
 
-/// Reads the earlier dataset. Unless options.force is set, throws Error{usage} if the dataset has
+/// Reads the earlier dataset. Without options.force, throws Error{usage} if the dataset has
 /// different options or an invalid file.
 EarlierDataset read_earlier(const ShardOptions& options);
 
 /// Removes earlier shards that are not in `plan` (all shards if options.force is set), and writes
 /// sources.jsonl and plan.json. Throws Error{usage}, and changes nothing, if the input would be
-/// removed. Unless options.force is set, throws Error{usage} also if the folder has a dataset of
+/// removed. Without options.force, also throws Error{usage} if the folder has a dataset of
 /// different sources, or if a planned tar exists without a plan.json.
 void prepare_folder(const ShardOptions& options, const EarlierDataset& earlier, const Scan& scan,
                     ShardPlan& plan);

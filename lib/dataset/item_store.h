@@ -1,9 +1,9 @@
 // A store of the facts of all samples, in temporary files in the dataset's folder.
 //
 // Memory holds a few bits for each sample, and the shapes. Items are numbered in input order. An
-// item is dropped if it is a duplicate or left out, and gone if an earlier item has the same key.
-// Dropped and gone items keep their numbers. Thread-safety: one thread at a time; get() from any
-// thread after the last take().
+// item is called dropped if it is a duplicate or left out, and gone if an earlier item has the same
+// key. Dropped and gone items keep their numbers. Thread-safety: one thread at a time; get() from
+// any thread after the last take().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,9 +43,10 @@ struct EmbeddingPlace {
   std::uint64_t encoder = 0, offset = 0;
 };
 
-/// Memory in bytes for each compared embedding. near_bytes() is for all pairs of embeddings of
-/// length `dim`. The minimum for a search in clusters is near_bytes_in_clusters(): a sketch, and
-/// kPlaceInClusters bytes for an embedding's place and its positions in two orders.
+/// Memory in bytes for each compared embedding. near_bytes() is for comparing all pairs of
+/// embeddings of length `dim`. near_bytes_in_clusters() is the minimum for a search in clusters: a
+/// sketch (curate/vectors/sketch.h), and kPlaceInClusters bytes for the embedding's place and
+/// positions in two orders.
 inline constexpr std::uint64_t kPlaceInClusters =
     sizeof(EmbeddingPlace) + 2 * sizeof(std::uint32_t);
 std::uint64_t near_bytes(std::uint64_t dim);
@@ -62,8 +63,8 @@ class ItemStore {
   /// Adds the items of a batch. Throws Error{usage} if the store would have too many embeddings.
   void take(const ItemBatch& batch, std::uint32_t shard);
   /// Marks an item as gone if an earlier item has the same key. Call settle_keys() after the last
-  /// take(). Calls `again`, in any order, with each gone item's number, the item, and the first
-  /// item with the key. Throws Stopped.
+  /// take(). Calls `again` for each gone item, in any order, with the item's number, the item, and
+  /// the first item with the same key. Throws Stopped.
   void settle_keys(
       const std::function<void(std::uint32_t number, const Item& item, const Item& first)>& again);
 

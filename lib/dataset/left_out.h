@@ -21,7 +21,7 @@ inline constexpr std::array kLeftOutReasons = {"balance", "without"};
 struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
-  std::string by;     ///< Rule of --balance, or "key" or "source" for --without.
+  std::string by;     ///< Rule of --balance. For --without, "key" or "source".
   std::string value;  ///< Field value as JSON, number of the cluster, or line of --without.
   /// Number of samples with this value, and limit for kept samples.
   std::uint64_t samples = 0, most = 0;

@@ -47,10 +47,10 @@ struct ShardPlan {
   std::optional<Shown> shown;
   /// Shards sorted by split (in the given order), bin and number.
   std::vector<PlannedShard> shards;
-  std::string hash;  ///< Hash of all plans.
+  std::string hash;  ///< Hash of the plans of all shards.
   std::array<report::AxisRange, kQuantities> ranges;
   bool any_known = false;
-  std::optional<io::TextWriter> sources;  ///< sources.jsonl, before the commit.
+  std::optional<io::TextWriter> sources;  ///< The file sources.jsonl, not yet committed.
   io::Sorter order;                       ///< All samples, for PlannedItems.
 };
 

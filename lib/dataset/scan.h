@@ -52,16 +52,16 @@ struct Scan {
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;  ///< Samples left out by options.without.
   WithoutList without;
-  std::map<std::size_t, std::uint64_t> taken_out;  ///< Samples left out by each line of `without`.
+  std::map<std::size_t, std::uint64_t> taken_out;  ///< Number of samples left out by each line.
   io::InputStreams streams;                        ///< Begin and end records in the input.
 };
 
 /// Returns the folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
 
-/// Reads all shards in `options.inputs`. Records errors for records of other kinds, for samples
-/// that cannot be read or joined, and for repeated keys with different contents. If options.where
-/// is invalid, throws Error{usage} before anything is read.
+/// Reads all shards in `options.inputs`. Logs errors for records of other kinds, for samples that
+/// cannot be read or joined, and for repeated keys with different contents. If options.where is
+/// invalid, throws Error{usage} before anything is read.
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors);
 

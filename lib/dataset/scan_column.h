@@ -17,8 +17,8 @@ namespace vfm::dataset {
 /// `made` is an index made from the tar's headers.
 enum class TarIndex { beside_it, made };
 
-/// A column of a shard that is queried for keys in the order of the first column. A query takes one
-/// read if both columns have the same order. Otherwise the class makes a table of all keys.
+/// A column that is queried for keys in the order of the first column. A query takes one read if
+/// both columns have the same order. Otherwise the class makes a table of all keys.
 class ScanColumn {
  public:
   /// If the tar is compressed, first unpacks the tar to `scratch`. Throws Error if no sample can be

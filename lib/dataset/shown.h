@@ -1,7 +1,6 @@
-// Chooses the samples that the report of vfm-shard shows, and collects statistics of the numbers in
-// the JSON of all kept samples. The report shows the lowest and highest samples by each score, and
-// samples chosen at random. For each sample, the report also shows the nearest other samples by a
-// vector.
+// Chooses the samples that the report of vfm-shard shows: the lowest and highest by each score, and
+// random samples. For each of them, the report also shows the nearest other samples by a vector.
+// Collects statistics of the numbers in the JSON of all kept samples.
 //
 // The choice does not depend on the order of samples. Thread-safety: one thread at a time;
 // put_number_notes() from any thread.
@@ -71,7 +70,7 @@ struct ShownItem {
 
 struct Shown {
   std::vector<NumberField> fields;
-  std::size_t more_fields = 0, scores = 0;  ///< Numbers of omitted fields, and of scores.
+  std::size_t more_fields = 0, scores = 0;  ///< Number of omitted fields, and of scores.
   std::vector<ShownItem> items;
   std::vector<std::size_t> drawn;  ///< Indices into `items` of random samples.
   std::uint64_t samples = 0;

@@ -1,7 +1,8 @@
 // Assigns the sources of a dataset to the parts of the split. Sources with common content get the
 // same part.
 //
-// Memory: one byte for each source, and nine more bytes for each source joined by duplicates.
+// Memory: one byte for each source, and nine more bytes for each source with duplicates in another
+// source.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
 // Writes README.md of a folder of shards: a dataset card, from which Hugging Face's
-// load_dataset(FOLDER) reads the shards of each split and the types of their members.
+// load_dataset(FOLDER) reads the shards of each split and the types of the samples' members.
 //
 // Format: "Dataset cards" and "Manual configuration" in the documentation of huggingface_hub and
 // datasets.

@@ -19,7 +19,7 @@ namespace vfm::shard {
 /// Returns whether a path has the extension of a list of files.
 bool is_file_list(std::string_view path);
 
-/// Makes the bytes of a tar (vfm-shard(5)) of the files in a list. The files may have any size.
+/// Makes the bytes of a tar (vfm-shard(5)) from the files in a list. The files may have any size.
 /// Thread-safety: one thread at a time.
 class FileListTar {
  public:

@@ -1,4 +1,4 @@
-// Counts the work in a tool's input before it starts, to show progress.
+// Counts the work in a tool's input before the tool starts, to show progress.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

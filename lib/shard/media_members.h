@@ -10,8 +10,9 @@
 
 namespace vfm::shard {
 
-/// Return whether a member of this extension is a video or a still picture, and whether the member
-/// is a still picture. The last part of the extension decides ("mp4", "left.mp4").
+/// is_media_extension() returns whether the extension is of a video or still picture.
+/// is_still_extension() returns whether it is of a still picture. The last part of the extension
+/// decides ("mp4", "left.mp4").
 bool is_media_extension(std::string_view extension);
 bool is_still_extension(std::string_view extension);
 bool is_media_name(const std::string& path);

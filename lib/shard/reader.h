@@ -27,13 +27,12 @@ namespace vfm::shard {
 io::File open_tar(const std::string& path);
 
 struct ReadLimits {
-  std::uint64_t member = kMaxMember - 1;            ///< Most bytes of all members of a sample.
-  static constexpr std::size_t kMembers = 4096;     ///< Most members of a sample.
+  std::uint64_t member = kMaxMember - 1;         ///< Limit for the bytes of a sample's members.
+  static constexpr std::size_t kMembers = 4096;  ///< Limit for the number of members of a sample.
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Bytes that every tar may unpack to.
   static constexpr std::uint64_t kRatio = 200;      ///< Further bytes for each compressed byte.
 };
 
-/// A skipped sample, and the reason.
 struct Refused {
   std::string key;  ///< Key of the sample, or empty if unknown.
   std::string why;  ///< Message that names the member and the tar.
@@ -48,16 +47,16 @@ class StreamReader {
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
   /// Sets `sample` to the next consecutive members with one key (split_member_name()). A second
-  /// member with the same extension begins a new sample. Skips samples that are too large, or have
-  /// too many or sparse members; refused() lists them. Returns false at the end. Throws an Error
-  /// that names the path if the archive is damaged or truncated, or unpacks to too many bytes.
-  /// Samples before an Error are whole.
+  /// member with the same extension begins a new sample. Skips samples that are too large, have too
+  /// many members, or have a sparse member. refused() lists the skipped samples. Returns false at
+  /// the end. Throws an Error that names the path if the archive is damaged or truncated, or
+  /// unpacks to too many bytes. Samples before an Error are whole.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
   /// Returns whether samples can only be read in order, as from a compressed tar or a list of
   /// files.
   bool compressed() const;
-  /// Returns the offsets of the data of the latest sample's members in the unpacked tar.
+  /// Returns the offset of the data of each member of the latest sample, in the unpacked tar.
   const std::vector<std::uint64_t>& begins() const;
 
  private:
@@ -66,8 +65,7 @@ class StreamReader {
   std::unique_ptr<State> state_;
 };
 
-/// The memory of one sample for IndexedReader::view(). Reuse saves allocations. Each thread needs
-/// its own buffer.
+/// The memory of one sample for IndexedReader::view(). Each thread needs its own buffer.
 class ReadBuffer {
  public:
   const SampleView& sample() const { return view_; }
@@ -85,8 +83,8 @@ struct TarOffsets {
   std::vector<std::uint64_t> at;  ///< Offset of each sample, then end of the last whole sample.
   std::string damage;             ///< Reason why the offsets end early, or empty for a whole tar.
 
-  /// Reads the headers of an uncompressed tar. `name` is the name of the tar in messages. Throws
-  /// Error if the tar is compressed, or if no sample is whole.
+  /// Reads the headers of an uncompressed tar. `name` is the tar's name in messages. Throws Error
+  /// if the tar is compressed, or if no sample is whole.
   static TarOffsets scan(const std::string& path, const std::string& name);
 };
 
@@ -117,7 +115,7 @@ class IndexedReader {
   Sample put_together(std::int64_t i, std::string_view range) const;
   /// Returns the key of sample `i` from its first header, or "" if the header has no key.
   std::string key(std::int64_t i) const;
-  /// Return the sample's offset in the tar, and the sample's bytes with headers and padding.
+  /// Return the sample's offset in the tar, and its size in bytes with headers and padding.
   std::uint64_t offset(std::int64_t i) const;
   std::uint64_t size(std::int64_t i) const;
   const TarOffsets& index() const;

@@ -21,7 +21,6 @@
 
 namespace vfm::shard {
 
-/// The receipt of one output.
 /// Thread-safety: one thread at a time; receipts of different paths are independent.
 class Receipt {
  public:
@@ -35,12 +34,13 @@ class Receipt {
   const std::string& path() const { return path_; }
   /// Returns the receipt if it is valid and passes `check`, otherwise null.
   Json find(const Check& check) const;
-  /// Calls find(). If there is no valid receipt, or with `redo`, locks the output until write() or
-  /// the end of this object, and makes the folder. If another program makes the output, waits for
-  /// that program, and returns its receipt, unless `redo`. Throws Error and Stopped.
+  /// Without `redo`, returns a valid receipt from find(). Otherwise makes the folder, and locks the
+  /// output until write() or the end of this object. If another program has the lock, waits, and
+  /// without `redo` calls find() again. Returns null if the caller must make the output. Throws
+  /// Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// Locks the output as find_or_hold() with `redo`. Returns the receipt that exists after the
-  /// wait, which another program may have written.
+  /// Locks the output like find_or_hold() with `redo`, and then calls find(). During the wait,
+  /// another program may have written a receipt.
   Json hold_and_find(const Check& check);
   /// Writes the receipt durably, and unlocks the output, which must already be durable. Throws
   /// Error.
@@ -59,8 +59,8 @@ std::string receipt_path(const std::string& tar);
 /// first.
 std::vector<std::string> shard_files(const std::string& tar);
 
-/// A Receipt::Check. Throws Error unless `tar` has the size in its `record`, {"bytes":…,
-/// "samples":…}, and indexes of the right length.
+/// A Receipt::Check. Throws Error if `tar` does not have the size in its `record`, {"bytes":…,
+/// "samples":…}, or if an index has the wrong length.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
 /// A Receipt::Check. Throws Error if samples were refused under another limit than `limits`. The

@@ -26,7 +26,7 @@ class Where {
 
   /// Returns the fields that the expression names, in SQLite's order.
   const std::vector<std::string>& fields() const;
-  /// Returns the comparisons with constants, with the counts of keep().
+  /// Returns the comparisons with constants. keep() updates their counts.
   const std::vector<Comparison>& comparisons() const;
   /// Returns whether the expression is true (not false, not NULL) for the sample. Throws Error if
   /// the evaluation fails or takes too long. Throws Stopped.

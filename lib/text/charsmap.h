@@ -7,8 +7,8 @@
 //   the rest  replacements, each ended by a zero byte
 //
 // A grapheme of less than six bytes is replaced by the replacement of the shortest key that begins
-// the grapheme. Other graphemes, and graphemes without a key, are looked up by code point. Sources:
-// sentencepiece normalizer.cc and Darts-clone for the layout; huggingface/tokenizers
+// the grapheme. Other graphemes, and graphemes without a key, are looked up one code point at a
+// time. Sources: sentencepiece normalizer.cc and Darts-clone for the layout; huggingface/tokenizers
 // normalizers/precompiled.rs for the lookup. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,6 @@
 // Chat templates, the rules of a model for writing a conversation as one text. A template is a
-// small Jinja program in the model's folder. This class runs a subset of Jinja, with the results of
-// transformers (trim_blocks, lstrip_blocks, loop controls, transformers' tojson).
+// small Jinja program in the model's folder. This class runs a subset of Jinja, with the same
+// results as transformers (trim_blocks, lstrip_blocks, loop controls, tojson).
 //
 // Supported: text and whitespace control; {{ }}; if, for (with a filter, else, break, continue),
 // set (of a name, an attribute of a namespace, a block), macro, generation; expressions without

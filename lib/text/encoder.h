@@ -23,8 +23,8 @@ struct EncoderConfig {
   std::optional<std::int64_t> dim = {}, max_tokens = {};
   std::string compute = {};  ///< "f32" or "bf16" for an encoder from a folder.
   std::string rule = {};     ///< "mean, normalised" or similar, for a sentence encoder.
-  /// For a sentence encoder: the text before each text, and the text before each query. If not set,
-  /// the folder's texts are used.
+  /// For a sentence encoder: text that is put before each text, and before each query. If not set,
+  /// the folder's prompts are used.
   std::optional<std::string> prompt = {}, query_prompt = {};
   std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.

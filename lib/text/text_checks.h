@@ -1,5 +1,5 @@
-// Checks the quality of a text in any language: repetition, script, and whether the text ends. ICU
-// splits the text (text/unicode.h). Thread-safety: any thread.
+// Checks the quality of a text in any language: repetition, script, and whether the last sentence
+// ends. ICU splits the text (text/unicode.h). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@ namespace vfm::text {
 std::vector<std::string> sentences(std::string_view utf8, std::size_t limit);
 
 struct TextChecks {
-  /// Share of the runs of three words that occurred earlier in the text. 0 with fewer than four
-  /// words.
+  /// Of all runs of three words, the share that occurred earlier in the text. 0 with fewer than
+  /// four words.
   double repetition = 0;
   /// Share of valid characters among all characters except spaces. U+FFFD, private, unassigned and
   /// control characters, and letters of another script are invalid. 0 for an empty text.

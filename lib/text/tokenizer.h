@@ -39,9 +39,9 @@ class Tokenizer {
 /// errors. Throws Error{usage}.
 std::unique_ptr<Tokenizer> make_json_tokenizer(std::string_view json, std::string_view what);
 
-/// Makes a tokenizer from the bytes of a sentencepiece model, as in T5. The `sentinels` tokens
-/// <extra_id_0>, <extra_id_1>, ... have the ids after the vocabulary, in descending order. Each
-/// list of ids ends with </s>. Throws Error{usage}.
+/// Makes a tokenizer from the bytes of a sentencepiece model, as in T5. After the vocabulary come
+/// `sentinels` ids, which belong to <extra_id_0>, <extra_id_1>, ... in descending order. Each list
+/// of ids ends with </s>. Throws Error{usage}.
 std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string_view model, int sentinels,
                                                         std::string_view what);
 

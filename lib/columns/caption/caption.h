@@ -57,8 +57,8 @@ struct CaptionOptions {
   std::vector<std::string> sidecars;
   std::size_t max_characters = 0;  ///< Most characters of a caption, or 0 for no limit.
   /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
-  /// after an empty caption. If no source has words, the sample is an error and gets an empty
-  /// caption.
+  /// after an empty caption. If no source has words, the caption is empty, and an error is
+  /// recorded.
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< Settings of the model of model:DIR.
   EndpointOptions endpoint;   ///< Settings of the server.

@@ -18,7 +18,7 @@ class CaptionReport {
   /// If `path` is empty, no page is written.
   explicit CaptionReport(std::string path) : path_(std::move(path)) {}
 
-  /// Adds a shard with its caption column. Throws Error if the caption column cannot be read.
+  /// Adds a shard. Throws Error if the caption column cannot be read.
   void add(const io::Record& record);
   /// Writes the page. `incomplete` is the reason why the page is incomplete, or empty.
   void write(const std::string& incomplete) const;

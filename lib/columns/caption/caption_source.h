@@ -1,5 +1,5 @@
 // Parses the sources of captions (--from), and finds nested fields of JSON objects for field:NAME.
-// Pure. Thread-safety: any thread.
+// Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

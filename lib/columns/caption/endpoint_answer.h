@@ -1,5 +1,5 @@
-// Parses answers, lists of models and error messages of a chat-completions server.
-// Pure. Thread-safety: any thread.
+// Parses answers, lists of models and error messages of a chat-completions server. Thread-safety:
+// pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -48,8 +48,8 @@ class Sidecars {
   std::map<std::string, std::vector<text::Cue>> files_;
 };
 
-/// Returns, for a column's settings, the folders and the record's sources. They decide which
-/// sidecars may be read. Names are relative to the shard's folder.
+/// Returns a column's settings that decide which sidecars may be read: the folders and the record's
+/// sources. Names are relative to the shard's folder.
 Json sidecar_places(const io::Record& record, const std::vector<std::string>& folders);
 
 /// Returns "dir/a.b.srt" for "dir/a.b.mp4" and "srt".

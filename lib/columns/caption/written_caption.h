@@ -5,7 +5,7 @@
 //
 // "picture" is present only for a still picture. A log-probability is computed before temperature
 // and penalty, and has six digits. vfm-caption score uses the stored values in place of the clip.
-// Pure. Thread-safety: any thread.
+// Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

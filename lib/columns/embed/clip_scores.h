@@ -49,8 +49,8 @@ struct ClipScoreOptions {
 class ClipScores {
  public:
   /// `folder` is the folder of `encoder`. If clips are compared with texts, the folder's text tower
-  /// runs at `place` in `compute`. Throws Error{usage} if the text tower or its tokenizer is
-  /// missing, or if the aesthetic head does not fit `encoder`.
+  /// runs at `place` with the type `compute`. Throws Error{usage} if the text tower or its
+  /// tokenizer is missing, or if the aesthetic head does not fit `encoder`.
   ClipScores(const ClipScoreOptions& options, const models::PictureEncoder& encoder,
              const std::string& folder, const ModelPlace& place, DType compute);
 

@@ -1,7 +1,7 @@
-// Computes the vector of a clip with a picture encoder. The clip is cut into N equal parts. The
-// middle frame of each part is encoded, upright and in the shape shown. In a clip of fewer than N
-// frames, all frames are encoded. The clip's vector is the mean of the frames' unit vectors, scaled
-// to length 1. Thread-safety: any thread.
+// Computes a clip's vector with a picture encoder. The clip is cut into N equal parts. The middle
+// frame of each part is encoded, upright and in the shape shown. In a clip of fewer than N frames,
+// all frames are encoded. The clip's vector is the mean of the frames' unit vectors, scaled to
+// length 1. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

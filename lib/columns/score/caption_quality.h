@@ -15,7 +15,7 @@
 //     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
 //         + fit caption_fit + fit_least caption_fit_least, by QualityWeights
 //
-// Pure. Thread-safety: any thread.
+// Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,11 +2,11 @@
 // has the fields of columns/score/caption_quality.h. "caption_scored_by" in KEY.json has the models
 // and the caption's hash.
 //
-// A caption is the sample's txt member, usually from the caption column. A clip is decoded once.
-// The captioner sees the clip at `fps` frames a second. If a clip is longer than a window, the
-// captioner sees as many frames as in one window, spread over the clip. If the caption column has
-// the captioner's log-probabilities (written_caption.h), the captioner sees no frames. The CLIP
-// model sees the middle frames of kClipFrames equal parts.
+// A caption is the sample's txt member, usually from the caption column. The captioner sees the
+// clip at `fps` frames a second. If a clip is longer than a window, the captioner sees as many
+// frames as in one window, spread over the clip. If the caption column has the captioner's
+// log-probabilities (written_caption.h), the captioner sees no frames. The CLIP model sees the
+// middle frames of kClipFrames equal parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,9 +33,9 @@ class ScoreCosts {
   /// log-probabilities were stored.
   void add(double with, double without);
 
-  /// Returns an object, or null if no clip was added. "clips" is the number of clips, "written" the
-  /// number of clips with stored log-probabilities, and "flops", {"with_video", "alone"}, the mean
-  /// FLOPs a clip.
+  /// Returns an object, or null if no clip was added. "clips" is the number of clips. "written" is
+  /// the number of clips with stored log-probabilities. "flops", {"with_video", "alone"}, is the
+  /// mean FLOPs a clip.
   Json to_json() const;
   /// Returns the costs as a line of text.
   std::string words() const;

@@ -49,9 +49,9 @@ void refuse_prompt_before_file(const SearchOptions& options);
 
 bool has_words(const std::string& utf8);
 
-/// Returns an encoder of query texts for embeddings of `text_encoder`. `prompt` precedes the text.
-/// If `prompt` is unset, the encoder's query prompt is used. Throws what
-/// models::make_text_encoder() throws, and Error if the encoder takes no prompt.
+/// Returns an encoder for query texts. Its vectors are comparable with embeddings of
+/// `text_encoder`. `prompt` precedes the text. If `prompt` is unset, the encoder's query prompt is
+/// used. Throws what models::make_text_encoder() throws, and Error if the encoder takes no prompt.
 std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
                                                  const std::optional<std::string>& prompt);
 

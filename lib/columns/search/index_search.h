@@ -2,9 +2,9 @@
 // of a file, without reading all samples.
 //
 // A search first compares the codes in the lists of the nearest centres, at least a sixteenth of
-// all codes. Then the search reads the vectors of the best thousand or more codes from their tars,
-// and compares the vectors exactly. With `exact` all indexed vectors are compared exactly. The
-// needed parts of the index are mapped. Other memory does not grow with the index.
+// all codes. Then the search takes at least the thousand best codes, reads their vectors from the
+// tars, and compares the vectors exactly. With `exact` all indexed vectors are compared exactly.
+// The needed parts of the index are mapped. Other memory does not grow with the index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -19,7 +19,7 @@ namespace vfm::columns {
 /// left out. The record must have "columns".
 std::vector<std::string> searched_tars(const io::Record& record);
 
-/// Adds those of the fields "caption", "source", "begin" and "end" of `facts` that `line` lacks.
+/// Adds "caption", "source", "begin" and "end" of `facts`, except fields that `line` already has.
 void add_facts(Json& line, const Json& facts);
 
 /// Adds facts from the json of the clip itself, in sample `row` of `tar`. Does nothing if the tar

@@ -36,7 +36,7 @@ struct SearchOptions {
   const media::HardwareDecoder* hardware = nullptr;
 };
 
-/// Writes the matches to standard output, best first, and equal scores by key:
+/// Writes the matches to standard output by falling score, then by key:
 /// {"kind":"match","rank":1,"score":…,"key":…,"path":SHARD,"caption":…,"source":…,"begin":…,
 /// "end":…}. Unknown fields are left out. Skips shards that cannot be searched, with a warning, and
 /// returns their number. Throws Error{usage} if the query has no words, or is a media file that is

@@ -1,11 +1,9 @@
 // The index file of vfm-embed index. With the index, a search finds vectors near a query without
 // reading all shards.
 //
-// The file has the lists and codes of an inverted file (columns/search/inverted_file.h), and the
-// offset of each vector in a tar.
-//
-// Numbers are little-endian. A row is a sample. Rows are numbered in the order of the shards.
-//   header, 64 bytes   "vfmindex"; version, offset and size of the facts (u64 each); XXH3-64 of
+// Lists and codes are explained in columns/search/inverted_file.h. Numbers are little-endian. A row
+// is a sample. Rows are numbered in the order of the shards.
+//   header, 64 bytes   "vfmindex"; version; offset and size of the facts (u64 each); XXH3-64 of
 //                      the facts and of the preceding 48 bytes (16 hex digits each)
 //   rows               u64 each: offset of the row's vector in the tar, or 0 without a vector
 //   lists              for each list: number of entries (u64), and XXH3-64 of the entries and

@@ -31,8 +31,8 @@ struct Arguments {
   std::size_t plain() const { return values.size() - names.size(); }
 };
 
-/// Returns the arguments by parameter, null for missing arguments. Throws Error{usage}, which names
-/// `of`, for extra arguments, and for fewer than `least` arguments.
+/// Returns the argument of each parameter, or null if the argument is missing. Throws Error{usage},
+/// which names `of`, for extra arguments, and for fewer than `least` arguments.
 std::vector<const Value*> take(const Arguments& arguments, std::string_view of,
                                std::initializer_list<std::string_view> parameters,
                                std::size_t least, Run& run);

@@ -27,7 +27,7 @@ class Evaluator {
   /// The next action after a statement in a loop.
   enum class Flow { on, leave, next };
 
-  /// Limits the nesting, such as of macros that call macros.
+  /// Limits the nesting, for example of macros that call macros.
   class Depth {
    public:
     explicit Depth(Evaluator& of);

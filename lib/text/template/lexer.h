@@ -1,5 +1,5 @@
-// Splits the source of a chat template into tokens. White space around tags is already removed by
-// the rules of trim_blocks and lstrip_blocks, and by the signs of tags. Only for lib/text.
+// Splits the source of a chat template into tokens. White space around tags is removed by the rules
+// of trim_blocks and lstrip_blocks, and by signs such as "{%-". Only for lib/text.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

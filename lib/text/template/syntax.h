@@ -50,7 +50,7 @@ struct Statement {
   std::string text;  ///< Text to write, or a macro's name.
   /// Names that get the value or its parts, or the parameters of a macro.
   std::vector<std::string> names;
-  std::string attribute;     ///< Attribute of the namespace names[0] in a set, or empty.
+  std::string attribute;     ///< Attribute of names[0] that `set` assigns, or empty.
   ExpressionPtr expression;  ///< Value to print, iterate or assign, or condition of a branch.
   ExpressionPtr condition;   ///< Condition of a loop's items.
   std::vector<ExpressionPtr> defaults;  ///< Defaults of a macro's last parameters.

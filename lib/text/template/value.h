@@ -24,7 +24,7 @@ namespace vfm::text::jinja {
 inline constexpr std::size_t kLargest = std::size_t{16} << 20;
 inline constexpr int kDeepest = 100;
 
-/// The work of a rendering until now, and its position, for messages.
+/// The work that a rendering has done, and its position in the template.
 struct Run {
   std::string what;  ///< Name of the template.
   int line = 1;
