@@ -258,7 +258,8 @@ TEST_CASE("bars are found in all of a video's frames, or in its key frames if th
 
 TEST_CASE("a picture's sample has its bytes as they are, and what it measures") {
   const TemporaryFolder folder;
-  const std::string bytes = clip_run::drawn_bitmap(5), path = folder / "a b.bmp", hash = hash_hex(bytes);
+  const std::string bytes = clip_run::drawn_bitmap(5), path = folder / "a b.bmp",
+                    hash = hash_hex(bytes);
   folder.write("a b.bmp", bytes);
   const shard::Sample sample = image_sample(path, hash, false);
   CHECK(sample.key == hash_hex("image " + hash));

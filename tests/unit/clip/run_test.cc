@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "io/atomic_file.h"
 #include "media/decode/decoder.h"
 #include "media/encode/encoder.h"
 #include "support/usage_error.h"

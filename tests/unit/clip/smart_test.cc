@@ -178,9 +178,9 @@ TEST_CASE("a source is decoded again from a time on, and up to another") {
 namespace {
 
 /// What a clip's encoder makes of the piece, of which nothing can be copied after all.
-struct Encoded {
+struct EncodedPiece {
   ClipEncoder clip;
-  Encoded(Piece& piece, const SmartStart& start, bool known = false)
+  EncodedPiece(Piece& piece, const SmartStart& start, bool known = false)
       : clip(piece.recipe, piece.info, true, known, start) {
     curate::FrameFeatures features;
     for (const media::Frame& frame : piece.frames) {
@@ -201,7 +201,7 @@ TEST_CASE("a clip that cannot be copied after all is encoded in full, or lost wi
   NEED_FFMPEG();
   Piece piece;
   {
-    Encoded encoded(piece, piece.start);
+    EncodedPiece encoded(piece, piece.start);
     CHECK(encoded.clip.begin() == piece.frames[0].pts);
     CHECK(encoded.clip.end() == piece.end);
     const media::CopiedVideo copied = encoded.clip.copied_from(&piece.packets);
@@ -215,7 +215,7 @@ TEST_CASE("a clip that cannot be copied after all is encoded in full, or lost wi
     CHECK(facts.at("frames") == 35);
   }
   {
-    Encoded encoded(piece, piece.start);
+    EncodedPiece encoded(piece, piece.start);
     CHECK(encoded.clip.copied_from(nullptr).video.empty());
     const Json facts = encoded.finish({{}, 0, "no packets"});
     CHECK(encoded.clip.failure().empty());
@@ -229,7 +229,7 @@ TEST_CASE("a clip that cannot be copied after all is encoded in full, or lost wi
   }
   SmartStart other = piece.start;
   other.path = media_files::path("edited.mp4");  // half a second is gone
-  Encoded encoded(piece, other);
+  EncodedPiece encoded(piece, other);
   encoded.clip.finish({}, nullptr, {{}, 0, "no packets"});
   CHECK_THAT(encoded.clip.failure(),
              Catch::StartsWith("it cannot be copied (no packets), and decoded once more it has ") &&

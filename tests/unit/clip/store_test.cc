@@ -8,21 +8,12 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "clip/store/clip_output.h"
-#include "clip/store/earlier_clips.h"
-#include "clip/store/joined.h"
-#include "clip/store/leftovers.h"
-#include "io/atomic_file.h"
 #include "io/file.h"
-#include "shard/reader.h"
-#include "shard/writer.h"
 #include "unit/clip/clip_run.h"
 
 using namespace vfm;
