@@ -25,7 +25,7 @@ struct ShardNotes {
   HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
   /// Splits of all parts of the shard, in order. The errors are in the notes of the first split.
   std::vector<std::string> splits;
-  /// Maximum size of a member in bytes, if samples were refused.
+  /// Size limit of a member in bytes, set if samples were refused.
   std::optional<std::uint64_t> max_member;
   HeldJson record;  ///< Record of the tar, or null without samples.
   std::int64_t clips = 0;

@@ -4,8 +4,9 @@
 //   JSON Lines  Each line has a span, such as {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}.
 //               The json of clips and the output of vfm-clip shots have this format, too. Other
 //               fields are added to the clip's json.
-//   CSV         The columns are source, begin and end, or as the header says. PySceneDetect's
-//               list of scenes and the output of vfm-clip shots --format csv have this format.
+//   CSV         The header names the columns. Without a header, they are source, begin and end.
+//               PySceneDetect's list of scenes and the output of vfm-clip shots --format csv have
+//               this format.
 //   EDL         CMX 3600, with the source's times and "* FROM CLIP NAME:".
 // Thread-safety: one thread at a time; results of take() from any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,8 +1,8 @@
 // Finds complete clips of earlier runs in the output folder, to copy them into a changed batch.
 //
 // A batch of joined videos (clip/store/joined.h) changes if a video is added or removed, or if a
-// video with its own shards is joined. Clips are copied only if their settings are the same (except
-// the size of shards), and if the hash of their shard is right.
+// video with its own shards is joined. Clips are copied only if their settings are those of this
+// run (except the size of shards), and if the hash of their shard is right.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

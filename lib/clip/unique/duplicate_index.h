@@ -4,8 +4,8 @@
 // A place is found only if several moments of both sources have equal codes, with the same offset
 // in time and the same crop. The places must still be compared (curate/copies/align_videos.h).
 //
-// Memory: 12 bytes for each moment with a change, at most 48 bytes for each second of video, and at
-// most 127 MiB for each running search. Thread-safety: find() from any thread, once finish() is
+// Memory: 12 bytes for each moment with a change (at most 48 bytes for each second of video), and
+// at most 127 MiB for each running search. Thread-safety: find() from any thread, once finish() is
 // done.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

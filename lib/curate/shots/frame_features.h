@@ -47,7 +47,7 @@ float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float
 
 /// Returns the mean absolute difference of all cells, luma plus chroma, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
-/// Returns plain_difference() for means of 4 x 4 cells, which depends less on grain.
+/// Returns plain_difference() of means of 4 x 4 cells. The means depend less on grain.
 float coarse_difference(const SmallPicture& a, const SmallPicture& b);
 
 }  // namespace vfm::curate

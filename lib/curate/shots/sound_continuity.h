@@ -25,7 +25,7 @@
 namespace vfm::curate {
 
 inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
-/// The longest part of a side that is used, and the shortest side that gives a result, in seconds.
+/// The length of a side, and the shortest side that gives a result, in seconds.
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
