@@ -3,7 +3,7 @@
 //
 // The first pass reads every sample once (dataset/scan.h). Then the dataset is planned
 // (dataset/plan.h). The second pass reads samples again in shuffled order, and writes the shards
-// (dataset/write.h). Memory grows by a few bytes a sample, and by the compared embeddings, up to
+// (dataset/write.h). Memory grows by a few bytes a sample. Compared embeddings take up to
 // ShardOptions::near_bytes.
 //
 // DIR/plan.json has the plan, and a hash of all that decides the shards. X.json beside each shard

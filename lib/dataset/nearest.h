@@ -1,4 +1,4 @@
-// Finds, for each of a few samples, the nearest other samples by the exact cosine of vectors.
+// Finds the samples nearest to each of a few samples, by the exact cosine of vectors.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

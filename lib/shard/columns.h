@@ -1,9 +1,9 @@
 // Columns of a shard: tars beside the shard that add members to its samples.
 //
 // X.caption.tar, X.embed.tar and X.score.tar have the members that vfm-caption, vfm-embed and
-// vfm-caption score add to the samples of X.tar, in the order of the keys in X.tar. A shard
-// record's "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"),
-// the columns use the key's hash instead.
+// vfm-caption score add to the samples of X.tar, in the order of X.tar's samples. A shard record's
+// "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"), the
+// columns use the key's hash instead.
 // Thread-safety: functions from any thread; a JoinedReader from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// Writes README.md of a folder of shards: a dataset card, from which Hugging Face's
-// load_dataset(FOLDER) reads the shards of each split and the types of the samples' members.
+// Writes README.md, the dataset card of a folder of shards. From the card, Hugging Face's
+// load_dataset(FOLDER) reads the shards of each split and the types of the members.
 //
 // Format: "Dataset cards" and "Manual configuration" in the documentation of huggingface_hub and
 // datasets.

@@ -45,7 +45,7 @@ struct SampleView {
 
 /// Returns the name of a sample for errors: "KEY of 'X.tar'".
 std::string sample_name(std::string_view key, std::string_view tar);
-/// Returns the XXH3-64 of "EXTENSION SIZE\n" and the bytes of each member, in order, as 16 hex
+/// Returns the XXH3-64 of all members in order, each as "EXTENSION SIZE\n" and its bytes, in 16 hex
 /// digits.
 std::string hash_sample(const Sample& sample);
 

@@ -21,7 +21,7 @@ class CaptionCosts {
   /// ignored.
   void add(const models::CaptionModel& model, std::span<const models::Question> questions,
            std::span<const models::Answer> answers);
-  /// Adds a clip. Call it after all questions about the clip.
+  /// Adds a clip, after all questions about the clip.
   void add_clip();
   /// Adds `bytes`, which may be negative, to the bytes of frames in memory.
   void hold_frames(std::int64_t bytes);

@@ -19,7 +19,7 @@ std::string request_hash(const std::string& request);
 
 class PaidAnswers {
  public:
-  /// Reads the answers in the file. Throws Error.
+  /// Reads the file. Throws Error.
   explicit PaidAnswers(std::string path);
   std::optional<EndpointAnswer> find(const std::string& hash) const;
   /// Stores an answer, and returns after the answer is synced to disk. Throws Error.

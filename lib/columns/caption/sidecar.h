@@ -19,7 +19,7 @@ namespace vfm::columns {
 /// The caption files x.txt, x.json and x.srt beside the videos x.mp4 from which a shard was cut. A
 /// faulty file is noted once, and then ignored. Samples of a foreign shard may name any file of
 /// this machine. For security, a file is read only if `record` names its video ("source",
-/// "sources"), or if the file, after links are followed, is in one of `folders`. An existing file
+/// "sources"), or if the file is in one of `folders` after links are followed. An existing file
 /// that may not be read is logged. A sample of a renamed video has the video's old name. If the
 /// record has the hash of the video's contents ("source_hash", "source_hashes"), the video's name
 /// in the record is used.
