@@ -68,8 +68,8 @@ class DeviceEngines {
     return hardware_.get();
   }
 
-  /// If encoders of this name (empty for the default encoder) run on a GPU, allows them to take
-  /// sessions, and returns true.
+  /// `encoder` is a name, or empty for the default encoder. If such encoders run on a GPU, allows
+  /// them to take sessions, and returns true.
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;

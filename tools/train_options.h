@@ -33,8 +33,8 @@ class TrainingOptions {
   void need_recipe() const;
   /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();
-  /// Return arguments for a run with the same options. arguments() has RECIPE and settings.
-  /// data_arguments() has the options of data and model.
+  /// Return arguments for a run with the same options. arguments() returns RECIPE and settings.
+  /// data_arguments() returns the options of data and model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.

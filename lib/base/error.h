@@ -66,8 +66,8 @@ class Error : public std::runtime_error {
 };
 
 /// Thrown by check_stop() and others after SIGINT or SIGTERM (base/stop.h) or end_run()
-/// (base/run_end.h). Stopped is no Error and no std::exception, so code that records errors does
-/// not catch it. Only cli/ and callbacks of C libraries catch Stopped.
+/// (base/run_end.h). Stopped is neither an Error nor a std::exception, so code that records errors
+/// does not catch it. Only cli/ and callbacks of C libraries catch Stopped.
 class Stopped {};
 
 /// Throw an Error with the formatted message. The templates below call these functions.

@@ -34,7 +34,7 @@ struct InputLimits {
 /// The smallest valid isolate_memory other than 0. A process with less memory cannot decode.
 inline constexpr std::uint64_t kLeastIsolateMemory = std::uint64_t{16} << 20;
 
-/// Sets the program's limits. Call it before threads start. Otherwise the defaults apply.
+/// Sets the program's limits. Call it before threads start.
 void set_input_limits(const InputLimits& limits);
 const InputLimits& input_limits();
 

@@ -1,4 +1,4 @@
-// Parses and writes JSON, and reads members with errors that name file and field. The header only
+// Parses and writes JSON, and reads members. Errors name the file and the field. The header only
 // declares the type Json; base/json.h defines it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -47,8 +47,8 @@ enum class Purpose : std::uint32_t {
 /// An indexed, stateless stream of random numbers.
 class Random {
  public:
-  /// Makes the stream of a purpose. `step` is a step, epoch or other counter below 2^32. `key` is a
-  /// 64-bit hash that names the sample.
+  /// `step` is a step, epoch or other counter below 2^32. `key` is a 64-bit hash that names the
+  /// sample.
   Random(std::uint64_t seed, Purpose purpose, std::uint32_t step = 0,
          std::uint64_t key = 0) noexcept;
 

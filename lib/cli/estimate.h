@@ -38,8 +38,8 @@ struct EstimateInput {
 /// Logs the fault as a warning.
 void tell_fault(const io::Fault& fault);
 
-/// Makes the reader. `Reader` is io::ManifestReader or shard::ShardInput. Throws what the
-/// constructor of `Reader` throws.
+/// `Reader` is io::ManifestReader or shard::ShardInput. Throws what the constructor of `Reader`
+/// throws.
 template <typename Reader>
 EstimateInput estimate_input(const std::vector<std::string>& arguments) {
   const auto reader = std::make_shared<Reader>(arguments, tell_fault);
@@ -51,7 +51,8 @@ struct Estimate {
   std::vector<std::string>& inputs;  ///< Inputs of the tool, in the forms of io::ManifestReader.
   std::string& folder;               ///< Output folder of the tool.
   EstimateInput input;
-  std::string kind;  ///< Kind of the records: "shard", or "video", which includes "image".
+  std::string kind;  ///< Kind of the records: "shard" or "video". "video" also takes records of
+                     ///< kind "image".
   int jobs = 1;
   /// Does the tool's work on the sample. Before the call, `inputs` is set to the sample and
   /// `folder` to a temporary folder. The Progress counts parts of videos or samples of shards, and

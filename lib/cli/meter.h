@@ -18,9 +18,8 @@
 
 namespace vfm::cli {
 
-/// The style of a Meter. `line` draws one line, which is rewritten in place on a terminal. `log`
-/// draws a full line each minute. `none` draws nothing, and only counts for the board
-/// (share/pipe_board.h).
+/// `line` draws one line, which is rewritten in place on a terminal. `log` draws a full line each
+/// minute. `none` draws nothing, and only counts for the board (share/pipe_board.h).
 enum class MeterStyle { none, line, log };
 
 /// A Progress that draws nothing in the first second, and then at most ten times a second.

@@ -41,8 +41,7 @@ class OptionRow {
   OptionRow& everyday();
   /// Sets the paragraph of the manual, in scdoc's markup.
   OptionRow& manual(std::string paragraph);
-  /// Sets the page that explains the option for all programs, such as "vfm(7)", in place of a
-  /// paragraph.
+  /// Names a page, such as "vfm(7)", that explains the option in place of a paragraph.
   OptionRow& explained_in(std::string page);
   OptionRow& required();
   /// Makes the value a list whose items are separated by `delimiter`. Lists of a repeated option

@@ -19,7 +19,6 @@ struct InputOptions {
   std::vector<std::string> inputs;
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
-  /// Adds the arguments for shards.
   void add_shards(Options& options);
   /// Returns the inputs, or "-" if no input is given. With -0 each "-" becomes io::kNames. Throws
   /// Error{usage} if no input is given and standard input is a terminal, or if -0 is given without

@@ -110,10 +110,10 @@ std::unique_ptr<Tool> make() {
   return std::make_unique<Type>();
 }
 
-/// Runs the program. Returns the exit status. Never throws. A verb is refused, with advice, if a
-/// file of the verb's name exists (arguments_are_files()), or if the verb is not the first
-/// argument. `PROGRAM help VERB` means `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM
-/// --help`. A process started for serve_gpu() uses the everyday Tool.
+/// Returns the exit status. Never throws. A verb is refused, with advice, if a file of the verb's
+/// name exists (arguments_are_files()), or if the verb is not the first argument. `PROGRAM help
+/// VERB` means `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM --help`. A process started
+/// for serve_gpu() uses the everyday Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes and flushes `text` to standard output, for tools that print no records. Throws Error if

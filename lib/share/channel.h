@@ -18,7 +18,7 @@
 
 namespace vfm::share {
 
-/// A file descriptor that its destructor closes. Movable.
+/// A file descriptor, closed by the destructor. Movable.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

@@ -54,13 +54,14 @@ class EngineSessions {
   /// while the loaded models stay loaded. Throws what GpuBoard::take() throws.
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
   /// Returns whether this thread may wait. A thread with a session of this kind or of a later kind
-  /// may not.
+  /// may not wait.
   bool thread_may_wait() const;
   /// Reports a failed GPU, as GpuBoard::fail() does. For own sessions (second constructor), take()
   /// then throws Error{device}.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
-  /// Returns the bytes of `gpu` that this program keeps for sessions, and not for models.
+  /// Returns the bytes of `gpu` that this program keeps for sessions. Models cannot use these
+  /// bytes.
   std::int64_t kept_bytes(const SharedGpu& gpu) const;
 
  private:

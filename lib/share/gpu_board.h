@@ -12,7 +12,7 @@
 // process that inherits life() keeps the memory reserved until the process ends. A program that is
 // stopped (SIGSTOP) keeps its models, and keeps the GPUs on which it has items. If it is the
 // stopped program's turn to take a free GPU, another program takes this GPU after 50 ms. Without
-// VFM_SHARE, only this program uses the GPUs.
+// VFM_SHARE, the board serves only this program.
 //
 // The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the
@@ -105,8 +105,8 @@ class GpuBoard {
   /// GPUs are left out.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// Takes `count` sessions of the GPU with the most free sessions. If no GPU has `count` free
-  /// sessions, waits for them if `wait` is set and `count` is at most most_sessions(); otherwise
-  /// returns nullopt. Throws what take() throws.
+  /// sessions, waits for them. Returns nullopt instead if `wait` is false, or if `count` exceeds
+  /// most_sessions(). Throws what take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
   /// Returns the largest number of sessions that can be free on one GPU while the loaded models
   /// stay loaded. Sessions of these models (GpuNeed::beside) are not counted.

@@ -1,8 +1,8 @@
 // Two rules for programs that share GPUs (share/gpu_board.h). One rule decides on which GPUs each
 // stage of a pipe has its model loaded. The other rule decides which item gets a free GPU.
 //
-// The rule for items: of the stages whose model is on the free GPU and whose items wait, the last
-// stage of the pipe gets the GPU.
+// The rule for items: a stage can get a free GPU if the GPU has its model and its items wait. The
+// last of these stages in the pipe gets the GPU.
 //
 // The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
 // flows through the pipe. The work of all stages determines the rate of each placement of models on

@@ -34,8 +34,8 @@ namespace vfm::share {
 /// stay busy even if items have very different lengths.
 ///
 /// The first exception from any of these functions stops all work, and is rethrown after all
-/// threads have joined. Results of earlier items were passed to `done` before. Throws Error if the
-/// system cannot start a thread.
+/// threads have joined. Results of items before the failed item have been passed to `done`. Throws
+/// Error if the system cannot start a thread.
 template <class In, class Out>
 void for_each_ordered(Slots& slots, const std::function<std::optional<In>()>& next,
                       const std::function<Out(In&)>& work, const std::function<void(Out&)>& done,

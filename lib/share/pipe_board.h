@@ -90,7 +90,8 @@ class PipeBoard {
   /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
   /// For a board without slots. show_waiting() reports that a thread begins (+1) or ends (-1) a
-  /// wait for a slot of another source; show_held(), that it gets (+1) or returns (-1) such a slot.
+  /// wait for a slot of another source. show_held() reports that a thread gets (+1) or returns (-1)
+  /// such a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes the number of make's jobserver tokens that this program has. Call it right after

@@ -46,7 +46,7 @@ struct Bottleneck {
   std::string why;  ///< Reason: "has 11.8 of the 16 slots", "has 5.9 GPUs, and items wait for
                     ///< more".
 };
-/// Finds the bottleneck. The first of these rules that applies decides:
+/// The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.
 /// 2. A program is short of GPUs if its items wait for GPUs most of the time, and all GPUs with its
 /// model, or all GPUs of the pipe, are busy. Of such programs, the one with the most GPUs is the

@@ -35,7 +35,7 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// Marks for a scope that the times in own() change. Readers without the mutex see the mark.
+  /// While such an object exists, readers without the mutex see that the times in own() change.
   /// Needs the mutex.
   class Changing {
    public:

@@ -11,7 +11,7 @@
 
 namespace vfm::share {
 
-/// Returns a number that identifies the pipe of a file descriptor, or 0 if the descriptor is no
+/// Returns a number that identifies the pipe of a file descriptor, or 0 if the descriptor is not a
 /// pipe.
 std::uint64_t pipe_name(int fd);
 
@@ -21,9 +21,9 @@ struct PipeEnds {
   std::uint64_t input = 0, output = 0;  ///< pipe_name() of the pipes.
 };
 
-/// Returns the place of each program whose `used` is true, from 0. Programs of one pipe are in the
-/// order of the pipe. Several pipes are in the order in which a shell starts them. The same applies
-/// to parts of a pipe that a foreign program separates.
+/// Returns the place, 0 for the first, of each program whose `used` is true. Programs of one pipe
+/// are in the order of the pipe. Several pipes are in the order in which a shell starts them. The
+/// same applies to parts of a pipe that a foreign program separates.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
 /// Sets `place` of all used records of a board. The records have the fields of PipeEnds.

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kSharedTurn = 50'000'000;
 /// Waits until a word of a shared file differs from `seen`, for at most kSharedTurn. Returns false
 /// if the word did not change.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
-/// Changes the word, and wakes up to `most` threads that wait for it.
+/// Changes the word, and wakes at most `most` threads that wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
 
 /// The result of an attempt to take a slot or a GPU. `left` means that a slot or GPU is free, but

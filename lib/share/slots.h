@@ -26,8 +26,8 @@ class Slots {
   /// Makes `threads` slots, at least 1, without a jobserver.
   explicit Slots(int threads);
   /// Uses slots of the jobserver that `makeflags` (the value of MAKEFLAGS) names, at most `threads`
-  /// at a time. If `makeflags` names no jobserver, or if the descriptors are no pipe (a recipe line
-  /// without '+'), makes `threads` slots.
+  /// at a time. If `makeflags` names no jobserver, or if the descriptors are not a pipe (a recipe
+  /// line without '+'), makes `threads` slots.
   Slots(int threads, const std::string& makeflags);
   /// Uses slots of a board, at most `threads` at a time. If the board has no slots, does what
   /// Slots(threads, makeflags) does, and the board shows these slots.

@@ -19,8 +19,7 @@
 
 namespace vfm::workers {
 
-/// Makes a captioning model in workers. `models` must outlive the result. Throws what the
-/// constructor of CaptionModel throws.
+/// `models` must outlive the result. Throws what the constructor of CaptionModel throws.
 std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
                                                           const std::string& folder, DType compute,
                                                           std::optional<int> frame_tokens,

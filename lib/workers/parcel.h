@@ -34,8 +34,8 @@ struct Parcel {
 };
 
 /// bytes_tensor() copies bytes, such as a file, into a tensor [N] of u8. text_of() returns a view
-/// of such a tensor, which must outlive the view. text_of() throws Error for a tensor of another
-/// type or shape.
+/// of such a tensor. The tensor must outlive the view. text_of() throws Error for a tensor of
+/// another type or shape.
 Tensor bytes_tensor(std::string_view bytes);
 std::string_view text_of(const Tensor& bytes);
 

@@ -22,11 +22,11 @@ namespace vfm::workers {
 class Service {
  public:
   virtual ~Service() = default;
-  /// Answers a request. The request's tensors are views, valid until the next request. The answer's
-  /// tensors may be views of the request's tensors. If answer() throws an Error, the asking thread
-  /// gets the error, and the worker continues. After an Error of kind device (GpuError) the worker
-  /// is not used again. If the service calls end_run() (base/run_end.h) and throws Stopped, the
-  /// program's run ends with the same message.
+  /// The request's tensors are views, valid until the next request. The answer's tensors may be
+  /// views of the request's tensors. If answer() throws an Error, the asking thread gets the error,
+  /// and the worker continues. After an Error of kind device (GpuError) the worker is not used
+  /// again. If the service calls end_run() (base/run_end.h) and throws Stopped, the program's run
+  /// ends with the same message.
   virtual Parcel answer(const Parcel& request) = 0;
 };
 

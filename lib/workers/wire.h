@@ -17,8 +17,8 @@
 
 namespace vfm::workers {
 
-/// The kind of a message. The program sends `open` and `ask`. The worker sends the other kinds, and
-/// may send `log` at any time. `end` asks the program to end its run (base/run_end.h).
+/// The program sends `open` and `ask`. The worker sends the other kinds, and may send `log` at any
+/// time. `end` asks the program to end its run (base/run_end.h).
 enum class Say : std::uint32_t { open, ask, answer, error, log, end };
 
 /// The head of a message. After the head comes a text: an error, a log line, or the reason to end

@@ -51,7 +51,6 @@ class Worker {
   /// Returns the answer. Throws the service's Error with its kind, cause and text (a GpuError has
   /// kind device), WorkerLost, or Stopped. After Stopped the worker has ended.
   Parcel ask(const Parcel& request);
-  /// Returns the worker's name for messages.
   const std::string& name() const { return name_; }
 
  private:
