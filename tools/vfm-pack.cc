@@ -174,7 +174,7 @@ class PackTool : public vfm::cli::Tool {
     options.add("--fps", fps_, "N[/D]", "take frames at this rate, by time")
         .shown("all frames")
         .everyday()
-        .manual("Take frames at this rate, by their times.");
+        .manual("Take the frames that are shown at regular times, _N_/_D_ a second.");
     options.add("--crop", crop_, "centre|random", "part of a larger or longer clip to keep")
         .one_of({"centre", "random"})
         .manual(
@@ -223,7 +223,8 @@ class PackTool : public vfm::cli::Tool {
             "being encoded. With less memory, fewer frames are encoded at once, and the latents "
             "are the same. If clips of *--size* and *--frames* need more memory, an error says how "
             "much before the work begins. If only a larger clip needs more memory, only this clip "
-            "fails. Weights are not counted. Default: no limit, about a million pixels at once.");
+            "fails. Weights are not counted. Default: no limit; about a million pixels are encoded "
+            "at once.");
   }
 
   vfm::cli::InputOptions input_;
