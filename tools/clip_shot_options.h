@@ -26,7 +26,7 @@ class ClipShotOptions {
             "most 1.35. With *--detector-model*, scores are probabilities below 1, and the default "
             "is 0.5.");
     options.flag("--no-gradual", no_gradual_, "find cuts only")
-        .manual("Find cuts only, and no fades, dissolves, wipes and transitions.");
+        .manual("Find only cuts, not fades, dissolves, wipes and other transitions.");
     options
         .add("--detector-model", detector_model_, "DIR",
              "find changes of shot by the TransNet V2 in DIR")

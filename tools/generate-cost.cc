@@ -37,8 +37,8 @@ class GenerateCostTool : public vfm::cli::Tool {
             "Predict the time of the clip on this GPU, which may be in another machine, and "
             "whether its memory suffices. _FILE.json_ has rates that *vfm-train-calibrate*(1) "
             "measured. For a named GPU, the rates are estimated from published tables. With "
-            "*--parallel* the time is for all GPUs of the layout together, eight on each machine. "
-            "Reading the model, the host's work and writing the mp4 are not counted.");
+            "*--parallel* the time is for all GPUs of the layout together. Eight GPUs a machine "
+            "are assumed. Reading the model, the host's work and writing the mp4 are not counted.");
     options.group("Model");
     generate_.add_model(options);
     options.group("Clips");

@@ -28,8 +28,8 @@ class TrainCostTool : public cli::Tool {
         .everyday()
         .manual(
             "Number of processes of the run. They need not be started. Memory is given for the "
-            "rank that needs most. Without *--gpu*, _usable_ is the part of this machine's memory "
-            "for one started process.");
+            "rank that needs most. Without *--gpu*, _usable_ is the memory that this machine has "
+            "for each started process.");
     add_gpu(options, gpu_)
         .manual(
             "Predict the time of a step on this GPU, and whether its memory suffices. A name with "

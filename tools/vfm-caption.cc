@@ -133,7 +133,7 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Take each caption from the first of these sources that has a caption. See SOURCES. "
-            "*--endpoint* removes the default.");
+            "With *--endpoint* there is no default.");
     options
         .add("--sidecars", options_.sidecars, "DIR,...", "also read captions beside sources in DIR")
         .separated_by(',')

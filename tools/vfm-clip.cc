@@ -243,8 +243,9 @@ class ClipTool : public vfm::cli::Tool {
         .check(vfm::cli::not_blank)
         .everyday()
         .manual(
-            "Size of the clips in square pixels, such as _640x480_. _640x-2_ and _-2x480_ keep the "
-            "shape. _short:480_ sets the shorter side. Smaller videos are enlarged.");
+            "Width and height of the clips, such as _640x480_. Pixels become square. _640x-2_ and "
+            "_-2x480_ keep the shape. _short:480_ sets the shorter side. Smaller videos are "
+            "enlarged.");
     options.add("--fps", fps_, "RATE", "constant frame rate of the clips")
         .check(vfm::cli::not_blank)
         .everyday()
