@@ -8,7 +8,7 @@ namespace {
 constexpr KeyWords kWords[] = {
     {"model.type", "",
      "*dit* is the diffusion transformer of Cosmos-1.0. *stdit* has three self-attentions in each "
-     "block: within frames, in full, and over time at each position. *moviegen* is "
+     "block: within a frame, over all tokens, and over time at each position. *moviegen* is "
      "MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at every "
      "layer. *autoregressive* predicts discrete latents, one code after the other. *tokenizer* is "
      "a video tokenizer that trains on clips."},
@@ -24,8 +24,9 @@ constexpr KeyWords kWords[] = {
      "Latent frames, height and width of a token. For a tokenizer: only the side of its Haar "
      "patch in pixels."},
     {"model.max_size", "latent frames, rows, columns",
-     "Size of the position tables. A next stage may increase this size. New rows of learned "
-     "tables are drawn as if the run had begun with them. With adapters the size cannot grow."},
+     "Size of the position tables. A next stage may increase this size. New rows of learned tables "
+     "get the random values that a run of this size begins with. With adapters the size cannot "
+     "grow."},
     {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
     {"model.num_key_value_heads", "heads",
      "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
@@ -71,24 +72,25 @@ constexpr KeyWords kWords[] = {
     {"model.attention_resolutions", "pixels", "Resolutions with attention, as in diffusers."},
     {"model.resolution", "pixels",
      "Input resolution for _model.attention_resolutions_, as in diffusers."},
-    {"model.spatial_compression_ratio", "", "Pixels of a side for one latent."},
-    {"model.temporal_compression_ratio", "", "Frames for one latent frame."},
+    {"model.spatial_compression_ratio", "", "Pixels of a side that become one latent."},
+    {"model.temporal_compression_ratio", "", "Frames that become one latent frame."},
     {"model.compute", "",
      "Type of matrix products and activations. Weights are always f32. With bf16 each weight is "
      "stored as two halves, and the first half is the bf16 weight."},
     {"model.recompute", "",
      "To save memory, backward recomputes parts of forward. *elementwise* recomputes norms and "
-     "activations, in little time. *block* recomputes all except a block's input, in a third more "
+     "activations, in little time. *block* keeps only a block's input, and takes a third more "
      "time. *block_but_attention* also keeps the result of self-attention. *auto* takes the first "
      "value that fits the memory. Results do not change."},
     {"model.offload", "",
      "On a GPU, with recomputed blocks: keep the inputs of blocks in pinned memory of the host. "
-     "*vfm-train cost* prints the memory of GPU and host. Such steps are not CUDA graphs. Results "
-     "do not change."},
+     "*vfm-train cost* prints the memory of GPU and host. With offloading, steps are not CUDA "
+     "graphs. Results do not change."},
     {"lora.rank", "",
      "Rank of the adapters. 0: no adapters, all weights are trained. Adapters need *--init* or "
      "*--continue*."},
-    {"lora.alpha", "", "The product of the adapters is scaled by alpha/rank. 0: by 1."},
+    {"lora.alpha", "",
+     "The product of the adapters is multiplied by alpha/rank, or by 1 if alpha is 0."},
     {"lora.targets", "",
      "Matrices that get adapters, by the last words of their names: _to_q_ in all attentions, "
      "_attn1.to_q_ only in self-attention. []: the four projections of every attention."},
@@ -97,13 +99,13 @@ constexpr KeyWords kWords[] = {
     {"diffusion.sigma_min", "", "Smallest sigma."},
     {"diffusion.sigma_max", "", "Largest sigma."},
     {"diffusion.whitening", "",
-     "How much the deviations of latent channels are equalised. 1: all equal. 0: as from the "
-     "tokenizer. A model to begin from keeps its whitening."},
+     "How much the standard deviations of latent channels are equalised. 1: all equal. 0: as from "
+     "the tokenizer."},
     {"diffusion.loss_scale", "", "Factor on the gradients."},
     {"diffusion.text_dropout", "of samples",
      "Share of samples that train without text, for guidance."},
     {"diffusion.scale_video_noise", "",
-     "Multiply sigma of a video by the square root of its frames."},
+     "Multiply sigma of a video by the square root of the number of frames."},
     {"diffusion.condition_frames", "latent frames",
      "Video to world: how many first frames of a sample are given. Each listed number is equally "
      "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
@@ -128,8 +130,8 @@ constexpr KeyWords kWords[] = {
      "Maximum frames of a window of a clip. A tokenizer takes 1 plus a multiple of "
      "_model.temporal_compression_ratio_."},
     {"data.size", "pixels",
-     "A square with this side has the area of a window. For a tokenizer: side of the square "
-     "that is cut out."},
+     "Side of a square with the area of a window. For a tokenizer: side of the square that is cut "
+     "out."},
     {"data.shorter_side", "pixels",
      "Shrink the shorter side of a picture to this length before the cut. 0: no shrinking."},
     {"data.fps", "frames a second", "Rate at which frames of a clip are taken. 0: all frames."},
@@ -176,9 +178,9 @@ constexpr KeyWords kWords[] = {
     {"schedule.final", "", "Share of the learning rate that is left at the last step."},
     {"ema.mode", "",
      "Average of the weights. *decay*: with a constant decay, but at most (1+n)/(10+n) at update "
-     "n. *power*: over a length in proportion to the run."},
+     "n. *power*: over a length that grows with the run."},
     {"ema.decay", "", "Decay of mode *decay*."},
-    {"ema.length", "", "Relative standard deviation of mode *power*."},
+    {"ema.length", "", "Length of mode *power*, as a relative standard deviation."},
     {"ema.every", "updates", "Updates between changes of the average."},
     {"ema.place", "", "Keep the average on the GPU or on the host."},
     {"validation.every", "steps", "Steps between validations. 0: no validation."},
@@ -186,17 +188,18 @@ constexpr KeyWords kWords[] = {
      "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
      "there is no such split. With several folders: this many from each folder."},
     {"validation.sigmas", "", "Noise levels of a validation."},
-    {"parallel.tp", "ranks", "Ranks that share heads and widths; a divisor of the heads."},
+    {"parallel.tp", "ranks",
+     "Ranks that share heads and widths; a divisor of the number of heads."},
     {"parallel.tp_chunks", "chunks",
-     "Chunks in which a rank sends rows of a product along tp, while other chunks are multiplied. "
-     "0: the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},
+     "Chunks of a product's rows. A rank sends one chunk along tp while it multiplies another. 0: "
+     "the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},
     {"parallel.cp", "ranks", "Ranks that share the tokens of a sample."},
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
      "*all_to_all*: ranks exchange tokens for heads; cp must divide the heads. *ring*: keys and "
      "values pass from rank to rank. *auto*: *all_to_all* on one machine, *ring* between machines. "
-     "Type *stdit* takes only *all_to_all* without _parallel.hybrid_. *autoregressive* takes only "
-     "*all_to_all* or *gather*."},
+     "Without _parallel.hybrid_, type *stdit* takes only *all_to_all*. Type *autoregressive* takes "
+     "only *all_to_all* or *gather*."},
     {"parallel.cp_heads", "ranks",
      "With *all_to_all+ring*: neighbours that exchange tokens for heads. 0: as many as possible."},
     {"parallel.hybrid", "",
@@ -205,11 +208,11 @@ constexpr KeyWords kWords[] = {
     {"parallel.pp", "stages",
      "Stages of a pipeline, each with some of the blocks. Not for type *tokenizer*."},
     {"parallel.vpp", "chunks",
-     "Chunks of blocks of a stage. The chunks take turns. With more chunks, stages wait less and "
-     "send more."},
+     "Chunks into which a stage divides its blocks. The chunks take turns. With more chunks, "
+     "stages wait less and send more."},
     {"parallel.ahead", "microbatches",
-     "With one chunk: further microbatches on their way between stages. This hides messages, but "
-     "takes memory."},
+     "With one chunk a stage: further microbatches on their way between stages. This hides "
+     "messages, but takes memory."},
     {"parallel.stages", "blocks",
      "Numbers of blocks in the pp times vpp chunks. []: about equal work."},
     {"parallel.reduce", "", "Type in which gradients are sent. Gradients are summed in f32."},
@@ -219,11 +222,11 @@ constexpr KeyWords kWords[] = {
      "blocks and gradients. Blocks are gathered one by one, so a rank sends three times the "
      "weights in each pass."},
     {"parallel.replicate", "groups",
-     "Groups of ranks, each with the whole state. Useful if links between machines are slow."},
+     "Groups of ranks. Each group has the whole state. Useful if links between machines are slow."},
     {"parallel.reshard", "",
-     "With *full* in _parallel.shard_: free blocks after use. *false*: keep blocks until the step "
-     "ends. *auto*: true without a pipeline. In a pipeline a stage gathers its blocks once a "
-     "step."},
+     "With *full* in _parallel.shard_: *true* frees gathered blocks after use, *false* when the "
+     "step ends. *auto*: *true* without a pipeline. In a pipeline a stage gathers its blocks once "
+     "a step."},
     {"train.steps", "steps", "Length of the run, or of the stage. Schedules depend on it."},
     {"train.seed", "", "Seed of weights, order, noise and dropout."},
     {"train.checkpoint_every", "steps", "Steps between checkpoints."},
