@@ -170,6 +170,19 @@ TEST_CASE("frames of one colour between fades are in no clip; a lone short shot 
         "6-17 fade end 0; 0-6 fade; ");
 }
 
+TEST_CASE("a fade out of black before the first shot is none of the changes that are stitched") {
+  ClipRun run;
+  run.source("a.y4m",
+             faded({{1, std::vector<double>(6, 0)}, {1, ramp(0, 1, 6)}, {1, kWhole}, {2, kWhole}}));
+  run.options.recipe.stitch_sound = true;
+  CHECK(run.run() == 0);
+  CHECK(run.each("pts_begin") == "6 32");
+  const Json cuts = run.index().at("cuts");
+  REQUIRE(cuts.size() == 1);
+  CHECK(cuts[0].at("frame") == 32);
+  CHECK(cuts[0].contains("likeness"));
+}
+
 TEST_CASE("shots are stitched from the threshold on, and told with their likeness") {
   ClipRun run;
   run.source("a.y4m", clip_run::shots({12, 9, 13}));

@@ -404,6 +404,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("of more than a hundred sources that are left over the number is not told") {
+  const LeftFolder left;
+  const std::vector<ClipItem> items = {LeftFolder::item(ClipItem::Kind::video, left.a)};
+  for (int i = 2; i < 100; ++i)
+    left.folder.write(vfm::format(".{:016}.parts", i), "");
+  const Told told;
+  CHECK(left.finish(items, false).empty());
+  CHECK(Told::any("holds the output of 100 sources that the input does not name"));
+  left.folder.write(vfm::format(".{:016}.parts", 100), "");
+  CHECK(left.finish(items, false).empty());
+  CHECK(Told::any("holds the output of more than 100 sources that the input does not name"));
+}
+
 TEST_CASE("nothing is removed where it is not known what the input names") {
   const LeftFolder left;
   const Lines all = left.names();
