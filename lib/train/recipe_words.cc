@@ -92,8 +92,8 @@ constexpr KeyWords kWords[] = {
     {"lora.alpha", "",
      "The product of the adapters is multiplied by alpha/rank, or by 1 if alpha is 0."},
     {"lora.targets", "",
-     "Matrices that get adapters, by the last words of their names: _to_q_ in all attentions, "
-     "_attn1.to_q_ only in self-attention. []: the four projections of every attention."},
+     "Matrices that get adapters, by the last words of their names. _to_q_ means all attentions, "
+     "_attn1.to_q_ only self-attention. []: the four projections of every attention."},
     {"diffusion.p_mean", "", "Mean of ln(sigma), the noise level of a sample."},
     {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
     {"diffusion.sigma_min", "", "Smallest sigma."},
@@ -233,8 +233,8 @@ constexpr KeyWords kWords[] = {
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
     {"train.log_every", "steps", "Steps between lines of the logs."},
     {"train.setup_limit", "seconds",
-     "How long a rank waits for other ranks before the first step. 0: no limit. After this time a "
-     "message names the lost or slow rank and its host, and the run ends."},
+     "How long a rank waits for other ranks before the first step. After this time a message names "
+     "the lost or slow rank and its host, and the run ends. 0: no limit."},
     {"train.step_limit", "seconds", "The same limit for steps and validations."},
     {"train.checkpoint_limit", "seconds", "The same limit for writing a checkpoint or the report."},
     {"train.peak_tflops", "TFLOP/s",
