@@ -25,8 +25,7 @@ constexpr KeyWords kWords[] = {
      "patch in pixels."},
     {"model.max_size", "latent frames, rows, columns",
      "Size of the position tables. A next stage may increase this size. New rows of learned tables "
-     "get the random values that a run of this size begins with. With adapters the size cannot "
-     "grow."},
+     "begin as in a run of this size. With adapters the size cannot grow."},
     {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
     {"model.num_key_value_heads", "heads",
      "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
