@@ -12,12 +12,12 @@
 namespace vfm {
 
 struct InputLimits {
-  /// Most pixels (width times height) of a picture or frame: 8192 x 8192.
+  /// Largest number of pixels (width times height) of a picture or frame: 8192 x 8192.
   std::uint64_t max_pixels = std::uint64_t{1} << 26;
-  /// Most pictures for each byte of a file; 0: no limit. Each file may have a thousand pictures
-  /// more.
+  /// Largest number of pictures for each byte of a file; 0: no limit. Each file may have a thousand
+  /// pictures more.
   std::uint64_t pictures_a_byte = 8;
-  /// Most seconds without data or decoding progress before the program gives up an input; 0: no
+  /// Seconds without data or decoding progress after which the program gives up an input; 0: no
   /// limit.
   double timeout = 60;
   /// Whether each file is decoded in its own process (media/isolate/isolated.h). The process may

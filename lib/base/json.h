@@ -8,7 +8,7 @@
 
 #include "base/json_fwd.h"
 
-// Replaces nlohmann's type with sorted names. vfm does not use that type. With nlohmann's
+// Replaces nlohmann::json, whose names are sorted. vfm does not use nlohmann::json. With nlohmann's
 // definition, literals "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {

@@ -9,7 +9,7 @@
 
 namespace vfm {
 
-/// Most bytes of a pointer.
+/// Size limit of a pointer in bytes.
 inline constexpr std::size_t kMostLfsPointer = 1023;
 
 /// `head` has the first bytes of the file `name`. If `head` is a pointer or the beginning of a

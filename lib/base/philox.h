@@ -41,7 +41,7 @@ enum class Purpose : std::uint32_t {
   condition = 16,        // Number and noise level of condition frames, by step and sample key.
   caption = 17,          // Choice of one of a sample's captions, by epoch and sample key.
   estimate = 20,         // Choice of the input records that a dry run reads.
-  balance = 21,          // Choice of samples by key at step 0, cluster centres at step 1.
+  balance = 21,          // Choice of samples (step 0, by key) and of cluster centres (step 1).
 };
 
 /// An indexed, stateless stream of random numbers.

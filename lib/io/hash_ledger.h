@@ -45,8 +45,8 @@ class HashLedger {
   HashLedger& operator=(const HashLedger&) = delete;
 
   /// Returns hash_file() of a file that was just opened. If the file has a valid row and `check` is
-  /// not set, takes the hash from the row. Paths in rows are absolute. Their links are not
-  /// resolved. Throws Error if the file cannot be read. Throws Stopped.
+  /// not set, takes the hash from the row. Paths in rows are absolute, with links unresolved.
+  /// Throws Error if the file cannot be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the latest rows. hash() also does so at intervals.
   void finish();

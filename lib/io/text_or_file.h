@@ -1,5 +1,5 @@
-// Option values that are TEXT, or @FILE for the text of a file. "@@TEXT" is a text that begins with
-// "@".
+// Reads option values. A value is TEXT, or @FILE for the text of a file. "@@TEXT" is a text that
+// begins with "@".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Reads the index of weights in several files, NAME.safetensors.index.json or NAME.bin.index.json,
+// Reads NAME.safetensors.index.json or NAME.bin.index.json, the index of weights in several files,
 // as diffusers and transformers write it. FILE is a name without folder.
 //
 //   {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}

@@ -1,4 +1,4 @@
-// Computes which rows of a frame curate/small_picture.h reads: two pixel rows for each row of
+// Computes the rows of a frame that curate/small_picture.h reads: two pixel rows for each row of
 // cells. With --isolate, the decoding process copies only these rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace vfm::media {
 
-/// Number of cells from top to bottom, for luma and for chroma. Packed RGB uses both.
+/// Number of cells from top to bottom, for luma and for chroma. Both apply to packed RGB.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
 struct CellSpan {

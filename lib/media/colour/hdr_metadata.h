@@ -9,12 +9,12 @@
 
 namespace vfm::media {
 
-/// Returns the metadata of a decoded picture. Screen or light data that the picture lacks are those
-/// of `container`.
+/// Returns the metadata of a decoded picture. If the picture has no screen data, or no light data,
+/// takes these data from `container`.
 HdrMetadata hdr_of(const AVFrame& picture, const HdrMetadata& container);
 /// Returns the metadata of a stream from its container.
 HdrMetadata hdr_of(const AVStream& stream);
-/// Makes the muxer write `hdr`, in mp4 as boxes mdcv and clli.
+/// Makes the muxer write `hdr`. In mp4, `hdr` becomes the boxes mdcv and clli.
 void set_hdr(AVStream& stream, const HdrMetadata& hdr);
 
 /// Returns the mastering screen as an option of x264 and x265:

@@ -1,8 +1,8 @@
 // Converts HDR pictures (PQ, HLG), and SDR pictures in BT.2020's colours, to SDR in BT.709.
 //
-// Samples are converted to light by SMPTE ST 2084, or by ARIB STD-B67 for a screen of 1000 cd/m2.
-// The EETF of ITU-R BT.2390 section 5.4.1 compresses the largest of R, G and B, so that the peak of
-// the source becomes 203 cd/m2, the white of BT.2408. The other two values keep their ratio to the
+// PQ becomes light by SMPTE ST 2084, and HLG by ARIB STD-B67 for a screen of 1000 cd/m2. The EETF
+// of ITU-R BT.2390 section 5.4.1 compresses the largest of R, G and B, so that the peak of the
+// source becomes 203 cd/m2, the white of BT.2408. The other two values keep their ratio to the
 // largest value. SDR is not compressed. The result has gamma 2.4. Results have the same bits on all
 // machines.
 // SPDX-License-Identifier: Apache-2.0

@@ -46,7 +46,7 @@ bool is_open_start(int type);
 std::string join_units(const Units& units);
 
 /// Returns true if decoding can begin with this packet, and all pictures shown from this packet on
-/// are correct. These packets are IDR pictures of H.264, random access points of HEVC, and key
+/// are correct. Such packets are IDR pictures of H.264, random access points of HEVC, and key
 /// frames of VP9 or AV1 that are shown immediately. `length_size` is the result of
 /// unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);

@@ -22,10 +22,10 @@ std::string allowed_formats();
 
 /// Returns the first bytes of `io`, and moves back to the beginning.
 std::string read_head(AVIOContext* io);
-/// Finds the demuxer for `io` by its bytes, which begin with `head`, and by the extension of
-/// `hint`. `io` must be at its beginning, and is there again after the call. Throws Error with
-/// `name` in the message if the format is not allowed. Returns 0, or FFmpeg's error if FFmpeg was
-/// interrupted, or could not read or recognise `io`.
+/// Finds the demuxer for `io` by the bytes of `io`, which begin with `head`, and by the extension
+/// of `hint`. `io` must be at its beginning, and is there again after the call. Throws Error with
+/// `name` in the message if the format is not allowed. If FFmpeg was interrupted, or could not read
+/// or recognise `io`, returns FFmpeg's error. Otherwise returns 0.
 int recognise_container(AVIOContext* io, std::string_view head, const std::string& name,
                         const std::string& hint, const AVInputFormat** found);
 

@@ -60,9 +60,9 @@ class Input {
   /// unreadable packet and adds it to `corrupt`. Throws Stopped, and Error if reading fails.
   /// Damaged data do not cause an Error.
   bool read(AVPacket* packet, std::int64_t& corrupt);
-  /// Seeks to the last packet of stream number `stream` that is not after `time`. `time` is in the
-  /// time base of the stream. Returns false if no such packet exists. Throws Error if the server
-  /// does not answer.
+  /// Seeks to the last packet of stream number `stream` at or before `time`. `time` is in the time
+  /// base of the stream. Returns false if no such packet exists. Throws Error if the server does
+  /// not answer.
   bool seek(int stream, std::int64_t time);
   /// Returns the size of the file in bytes, or the size that the server states. Returns 0 if the
   /// size is unknown, or if the input may open further files (--protocols).

@@ -22,7 +22,7 @@ struct MuxStream {
   std::vector<PacketPtr> packets;
 };
 
-/// The packets of sound, and of a piece of a clip. Packets of a piece have no decoding times.
+/// The packets of an AudioTrack and of a CodedVideo. A CodedVideo has no decoding times.
 struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 

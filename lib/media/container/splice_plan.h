@@ -17,8 +17,8 @@ namespace vfm::media {
 struct SplicePlan {
   /// The packets to copy in decoding order, as indices of the argument `packets`.
   std::vector<std::size_t> packets;
-  /// Number of frames that the copied packets show. These are the first frames of the argument
-  /// `frames`. 0 means that no packet can be copied.
+  /// The copied packets show this number of frames from the beginning of the argument `frames`. 0
+  /// means that no packet can be copied.
   std::size_t frames = 0;
 };
 

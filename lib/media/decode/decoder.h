@@ -108,9 +108,9 @@ class Decoder {
   void seek(std::int64_t pts);
   /// Returns false if seek() is known to decode from the beginning of the file.
   bool seeks() const;
-  /// Returns a sum: packets that could not be decoded, frames with damage, and packets missing from
-  /// a truncated file. After the last frame, the sum includes pictures that the codec dropped
-  /// without an error.
+  /// Returns the number of packets that could not be decoded, plus the frames with damage, plus the
+  /// packets missing from a truncated file. After the last frame, the sum includes pictures that
+  /// the codec dropped without an error.
   std::int64_t corrupt() const;
 
  private:

@@ -24,7 +24,7 @@ constexpr const char* kServeIsolated = "--serve-isolated";
 int serve_isolated(int channel);
 
 /// If `wanted` is true, forks the helper. Must be called while the program has one thread. In the
-/// helper, returns the number for serve_isolated(). In the program, returns -1. If forking fails,
+/// helper, returns the number for serve_isolated(). In the parent, returns -1. If forking fails,
 /// begin_isolation() starts a helper.
 int fork_isolation(bool wanted);
 

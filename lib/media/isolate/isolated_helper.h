@@ -15,7 +15,7 @@
 
 namespace vfm::media {
 
-/// Orders to the helper. try_out tests whether this system can confine a process.
+/// Orders to the helper. `try_out` tests whether this system can confine a process.
 enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
@@ -64,7 +64,8 @@ class IsolatedChild {
   Told ask(const Request& request, std::string_view text = {},
            const std::vector<int>& descriptors = {});
   bool gone() const { return forked_.pid == 0; }
-  /// Return the shared memory and its parts. The child can change the memory at any time.
+  /// Return the shared memory, its head and its room (isolated_pictures.h). The child can change
+  /// the memory at any time.
   const std::shared_ptr<const share::MappedMemory>& memory() const { return shared_; }
   const PicturesHead& head() const {
     return *reinterpret_cast<const PicturesHead*>(shared_->data());

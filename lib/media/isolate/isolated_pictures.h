@@ -57,8 +57,8 @@ struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
-/// Returns a frame with these properties. Its planes lie in the `room` bytes at `data`. Throws
-/// Error if the frame is impossible or too large. If `data` is null, computes only the size.
+/// Returns a frame with the properties `facts`. Its planes lie in the `room` bytes at `data`.
+/// Throws Error if the frame is impossible or too large. If `data` is null, computes only the size.
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
 /// Returns the frame of `given`. Its planes lie in the `room` bytes at `data`. Throws Error if the
 /// frame is impossible, or if a plane and the 64 bytes after the plane exceed these bytes.

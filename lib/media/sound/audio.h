@@ -13,7 +13,7 @@ namespace vfm::media {
 
 enum class AudioMode {
   drop,
-  copy,  ///< Packets of the source. Vorbis, and packets that mp4 does not allow, become `aac`.
+  copy,  ///< Packets of the source. Vorbis and packets that mp4 does not allow are read as `aac`.
   aac,   ///< Decoded sound, cut to exact samples and encoded as AAC.
 };
 

@@ -29,7 +29,7 @@ class SoundMeter {
   SoundMeter(SoundMeter&&) noexcept;
 
   /// Returns the measures of a span, or nullopt if no sound can be decoded. Throws Stopped, and
-  /// errors that may pass (may_pass() in base/error.h).
+  /// temporary errors (may_pass() in base/error.h).
   std::optional<SoundMeasures> measure(const Span& span);
 
  private:

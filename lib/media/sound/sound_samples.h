@@ -36,8 +36,8 @@ class SoundSamples {
   /// low-frequency effects channel.
   ///
   /// Returns nullopt if the source does not have exactly one audio stream, if this stream cannot be
-  /// decoded, or if its rate is below 8000 samples a second. Throws Stopped, and errors that may
-  /// pass (may_pass() in base/error.h).
+  /// decoded, or if its rate is below 8000 samples a second. Throws Stopped, and temporary errors
+  /// (may_pass() in base/error.h).
   std::optional<Heard> read(const Span& span);
 
  private:
