@@ -30,8 +30,8 @@ struct ClipRecipe {
   double stitch_threshold = curate::kStitchThreshold;
   /// If true, sound raises or lowers `stitch_threshold` (clip/cut/sound_across.h).
   bool stitch_sound = false;
-  /// An object ("name", "hash" and more) about the model of ClipOptions::stitch_vectors and the
-  /// rule of comparison. If `stitch_model` is null, shots are stitched by their look.
+  /// The "name", "hash" and other facts of the model of ClipOptions::stitch_vectors, and "rule",
+  /// the rule of comparison. If `stitch_model` is null, shots are stitched by their look.
   HeldJson stitch_model;
   /// The "name" and "hash" of ClipOptions::change_model, or null without Detector::transnetv2.
   HeldJson detector_model;
@@ -89,7 +89,7 @@ struct ClipOptions {
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
   std::vector<double> thresholds;  ///< Thresholds of list_shots(), each for a list of shots.
-  /// Receives tables for people from list_shots(), instead of records of ShotFormat::json.
+  /// If set, receives tables for people, which list_shots() makes instead of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
   bool reread = false;  ///< If true, sources are read even if their hashes are known.

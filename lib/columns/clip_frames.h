@@ -23,8 +23,8 @@ class FrameTaker {
   /// 1 for a still picture. If fewer frames decode than the container promised, begin() is called
   /// again with the right number. The receiver must then discard the frames taken before.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
-  /// Receives the frames in order, from frame 0 to the last frame wanted. Must not keep the frames
-  /// (media::FrameUse::glance).
+  /// Receives the frames in order, from frame 0 to the last frame wanted. The receiver must not
+  /// keep the frames (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
   /// Discards the frames taken before. Called if fewer frames decode than the second call of

@@ -18,8 +18,8 @@ std::string name_part(const std::vector<std::string>& extensions);
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
 /// Returns the bin of each shape, or an empty name for a shape that is not `used`. All samples of a
-/// shard have the same members. If a shape lacks a member of other used shapes, the shape gets a
-/// separate bin, such as "..._without_txt".
+/// shard have the same members. If a shape lacks a member that another used shape has, the shape
+/// gets a separate bin, such as "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 
 }  // namespace vfm::dataset

@@ -50,7 +50,7 @@ struct Item {
   bool named_by_key() const { return source == key; }
 };
 
-/// A table of distinct shapes, with their numbers.
+/// A table that gives each distinct shape a number.
 class Shapes {
  public:
   Shapes() = default;

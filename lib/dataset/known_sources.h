@@ -1,7 +1,7 @@
 // The file DIR/sources.jsonl. Each line has a source and the source's part of the split.
 //
-// A run with changed input reads the file, so that no source changes its part, and no validation
-// data are trained on.
+// A run with changed input reads the file, so that no source changes its part, and validation data
+// never become training data.
 //   {"source":"0a1b...","path":"raw/a.mp4","split":"train"}
 //   {"source":"000042","content":"5f0c...","split":"val"}
 // "path" is present if "source" is a hash. "content" is present if "source" is only a key.

@@ -47,12 +47,13 @@ struct Scan {
   std::set<std::string> inside;         ///< "OBJECT.MEMBER" of fields that are objects.
   std::set<std::string> vectors;        ///< Members NAME.npy of all samples.
   std::vector<shard::Comparison> compared;  ///< Comparisons in options.where.
-  NumberNames numbers;   ///< Fields with numbers in unfiltered samples, if options.report is set.
+  /// If options.report is set, the fields with numbers in samples that pass options.where.
+  NumberNames numbers;
   VectorNames encoders;  ///< Encoders of the vectors that options name.
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;  ///< Samples left out by options.without.
   WithoutList without;
-  std::map<std::size_t, std::uint64_t> taken_out;  ///< Number of samples left out by each line.
+  std::map<std::size_t, std::uint64_t> taken_out;  ///< Samples left out, by line of `without`.
   io::InputStreams streams;                        ///< Begin and end records in the input.
 };
 

@@ -39,8 +39,8 @@ class NumberNames {
   std::map<std::uint64_t, Field> fields_;
 };
 
-/// Appends a sample's numbers, and its unit vector as halves. Ignores fields with names of more
-/// than 64 bytes.
+/// Appends a sample's numbers and unit vector (as halves) to `notes`. Ignores fields with names of
+/// more than 64 bytes.
 void put_number_notes(std::string& notes, const JoinedSample& sample, const SampleVector& vector,
                       NumberNames& names);
 
@@ -70,7 +70,7 @@ struct ShownItem {
 
 struct Shown {
   std::vector<NumberField> fields;
-  std::size_t more_fields = 0, scores = 0;  ///< Number of omitted fields, and of scores.
+  std::size_t more_fields = 0, scores = 0;  ///< Numbers of omitted fields and of scores.
   std::vector<ShownItem> items;
   std::vector<std::size_t> drawn;  ///< Indices into `items` of random samples.
   std::uint64_t samples = 0;

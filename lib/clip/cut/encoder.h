@@ -44,10 +44,10 @@ struct ClipEvidence {
 std::string picture_hash(const media::Frame& frame);
 
 /// Decodes `mp4` and compares the frames with the source. The number and times of frames must be
-/// equal. The first and last frame must have a luma PSNR of at least 20 dB with the source. The
-/// first and last frame must not be more similar to a neighbouring frame of the source that looks
-/// different. Copied frames must be equal bit by bit. If the clip differs, throws Error with the
-/// difference.
+/// equal. Copied frames must be equal bit by bit. The first and last frame must have a luma PSNR of
+/// at least 20 dB with their source frame, and must not match a neighbour of this source frame
+/// clearly better. A neighbour that looks like the source frame is ignored. If the clip differs,
+/// throws Error with the difference.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {
@@ -82,7 +82,7 @@ class ClipEncoder {
   void encode(const media::Frame& frame, const media::Frame* before,
               const curate::SmallPicture& picture, const curate::FrameMeasures& measures);
   /// Makes the mp4. `after` is the next frame of the source, for verification. If no part can be
-  /// copied, all frames are encoded. Throws errors that may pass (may_pass()). Any other Error sets
+  /// copied, all frames are encoded. Throws temporary errors (may_pass()). Any other Error sets
   /// failure(), and the clip is lost.
   void finish(const media::AudioTrack& audio, const media::Frame* after,
               const media::CopiedVideo& copied);
@@ -110,7 +110,7 @@ class ClipEncoder {
   bool known_;
   SmartStart start_;
   std::vector<std::int64_t> later_;
-  // Either smart_ or encoder_ is set. If both are null, finish() encodes all frames.
+  // At most one of smart_ and encoder_ is set. If neither is set, finish() encodes all frames.
   std::unique_ptr<SmartCut> smart_;
   std::unique_ptr<media::VideoEncoder> encoder_;
   media::EncodeOptions encode_options_;

@@ -19,8 +19,8 @@ namespace vfm::clip {
 std::string upright_box(const media::Rectangle& box, int width, int height,
                         const media::StreamInfo& info);
 
-/// Adds the fields from "camera_motion" to "logo_area", in the order of the json. Fields of full
-/// pictures are null if pictures are too small.
+/// Adds the fields from "camera_motion" to "logo_area", in the order of the json. Fields that are
+/// measured on full pictures are null if the pictures are too small.
 void add_picture_measures(Json& facts, const curate::ClipMeasures& measures);
 
 /// Adds the boxes "logo" and "proposed_crop", in pixels of the upright source. `cropped` is the

@@ -52,7 +52,7 @@ class ShotCutter final : public ClipCutter {
   std::optional<std::int64_t> gap_begin_;   // pts of the open gap
   std::string gap_type_;
   // The first frame of an open gap after a clip that is too short. The clip is still open, because
-  // it may be the only shot.
+  // the video may have no other shot.
   std::optional<media::Frame> after_short_;
 };
 

@@ -42,7 +42,7 @@ class ShotFinder {
   std::optional<OpenChange> open_change() const;
 
  private:
-  // Either looks_ or windows_ is set.
+  // Exactly one of looks_ and windows_ is set.
   std::optional<curate::ShotDetector> looks_;
   std::optional<curate::WindowDetector> windows_;
 

@@ -48,8 +48,8 @@ class SmartCut {
   /// Begins a clip with the encoder's settings. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
-  /// Adds the next frame. Throws Error if the frame differs in format or size from the first frame
-  /// or the encoder.
+  /// Adds the next frame. Throws Error if the frame is interlaced, if its format or size differs
+  /// from the first frame's, or if its size is not the encoder's.
   void add(const media::Frame& frame);
   /// Returns true if the frame is before the first frame that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }

@@ -89,8 +89,8 @@ class GivenSpans {
   /// Returns the sources that were not taken.
   std::vector<std::string> left() const;
 
-  /// `source` may be empty. If `by_name` is true, `source` is a file's name or stem, without a
-  /// folder.
+  /// Adds a span of `source`, which may be empty. If `by_name` is true, `source` is a file's name
+  /// or stem, without a folder.
   void add(const std::string& source, bool by_name, GivenSpan&& span);
 
  private:

@@ -71,7 +71,7 @@ class Joined {
   const std::string& name() const { return name_; }
 
   /// Returns true if the clips of a video were found and copied. Otherwise calls `cut` to make the
-  /// clips, and returns false. Records an Error from `cut` that is about the video.
+  /// clips, and returns false. If `cut` throws an Error about the video, records the error.
   using Cut = std::function<void(ClipSink& sink)>;
   bool make(std::size_t place, const Cut& cut);
   /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error and
@@ -110,7 +110,7 @@ class JoinedItems {
     std::shared_ptr<Joined> batch;
     std::size_t place = 0;  ///< Index of the video in the batch.
     bool last = false;      ///< If true, finish the batch after the video.
-    std::size_t there = 0;  ///< Number of videos that were finished before, set with `last`.
+    std::size_t there = 0;  ///< Number of videos that needed no work. Set if `last` is true.
   };
   using See = std::function<void(const ClipItem& item)>;
 

@@ -1,10 +1,11 @@
 // Chooses which of several sources with the same content are kept.
 //
 // A source is left out if a kept source has the same bytes, or shows at least a given share of the
-// left-out source. Of two such sources, the longer source is kept. If two sources are equally long,
-// the source with the larger picture is kept, then the file with more bytes, then the first path in
-// byte order. Lengths are treated as equal if they differ from the longest length by at most 1 % or
-// half a second, whichever is longer. A source that is left out does not exclude other sources.
+// left-out source. Of two such sources, the longer source is kept. Between equally long sources,
+// the larger picture decides. If pictures are equal, more bytes decide. If bytes are equal too, the
+// first path in byte order decides. Sources count as equally long if they are shorter than the
+// longest of them by at most 1 % or half a second, whichever is more. A source that is left out
+// does not exclude other sources.
 // Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -9,16 +9,16 @@
 //   existing:json     x.json: {"caption": "…"} or [{"start": s, "end": s, "caption": "…"}, …]
 //   existing:srt      x.srt: the cues in the clip's span, joined
 //   field:NAME        any other field of KEY.json or the record; "a.b.0" is a nested field
-//   model:DIR         a model that sees the clip (columns/caption/model_caption.h), "caption_model"
-//                     in KEY.json; with several windows also "caption_windows"; if the text of a
-//                     single window reached the token limit, "caption_cut": true
+//   model:DIR         a model that sees the clip (columns/caption/model_caption.h). KEY.json gets
+//                     "caption_model", and for several windows "caption_windows". If the text of a
+//                     single window reached the token limit, KEY.json gets "caption_cut": true.
 //   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
 // With --endpoint, the last source is a model on a server (columns/caption/endpoint.h), whose
 // "caption_source" is "endpoint". With --refine, a language model rewrites captions, and
 // "caption_draft" is the old caption (columns/caption/refine.h). With --also, the model or server
 // that captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in
-// the shard's record is the number of texts cut at the model's token limit. A file beside a source
-// is read only if the shard's record names the source, or if the file is in a folder that the user
+// the shard's record is the number of texts cut at the model's token limit. A file beside a video
+// is read only if the shard's record names the video, or if the file is in a folder that the user
 // names.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -52,10 +52,10 @@ struct CaptionOptions {
   bool force = false;
   shard::ReadLimits limits;
   CaptionSources from;
-  /// Folders in which files beside sources are read even if the shard's record does not name the
-  /// source.
+  /// Folders in which files beside videos are read even if the shard's record does not name the
+  /// video.
   std::vector<std::string> sidecars;
-  std::size_t max_characters = 0;  ///< Most characters of a caption, or 0 for no limit.
+  std::size_t max_characters = 0;  ///< Maximum characters of a caption, or 0 for no limit.
   /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
   /// after an empty caption. If no source has words, the caption is empty, and an error is
   /// recorded.
@@ -64,7 +64,7 @@ struct CaptionOptions {
   EndpointOptions endpoint;   ///< Settings of the server.
   RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
   std::string report;         ///< Path of an HTML report, or empty.
-  /// Null for decoding in software.
+  /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

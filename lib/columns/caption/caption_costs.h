@@ -48,7 +48,8 @@ class CaptionCosts {
   double program_ = 0;      // bytes
   double tokens_ = 0;
   bool gpu_ = false;
-  bool further_ = false;  // if several questions share a prompt, its keys and values are kept twice
+  // Whether questions share a prompt. If so, the prompt's keys and values are kept twice.
+  bool further_ = false;
   std::int64_t clips_ = 0;
 };
 

@@ -83,7 +83,7 @@ class CaptionQueue {
   std::int64_t answers_ = 0, failed_ = 0, prompt_tokens_ = 0, completion_tokens_ = 0;
 };
 
-/// Returns the number of a column's captions from each source, for ColumnJob::origins.
+/// Returns the number of a column's captions from each source, for ColumnJob::origins. Captions by
 /// builtin:measure and missing captions are left out. Throws Error and Stopped.
 std::map<std::string, std::int64_t> caption_origins(const std::string& tar,
                                                     const shard::ReadLimits& limits);

@@ -119,7 +119,7 @@ std::string served_model(const EndpointOptions& options);
 /// Returns `request` with a seed. Other seeds may give other answers.
 std::string request_with_seed(std::string request, int seed);
 
-/// Returns the options that decide the column, without the server's address.
+/// Returns the options that affect the captions. The server's address is left out.
 Json endpoint_config(const EndpointOptions& options);
 
 }  // namespace vfm::columns

@@ -16,7 +16,7 @@ struct EndpointAnswer {
   std::string text;  ///< A line of text without the model's thinking.
   std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Token counts from the server, or 0.
   bool cut = false;            ///< Whether the answer was cut ("finish_reason" is "length").
-  std::string why_empty = {};  ///< Known reason for an empty text, or empty.
+  std::string why_empty = {};  ///< Reason for an empty text, or "" if unknown.
 };
 
 /// Returns the text of choices[0].message, which is a string or a list of parts. A `secret` of at

@@ -55,7 +55,8 @@ struct FrameWindow {
   std::int64_t begin = 0, end = 0;
   bool operator==(const FrameWindow&) const = default;
 };
-/// Return the number of windows in a clip, at least 1, and window number `i`.
+/// count_windows() returns the number of windows in a clip, at least 1. nth_window() returns window
+/// number `i`.
 std::int64_t count_windows(std::int64_t frames, int window);
 FrameWindow nth_window(std::int64_t frames, int window, std::int64_t i);
 /// Returns how many of the first `answered` windows are the same in a clip of `promised` frames and
@@ -88,9 +89,9 @@ ModelCaption caption_clip(const shard::Member& member, const std::string& where,
                           const ModelCaptionOptions& options,
                           const media::HardwareDecoder* hardware);
 
-/// Adds the settings of `rule` that decide the texts.
+/// Adds the settings of `rule` that affect the captions.
 void add_rule(Json& config, const models::AnswerRule& rule);
-/// Returns the model's config() and the options that decide the texts.
+/// Returns the model's config() and the options that affect the captions.
 Json model_caption_config(const models::CaptionModel& model, const ModelCaptionOptions& options);
 
 }  // namespace vfm::columns

@@ -1,6 +1,6 @@
 // Stores a server's answers in X.caption.answers.jsonl beside a column until the column is
-// complete. A restarted run does not pay twice, since each answer is on disk at once with its
-// request's hash.
+// complete. Each answer has the hash of its request, so a restarted run does not send the request
+// again.
 // Thread-safety: any thread. The column's receipt locks out other programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,6 @@
-// Further questions about a clip (vfm-caption --also NAME=TEXT). The answer is "caption_NAME" in
-// KEY.json. The answer is a line of text. If the question has a schema, the answer is a JSON value
-// that fits the schema.
+// Further questions about a clip (vfm-caption --also NAME=TEXT). The answer is stored as
+// "caption_NAME" in KEY.json. If the question has a schema, the answer is a JSON value that fits
+// the schema. Otherwise the answer is a line of text.
 //
 // If an answer does not fit its schema, the question is asked again, except at temperature 0.
 // SPDX-License-Identifier: Apache-2.0
@@ -31,7 +31,7 @@ struct Questions {
   int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// Returns the settings that decide the answers: {"short": {"prompt": …}, "facts": {"prompt",
+  /// Returns the settings that affect the answers: {"short": {"prompt": …}, "facts": {"prompt",
   /// "schema": hash, "tries"}}. "tries" is present if it is above 1.
   Json to_json(double temperature) const;
 };

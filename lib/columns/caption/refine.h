@@ -30,7 +30,7 @@ class Refiner {
   /// Throws Stopped.
   void refine(const std::string& key, const std::string& name, Caption& caption,
               ColumnNotes& notes) const;
-  /// Returns the model's config() and the options that decide the texts.
+  /// Returns the model's config() and the options that affect the captions.
   const Json& config() const { return config_; }
 
  private:

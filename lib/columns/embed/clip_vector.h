@@ -68,7 +68,7 @@ class ClipVectors {
   void end() { open_ = nullptr; }
   /// Discards the clip of begin().
   void drop();
-  /// Removes and returns the vectors of completely encoded clips, in order. With `rest` the
+  /// Removes and returns the vectors of completely encoded clips, in order. If `rest` is true, the
   /// incomplete batch is encoded, too, and all clips are returned.
   std::vector<ClipVector> take(bool rest);
 

@@ -33,7 +33,7 @@ struct EmbedOptions {
   bool video = true;                   ///< If true, clips are encoded.
   std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.
   DType picture_compute = DType::f32;  ///< f32 or bf16.
-  int frames = kClipFrames;            ///< Number of frames of a clip that picture_encoder encodes.
+  int frames = kClipFrames;            ///< Number of frames for picture_encoder in a clip.
   double window_seconds = 0;           ///< Length of a window in seconds, or 0 for no windows.
   ClipScoreOptions scores;             ///< Scores by picture_encoder.
   bool text = true;                    ///< If true, captions are encoded.
@@ -41,7 +41,7 @@ struct EmbedOptions {
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
   Device device = Device::cpu;  ///< Device of encoders from folders. Ignored with `workers`.
   workers::StageModels* workers = nullptr;
-  /// Null for decoding in software.
+  /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

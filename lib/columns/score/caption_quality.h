@@ -1,5 +1,5 @@
 // Measures of a caption's quality, and a score that combines the measures. The measures are fields
-// of KEY.json in a score column (columns/score/score.h). Logarithms are natural. `before` is the
+// of KEY.json in a score column (columns/score/score.h). Logarithms are natural. `before` are the
 // tokens before t.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h

@@ -54,7 +54,7 @@ struct ScoreOptions {
   std::string captioner, clip;  ///< Folders of models, or empty.
   ModelCaptionOptions model;    ///< Settings of the captioner.
   ScoreCosts* costs = nullptr;  ///< Collector of costs; may be null.
-  /// Null for decoding in software.
+  /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

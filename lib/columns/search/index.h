@@ -31,9 +31,9 @@ std::size_t index_lists(std::uint64_t vectors);
 
 /// Writes the index, and the record
 /// {"kind":"index","path":…,"vectors":…,"shards":…,"added":…,"dropped":…} to the manifest. Waits
-/// while another program writes the index. Returns the number of warnings. Each is about a shard or
-/// a kind of vectors that is not indexed. Throws Stopped. Throws Error if no vector can be indexed,
-/// or if the existing file is not an index, is damaged, or has another VectorKind.
+/// while another program writes the index. Warns of shards and kinds of vectors that are not
+/// indexed, and returns the number of warnings. Throws Stopped. Throws Error if no vector can be
+/// indexed, or if the existing file is not an index, is damaged, or has another VectorKind.
 long build_index(const IndexOptions& options, share::Slots& slots, Progress& progress,
                  io::ManifestWriter& manifest);
 

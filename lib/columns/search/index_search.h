@@ -1,9 +1,9 @@
 // vfm-embed search --index: finds the samples nearest to a text, a video, a picture or each vector
 // of a file, without reading all samples.
 //
-// A search first compares the codes in the lists of the nearest centres, at least a sixteenth of
-// all codes. Then the search takes at least the thousand best codes, reads their vectors from the
-// tars, and compares the vectors exactly. With `exact` all indexed vectors are compared exactly.
+// A search first compares at least a sixteenth of all codes, from the lists of the nearest centres.
+// Then the search reads the vectors of at least the thousand best codes from the tars, and compares
+// these vectors exactly. If `exact` is true, all indexed vectors are compared exactly.
 // The needed parts of the index are mapped. Other memory does not grow with the index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -22,7 +22,7 @@ std::vector<std::string> searched_tars(const io::Record& record);
 /// Adds "caption", "source", "begin" and "end" of `facts`, except fields that `line` already has.
 void add_facts(Json& line, const Json& facts);
 
-/// Adds facts from the json of the clip itself, in sample `row` of `tar`. Does nothing if the tar
+/// Adds facts from the clip's own json, which is in sample `row` of `tar`. Does nothing if the tar
 /// has no index.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 

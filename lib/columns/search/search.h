@@ -32,7 +32,7 @@ struct SearchOptions {
   std::size_t top = 10;
   std::string index;   ///< Index for search_index(), in place of `inputs`.
   bool exact = false;  ///< If true, all vectors of `index` are compared.
-  /// Null for decoding in software.
+  /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
