@@ -1,9 +1,8 @@
 // Puts samples into bins by resolution, aspect ratio and duration, because samples of a bin train
 // together.
 //
-// For each of the three, edges split the numbers above 0 into half-open intervals. Unknown values
-// have a separate interval ("unsized", "untimed"). Every sample therefore has exactly one bin.
-// Images have a bin for each file format.
+// For each of the three values, edges split the range into half-open intervals. Unknown values have
+// a separate interval ("unsized", "untimed"). Every sample therefore has exactly one bin.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,6 +1,6 @@
-// Encodes a clip file to the latents of its windows: decodes, crops, scales, and runs the
-// tokenizer. Latents from this process and from workers on GPUs (workers/stage_models.h) are the
-// same. Thread-safety: const members from any thread.
+// Decodes, crops and scales the windows of a clip file, and encodes the windows to latents. Latents
+// from this process and from workers on GPUs (workers/stage_models.h) are the same. Thread-safety:
+// const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,7 +53,7 @@ std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& t
                                                  const data::PixelOptions& options,
                                                  GpuScales* scales);
 
-/// Opens the service of a worker that runs a tokenizer. If the word "hwaccel" of `open` asks for
+/// Opens the service of a worker that runs a tokenizer. If "hwaccel" of open.words asks for
 /// hardware (media::choose_hardware), the service also decodes clips.
 inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const workers::Parcel& open, Device device);

@@ -43,12 +43,13 @@ struct PackWork {
   std::string split;
   std::string refusal;  ///< Reason to refuse the sample, or empty.
   bool end = false;
-  std::vector<io::Fault> faults;  ///< Skipped parts of the shard, set with `end`.
+  std::vector<io::Fault> faults;  ///< Errors of skipped parts of the shard, set with `end`.
   bool any_refused = false;       ///< Set with `end` if a sample was skipped.
 };
 
-/// Returns the size and hash of each tar. If the size in the record is right, the hash is taken
-/// from the record. check_shard_bytes() checks this hash before the shard is read.
+/// Returns the size and hash of each tar. If the size in the shard's record is right, the hash of
+/// the shard's own tar is taken from the record. check_shard_bytes() checks this hash before the
+/// shard is read.
 Json sources_of(const ClipShard& shard);
 
 class PackFeed {
@@ -84,8 +85,8 @@ class PackFeed {
 };
 
 /// Returns the split in the sample's json. If the json has no split, returns the split in the
-/// shard's record, or "train". Throws Error if json and record differ, or if the split cannot name
-/// a folder.
+/// shard's record, or "train". Throws Error if json and record have different splits, or if the
+/// split cannot name a folder.
 std::string split_of(const shard::Sample& sample, const ClipShard& shard);
 
 }  // namespace vfm::pack

@@ -37,10 +37,10 @@ class PackFolder {
   /// Removes latents.json and the old `tar`. Call begin_shard() before the latents of `input` are
   /// written to `tar`. Throws Error{usage} if `tar` has latents of another input.
   void begin_shard(const std::string& tar, const std::string& input);
-  /// Notes that this run keeps or replaces a shard of an earlier run. finish() then removes the
+  /// Records that this run keeps or replaces a shard of an earlier run. finish() then removes the
   /// earlier run's other shards.
   void goes_on() { goes_on_ = true; }
-  /// Returns true if this run has the shard.
+  /// Returns true if add() has added the shard.
   bool has(const std::string& split, const std::string& name) const;
   /// Writes the notes of the shard at `tar`, which must be on disk.
   void write_notes(const std::string& tar, const ShardNotes& notes) const;

@@ -4,12 +4,12 @@
 // DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel, and shards are written in
 // input order.
 //
-// The file X.json beside each shard is written last. X.json has the facts that decide the shard
-// (options and hashes of tars), the shard's index, sums for statistics, and errors. If options and
-// tars are unchanged, a later run keeps the shard and reports its errors again. Shards that are no
-// longer in the input are removed. If the folder has other options (DIR/pack.json), or a shard with
-// the same name from another input, run() throws Error. With `force` the folder is emptied. At the
-// end index.jsonl and latents.json are written, sorted by the names of shards.
+// The file X.json beside each shard is written last. X.json has the options, the hashes of the
+// source tars, the shard's index, sums for statistics, and errors. If options and source tars are
+// unchanged, a later run keeps the shard and reports its errors again. Shards that are no longer in
+// the input are removed. If the folder has other options (DIR/pack.json), or a shard with the same
+// name from another input, run() throws Error. If `force` is true, vfm-pack's files are removed
+// first. At the end, index.jsonl and latents.json are written, sorted by name of shard.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@
 namespace vfm::pack {
 
 struct PackOptions {
-  /// Inputs, in a form of shard/shard_input.h.
+  /// Inputs, in a form that shard/shard_input.h accepts.
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
@@ -42,7 +42,7 @@ struct PackOptions {
   std::uint64_t tokenizer_memory = 0;  ///< Argument `memory` of models::make_tokenizer().
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
   workers::StageModels* workers = nullptr;
-  /// How workers on GPUs decode (media::choose_hardware). If clip.hardware is set, leave "none".
+  /// How workers on GPUs decode (media::choose_hardware). If clip.hardware is set, use "none".
   std::string hwaccel = "none";
   /// Size, length and crop of windows. Set `time_step` to the tokenizer's time factor, and
   /// `multiple` to twice the space factor.
@@ -50,9 +50,9 @@ struct PackOptions {
   std::string report;  ///< Path of the HTML report, or empty.
 };
 
-/// Writes a record for each shard to standard output, when the shard is on disk. Returns the number
-/// of recorded errors. Throws Error if nothing could be packed, Error{usage} for bad options or a
-/// folder with other options, and Stopped.
+/// Writes a record for each shard to `manifest`, when the shard is on disk. Returns the number of
+/// recorded errors. Throws Error if nothing could be packed. Throws Error{usage} for bad options,
+/// or if the folder has other options. Throws Stopped.
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -17,7 +17,7 @@ namespace vfm::pack {
 /// time.
 class ClipTars {
  public:
-  /// Notes that DIR/SPLIT/name is made from `shard`.
+  /// Records that DIR/SPLIT/name is made from `shard`.
   void add(const std::string& split, const ClipShard& shard);
   /// Returns the source tars of each shard "SPLIT/name" of `wanted`.
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
@@ -32,9 +32,9 @@ struct PackReportOptions {
   data::PixelOptions clip;
 };
 
-/// Writes the page: original and decoded frames side by side, histograms of PSNR and of token
-/// counts, and channel statistics. PSNR is measured for evenly spaced samples of the folder. Throws
-/// Error.
+/// Writes the page, which shows original and decoded frames side by side, histograms of PSNR and of
+/// token counts, and channel statistics. PSNR is measured for evenly spaced samples of the folder.
+/// Throws Error.
 void write_pack_report(const PackReportOptions& options, const models::VideoTokenizer& tokenizer,
                        const ClipTars& tars);
 

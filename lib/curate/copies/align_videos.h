@@ -38,9 +38,8 @@ struct MatchRules {
   double least_evidence = 4;
   /// The change_detail() below which changes easily agree by chance.
   double least_detail = 0.06;
-  /// Returns the mean correlation of changes that a match must at least have. A longer match needs
-  /// less correlation. A match with little change, or with less detail than `least_detail`, needs
-  /// more.
+  /// Returns the minimum of the mean correlation of changes. The minimum is lower for a longer
+  /// match. It is higher for a match with little change, or with less detail than `least_detail`.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)

@@ -7,8 +7,8 @@
 // A code has the 24 signs of the lowest 5 x 5 frequencies, except the mean. The frequencies come
 // from a cosine transform of the change within a window (Zauner, "Implementation and benchmarking
 // of perceptual image hash functions", 2010, 3.1). For the index, the window is the inner 70 % of
-// the picture. A video that is looked up may be a crop, so 81 crops are tried, with 0, 7.5 or 15 %
-// cut from each side.
+// the picture. A video that is looked up may be a crop of the indexed video. 81 crops are tried,
+// which lack 0, 7.5 or 15 % at each side.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

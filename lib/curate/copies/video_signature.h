@@ -2,7 +2,7 @@
 //
 // A picture is the mean luma of a quarter of a second, stretched to 32 x 32 cells. The signature
 // hardly depends on frame size, compression and frame rate. A cell is the exact mean of its area,
-// even if the area ends within a pixel. Numbers are rounded to 1/256 of a grey level.
+// even if the area ends within a pixel. The mean is rounded to 1/256 of a grey level.
 // Pure. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

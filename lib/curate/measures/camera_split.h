@@ -17,8 +17,8 @@ struct MotionSplit {
   float object = 0;
 };
 
-/// Splits `motion`. `picture` is the later frame. Its blocks without detail are assumed to move
-/// with the camera. `aspect` is width divided by height as displayed.
+/// Splits `motion`. `picture` is the later frame. Blocks without detail are assumed to move with
+/// the camera. `aspect` is width divided by height as displayed.
 MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture, double aspect);
 
 }  // namespace vfm::curate

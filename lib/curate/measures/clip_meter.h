@@ -38,7 +38,7 @@ struct ClipMeasures {
     double share = 0;  ///< Share of the area, 0..1.
   };
   std::vector<Color> colors;                ///< At most three colours, the largest share first.
-  std::optional<PictureMeasures> pictures;  ///< Measures of full pictures, or nullopt if too small.
+  std::optional<PictureMeasures> pictures;  ///< Result of PictureMeter::result().
 };
 
 struct FrameMeasures {

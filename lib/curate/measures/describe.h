@@ -28,8 +28,8 @@ Measured measure(const Glimpse& glimpse);
 
 /// Returns a sentence such as "A dark 2.1-second video, mostly grey with some red, with little
 /// motion; the camera is still." Duration, kind and number of shots come from `facts`, the clip's
-/// KEY.json (media, seconds, width, height, shots). All other parts come from the glimpse. Unknown
-/// and unclear parts are left out. The shortest result is "A video.".
+/// KEY.json (fields "media", "seconds", "width", "height", "shots"). All other parts come from the
+/// glimpse. Unknown and unclear parts are left out. The shortest result is "A video.".
 std::string describe(const Json& facts, const Glimpse& glimpse);
 
 /// Returns the basic colour term (Berlin and Kay) for a pixel.

@@ -21,9 +21,9 @@ struct PictureQuality {
   /// are increased by 0.25 grey levels. Without visible blocks, the result is 1. If the picture was
   /// scaled after compression, blocks are not found.
   double blockiness = 1;
-  /// The share of pixels in bands (false contours), along rows or columns, whichever is larger. A
-  /// run has at least 8 equal pixels. A band is a run between a darker run and a lighter run. The
-  /// levels of both runs differ from the band's level by 1 to 3.
+  /// The share of pixels in bands (false contours). Rows and columns are measured separately, and
+  /// the larger share counts. A run has at least 8 equal pixels. A band is a run between a darker
+  /// run and a lighter run. Both runs differ from the band by 1 to 3 levels.
   double banding = 0;
   /// The share of pixels in combs, which motion causes in interlaced frames. A pixel in a comb is
   /// brighter (or darker) than the pixels above and below by more than 12 of 255 levels. The pixel

@@ -24,7 +24,7 @@ class StillOverlay {
   bool can_tell() const;
   /// Returns the overlay within `area` that has the most edges, or nullopt. `area` and the result
   /// are in pixels of the pictures before reduction. Ignores overlays larger than a tenth of
-  /// `area`, and edges in the middle fifth of width and height.
+  /// `area`. Ignores edges in the middle fifth of the pictures' width and height.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

@@ -16,8 +16,8 @@
 namespace vfm::curate {
 
 /// Returns the boxes of text lines, in pixels of `picture`. Does not find vertical or slanted text.
-/// Does not find lines that are less than 6 pixels high, more than a seventh of the picture high,
-/// or narrower than twice their height.
+/// Does not find lines that are less than 6 pixels high, higher than a seventh of the picture, or
+/// narrower than twice their height.
 std::vector<PixelArea> find_text_lines(const ReducedLuma& picture);
 
 /// Returns the share of the picture that the boxes of find_text_lines() cover, 0 to 1.

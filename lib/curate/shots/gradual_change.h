@@ -4,8 +4,8 @@
 // Contrast is lower in the middle of the window. Camera motion does not lower contrast.
 //
 // Fade: Before or after a run of frames of one colour, contrast changes over several frames. For a
-// black run, a change of light is enough. A run of another colour than black is a shot if it has
-// more than 32 frames.
+// black run, a change of light is enough. A run that is not black is a shot if it has more than 32
+// frames.
 //
 // Wipe: An edge crosses the picture (wipe.h).
 // Transition: Each part of the picture changes once from the old to the new shot, at its own time

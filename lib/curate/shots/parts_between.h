@@ -12,11 +12,12 @@ namespace vfm::curate {
 
 inline constexpr int kParts = 64;  ///< Number of parts, 8 x 8.
 
+/// The mixture of `before` and `after` that is nearest to `now`, for each part.
 struct PartsBetween {
-  std::array<float, kParts> share;   ///< Share of `after` in the nearest mixture, 0 to 1.
+  std::array<float, kParts> share;   ///< Share of `after` in the mixture, 0 to 1.
   std::array<float, kParts> weight;  ///< Squared difference of `before` and `after`.
   float misfit = 0;                  ///< Share of the differences that no mixture explains.
-  float progress = 0;                ///< Mean of `share`.
+  float progress = 0;                ///< Mean of `share`, weighted by `weight`.
 };
 PartsBetween parts_between(const CoarsePicture& before, const CoarsePicture& now,
                            const CoarsePicture& after);

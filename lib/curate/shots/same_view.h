@@ -31,8 +31,8 @@ struct WholeShift {
   int right = 0, down = 0;  ///< Shift in luma cells, even numbers.
   float left_over = 1;      ///< Remaining difference, relative to the difference without a shift.
 };
-/// Finds the best shift with which at least a quarter of the pictures overlaps. A call takes about
-/// a millisecond.
+/// Finds the best shift that keeps an overlap of at least a quarter of the picture. A call takes
+/// about a millisecond.
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
 /// Returns true if the pictures differ only inside a box, as when a title appears. The box must be

@@ -6,11 +6,11 @@
 //
 // A side is one second of sound before or after the change, without the 60 ms next to the change.
 // Hann windows of 32 ms begin every 16 ms. The 20 critical bands lie between 100 and 7700 Hz
-// (Zwicker 1961). A level is the power of both channels in dB, after a constant power of -75 dB of
-// full scale is added. The distance of two sets of windows in a band is the mean difference of
-// their quantiles 0.1, 0.2 and 0.3. The distance over all bands is the mean of the middle ten
-// distances. D is the distance of the two sides. U is the mean distance between the halves of a
-// side.
+// (Zwicker 1961). The level of a window in a band is the power of both channels plus a constant
+// power (-75 dB of full scale), in dB. In each band, two sets of windows differ by the mean
+// difference of the quantiles 0.1, 0.2 and 0.3 of their levels. Bands are sorted by this
+// difference, and the distance of the sets is the mean of the middle ten. D is the distance of the
+// two sides. U is the distance between the two halves of a side, averaged over both sides.
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
@@ -29,8 +29,8 @@ inline constexpr int kContinuityRate = 16000, kContinuityChannels = 2;
 inline constexpr double kContinuitySide = 1, kContinuityLeast = 0.25;
 
 struct SoundContinuity {
-  double apart = 0;       ///< Distance D of the two sides in dB.
-  double usual = 0;       ///< Mean distance U between the halves of a side in dB.
+  double apart = 0;       ///< Distance D in dB, between the two sides.
+  double usual = 0;       ///< Mean distance U in dB, between the halves of a side.
   double continuity = 1;  ///< Between 0 (other sound) and 1 (the sound continues).
 };
 

@@ -23,9 +23,8 @@ struct SceneLook {
 };
 SceneLook scene_look(const SmallPicture& picture);
 
-/// Returns the cosine of the layouts or the cosine of the edges, whichever is smaller, minus 0.2
-/// for each 16 grey levels between the mean colours. The same look gives 1. The result may be
-/// negative.
+/// Returns the smaller of two cosines (of the layouts, and of the edges), minus 0.2 for each 16
+/// grey levels between the mean colours. The same look gives 1. The result may be negative.
 float look_similarity(const SceneLook& a, const SceneLook& b);
 
 /// The look_similarity() above which two shots are joined.

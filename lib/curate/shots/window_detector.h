@@ -29,8 +29,8 @@ class WindowDetector {
   static constexpr std::int64_t kWindow = 100, kStride = 50, kBefore = 25;
   /// The delay in frames after which a probability is known.
   static constexpr std::int64_t kLag = kWindow - kBefore;
-  /// The largest number of frames that wait for the end of a change. Frames of a longer change
-  /// belong to no shot.
+  /// The largest number of frames that wait for the end of a change. Frames of a longer change do
+  /// not wait, and belong to no shot.
   static constexpr std::int64_t kHeld = kShotLag - kLag;
 
   /// If `explain` is true, keeps judgements for take_judgements().

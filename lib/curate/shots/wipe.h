@@ -43,7 +43,8 @@ struct WipeEdge {
   float agreement = 0;
 };
 WipeEdge wipe_edge(const WipeFrame& frame, float share);
-/// Both functions are about an edge that has crossed `share` of the picture in direction `way`.
+/// Return the agreement or votes for an edge that has crossed `share` of the picture in direction
+/// `way`.
 float wipe_agreement(const WipeFrame& frame, WipeWay way, float share);
 float wipe_votes(const WipeFrame& frame, WipeWay way, float share);
 

@@ -22,11 +22,11 @@ struct NearDuplicate {
 
 /// Returns the duplicates in `embeddings`, sorted by item. `embeddings` has n rows of `dim`
 /// numbers, with better samples first. An item is a duplicate if its cosine to an earlier, kept
-/// item is at least `threshold` (0 < threshold <= 1). The first such item is the keeper. Rows of
-/// zeros and rows with infinity or NaN are never duplicates. The result does not depend on the
-/// number of slots. The search needs memory for n rows of near_width(dim) numbers, and for n rows
-/// of 64 numbers. The rows of near_width(dim) numbers use the memory of `embeddings` if its
-/// capacity is large enough. Throws Stopped.
+/// item is at least `threshold` (0 < threshold <= 1). The keeper is the first such earlier item.
+/// Rows of zeros and rows with infinity or NaN are never duplicates. The result does not depend on
+/// the number of slots. The search needs memory for n rows of near_width(dim) numbers, and for n
+/// rows of 64 numbers. The rows of near_width(dim) numbers use the memory of `embeddings` if
+/// `embeddings` has enough capacity. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
 /// Returns the stored length of a row, which is `dim` rounded up.

@@ -1,11 +1,11 @@
 // Computes sketches of vectors. A sketch is a short vector of whole numbers. The product of two
 // sketches is an upper bound for the cosine of their vectors.
 //
-// The sketch (h, r) of a unit vector a has the coordinates h of a in an orthonormal basis of few
-// directions, and the length r of the remainder. Then a.b <= h_a.h_b + r_a r_b (Cauchy and
-// Schwarz). The basis has the directions of the largest second moments of a sample, found by
-// subspace iteration (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011,
-// section 4.5).
+// A sketch (h, r) describes a unit vector a. The coordinates of a in an orthonormal basis of few
+// directions are h, and the length of the remainder is r. For the sketches of a and b, a.b <=
+// h_a.h_b + r_a r_b (Cauchy and Schwarz). The basis has the directions of the largest second
+// moments of a sample, found by subspace iteration (Halko, Martinsson and Tropp, "Finding structure
+// with randomness", 2011, section 4.5).
 //
 // The numbers of a sketch are multiplied by kSketchScale and stored in 16 bits. The product of two
 // sketches is exact in 32 bits on every processor.
@@ -26,7 +26,7 @@ inline constexpr int kSketchScale = 32000;
 /// kSketchScale squared, is at least the cosine minus kSketchSlack.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// If vectors have more numbers than kLongestTrained, the basis is the first axes.
+/// If vectors have more numbers than kLongestTrained, the basis consists of the first axes.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
