@@ -8,8 +8,8 @@
 #include "clip/options.h"
 #include "media/decode/decoder.h"
 
-/// Estimates the time of the work. Replaces the input in `options` by a sample, and the report by
-/// an empty name.
+/// Estimates the time of the work. Replaces the input in `options` by a sample, and clears the name
+/// of the report, so that no report is written.
 inline long tell_clip_estimate(
     vfm::clip::ClipOptions& options, int jobs,
     std::function<long(vfm::Progress& progress, vfm::io::ManifestWriter& manifest)> work) {

@@ -29,7 +29,7 @@ class TrainingOptions {
   void add_beginning(vfm::cli::Options& options, bool stages);
   /// Checks the options that need no file.
   void check();
-  /// Throws Error{usage} unless RECIPE or --continue is given.
+  /// Throws Error{usage} if neither RECIPE nor --continue is given.
   void need_recipe() const;
   /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();

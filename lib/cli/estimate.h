@@ -64,7 +64,7 @@ struct Estimate {
   /// null for videos. Both throw Error if the record's file cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
   /// Returns counts of the processed samples, by name. The names "read" and "stay" are required.
-  /// May be null.
+  /// The function may be null.
   std::function<Json()> counts = nullptr;
   /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. Null if
   /// the tool uses no model.

@@ -115,7 +115,7 @@ class Options {
 
   const CLI::App& app() const { return app_; }
 
-  /// Returns the text of --help, or of --help-all if `all`, at most 80 columns wide.
+  /// Returns the text of --help, or of --help-all if `all`, in lines of at most 80 columns.
   std::string help(bool all);
   /// Returns the OPTIONS part of a manual page, in scdoc's markup, without its heading.
   std::string manual();

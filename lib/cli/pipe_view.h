@@ -1,5 +1,5 @@
-// Looks at regular intervals at the programs that share slots, and keeps the results
-// (share/pipe_look.h) for --progress and for the page of VFM_SHARE_REPORT.
+// At regular intervals, takes a look (share/pipe_look.h) at the programs that share slots, and
+// keeps the looks for --progress and for the page of VFM_SHARE_REPORT.
 //
 // A PipeView has its own thread and bounded memory.
 // Thread-safety: any thread.

@@ -20,12 +20,12 @@ struct Enough {};
 /// A Progress that predicts the time of the whole work from a sample. Thread-safety: any thread.
 class SampleProgress : public Progress {
  public:
-  /// Sets the time limit: `most_seconds` after the first start(), add() throws Enough. 0 means no
-  /// limit.
+  /// Sets a time limit, 0 for none: add() throws Enough when `most_seconds` have passed since the
+  /// first start().
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
-  /// Starts a phase of the work. Work may have several phases. The time of all phases is measured.
-  /// add() counts items only in the first phase.
+  /// Starts a phase of the work. The time of all phases is measured. add() counts items only in the
+  /// first phase.
   void start(std::string_view unit, std::uint64_t total) override;
   void add(std::uint64_t done) override;
   void part(const void* item, double done) override;

@@ -1,5 +1,5 @@
-// Writes README.md, the dataset card of a folder of shards. From the card, Hugging Face's
-// load_dataset(FOLDER) reads the shards of each split and the types of the members.
+// Writes README.md, the dataset card of a folder of shards. The card tells Hugging Face's
+// load_dataset(FOLDER) which shards each split has, and the types of the members.
 //
 // Format: "Dataset cards" and "Manual configuration" in the documentation of huggingface_hub and
 // datasets.
@@ -18,7 +18,7 @@ struct CardConfig {
   std::string name;                  ///< Name of the config: "mp4". The first config is the
                                      ///< default.
   std::vector<std::string> members;  ///< All extensions of the samples' members.
-  /// Paths or globs of each split, relative to the folder.
+  /// Paths or globs of the shards of each split, relative to the folder.
   std::map<std::string, std::vector<std::string>> files;
 };
 

@@ -30,7 +30,7 @@ struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;         ///< Limit for the bytes of a sample's members.
   static constexpr std::size_t kMembers = 4096;  ///< Limit for the number of members of a sample.
   std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Bytes that every tar may unpack to.
-  static constexpr std::uint64_t kRatio = 200;      ///< Further bytes for each compressed byte.
+  static constexpr std::uint64_t kRatio = 200;      ///< Further unpacked bytes per compressed byte.
 };
 
 struct Refused {
@@ -135,8 +135,8 @@ struct Unpacked {
   Cause cause = Cause::format;
   std::vector<Refused> refused;  ///< Skipped samples, which are too large.
 };
-/// Writes the whole samples of a compressed tar to `out`, atomically, with plain names. Throws
-/// Error if no sample is whole.
+/// Writes those samples of a compressed tar that are whole to the tar `out`, atomically, with
+/// members named KEY.EXTENSION. Throws Error if no sample is whole.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
 /// Calls `use` with every sample of the tar at `path`. Uses the index beside the tar if it fits.

@@ -34,10 +34,10 @@ class Receipt {
   const std::string& path() const { return path_; }
   /// Returns the receipt if it is valid and passes `check`, otherwise null.
   Json find(const Check& check) const;
-  /// Without `redo`, returns a valid receipt from find(). Otherwise makes the folder, and locks the
-  /// output until write() or the end of this object. If another program has the lock, waits, and
-  /// without `redo` calls find() again. Returns null if the caller must make the output. Throws
-  /// Error and Stopped.
+  /// Without `redo`, returns the receipt of find() if it is valid. If it is not, or with `redo`,
+  /// makes the folder, and locks the output until write() or the end of this object. If another
+  /// program has the lock, waits, and without `redo` calls find() again. Returns null if the caller
+  /// must make the output. Throws Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
   /// Locks the output like find_or_hold() with `redo`, and then calls find(). During the wait,
   /// another program may have written a receipt.
@@ -68,7 +68,7 @@ void check_written(const std::string& tar, const Json& record, const WriterOptio
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
 /// Returns "error_limits" for a receipt: this run's limits (base/input_limits.h) if one of the
-/// errors may pass (may_pass(), base/error.h), otherwise null.
+/// errors may be temporary (may_pass(), base/error.h), otherwise null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
 /// A Receipt::Check. Throws Error if "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);

@@ -45,8 +45,8 @@ struct SampleView {
 
 /// Returns the name of a sample for errors: "KEY of 'X.tar'".
 std::string sample_name(std::string_view key, std::string_view tar);
-/// Returns the XXH3-64 of all members in order, each as "EXTENSION SIZE\n" and its bytes, in 16 hex
-/// digits.
+/// Returns 16 hex digits, the XXH3-64 of all members in order, each as "EXTENSION SIZE\n" and its
+/// bytes.
 std::string hash_sample(const Sample& sample);
 
 /// Returns whether the Writer accepts the key: one or more ASCII letters, digits, '_' and '-', not

@@ -11,7 +11,7 @@ struct sqlite3;
 
 namespace vfm::shard {
 
-/// Makes these functions of `db` fail if they might take more than a few seconds, or all of the
+/// Makes the functions above fail in `db` if they might take more than a few seconds, or all of the
 /// stack. The limits of `db` must be set before. Throws Error if SQLite cannot be started.
 void bound_costs(sqlite3* db);
 

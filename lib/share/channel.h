@@ -53,7 +53,7 @@ class MappedMemory {
 /// end.
 std::pair<Descriptor, Descriptor> make_channel(std::string_view to);
 
-/// Most bytes of a message's text. Longer text is cut.
+/// Limit of a message's text in bytes. Longer text is cut.
 inline constexpr std::size_t kMostMessageText = std::size_t{64} << 10;
 
 /// Sends one message, with up to two descriptors. Returns false if the other end is closed.

@@ -8,10 +8,9 @@
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
 // thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions never
-// waits for sessions of the same kind or of an earlier kind in this order. The same applies to a
-// thread that works for such a thread. Instead, a decoder decodes in software, and an encoder
-// fails. A thread that has a GPU for a model does not wait, either: it uses the model's own
-// sessions.
+// waits for sessions of the same kind or of an earlier kind in this order, nor does a thread that
+// works for it. If such a thread gets no sessions, its decoder decodes in software, and its encoder
+// fails. A thread that has a GPU for a model never waits: it uses the model's own sessions.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -60,8 +59,7 @@ class EngineSessions {
   /// then throws Error{device}.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
-  /// Returns the bytes of `gpu` that this program keeps for sessions. Models cannot use these
-  /// bytes.
+  /// Returns the bytes of `gpu` that this program keeps for sessions.
   std::int64_t kept_bytes(const SharedGpu& gpu) const;
 
  private:
@@ -70,8 +68,7 @@ class EngineSessions {
   std::shared_ptr<State> state_;
 };
 
-/// Number of sessions of a process that decodes or encodes on the GPU of its model. They are enough
-/// for two videos of 3840x2160.
+/// Number of sessions of a process that decodes or encodes on the GPU of its model.
 inline constexpr int kOwnSessions = 8;
 
 }  // namespace vfm::share

@@ -40,7 +40,8 @@ struct GpuAverages {
 
   /// Adds the counters `now`, read `passed` seconds after the previous call.
   void add(const GpuCounts& now, double passed);
-  /// Sets the fields of `stage` that follow from the averages over kRemembered[span] seconds.
+  /// Sets `work`, `short_of`, `passes` and `error` of `stage` from the averages over
+  /// kRemembered[span] seconds.
   void tell(int span, GpuStage& stage) const;
 };
 

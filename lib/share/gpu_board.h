@@ -17,9 +17,8 @@
 // The file has room for 64 GPUs and 63 records. A program takes one record for its model, and one
 // for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the
 // smallest number is used.
-// Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload. Only
-// calls for different GPUs overlap. While a GPU computes an item of this program, the functions are
-// not called for this GPU.
+// Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload. Calls for
+// the same GPU never overlap, and none is made while the GPU computes an item of this program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Text for people about how programs used shared GPUs between two looks. A look is one reading of
+// Describes in words how programs used shared GPUs between two looks. A look is one reading of
 // share/gpu_states.h.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

@@ -46,7 +46,7 @@ struct alignas(4096) GpuRecord {
   GpuSet wanted;        // GPUs that should have the model. Any program writes it.
   std::array<GpuModel, kMostGpus> model;
   std::array<std::int32_t, kMostGpus> items;  // Number of items or sessions in use.
-  std::array<double, kMostGpus> since;        // Begin of the item, or sum of the sessions' begins.
+  std::array<double, kMostGpus> since;        // Start of the item, or sum of the sessions' starts.
   std::array<double, kMostGpus> unwanted;     // Time when the GPU left `wanted`.
   GpuCounts counts;                           // Counters without items under way.
   GpuAverages averages;                       // Averages. Any program writes them.

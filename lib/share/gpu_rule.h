@@ -1,8 +1,8 @@
 // Two rules for programs that share GPUs (share/gpu_board.h). One rule decides on which GPUs each
 // stage of a pipe has its model loaded. The other rule decides which item gets a free GPU.
 //
-// The rule for items: a stage can get a free GPU if the GPU has its model and its items wait. The
-// last of these stages in the pipe gets the GPU.
+// The rule for items: a stage can get a free GPU if the stage's model is loaded on the GPU and the
+// stage has waiting items. Of such stages, the latest one in the pipe gets the GPU.
 //
 // The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
 // flows through the pipe. The work of all stages determines the rate of each placement of models on
@@ -10,8 +10,8 @@
 // cost. The memory of each GPU limits the placements.
 //
 // If the reader of a stage is slow, the stage's results pile up, and the stage seems to need more
-// GPUs than it does. Therefore its work is multiplied by the share of its results that reaches the
-// end of the pipe: the product of GpuStage::passes over the stage and all later stages.
+// GPUs than it does. Therefore the stage's work is multiplied by the share of its results that
+// reach the end of the pipe: the product of GpuStage::passes over the stage and all later stages.
 //
 // The rate of a placement follows from Gale's theorem on supplies and demands (Pacific J. Math. 7,
 // 1957). A stage s needs w(s) GPUs for one unit a second. For a set Q of stages, divide the number
@@ -39,7 +39,7 @@ constexpr GpuSet gpu_bit(int gpu) {
 struct GpuStage {
   int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
   int next = -1;            ///< Index of the stage that reads the output, or -1.
-  double passes = 1;        ///< Results handed on lately, divided by results ready lately.
+  double passes = 1;        ///< Of the results that became ready lately, the share handed on.
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
@@ -55,7 +55,7 @@ struct GpuStage {
 
 /// The input of both rules for one GPU.
 struct GpuPlace {
-  std::int64_t free = 0;  ///< Bytes available to models. Loaded models count as available.
+  std::int64_t free = 0;  ///< Bytes available to models. The bytes of loaded models count, too.
   int sessions = 0;       ///< Free sessions. An item gets the GPU with the most free sessions.
 };
 

@@ -1,5 +1,4 @@
-// Parallel work with results in the order of the items. Every streaming tool uses
-// for_each_ordered() for -j.
+// Parallel work with results in the order of the items.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

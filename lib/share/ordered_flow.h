@@ -1,5 +1,5 @@
-// Counters of a program's results: `ready` results could be handed on in order, and `handed`
-// results were handed on.
+// Counters of a program's results: `ready` counts the results that could be handed on in order,
+// and `handed` the results that were handed on.
 //
 // share/ordered.h counts the results if Slots::set_flow() was called. A result that waits for an
 // earlier result is not ready. Thread-safety: any thread.

@@ -70,7 +70,7 @@ class OrderedWindow {
   }
 
   /// Returns the earliest item that no thread has begun. A thread calls begin() after take(), when
-  /// it has a slot. It may get another item than it took.
+  /// it has a slot. The thread may get another item than it took.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();

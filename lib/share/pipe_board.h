@@ -80,8 +80,8 @@ class PipeBoard {
   /// Sets the most slots that this program takes at a time. The default is 1.
   void set_most(int most);
 
-  /// Waits for a slot. With Use::help, waiting items of all programs get their slots first. Returns
-  /// false if `over` becomes true first. Throws Stopped.
+  /// Waits for a slot. With Use::help, waiting items of all programs get slots before this thread.
+  /// Returns false if `over` becomes true first. Throws Stopped.
   bool acquire(Use use, const std::atomic<bool>* over = nullptr);
   void release() noexcept;
   /// Returns whether threads of this program still use slots that other programs took while this
@@ -90,7 +90,7 @@ class PipeBoard {
   /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
   /// For a board without slots. show_waiting() reports that a thread begins (+1) or ends (-1) a
-  /// wait for a slot of another source. show_held() reports that a thread gets (+1) or returns (-1)
+  /// wait for a slot from elsewhere. show_held() reports that a thread gets (+1) or returns (-1)
   /// such a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
@@ -98,7 +98,7 @@ class PipeBoard {
   /// reading a token and right before writing a token, so that a kill rarely loses a token.
   void show_tokens(int by) noexcept;
   /// Takes the tokens of killed programs, and returns the number of tokens. The caller writes the
-  /// tokens back to make. Looks for killed programs at most every 50 ms.
+  /// tokens back to make.
   int take_lost_tokens() noexcept;
 
   /// Sets this program's counts in the view to 0, and their unit to `unit`.

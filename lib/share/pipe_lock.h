@@ -22,8 +22,8 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found = nullpt
 
 /// Waits for the lock of a byte. Returns 0, or an errno value. After two seconds, logs a warning
 /// that names `path` and the process that holds the lock. The file has the holder's pid at offset
-/// `holder` (8 bytes, 0 if unknown). After a stop request, returns ECANCELED if the holder is
-/// stopped, or if the lock is still not free after half a second.
+/// `holder` (8 bytes, 0 if unknown). After a stop request (base/stop.h), returns ECANCELED if
+/// SIGSTOP has stopped the holder, or if the lock is still not free after half a second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
 /// Returns whether the process is stopped (SIGSTOP). Returns false if its state is unknown.

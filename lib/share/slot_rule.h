@@ -1,8 +1,8 @@
 // The rule that decides which program of a pipe gets the next free slot (share/pipe_board.h).
 //
-// An item that waits to begin comes before a thread that helps with an item under way. If items of
-// several programs wait, the last of these programs in the pipe gets the slot, so that few results
-// wait between two programs. A program with empty input, or a program that cannot write its
+// An item that waits to begin comes before a thread that helps with an item under way. Of several
+// programs with waiting items, the latest one in the pipe gets the slot, so that few results wait
+// between two programs. A program with empty input, or a program that cannot write its
 // results, wants no slot.
 //
 // Thread-safety: any thread.

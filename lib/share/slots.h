@@ -5,9 +5,9 @@
 // make as tokens. A thread holds a slot only while it works on an item.
 //
 // A thread has no slot while it waits for a device, such as a GPU (Away). A thread with a GPU may
-// wait for a slot, but a thread with a slot never waits for a GPU, so there is no deadlock. Items
-// that wait to begin get slots before threads that help with items under way. Protocol: GNU make
-// manual, "POSIX Jobserver Interaction". Thread-safety: acquire() and release() from any thread.
+// wait for a slot, but a thread with a slot never waits for a GPU, so there is no deadlock.
+// Protocol: GNU make manual, "POSIX Jobserver Interaction". Thread-safety: acquire() and release()
+// from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,8 +53,8 @@ class Slots {
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
-  /// Waits for a slot. With Use::help, waiting items get their slots first. If `over` becomes true
-  /// first, returns false, and the thread has no slot. Throws Stopped after a stop request.
+  /// Waits for a slot. With Use::help, waiting items get slots before this thread. Returns false,
+  /// without a slot, if `over` becomes true first. Throws Stopped after a stop request.
   bool acquire(Use use = Use::item, const std::atomic<bool>* over = nullptr);
   /// Returns whether an item waits for a slot. If so, helping threads should release their slots.
   bool wanted() const;

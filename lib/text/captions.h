@@ -13,7 +13,7 @@
 
 namespace vfm::text {
 
-/// A caption from `begin` to `end`, in seconds of the source. The text is UTF-8 in one line.
+/// A caption from `begin` to `end`, in seconds of the video. The text is UTF-8 in one line.
 struct Cue {
   double begin = 0, end = 0;
   std::string caption;

@@ -14,11 +14,11 @@
 namespace vfm::text {
 
 /// Returns the code point at `at`, and moves `at` to the next code point. The text must be
-/// well-formed, and `at` must be at a code point's begin.
+/// well-formed, and `at` must be the start of a code point.
 char32_t next_code_point(std::string_view utf8, std::size_t& at);
 void append_code_point(std::string& utf8, char32_t c);
 std::size_t count_code_points(std::string_view utf8);
-/// Returns the begin of the code point before `end`. `end` must be above 0.
+/// Returns the start of the code point before `end`. `end` must be above 0.
 std::size_t previous_boundary(std::string_view utf8, std::size_t end);
 
 bool is_space(char32_t c);  ///< Property White_Space.

@@ -2,7 +2,7 @@
 // "words" (numbers and texts), and tensors. It has this layout in the memory that both processes
 // map:
 //
-//   bytes 0..7   kParcelMark          8..15  bytes of the words
+//   bytes 0..7   kParcelMark          8..15  size of the words in bytes
 //   words        JSON: {"name": "encode", "words": {...}, "tensors": [["F32", [2, 768]], ...]}
 //   tensors      each on the next multiple of 64 bytes, in their order
 //

@@ -39,7 +39,7 @@ bool is_sound(const Word& word);
 Error told_error(const Word& word, const std::string& text);
 
 /// Shared memory for parcels in one direction. The writer enlarges the memory to the size of a
-/// parcel, up to a limit. The memory never shrinks. Thread-safety: one thread at a time.
+/// parcel, up to a limit. Thread-safety: one thread at a time.
 class Room {
  public:
   /// Makes new memory of at most `most` bytes. Throws Error.

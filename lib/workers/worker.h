@@ -48,8 +48,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Returns the answer. Throws the service's Error with its kind, cause and text (a GpuError has
-  /// kind device), WorkerLost, or Stopped. After Stopped the worker has ended.
+  /// Returns the answer. Throws the service's Error with the same kind, cause and text (a GpuError
+  /// has the kind device). Throws WorkerLost and Stopped. After Stopped the worker has ended.
   Parcel ask(const Parcel& request);
   const std::string& name() const { return name_; }
 

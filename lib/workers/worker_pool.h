@@ -27,8 +27,8 @@ namespace vfm::workers {
 class WorkerPool {
  public:
   /// `share` is the file of VFM_SHARE, or empty. `gpus` is the result of find_gpus().
-  /// `need.memory` is the predicted memory of the service. Workers start with requests. Throws what
-  /// GpuBoard's constructor throws.
+  /// `need.memory` is the predicted memory of the service. Throws what GpuBoard's constructor
+  /// throws.
   WorkerPool(const std::string& share, std::vector<share::SharedGpu> gpus, share::GpuNeed need,
              WorkerPlan plan);
   /// Ends all workers, and waits until they have ended. All calls of ask() must have returned.
@@ -40,8 +40,8 @@ class WorkerPool {
   /// ask() throws, or the service's Error{usage} if the service cannot open because of a wrong
   /// option or file.
   void open();
-  /// Returns the answer. Throws the service's Error; Error{crash} if the request killed two
-  /// workers; Error{device}, with the reasons, if no GPU can be used; Stopped.
+  /// Returns the answer. Throws Stopped and the service's Error. Throws Error{crash} if the request
+  /// killed two workers, and Error{device}, with the reasons, if no GPU can be used.
   Parcel ask(const Parcel& request);
   /// Waits for a worker, calls `make` once, and sends the request that `make` returns to the
   /// worker. If `make` returns nothing, returns nothing. Throws what ask() throws.
