@@ -67,7 +67,7 @@ class Histogram {
   std::vector<std::int64_t> counts_;
 };
 
-/// Stacked bars. Each part has a value for every bar.
+/// Stacked bars.
 struct Bars {
   struct Part {
     std::string name;

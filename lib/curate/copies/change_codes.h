@@ -44,7 +44,7 @@ float change_noise(const ChangePicture& change);
 float change_detail(const ChangePicture& change);
 
 inline constexpr int kCodeBits = 24;
-/// The minimum strength of a change that has a code. A weaker change is treated as noise.
+/// The minimum strength of a change that has a code.
 inline constexpr float kLeastChange = 0.3F;
 
 /// The edges of a picture within a larger picture, as fractions of the larger picture's sides.
