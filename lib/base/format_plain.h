@@ -90,7 +90,7 @@ constexpr PlainField parse_field(std::string_view& rest) {
   return field;
 }
 
-/// Throws if `pattern` does not fit values of these kinds, so that the call does not compile.
+/// Throws if `pattern` does not fit values of `kinds`, so that the call does not compile.
 constexpr void check(std::string_view pattern, std::initializer_list<PlainKind> kinds) {
   const PlainKind* kind = kinds.begin();
   while (!pattern.empty()) {

@@ -8,8 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// Replaces nlohmann::json, whose names are sorted. vfm does not use nlohmann::json. With nlohmann's
-// definition, literals "..."_json would compile a parser in each file.
+// Replaces nlohmann::json (with sorted names), which vfm does not use. With nlohmann's definition,
+// literals "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {
  public:

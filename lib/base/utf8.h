@@ -34,7 +34,7 @@ std::size_t turning_character(std::string_view text);
 
 /// Returns the number of bytes of the first character of `text` if this character ends a line,
 /// controls a terminal or changes the direction of writing. Otherwise returns 0. The characters are
-/// controls (C0, DEL, C1), U+2028, U+2029, and those of turning_character().
+/// controls (C0, DEL, C1), U+2028, U+2029, and the characters of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

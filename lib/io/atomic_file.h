@@ -4,7 +4,7 @@
 // target is absent, old or complete. The temporary name is fixed, so that the next run overwrites
 // the file of a killed run. A lock on the temporary file excludes other writers of the target. If
 // several files belong together, first call await() for the file that is written last, such as the
-// record beside a tar. Then make the files that do not exist. Thread-safety: one thread at a time.
+// record beside a tar. Then make the missing files. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -35,9 +35,9 @@ class HashLedger {
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
   /// Uses the ledger at `path`, but does not make one yet. If `check` is set, hash() reads every
-  /// file, and warns if the hash differs from a valid row. If the ledger is damaged, or the file at
-  /// `path` is not a ledger, warns and replaces the file. After any other error, warns and uses no
-  /// ledger.
+  /// file, and warns if the hash differs from the hash in a valid row. If the ledger is damaged, or
+  /// the file at `path` is not a ledger, warns and replaces the file. After any other error, warns
+  /// and uses no ledger.
   HashLedger(std::string path, bool check);
   /// Calls finish().
   ~HashLedger();
@@ -56,9 +56,9 @@ class HashLedger {
   static std::string row_sum(const std::string& path, const FileState& state,
                              const std::string& hash);
   std::uint64_t files_read() const { return files_read_; }
-  /// Number of files whose hash was taken from a row, without reading the file.
+  /// Number of files whose hash was taken from a row.
   std::uint64_t files_known() const { return files_known_; }
-  /// Number of files whose hash differs from a valid row.
+  /// Number of files whose hash differs from the hash in a valid row.
   std::uint64_t files_differ() const { return files_differ_; }
 
  private:

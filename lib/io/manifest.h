@@ -57,10 +57,10 @@ class ManifestReader {
   OnFault on_bad_;
 };
 
-/// Writes each record to a descriptor as one line, without delay. Terminal control characters
-/// become \uXXXX. Call write() for a file only after the file is durable. cli::run calls begin()
-/// and end(). io/held_begin.h delays the begin record. Thread-safety: any thread; lines are never
-/// mixed.
+/// Writes each record to a descriptor as one line, without delay. Characters that control a
+/// terminal become \uXXXX. Call write() for a file only after the file is durable. cli::run calls
+/// begin() and end(). io/held_begin.h delays the begin record. Thread-safety: any thread; lines are
+/// never mixed.
 class ManifestWriter {
  public:
   /// Writes to `fd`, by default standard output. Does not own the descriptor.

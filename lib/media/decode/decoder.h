@@ -75,9 +75,9 @@ struct DecodeOptions {
   PictureMemory* memory = nullptr;  ///< Memory for pictures, or null. Only for lib/media.
 };
 
-/// A decoder of one video stream. The size of frames may change. Pictures in other formats are
-/// converted to the nearest 8-bit PixelLayout. Transparent pixels are blended with black. HDR (PQ,
-/// HLG) and BT.2020 colours become BT.709.
+/// A decoder of one video stream. The size of frames may change. Pictures whose format is not a
+/// PixelLayout are converted to the nearest 8-bit PixelLayout. Transparent pixels are blended with
+/// black. HDR (PQ, HLG) and BT.2020 colours become BT.709.
 ///
 /// Frame::pts is the time in the container, with edit lists applied. If a frame has no pts, or its
 /// pts does not exceed the previous pts, the pts becomes the end of the previous frame.
@@ -108,9 +108,9 @@ class Decoder {
   void seek(std::int64_t pts);
   /// Returns false if seek() is known to decode from the beginning of the file.
   bool seeks() const;
-  /// Returns the number of packets that could not be decoded, plus the frames with damage, plus the
-  /// packets missing from a truncated file. After the last frame, the sum includes pictures that
-  /// the codec dropped without an error.
+  /// Returns the number of packets that could not be decoded, plus frames with damage, plus packets
+  /// missing from a truncated file. After the last frame, the sum includes pictures that the codec
+  /// dropped without an error.
   std::int64_t corrupt() const;
 
  private:

@@ -61,7 +61,7 @@ struct Placed {
 /// Throws Error if the frame is impossible or too large. If `data` is null, computes only the size.
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
 /// Returns the frame of `given`. Its planes lie in the `room` bytes at `data`. Throws Error if the
-/// frame is impossible, or if a plane and the 64 bytes after the plane exceed these bytes.
+/// frame is impossible, or if a plane and the 64 bytes after it exceed the `room` bytes.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size. If `cells` is true, copies only the
