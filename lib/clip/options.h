@@ -22,7 +22,7 @@
 
 namespace vfm::clip {
 
-/// The settings that decide a video's clips and their bytes. Each clip's key depends on the
+/// The settings that affect a video's clips or their bytes. Each clip's key depends on the
 /// settings.
 struct ClipRecipe {
   curate::ShotOptions shots;

@@ -43,7 +43,7 @@ struct ColumnJob {
   /// not made again.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
-  /// Returns all that decides the bytes of the column: options, versions, and fields of the record.
+  /// Returns all that affects the bytes of the column: options, versions, and fields of the record.
   std::function<Json(const io::Record&)> settings;
   /// Reads all samples of a shard, and adds a sample to the column for each of them. Faults of the
   /// reader are noted after the call. Throws Error if the shard gets no column.

@@ -6,7 +6,7 @@
 // (dataset/write.h). Memory grows by a few bytes a sample. Compared embeddings take up to
 // ShardOptions::near_bytes.
 //
-// DIR/plan.json has the plan, and a hash of all that decides the shards. X.json beside each shard
+// DIR/plan.json has the plan, and a hash of all that affects the shards. X.json beside each shard
 // has the shard's record, and is written after the shard. A second run keeps shards of the same
 // plan (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0

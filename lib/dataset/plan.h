@@ -76,7 +76,7 @@ class PlannedItems {
 ShardPlan plan_shards(Scan& scan, const ShardOptions& options, KnownSources& known,
                       share::Slots& slots);
 
-/// Returns the options that decide a dataset.
+/// Returns the options that affect the dataset.
 Json options_json(const ShardOptions& options);
 /// Returns the contents of DIR/plan.json: {"plan", "options", "shards": [...]}.
 Json plan_json(const ShardPlan& plan, const ShardOptions& options);

@@ -136,7 +136,7 @@ class ClipCutter {
   std::int64_t sound_corrupt_ = 0;
   std::int64_t max_length_ = 0;  // maximum length in the time base
   std::set<std::pair<std::int64_t, std::int64_t>> cut_;
-  // left_out_ has null, and errors_ has "", for each clip that may still fail.
+  // For each clip that may still fail, left_out_ has null, and errors_ has "".
   HeldJson left_out_ = HeldJson::array();
   std::shared_ptr<Lane> lane_;  // null if the open clip exists already
   std::shared_ptr<ClipFrames> again_;

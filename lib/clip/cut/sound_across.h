@@ -52,7 +52,7 @@ class SoundAcross {
   };
   /// Decides whether to stitch the shots at `place`. `threshold` is the threshold without sound,
   /// which is used if sound is unknown (no sound, several streams, silence, too little sound, or
-  /// not decodable). Throws Stopped, and temporary errors (may_pass()).
+  /// sound that cannot be decoded). Throws Stopped, and temporary errors (may_pass()).
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

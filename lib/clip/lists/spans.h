@@ -49,7 +49,7 @@ struct GivenSpan {
   SpanTime begin, end;
   HeldJson fields = HeldJson::object();  ///< Fields of the record except source and times.
   std::string where;                     ///< Text such as "line 3 of 'spans.csv'".
-  std::string text() const;              ///< Returns the facts that decide the clip, as text.
+  std::string text() const;              ///< Returns the facts that affect the clip, as text.
 };
 
 /// Parses seconds ("1.5", "00:01:30.250", "01:30"), a timecode with frames ("00:01:30:06"), or a

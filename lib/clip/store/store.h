@@ -116,7 +116,7 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// Opens a store. `settings` are all facts that decide the files' bytes, except the source.
+/// Opens a store. `settings` are all facts that affect the files' bytes, except the source.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
                                            std::uint64_t shard_bytes);

@@ -42,7 +42,7 @@ struct EndpointOptions {
   std::string prompt =
       "Describe this video in one paragraph: what is in it, what happens in which order, and how "
       "the camera moves.";
-  int frames = 8;         ///< Number of frames of a clip.
+  int frames = 8;         ///< Number of frames to send for a clip.
   int side = 512;         ///< Longer side of a frame in pixels. Smaller frames are not scaled.
   int parallel = 4;       ///< Number of requests at the same time.
   int retries = 5;        ///< Number of tries after the first try.

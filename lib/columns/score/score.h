@@ -34,8 +34,8 @@ class ScoreCosts {
   void add(double with, double without);
 
   /// Returns an object, or null if no clip was added. "clips" is the number of clips. "written" is
-  /// the number of clips with stored log-probabilities. "flops", {"with_video", "alone"}, is the
-  /// mean FLOPs a clip.
+  /// the number of clips with stored log-probabilities. "flops", {"with_video", "alone"}, has the
+  /// mean FLOPs of a clip.
   Json to_json() const;
   /// Returns the costs as a line of text.
   std::string words() const;
