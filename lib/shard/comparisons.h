@@ -17,8 +17,8 @@ struct Comparison {
   std::string field;
   std::string constant;  ///< First constant, as written: "'0.5'".
   bool text = false;     ///< Whether the constant is a text, not a number.
-  /// `fits` counts samples whose field has the constant's type, `differs` samples with another
-  /// type.
+  /// `fits` counts samples whose field has the constant's type. `differs` counts samples whose
+  /// field has another type.
   std::uint64_t fits = 0, differs = 0;
 };
 

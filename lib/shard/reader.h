@@ -46,11 +46,11 @@ class StreamReader {
   StreamReader(std::string_view archive, const std::string& name, const ReadLimits& limits = {});
   ~StreamReader();
   StreamReader(StreamReader&&) noexcept;
-  /// Sets `sample` to the next consecutive members with one key (split_member_name()). A second
-  /// member with the same extension begins a new sample. Skips samples that are too large, have too
-  /// many members, or have a sparse member. refused() lists the skipped samples. Returns false at
-  /// the end. Throws an Error that names the path if the archive is damaged or truncated, or
-  /// unpacks to too many bytes. Samples before an Error are whole.
+  /// Sets `sample` to the next members, as long as their key is the same (split_member_name()). A
+  /// second member with the same extension begins a new sample. Skips samples that are too large,
+  /// have too many members, or have a sparse member. refused() lists the skipped samples. Returns
+  /// false at the end. Throws an Error that names the path if the archive is damaged or truncated,
+  /// or unpacks to too many bytes. Samples before an Error are whole.
   bool next(Sample& sample);
   const std::vector<Refused>& refused() const;
   /// Returns whether samples can only be read in order, as from a compressed tar or a list of

@@ -33,7 +33,7 @@ class EngineSessions {
   /// empty. Throws what GpuBoard's constructor throws.
   EngineSessions(const std::string& share, std::vector<SharedGpu> gpus, const std::string& stage,
                  GpuKind kind, Wait wait);
-  /// Makes `own` sessions for a process with a model, on the first GPU that the process sees. The
+  /// For a process with a model: makes `own` sessions on the first GPU that the process sees. The
   /// model's GpuNeed includes the memory of these sessions. take() does not wait.
   explicit EngineSessions(int own);
   ~EngineSessions();

@@ -59,11 +59,11 @@ struct GpuPlace {
   int sessions = 0;       ///< Free sessions. An item gets the GPU with the most free sessions.
 };
 
-/// Returns the GPUs on which the model of each stage should be loaded: the present GPUs if no model
-/// should move. `spans` has the stages with averages over several time spans, shortest first. The
-/// first span that calls for a move decides, unless a shorter span speaks against the move. If a
-/// span has enough data and shows a shortage of GPUs, longer spans are not used. `lasted` is the
-/// number of seconds since the latest load of a model.
+/// Returns, for each stage, the GPUs on which its model should be loaded. If no model should move,
+/// returns the present GPUs. Each element of `spans` has all stages, with averages over one time
+/// span. The shortest span comes first. The first span that calls for a move decides, unless a
+/// shorter span speaks against the move. If a span has enough data and shows a shortage of GPUs,
+/// longer spans are not used. `lasted` is the number of seconds since the latest load of a model.
 std::vector<GpuSet> plan_gpus(std::span<const std::vector<GpuStage>> spans,
                               std::span<const GpuPlace> gpus, double lasted);
 

@@ -40,7 +40,7 @@ struct StageState {
   bool draws = false;            ///< Whether the program wants to draw the view.
   bool self = false;             ///< Whether this is the calling program.
   int held = 0;                  ///< Slots that the program has.
-  int most = 0;                  ///< Most slots that the program may have.
+  int most = 0;                  ///< Largest number of slots that it may have.
   int waiting = 0;               ///< Items that were read, but not begun.
   std::int64_t input_bytes = 0;  ///< Bytes in the pipe that the program reads.
   std::uint64_t done = 0;        ///< Finished units of work.
@@ -77,7 +77,7 @@ class PipeBoard {
   static constexpr int kMostSlots = 4096;
   /// Returns the number of slots that the programs share, or kNone if the board only shows counts.
   int slots() const;
-  /// Sets the most slots that this program takes at a time. The default is 1.
+  /// Sets the largest number of slots that this program takes at a time. The default is 1.
   void set_most(int most);
 
   /// Waits for a slot. With Use::help, waiting items of all programs get slots before this thread.

@@ -53,8 +53,8 @@ class PipeMap {
   /// Take or give one slot of this program. Need the mutex.
   bool take_slot();
   void give_slot();
-  /// Returns the number of slots that a program has in the file. Threads of a program may hold more
-  /// slots (PipeRecord::held) if other programs took its slots while it was stopped. Any thread.
+  /// Returns the number of slots that a program has in the file. If other programs took slots of
+  /// this program while it was stopped, its threads may hold more (PipeRecord::held). Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);

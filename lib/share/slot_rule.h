@@ -20,7 +20,7 @@ enum class SlotUse { item, help };
 struct SlotClaim {
   int place = 0;  ///< Position in the pipe. Later programs have greater numbers.
   int held = 0;   ///< Slots that the program has.
-  int most = 0;   ///< Most slots that the program may have (-j).
+  int most = 0;   ///< Largest number of slots that it may have (-j).
   int items = 0;  ///< Items that wait for a slot.
   int help = 0;   ///< Threads that could help with items under way.
 };

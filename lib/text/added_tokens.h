@@ -32,8 +32,8 @@ class AddedTokens {
     std::size_t begin = 0, end = 0;
     std::int32_t id = -1;  ///< Id of the token, or -1 for other text.
   };
-  /// Returns the parts of a text, in order, without gaps. Finds the leftmost token first, and the
-  /// longest of several tokens at the same place.
+  /// Returns the parts of a text, in order, without gaps. Finds the leftmost token first. Of
+  /// several tokens that begin at the same place, finds the longest.
   std::vector<Part> split(std::string_view utf8) const;
 
  private:

@@ -27,7 +27,7 @@ struct WorkerPlan {
   /// Largest size of a request or an answer, in bytes. A larger parcel is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< If true, the worker sees all GPUs of this program.
-  int life = -1;          ///< GpuBoard::life(), kept open by the worker, or -1.
+  int life = -1;          ///< GpuBoard::life(), which the worker keeps open, or -1.
 };
 
 /// The error of a worker that has ended or sent an invalid message. The request may be sent to
