@@ -67,7 +67,7 @@ class DuplicatePairs {
 
 /// A set of compared samples of one kind, with vectors of one encoder.
 struct ComparedSet {
-  /// Whether the samples are images. Otherwise the samples are videos or other media.
+  /// Whether the samples are images, and not videos or other media.
   bool images = false;
   std::uint64_t encoder = 0;
   std::uint64_t samples = 0;

@@ -34,8 +34,7 @@ class ScanColumn {
   const shard::SampleView& at(std::int64_t row);
   /// Returns the sample with this shard::column_key(), or null if the column has no such sample.
   const shard::SampleView* find(const std::string& key);
-  /// Returns whether the index gives wrong places. In this case a sample could not be read although
-  /// the tar is complete, and earlier samples may lack members.
+  /// Returns whether the index gives wrong places. If so, earlier samples may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:

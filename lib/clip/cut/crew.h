@@ -8,8 +8,8 @@
 // frames are freed and decoded again later (clip/cut/late_frames.h). With -j1, or with as many
 // videos as slots, the video's thread encodes each frame at once.
 //
-// Each slot has at most two open encoders, or one if many frames wait. An encoder needs memory for
-// at least forty frames. A video's thread may open one more encoder.
+// Each slot has at most two open encoders, or one if many frames wait. A video's thread may open
+// one more encoder.
 //
 // If a step throws, later steps of its lane are dropped. The video's thread rethrows exceptions in
 // the order of clips (VideoLanes::check).

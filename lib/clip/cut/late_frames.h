@@ -41,8 +41,7 @@ class LateFrames {
   std::int64_t begin_ = 0, next_ = 0;
 };
 
-/// Decodes freed frames of one clip again, for the encoding thread. Decoding begins at a key frame
-/// before the clip.
+/// Decodes freed frames of one clip again, for the encoding thread.
 class ClipFrames {
  public:
   /// `picture` is the part of the frame without black bars, or nullopt.

@@ -51,8 +51,7 @@ class ShotCutter final : public ClipCutter {
   std::int64_t gap_end_ = 0;                // frames before this number belong to no shot
   std::optional<std::int64_t> gap_begin_;   // pts of the open gap
   std::string gap_type_;
-  // The first frame of an open gap after a clip that is too short. The clip is still open, because
-  // the video may have no other shot.
+  // The first frame of an open gap after a clip that is too short and still open.
   std::optional<media::Frame> after_short_;
 };
 

@@ -1,6 +1,6 @@
 // Finds changes of shot in a video by the recipe's detector. The detector compares the looks of
 // frames (curate/shots/shot_detector.h), or runs a network (curate/shots/window_detector.h) on
-// scaled frames. The frames are scaled as FFmpeg scales them. Thread-safety: one thread at a time.
+// scaled frames. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -116,7 +116,7 @@ class Endpoint {
 /// for no model. Throws Stopped.
 std::string served_model(const EndpointOptions& options);
 
-/// Returns `request` with a seed. Other seeds may give other answers.
+/// Returns `request` with a seed.
 std::string request_with_seed(std::string request, int seed);
 
 /// Returns the options that affect the captions. The server's address is left out.

@@ -36,7 +36,7 @@
 
 namespace vfm::columns {
 
-/// The state of a file. If a member differs, the file has changed.
+/// The state of a file, to detect changes.
 struct IndexedFile {
   std::string path;
   std::int64_t bytes = 0, mtime = 0;  ///< Size in bytes, and time of the last change in ns.
