@@ -37,9 +37,9 @@ class CaptionModelOptions {
         .in(4, 16384)
         .shown("768")
         .manual(
-            "The maximum number of tokens for two frames of a video, 4 or more. Fewer tokens are "
-            "faster and show less. Only for Qwen2.5-VL, since tiles of SmolVLM and Idefics3 have a "
-            "fixed number of tokens.");
+            "The maximum number of tokens for two frames of a video, 4 or more. With fewer tokens "
+            "the model is faster and sees less. Only for Qwen2.5-VL, since tiles of SmolVLM and "
+            "Idefics3 have a fixed number of tokens.");
   }
   void add_computing(vfm::cli::Options& options) {
     device_.add_workers(options).everyday();

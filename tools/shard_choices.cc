@@ -78,7 +78,7 @@ void ShardChoices::add_duplicates(vfm::cli::Options& options) {
   threshold_->check(cosine_fault)
       .everyday()
       .manual(
-          "Drop a sample if its embedding and the embedding of a better sample have at least this "
+          "Drop a sample if its embedding and the embedding of a kept sample have at least this "
           "cosine, above 0 and at most 1.");
   method_ = &options.add("--duplicate-method", method_value_, "auto|exact|clusters",
                          "compare all pairs, or pairs in and around clusters");

@@ -55,8 +55,8 @@ class TrainExportTool : public vfm::cli::Tool {
         .one_of({"link", "copy", "none"})
         .everyday()
         .manual(
-            "*link* or *copy* the files of the text encoder and its tokenizer, which may be large. "
-            "*none* writes only the network, without a pipeline.");
+            "*link* links the files of the text encoder and its tokenizer, which may be large. "
+            "*copy* copies these files. *none* writes only the network, without a pipeline.");
     options.group("Parts that have moved");
     add_moved(options, "--tokenizer", export_.tokenizer,
               "find the tokenizer of latents in this "

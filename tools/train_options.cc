@@ -47,10 +47,11 @@ void TrainingOptions::add_data(cli::Options& options) {
       options.add("--synthetic", synthetic_, "FxHxW,...",
                   "train on made-up latents of these sizes, to measure a machine");
   made_up.shown("").excludes(data).everyday();
-  explain(data, full_,
-          "Train on the latents that *vfm-pack*(1) wrote. With *--tokenizer*, or _model.type_ "
-          "tokenizer, train on the clips that *vfm-shard*(1) wrote. Repeat the option to blend "
-          "several folders of latents. This option replaces _data.folders_.");
+  explain(
+      data, full_,
+      "Train on the latents that *vfm-pack*(1) wrote. With *--tokenizer*, or with "
+      "_model.type: tokenizer_, train on the clips that *vfm-shard*(1) wrote. Repeat the option "
+      "to blend several folders of latents. This option replaces _data.folders_.");
   explain(made_up, full_,
           "Use made-up latents of these sizes (frames, height, width), in turn, with 512 text "
           "tokens each. The recipe sets channels and text width, by default 16 and 1024. An "
@@ -69,8 +70,8 @@ void TrainingOptions::add_encoders(cli::Options& options) {
   add("--tokenizer", run.encoders.tokenizer, "builtin:wavelet|builtin:fsq|DIR|FILE.json",
       "encode the clips of --data during training",
       "Encode the clips of *--data* during training, with a tokenizer that *vfm-pack*(1) takes. "
-      "From a _latents.json_, the tokenizer, mean and deviation are read. A discrete tokenizer "
-      "needs _model.type_ autoregressive.")
+      "If the value is a _latents.json_, the tokenizer, mean and deviation are read from it. A "
+      "discrete tokenizer needs _model.type: autoregressive_.")
       .everyday();
   add("--text", run.encoders.text, "builtin:hash|DIR",
       "with --tokenizer: encode captions that have no embedding",

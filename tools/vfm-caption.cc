@@ -192,7 +192,9 @@ class CaptionTool : public vfm::cli::Tool {
         .manual("The answer to *--also* _NAME_ must be JSON that fits the JSON Schema in _FILE_.");
     options.add("--schema-tries", schema_tries_, "N", "ask up to N times, at a temperature above 0")
         .in(1, 100)
-        .manual("If the temperature is above 0, ask up to _N_ times for an answer that fits.");
+        .manual(
+            "If the temperature is above 0, ask up to _N_ times for an answer that fits the "
+            "schema.");
   }
 
   void add_model_options(vfm::cli::Options& options) {

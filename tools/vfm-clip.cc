@@ -284,16 +284,17 @@ class ClipTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "*drop*: clips are silent. *aac*: sound is re-encoded, exactly as long as the clip. "
-            "*copy*: the source's packets are copied. If mp4 cannot store them (PCM, FLAC, TrueHD) "
-            "or their times (Vorbis), *aac* is used. If FFmpeg cannot decode or name the sound, an "
-            "error is recorded, and the clips are silent.");
+            "*copy*: the source's packets are copied. If mp4 cannot store such packets (PCM, FLAC, "
+            "TrueHD) or their times (Vorbis), *aac* is used. If FFmpeg cannot decode or name the "
+            "sound, an error is recorded, and the clips are silent.");
     options.add("--encoder", encoder_name_, "NAME[:PRESET]", "FFmpeg's name of the video encoder")
         .shown("the first that works here, with a fast preset")
         .manual(
-            "FFmpeg's name of the encoder, and its preset: _libx264:slow_, _libopenh264_, "
-            "_h264_nvenc_, _libx265_, _libsvtav1_. _:slow_ is a preset of the default encoder. "
-            "Software encoders are tried first. _h264_nvenc_ works on the GPUs of *--device*. With "
-            "_h264_nvenc_ each video has one encoder at a time.");
+            "FFmpeg's name of the encoder, with or without a preset, such as _libx264:slow_, "
+            "_libopenh264_, _h264_nvenc_, _libx265_ or _libsvtav1_. A preset alone, such as "
+            "_:slow_, is for the default encoder. Software encoders are tried first. _h264_nvenc_ "
+            "works on the GPUs of *--device*. With _h264_nvenc_ each video has one encoder at a "
+            "time.");
   }
 
   void add_folder_options(vfm::cli::Options& options) {
