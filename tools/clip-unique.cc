@@ -25,7 +25,7 @@ class ClipUniqueTool : public ClipReadingTool {
              "leave out a video if another shows this part of it")
         .in(0.05, 1)
         .everyday()
-        .manual("Leave out a source if a kept source shows at least this part of it, 0.05 to 1.");
+        .manual("Leave out a source of which a kept source shows at least this part, 0.05 to 1.");
     options
         .add("--stream", options_.recipe.stream, "N", "index of the video stream in the container")
         .check(vfm::cli::not_negative)
