@@ -30,8 +30,8 @@ struct ClipRecipe {
   double stitch_threshold = curate::kStitchThreshold;
   /// If true, sound raises or lowers `stitch_threshold` (clip/cut/sound_across.h).
   bool stitch_sound = false;
-  /// The "name", "hash" and other facts of the model of ClipOptions::stitch_vectors, and "rule",
-  /// the rule of comparison. If `stitch_model` is null, shots are stitched by their look.
+  /// Facts of the model that ClipOptions::stitch_vectors runs, such as "name" and "hash". The field
+  /// "rule" is the rule of comparison. If `stitch_model` is null, shots are stitched by their look.
   HeldJson stitch_model;
   /// The "name" and "hash" of ClipOptions::change_model, or null without Detector::transnetv2.
   HeldJson detector_model;
@@ -88,14 +88,14 @@ struct ClipOptions {
   Joining join = Joining::many;  ///< Choice of videos that share shards.
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
-  std::vector<double> thresholds;  ///< Thresholds of list_shots(), each for a list of shots.
+  std::vector<double> thresholds;  ///< list_shots() makes a list of shots for each threshold.
   /// If set, receives tables for people, which list_shots() makes instead of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
   bool reread = false;  ///< If true, sources are read even if their hashes are known.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources outside the input are removed.
-  /// Maximum size, in bytes for each slot, of the frames that wait for encoders.
+  /// The frames that wait for encoders take at most this number of bytes for each slot.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   /// If true, the times, first frames and last frames of clips are compared with the source.
   bool verify = false;

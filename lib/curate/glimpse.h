@@ -28,8 +28,8 @@ struct GlimpsePlan {
   std::vector<std::int64_t> first;
   std::int64_t step = 0;
 };
-/// Plans a glimpse of a clip of at least one frame (`frames`). The `step` of the plan is about an
-/// eighth of a second, or 0 for a clip of one frame.
+/// Plans a glimpse of a clip that has `frames` frames, at least one. The `step` of the plan is
+/// about an eighth of a second, or 0 for a clip of one frame.
 GlimpsePlan plan_glimpse(std::int64_t frames, double fps);
 
 /// Returns the BT.601 luma of a picture, row-major, from 0 (black) to 1 (white).

@@ -41,7 +41,7 @@ struct LumaStatistics {
 };
 LumaStatistics luma_statistics(const SmallPicture& picture, int dark = 24);
 
-/// The part of a picture inside black bars (letterbox, pillarbox), in luma cells. All edges are
+/// The part of a picture without black bars (letterbox, pillarbox), in luma cells. All edges are
 /// even numbers. If all cells are black, the area is the whole picture.
 struct ActiveArea {
   int left = 0, top = 0, right = kLumaSide, bottom = kLumaSide;  // column `right` and row `bottom`

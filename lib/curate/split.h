@@ -38,7 +38,7 @@ inline constexpr std::size_t kMostParts = 255;
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
 /// A function that calls `use` for each source in order of draws. `number` is the source's index in
-/// `part_of`. assign_split() calls the function several times.
+/// the argument `part_of` of assign_split(), which calls the function several times.
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 

@@ -54,8 +54,8 @@ Json sources_of(const ClipShard& shard);
 
 class PackFeed {
  public:
-  /// A function that returns the splits of a shard that an earlier run finished. For an unfinished
-  /// shard, returns an empty list.
+  /// A function that returns the splits of a shard if an earlier run finished the shard. For an
+  /// unfinished shard, returns an empty list.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
   /// `finished` is called for each shard. Finished shards give only the steps `begin` and `end`.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,

@@ -8,8 +8,9 @@
 // source tars, the shard's index, sums for statistics, and errors. If options and source tars are
 // unchanged, a later run keeps the shard and reports its errors again. Shards that are no longer in
 // the input are removed. If the folder has other options (DIR/pack.json), or a shard with the same
-// name from another input, run() throws Error. If `force` is true, vfm-pack's files are removed
-// first. At the end, index.jsonl and latents.json are written, sorted by name of shard.
+// name from another input, run() throws Error. If `force` is true, run() instead removes
+// vfm-pack's files first. At the end, index.jsonl and latents.json are written, sorted by name of
+// shard.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

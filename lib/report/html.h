@@ -38,7 +38,7 @@ std::string escape_html(std::string_view text);
 std::string set_apart(std::string_view text);
 /// Returns a URL that contains the bytes, such as "data:image/png;base64,...".
 std::string data_url(std::string_view mime_type, std::string_view bytes);
-/// Returns a line chart as inline SVG, with axes, round ticks and unit labels.
+/// Returns a line chart as inline SVG, with axes, ticks at round numbers, and unit labels.
 std::string line_chart(const std::vector<Series>& series, const std::string& x_label,
                        const std::string& y_label, bool log_y = false);
 std::string histogram(const std::vector<double>& values, int bins, const std::string& x_label);
@@ -67,7 +67,6 @@ class Histogram {
   std::vector<std::int64_t> counts_;
 };
 
-/// Stacked bars.
 struct Bars {
   struct Part {
     std::string name;

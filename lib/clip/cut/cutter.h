@@ -51,8 +51,7 @@ class ClipCutter {
   /// ClipOutput::fits() is false. Throws Stopped, and Error if no frame can be decoded.
   virtual void cut() = 0;
   /// Passes the remaining clips to the output. Call settle() after cut(), even if cut() has thrown
-  /// Error. If cut() and settle() both throw, the error of settle() is about an earlier place in
-  /// the video.
+  /// Error. If cut() and settle() both throw, the error from settle() comes first in the video.
   void settle();
   /// Returns the summary with "frames", "corrupt", "seconds", "cuts", "left_out", and errors about
   /// clips. Call summary() after settle().

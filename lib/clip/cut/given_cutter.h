@@ -30,8 +30,8 @@ class StrideCutter final : public GivenCutter {
   void cut() override;
 };
 
-/// Cuts the source's spans, in order. A span that overlaps an earlier span is cut in a later pass.
-/// A span that has no frames or ends after the video becomes an error in the summary.
+/// Cuts the source's spans. Overlapping spans are cut in different passes over the video. A span
+/// that has no frames, or ends after the video's end, becomes an error in the summary.
 class SpanCutter final : public GivenCutter {
  public:
   SpanCutter(const ClipSource& source, const ClipOptions& options, int threads, Crew& crew,

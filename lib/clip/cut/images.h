@@ -1,4 +1,4 @@
-// Makes samples of picture files, with unchanged bytes and measured facts.
+// Turns each picture file into a sample: the unchanged bytes, and a json of measured facts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,7 @@ class ImageError : public Error {
 /// readable key (clip/store/names.h).
 std::string image_key(const std::string& path, const std::string& hash, bool readable);
 
-/// Makes a sample that has the picture file and a json. Throws ImageError.
+/// Returns the sample of a picture. Throws ImageError.
 shard::Sample image_sample(const std::string& path, const std::string& hash, bool readable);
 
 }  // namespace vfm::clip

@@ -29,7 +29,7 @@ struct Join {
   Json json() const;
 };
 
-/// A decision and its place, which is the pts of the first frame after the earlier shot.
+/// A decision and its place, which is the pts of the first frame after the first of the two shots.
 struct JoinPlace {
   std::int64_t pts = 0;
   Join join;
@@ -46,7 +46,7 @@ class SoundAcross {
   /// ClipRecipe::stitch_sound. For a URL, sound is used only if clips keep sound.
   SoundAcross(const std::string& path, const ClipRecipe& recipe, const media::StreamInfo& info);
 
-  /// Times in the video's time base: begin and end of the earlier shot, and begin of the next shot.
+  /// Times in the video's time base: begin and end of the first shot, and begin of the next shot.
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };

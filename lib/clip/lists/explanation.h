@@ -21,8 +21,8 @@
 
 namespace vfm::clip {
 
-/// A series that is reduced to at most kMost points. Each point is the largest value in an equal
-/// part of the series.
+/// A series that is reduced to at most kMost points. The series is divided into equal parts. Each
+/// point is the largest value of a part.
 class Peaks {
  public:
   static constexpr std::size_t kMost = 1000;

@@ -2,8 +2,8 @@
 //
 // The first line of a file shows its format:
 //   JSON Lines  Each line has a span, such as {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}.
-//               The json of clips and the output of vfm-clip shots have this format, too. Other
-//               fields are added to the clip's json.
+//               The json of clips and the output of vfm-clip shots have this format, too.
+//               Fields other than source, begin and end are added to the clip's json.
 //   CSV         The header names the columns. Without a header, they are source, begin and end.
 //               PySceneDetect's list of scenes and the output of vfm-clip shots --format csv have
 //               this format.
@@ -76,9 +76,9 @@ std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double f
 class GivenSpans {
  public:
   /// Reads the files. Spans without a source belong to `only_input`. If `only_input` is empty, such
-  /// spans belong to the video named like the file. For example, VIDEO.csv and VIDEO-Scenes.csv are
-  /// for VIDEO.mp4. `on_bad` is called for invalid lines. Throws Error{usage} if a file cannot be
-  /// read.
+  /// spans belong to the video named like the span file. For example, VIDEO.csv and
+  /// VIDEO-Scenes.csv are for VIDEO.mp4. `on_bad` is called for invalid lines. Throws Error{usage}
+  /// if a file cannot be read.
   GivenSpans(const std::vector<std::string>& files, const std::string& only_input,
              const io::OnFault& on_bad);
 

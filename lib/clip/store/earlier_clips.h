@@ -33,7 +33,7 @@ class EarlierClips {
   using Take = std::function<void(const shard::Sample& sample)>;
   /// Passes the clips of the video to `take`, in order, and returns the video's entry in the index
   /// ("source", "source_hash", "clips", "spans", and ClipCutter::summary()). If clips are missing
-  /// or changed, returns null. `take` may already have received some clips. `spans` is a hash of
+  /// or changed, returns null, even if `take` has received some clips. `spans` is a hash of
   /// the given spans, or empty. Throws what `take` throws, and Stopped.
   Json find(const ClipSource& source, const std::string& spans, const Take& take);
 

@@ -55,7 +55,7 @@ struct VideoMatch {
   CropWindow crop;                 ///< Edges of the second video within the first video.
   std::size_t begin = 0, end = 0;  ///< Pictures of the second video.
   double score = 0;                ///< Mean correlation of changes.
-  double evidence = 0;             ///< Sum of evidence (MatchRules).
+  double evidence = 0;             ///< Sum of evidence (MatchRules::least_evidence).
 };
 
 /// Returns the matches around `start` in order, or an empty list if there is no match.

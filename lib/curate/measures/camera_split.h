@@ -17,7 +17,7 @@ struct MotionSplit {
   float object = 0;
 };
 
-/// Splits `motion`. `picture` is the later frame. Blocks without detail are assumed to move with
+/// Splits `motion`. `picture` is the second frame. Blocks without detail are assumed to move with
 /// the camera. `aspect` is width divided by height as displayed.
 MotionSplit split_motion(const MotionField& motion, const SmallPicture& picture, double aspect);
 

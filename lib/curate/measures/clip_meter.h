@@ -56,7 +56,6 @@ FrameMeasures measure_frame(const FrameFeatures& features, const MotionField& mo
 /// packed RGB.
 float row_sharpness(const media::Frame& frame);
 
-/// The measures of one clip.
 class ClipMeter {
  public:
   /// Adds the next frame of the clip. Ignores `motion` of the first frame.

@@ -24,7 +24,8 @@ class StillOverlay {
   bool can_tell() const;
   /// Returns the overlay within `area` that has the most edges, or nullopt. `area` and the result
   /// are in pixels of the pictures before reduction. Ignores overlays larger than a tenth of
-  /// `area`. Ignores edges in the middle fifth of the pictures' width and height.
+  /// `area`. Ignores edges in a middle rectangle, which has a fifth of the pictures' width
+  /// and of their height.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

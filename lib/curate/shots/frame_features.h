@@ -22,7 +22,7 @@ struct FrameFeatures {
   alignas(32) std::array<float, kLumaBins> luma_histogram;
   alignas(32) std::array<float, kChromaBins * kChromaBins> chroma_histogram;
   LumaStatistics luma;
-  ActiveArea area;  ///< Area inside black bars, or the whole frame if the frame is black.
+  ActiveArea area;  ///< Area without black bars, or the whole frame if the frame is black.
   bool black = false;
   float deviation = 0;        ///< colour_deviation() of `area`.
   float whole_deviation = 0;  ///< colour_deviation() of the whole picture.

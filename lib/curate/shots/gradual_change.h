@@ -27,8 +27,8 @@ struct GradualChange {
   bool uniform = false;     ///< If true, the change contains a run of frames of one colour.
   bool abrupt = false;      ///< If true, a cut at `end` leads into the run of one colour.
   bool soft = false;        ///< If true, the change is a cut with two or three blended frames.
-  /// One past the last frame of an earlier run that the run of one colour continues, or -1 if there
-  /// is no such run.
+  /// If the run of one colour continues an earlier run, the frame after the earlier run. Otherwise
+  /// -1.
   std::int64_t resumes = -1;
   float score = 0;  ///< How well the change fits its kind, 0 to 1.
 };

@@ -22,7 +22,7 @@ struct PartsBetween {
 PartsBetween parts_between(const CoarsePicture& before, const CoarsePicture& now,
                            const CoarsePicture& after);
 
-/// Returns the weighted mean decrease of the shares from `earlier` to `later`.
+/// Returns the weighted mean decrease of the field `share` from `earlier` to `later`.
 float parts_going_back(const PartsBetween& earlier, const PartsBetween& later);
 
 }  // namespace vfm::curate

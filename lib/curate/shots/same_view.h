@@ -15,14 +15,15 @@ struct SharedEdges {
   /// parts. Parts that lie outside one picture, or have only vertical or only horizontal edges, are
   /// not compared. If few parts have edges, or if the middle parts differ, the share is 0.
   float share = 0;
-  int right = 0, down = 0;  ///< Shift of the edges to the second picture, in luma cells.
-  float strength = 1;       ///< Contrast of the second picture's edges relative to the first.
+  int right = 0, down = 0;  ///< Shift from the first to the second picture, in luma cells.
+  /// Contrast of the second picture's edges, relative to the first picture's edges.
+  float strength = 1;
 
   /// Returns true if the pictures show one view.
   bool most() const { return share > 0.5f; }
 };
 
-/// Compares the edges within `area`, the part inside the black bars of both pictures.
+/// Compares the edges within `area`, the part of the pictures without black bars.
 SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 /// The shift of the first picture that best explains the second picture. WholeShift is for pictures
@@ -36,7 +37,7 @@ struct WholeShift {
 WholeShift whole_shift(const SmallPicture& a, const SmallPicture& b);
 
 /// Returns true if the pictures differ only inside a box, as when a title appears. The box must be
-/// at most a third of the area, and the equal part around the box must have detail.
+/// at most a third of `area`, and the equal part around the box must have detail.
 bool differ_in_box(const SmallPicture& a, const SmallPicture& b, const ActiveArea& area);
 
 }  // namespace vfm::curate

@@ -1,5 +1,5 @@
-// Measures wipes. In a wipe, a straight edge crosses the picture, and the new shot follows the
-// edge.
+// Measures wipes. In a wipe, a straight edge crosses the picture, and the new shot appears behind
+// the edge.
 //
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0

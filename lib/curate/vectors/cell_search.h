@@ -3,9 +3,9 @@
 // (curate/vectors/sketch_cells.h).
 //
 // The result is that of curate/vectors/dedup.h, except that pairs may be missed. A pair of close
-// sketches is decided by the cosine of the stored vectors. A pair is missed only if the second
-// vector lies in a cell that is not searched. If the margin is 1 and the number of searched cells
-// is not limited, no pair is missed.
+// sketches is decided by the cosine of the stored vectors. A pair is missed only if the pair's
+// second vector lies in a cell that is not searched. If the margin is 1 and the number of searched
+// cells is not limited, no pair is missed.
 //
 // For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d bytes (16-bit
 // numbers) or 4 n d bytes (32-bit). The search needs n (2 w + 20) bytes of memory. The number of
@@ -35,8 +35,8 @@ struct CellSearch {
   /// The places of the n vectors, with better samples first. The places are a permutation of [0,
   /// n), and n is below 2^32.
   std::vector<std::uint32_t> places;
-  /// A function that reads the `dim` numbers of the vector at a place. Any thread calls the
-  /// function. Reads of consecutive places should be quick.
+  /// A function that reads the `dim` numbers of the vector at a place. Any thread may call
+  /// the function. Reads of consecutive places should be quick.
   std::function<void(std::size_t place, float* out)> read;
   std::size_t width = 0;          ///< Width of sketches, from cell_sketch_width().
   double margin = 1;              ///< Value of SketchCells::Reach::margin.
