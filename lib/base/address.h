@@ -13,7 +13,7 @@
 
 namespace vfm {
 
-/// Returns the scheme of an address in lower case, "https" for "https://...", and "" for a path.
+/// Returns the scheme of an address in lower case ("https" for "https://..."), or "" for a path.
 /// "concat:a|b" is a path.
 std::string url_scheme(std::string_view name);
 
@@ -21,9 +21,9 @@ std::string url_scheme(std::string_view name);
 /// machine, and what to do. "s3:/bucket" is also an address.
 std::string no_file_message(std::string_view name);
 
-/// Returns "" for a path, and for an address whose scheme is http, https, file or in `protocols`
-/// (InputLimits::protocols). For another address, returns a message that says why videos and
-/// pictures cannot be read from it, and what to do.
+/// Returns "" for a path, and for an address with the scheme http, https or file, or with a scheme
+/// in `protocols` (InputLimits::protocols). For another address, returns a message that says why it
+/// cannot be read, and what to do.
 std::string no_video_message(std::string_view name, std::span<const std::string> protocols);
 
 /// Throws Error{refused} for an address. All code that opens or makes files calls this function.

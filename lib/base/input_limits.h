@@ -1,7 +1,5 @@
 // Limits on what an input file may demand: size and number of pictures, time without data, and the
 // further files and protocols that it opens.
-//
-// One set of limits applies to the whole program, and every decoder obeys it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// Log messages of the library, for people; a tool's data are never log messages.
+// Log messages of the library, for people.
 //
 // The library does not print. cli/ sets one sink at start, which writes messages to stderr. Without
 // a sink, messages are dropped.

@@ -2,7 +2,7 @@
 //
 // The method is Box-Muller in f32, with polynomials. Every instruction set gives the same bits. An
 // element does not depend on the other elements of a call. The results differ from exact Box-Muller
-// by at most 4 units in the last place, tails included.
+// by at most 4 units in the last place.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -27,8 +27,8 @@ struct PictureTaps {
 };
 
 /// All weights and factors of a picture. The weights of a row add up to about 2^14, and the weights
-/// of a column to about 2^12. Chroma has half the columns and rows of luma, rounded up, and as many
-/// results as luma.
+/// of a column to about 2^12. In the picture, chroma has half the columns and rows of luma, rounded
+/// up. In the result, chroma has as many as luma.
 struct PictureScale {
   int width = 0, height = 0, to_width = 0, to_height = 0;
   PictureTaps luma_x, chroma_x, luma_y, chroma_y;

@@ -23,7 +23,7 @@ class Progress {
   virtual void note(std::string_view /*text*/) {}
   /// Shows the position inside one long item ("fox: step 12 of 36"), or nothing if `text` is empty.
   virtual void place(std::string_view /*text*/) {}
-  /// Sets the finished share `done` (0 to 1) of an unfinished item, for the estimate of the time
+  /// Sets `done`, the finished part (0 to 1) of an unfinished item, for the estimate of the time
   /// left. `item` is any address that identifies the item. If `done` is below 0, forgets the item.
   virtual void part(const void* /*item*/, double /*done*/) {}
 };

@@ -6,7 +6,7 @@
 
 namespace vfm {
 
-/// Makes check_stop() call `act` in every thread before it looks for a stop. `act` may wait, but
+/// Makes check_stop(), in every thread, call `act` before looking for a stop. `act` may wait, but
 /// must not throw.
 void act_at_safe_points(void (*act)()) noexcept;
 

@@ -1,5 +1,5 @@
 // Limits the total work of decoding one file, since a small file could keep a machine busy for
-// hours. The limit is the same for all files of a program, as in base/input_limits.h.
+// hours.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,7 +4,8 @@
 // target is absent, old or complete. The temporary name is fixed, so that the next run overwrites
 // the file of a killed run. A lock on the temporary file excludes other writers of the target. If
 // several files belong together, first call await() for the file that is written last, such as the
-// record beside a tar. Then make the missing files. Thread-safety: one thread at a time.
+// record beside a tar. Then write those of the files that still do not exist. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,7 +41,8 @@ class AtomicFile {
   /// also be filled through fd() or by a library. If commit() throws Error, the target is
   /// unchanged.
   void commit();
-  /// Returns whether the target does not exist or has other bytes. Throws Error and Stopped.
+  /// Returns true if the target does not exist, or if its bytes differ from the temporary file.
+  /// Throws Error and Stopped.
   bool differs() const;
   /// Calls commit() if differs() returns true, else abandon().
   void commit_changes();

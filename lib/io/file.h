@@ -68,7 +68,7 @@ class MappedFile {
 };
 
 /// Returns the contents of a regular file. Throws Error. Throws Error{limit} if the file has more
-/// than `most` bytes, even if it grows during the call.
+/// than `most` bytes, or grows to more during the call.
 std::string read_file(const std::string& path, std::uint64_t most = UINT64_MAX);
 /// Size limit of a model's JSON files in bytes.
 inline constexpr std::uint64_t kMostModelJson = std::uint64_t{64} << 20;

@@ -3,7 +3,7 @@
 // The ledger has a row for each file. A row is valid if the file's size, mtime, ctime, inode and
 // device have not changed. A file that changed in the last two seconds, or during the read, gets no
 // row. The ledger is an SQLite file. Several programs may use the ledger at once. A killed program
-// does not damage the ledger. If the ledger is damaged, files are read again.
+// does not damage the ledger.
 //
 // Thread-safety: one thread at a time; several programs.
 // SPDX-License-Identifier: Apache-2.0
@@ -30,7 +30,7 @@ struct FileState {
 
 class HashLedger {
  public:
-  /// A missing ledger is made only after reads of this many files, or of this many bytes.
+  /// If no ledger exists, one is made only after this many files, or this many bytes, were read.
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 

@@ -31,7 +31,7 @@ class LineReader {
   /// is returned, too. Throws LongLine for a line over 16 MiB. The next call then returns the
   /// following line. Throws Error if the file cannot be read. Throws Stopped after a signal.
   std::optional<std::string> next();
-  /// Returns the place of the last line, such as "line 3 of standard input".
+  /// Returns the place of the line that next() read last, such as "line 3 of standard input".
   std::string where() const;
   const std::string& name() const { return name_; }
 

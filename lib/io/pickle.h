@@ -17,7 +17,7 @@ namespace vfm::io {
 
 /// A tensor of a pickle: a view of a storage, which is PyTorch's array of elements.
 struct PickledTensor {
-  /// Name such as "a.b.0" for root["a"]["b"][0], or for attributes of these names.
+  /// Name such as "a.b.0" for root["a"]["b"][0] or root.a.b[0].
   std::string name;
   std::string dtype;    ///< Type as in safetensors, such as "F32".
   std::string storage;  ///< Key of the storage.
@@ -28,9 +28,9 @@ struct PickledTensor {
 
 /// Returns all tensors, in the pickle's order. If the root has a dictionary named "state_dict",
 /// "model", "model_state_dict" or "module", returns only the tensors of this dictionary, and logs
-/// its name. Throws Error, which names `what`, for another protocol, for an instruction, class or
-/// function that is not allowed, for invalid bytes, for too deep a nesting, or if no tensor is
-/// found. Fuzzed. Any thread.
+/// the dictionary's name. Throws Error, which names `what`, for another protocol, for an
+/// instruction, class or function that is not allowed, for invalid bytes, for too deep a nesting,
+/// or if no tensor is found. Fuzzed. Any thread.
 std::vector<PickledTensor> parse_pickle(std::span<const std::byte> bytes, std::string_view what);
 
 }  // namespace vfm::io

@@ -42,8 +42,9 @@ class InputStreams {
   /// end record, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
 
-  /// Returns the folder of relative names in the last line, or "" for the working directory. Throws
-  /// Error if tools that were started in different folders write into one pipe at the same time.
+  /// Returns the folder to which relative names in the line of the last take() refer, or "" for the
+  /// working directory. Throws Error if tools that were started in different folders write into one
+  /// pipe at the same time.
   std::string folder() const;
   /// Call broken_off() after the last line. Returns a clause that names the input and the tool
   /// whose output is incomplete, or "" if all outputs are complete.

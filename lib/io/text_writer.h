@@ -17,8 +17,8 @@ class TextWriter {
   explicit TextWriter(const std::string& path) : file_(AtomicFile::await(path)) {}
 
   void add(std::string_view text);
-  /// Returns whether the file at `path` does not exist or has other text. After this call, add
-  /// nothing.
+  /// Returns true if the file at `path` does not exist, or if its text differs from the added text.
+  /// After this call, add nothing.
   bool differs();
   /// Writes the file durably to its path. Without commit() or update(), the path does not change.
   void commit();

@@ -7,11 +7,11 @@
 //
 // Deadlocks are impossible, since all threads wait in the same order: first for decoding sessions,
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
-// thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions never
-// waits for sessions of the same kind or of an earlier kind in this order, nor does a thread that
-// works for it. If such a thread gets no sessions, its decoder decodes in software, and its encoder
-// fails. A thread that has a GPU for a model never waits: it uses the model's own sessions.
-// Thread-safety: any thread.
+// thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions, or
+// that works for such a thread, never waits for sessions of the same kind, or of an earlier kind in
+// this order. If it gets no sessions, its decoder decodes in software, and its encoder fails. A
+// thread that has a GPU for a model never waits: it uses the model's own sessions. Thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,8 +52,8 @@ class EngineSessions {
   /// if `wait` is Wait::no, if thread_may_wait() is false, or if the sessions cannot become free
   /// while the loaded models stay loaded. Throws what GpuBoard::take() throws.
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// Returns whether this thread may wait. A thread with a session of this kind or of a later kind
-  /// may not wait.
+  /// Returns whether this thread may wait. A thread with a session of this kind, or of a later kind
+  /// in the order above, may not wait.
   bool thread_may_wait() const;
   /// Reports a failed GPU, as GpuBoard::fail() does. For own sessions (second constructor), take()
   /// then throws Error{device}.

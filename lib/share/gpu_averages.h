@@ -45,8 +45,9 @@ struct GpuAverages {
   void tell(int span, GpuStage& stage) const;
 };
 
-/// Multiplies the work of each stage by GpuStage::passes of this stage and of all later stages, and
-/// calls plan_gpus() (share/gpu_rule.h). `averages` has one element for each of `stages`.
+/// Multiplies the work of each stage by GpuStage::passes of this stage and of all later stages of
+/// the pipe, and calls plan_gpus() (share/gpu_rule.h). `averages` has one element for each of
+/// `stages`.
 std::vector<GpuSet> plan_by_averages(std::span<GpuStage> stages,
                                      std::span<const GpuAverages* const> averages,
                                      std::span<const GpuPlace> gpus, double lasted);

@@ -18,7 +18,7 @@
 // for each kind of session. If programs give different numbers of bytes or sessions for a GPU, the
 // smallest number is used.
 // Thread-safety: any thread. Threads of the board call Actions::load and Actions::unload. Calls for
-// the same GPU never overlap, and none is made while the GPU computes an item of this program.
+// the same GPU never overlap, and no call is made while the GPU computes an item of this program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -67,7 +67,7 @@ class GpuMap {
   /// Returns the record's counters at the time `now`. Seconds include the items under way.
   GpuCounts counts_now(const GpuRecord& record, double now) const;
   /// Returns the input of gpu_for_item() (share/gpu_rule.h), with one claim for each record.
-  /// Claims of records of another kind are empty.
+  /// A record of another kind has an empty claim.
   std::vector<GpuClaim> claims(GpuKind kind) const;
   std::vector<GpuPlace> gpu_places() const;
 

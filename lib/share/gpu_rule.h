@@ -2,7 +2,8 @@
 // stage of a pipe has its model loaded. The other rule decides which item gets a free GPU.
 //
 // The rule for items: a stage can get a free GPU if the stage's model is loaded on the GPU and the
-// stage has waiting items. Of such stages, the latest one in the pipe gets the GPU.
+// stage has waiting items. Of several such stages, the stage nearest to the end of the pipe gets
+// the GPU.
 //
 // The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
 // flows through the pipe. The work of all stages determines the rate of each placement of models on
@@ -11,7 +12,8 @@
 //
 // If the reader of a stage is slow, the stage's results pile up, and the stage seems to need more
 // GPUs than it does. Therefore the stage's work is multiplied by the share of its results that
-// reach the end of the pipe: the product of GpuStage::passes over the stage and all later stages.
+// reach the end of the pipe: the product of GpuStage::passes over the stage and all later stages of
+// the pipe.
 //
 // The rate of a placement follows from Gale's theorem on supplies and demands (Pacific J. Math. 7,
 // 1957). A stage s needs w(s) GPUs for one unit a second. For a set Q of stages, divide the number

@@ -23,7 +23,8 @@ namespace vfm::share {
 /// order of the items*. So results, files and manifests do not depend on -j.
 ///
 /// `next` runs on one worker thread at a time, without a slot, since it may block on a pipe. `work`
-/// runs on any worker thread, with a slot. The earliest waiting item gets the next free slot.
+/// runs on any worker thread, with a slot. The waiting item that comes first in order gets the next
+/// free slot.
 ///
 /// `weight`, called on the thread of `work`, returns the bytes of a result and of all memory that
 /// the result owns. It should return more for a result with scarce resources, such as open files.

@@ -69,8 +69,8 @@ class OrderedWindow {
     return taken;
   }
 
-  /// Returns the earliest item that no thread has begun. A thread calls begin() after take(), when
-  /// it has a slot. The thread may get another item than it took.
+  /// Returns the first item, in order, that no thread has begun. A thread calls begin() after
+  /// take(), when it has a slot. The thread may get another item than it took.
   Entry& begin() {
     const std::lock_guard lock(mutex_);
     Entry* const entry = unbegun_.front();

@@ -40,7 +40,7 @@ struct StageState {
   bool draws = false;            ///< Whether the program wants to draw the view.
   bool self = false;             ///< Whether this is the calling program.
   int held = 0;                  ///< Slots that the program has.
-  int most = 0;                  ///< Largest number of slots that it may have.
+  int most = 0;                  ///< Largest number of slots that the program may have.
   int waiting = 0;               ///< Items that were read, but not begun.
   std::int64_t input_bytes = 0;  ///< Bytes in the pipe that the program reads.
   std::uint64_t done = 0;        ///< Finished units of work.
@@ -97,8 +97,8 @@ class PipeBoard {
   /// Changes the number of make's jobserver tokens that this program has. Call it right after
   /// reading a token and right before writing a token, so that a kill rarely loses a token.
   void show_tokens(int by) noexcept;
-  /// Takes the tokens of killed programs, and returns the number of tokens. The caller writes the
-  /// tokens back to make.
+  /// Takes the jobserver tokens of killed programs, and returns their number. The caller writes the
+  /// tokens back to the jobserver.
   int take_lost_tokens() noexcept;
 
   /// Sets this program's counts in the view to 0, and their unit to `unit`.

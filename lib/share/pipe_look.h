@@ -59,8 +59,8 @@ struct Bottleneck {
 /// program is the bottleneck.
 Bottleneck find_bottleneck(const PipeLook& look);
 
-/// Returns the name of each program: "vfm-clip", or "vfm-clip (2)" if an earlier program has the
-/// same name.
+/// Returns the name of each program: "vfm-clip", or "vfm-clip (2)" if a program before it in
+/// `stages` has the same name.
 std::vector<std::string> distinct_names(const std::vector<StageState>& stages);
 
 /// Returns one line for each program, and one line that names the bottleneck. A line has at most

@@ -53,13 +53,14 @@ class PipeMap {
   /// Take or give one slot of this program. Need the mutex.
   bool take_slot();
   void give_slot();
-  /// Returns the number of slots that a program has in the file. If other programs took slots of
-  /// this program while it was stopped, its threads may hold more (PipeRecord::held). Any thread.
+  /// Returns the number of slots that the file gives to the program of `record`. If other programs
+  /// took its slots while it was stopped, its threads may hold more slots (PipeRecord::held). Any
+  /// thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
-  /// Moves make's tokens of killed programs to the file's `lost`. If another program has the file's
-  /// lock, does nothing; the next call moves the tokens. Needs the mutex.
+  /// Adds the jobserver tokens of killed programs to `lost` in the file. If another program has the
+  /// file's lock, leaves this to the next call. Needs the mutex.
   void collect_tokens();
 
   // The functions below are for any thread.

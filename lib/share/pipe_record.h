@@ -50,7 +50,7 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::int32_t> tokens;                  // Tokens of make's jobserver.
   std::atomic<std::int32_t> items, help;             // Threads that wait for a slot.
   std::atomic<std::uint32_t> call_items, call_help;  // Futexes that wake waiting threads.
-  std::atomic<std::uint32_t> passed_by;              // Whether other programs took its slots.
+  std::atomic<std::uint32_t> passed_by;              // Whether others took the program's slots.
   std::atomic<std::int64_t> input_bytes;
   std::atomic<std::uint64_t> done;
   PipeTime input_waits, output_waits, slot_waits, busy;
@@ -76,7 +76,7 @@ struct PipeFile {
     std::atomic<std::int32_t> slots;   // Value of PipeBoard::slots().
     std::atomic<std::uint32_t> takes;  // Number of slots that programs have taken so far.
     std::atomic<std::uint32_t> joins;  // Number of the latest program that joined.
-    std::atomic<std::int32_t> lost;    // Number of make's tokens that killed programs had.
+    std::atomic<std::int32_t> lost;    // Number of jobserver tokens of killed programs.
   } head;
   PipeRecord records[kPipeRecords];
   /// The number of the program that has each slot, or 0 for a free slot.

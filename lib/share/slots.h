@@ -32,8 +32,8 @@ class Slots {
   /// Uses slots of a board, at most `threads` at a time. If the board has no slots, does what
   /// Slots(threads, makeflags) does, and the board shows these slots.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
-  /// Lends slots of `of` to at most `threads` parts of one item at a time, while the item's thread
-  /// is Away. `of` must outlive this object.
+  /// Lends slots of the object `of` to at most `threads` parts of one item at a time, while the
+  /// item's thread is Away. `of` must outlive this object.
   Slots(Slots& of, int threads);
   ~Slots();
   /// Returns `makeflags` if it names a fifo or file descriptors of a pipe; otherwise "". Call it

@@ -39,8 +39,8 @@ bool is_framing(AVCodecID codec, int type);
 /// Returns true for leading pictures of HEVC, which are decoded after a key frame but shown before
 /// this key frame.
 bool is_leading(int type);
-/// Returns true for HEVC key frames of type CRA. Leading pictures of these key frames may need
-/// earlier pictures.
+/// Returns true for HEVC key frames of type CRA. Leading pictures of such a key frame may need
+/// pictures from before the key frame.
 bool is_open_start(int type);
 /// Returns the units, each with a start code.
 std::string join_units(const Units& units);

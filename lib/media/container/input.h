@@ -41,11 +41,10 @@ struct Source {
   std::shared_ptr<Loan> loan;  ///< Guard of `bytes`; null if `bytes` outlive all readers.
 };
 
-/// An opened Source. Opens only containers (media/container/container.h), and no further files
-/// unless --protocols allows them. Throws Error if a server sends nothing for
-/// input_limits().timeout, or sends bytes but no whole packet for kPatience times this timeout.
-/// Throws Error if reading exceeds the processor time of --max-work. Calls beat() (bounded.h) for
-/// new bytes and packets.
+/// An opened Source. Opens only what media/container/container.h allows. Throws Error if a server
+/// sends nothing for input_limits().timeout, or sends bytes but no whole packet for kPatience times
+/// this timeout. Throws Error if reading exceeds the processor time of --max-work. Calls beat()
+/// (bounded.h) for new bytes and packets.
 class Input {
  public:
   /// Opens the source. Throws the Errors of Decoder's constructor, except errors about streams.

@@ -17,7 +17,7 @@ namespace vfm::media {
 struct SplicePlan {
   /// The packets to copy in decoding order, as indices of the argument `packets`.
   std::vector<std::size_t> packets;
-  /// The copied packets show this number of frames from the beginning of the argument `frames`. 0
+  /// The number of frames of the clip, from the key frame on, that the copied packets show. 0
   /// means that no packet can be copied.
   std::size_t frames = 0;
 };

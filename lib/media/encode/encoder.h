@@ -19,7 +19,7 @@
 namespace vfm::media {
 
 /// Options of VideoEncoder. `quality` is on the scale of x264's CRF: 0 is best, 51 is worst, and at
-/// 18 the loss is hardly visible. Encoders use it as follows:
+/// 18 the loss is hardly visible. Encoders use `quality` as follows:
 ///   libx264       crf = quality
 ///   h264_nvenc    vbr with cq = quality
 ///   libopenh264   qmin = qmax = quality

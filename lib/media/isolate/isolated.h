@@ -15,8 +15,8 @@
 
 namespace vfm::media {
 
-/// If argv[1] is this text, and argv[2] the number of a descriptor, the program is the helper. It
-/// must then start no thread, leave signals of the terminal to the parent, and do only `return
+/// If argv[1] is this text, and argv[2] the number of a descriptor, the program is the helper. The
+/// helper must start no thread, leave signals of the terminal to the parent, and do only `return
 /// serve_isolated(number);`.
 constexpr const char* kServeIsolated = "--serve-isolated";
 

@@ -29,7 +29,7 @@ struct Request {
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
   FrameUse use = FrameUse::any;
   // Members for `next` and `seek`.
-  std::uint64_t done = 0;  ///< Places to free (isolated_pictures.h), as bits.
+  std::uint64_t done = 0;  ///< Bits of places that the child may reuse (isolated_pictures.h).
   std::uint32_t most = 1;  ///< Highest number of pictures in the answer to `next`.
   std::int64_t pts = 0;
   // Members for `read`, `measure` and `hear`.

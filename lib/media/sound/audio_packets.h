@@ -20,8 +20,8 @@ namespace vfm::media {
 
 class AudioPackets {
  public:
-  /// Opens the source. Sound follows the time of the video stream with index `video`, or of the
-  /// stream that a player shows if `video` is -1.
+  /// Opens the source. Sound follows the time of the video stream with index `video`. -1 means the
+  /// video stream that a player shows.
   AudioPackets(Source source, int video);
 
   const std::string& name() const { return source_.name; }
