@@ -4,8 +4,8 @@
 // Each video has a thread that decodes the video and decides where clips begin and end. Each clip
 // has a Lane, which is a queue of steps with one step for each frame. Threads of the crew run the
 // steps of a lane in order, so an encoder writes the same bytes with any number of threads. If the
-// memory for waiting frames is full, the video's thread also encodes, or the pixels of waiting
-// frames are freed and decoded again later (clip/cut/late_frames.h). With -j1, or with as many
+// memory for waiting frames is full, the video's thread also encodes, or waiting frames lose
+// their pixels and are decoded again later (clip/cut/late_frames.h). With -j1, or with as many
 // videos as slots, the video's thread encodes each frame at once.
 //
 // Each slot has at most two open encoders, or one if many frames wait. A video's thread may open

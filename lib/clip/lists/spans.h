@@ -84,7 +84,7 @@ class GivenSpans {
 
   /// Returns the spans of the input's next video, `path`, in the order of the files. Returns null
   /// if the video has no spans. Two paths to the same file are one source. Throws Error if the
-  /// spans name the video without a folder, and an earlier video has the same name.
+  /// spans name the video without a folder, and an earlier video of the input has the same name.
   const std::vector<GivenSpan>* take(const std::string& path);
   /// Returns the sources that were not taken.
   std::vector<std::string> left() const;

@@ -25,7 +25,7 @@ inline constexpr const char* kNoClip = "no clip: every shot is too short";
 struct Clip {
   Span span;
   std::string mp4;
-  HeldJson facts;                    ///< Field "stream" of KEY.json and all later fields.
+  HeldJson facts;                    ///< Fields of KEY.json, from "stream" on.
   const GivenSpan* given = nullptr;  ///< Span that gave the clip, or null.
   bool hdr = false;                  ///< If true, the clip is 10-bit HDR.
   /// If true, a killed run finished the clip, and `mp4` and `facts` are empty.

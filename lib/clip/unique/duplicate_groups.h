@@ -48,7 +48,7 @@ struct SourceChoice {
   std::optional<std::size_t> group;
   /// Index of the source that replaces this source, or nullopt if this source is kept.
   std::optional<std::size_t> keeper;
-  bool exact = false;  ///< If true, both sources have the same bytes.
+  bool exact = false;  ///< If true, this source and the keeper have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
 /// Returns a choice for each source. `share`, the share that a kept source must show, is above 0
