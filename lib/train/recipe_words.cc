@@ -19,19 +19,19 @@ constexpr KeyWords kWords[] = {
      "Attention heads. The width of the network is heads times _model.attention_head_dim_."},
     {"model.attention_head_dim", "", "Width of a head."},
     {"model.num_layers", "", "Blocks of the network. For a tokenizer: layers at each resolution."},
-    {"model.mlp_ratio", "", "Hidden width of the MLP, as a multiple of the width."},
+    {"model.mlp_ratio", "", "Hidden width of the MLP, as a multiple of the network's width."},
     {"model.patch_size", "",
      "Latent frames, height and width of a token. For a tokenizer: only the side of its Haar "
      "patch in pixels."},
     {"model.max_size", "latent frames, rows, columns",
      "Size of the position tables. A next stage may increase this size. New rows of learned tables "
-     "begin as in a run of this size. With adapters the size cannot grow."},
+     "begin as in a new run of the larger size. With adapters the size cannot grow."},
     {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
     {"model.num_key_value_heads", "heads",
      "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
     {"model.qk_norm", "",
-     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. All other types "
-     "always have these norms."},
+     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. Types without this "
+     "key always have these norms."},
     {"model.adaln", "",
      "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with "
      "a small width between them, as in Cosmos. *full*: by one matrix, with many more "
@@ -147,7 +147,7 @@ constexpr KeyWords kWords[] = {
     {"data.tokens", "tokens",
      "Capacity of a pack. Each pack must have tokens for every rank of tp and cp. The tokens of a "
      "tokenizer are its latent pixels."},
-    {"data.packs", "packs", "Packs of a step over all ranks, best a multiple of dp."},
+    {"data.packs", "packs", "Packs of a step on all ranks together, best a multiple of dp."},
     {"data.window", "samples", "Samples from which packing chooses."},
     {"data.micro_packs", "packs",
      "Packs of one forward pass. Fewer packs save memory. 0: all packs of the rank."},
@@ -159,8 +159,8 @@ constexpr KeyWords kWords[] = {
      "many samples as all folders together."},
     {"data.repeats", "",
      "How often an epoch takes each of several folders. [1, 0.5] takes the first folder and half "
-     "of the second folder. Give only weights or only repeats. Default of both: each folder "
-     "once."},
+     "of the second folder. _data.weights_ and _data.repeats_ exclude each other. Default of both: "
+     "each folder once."},
     {"data.ahead", "bytes",
      "Size of the samples that a rank reads ahead, to bridge pauses of the storage."},
     {"optimizer.lr", "", "Learning rate of AdamW."},
@@ -210,7 +210,7 @@ constexpr KeyWords kWords[] = {
      "Chunks into which a stage divides its blocks. The chunks take turns. With more chunks, "
      "stages wait less and send more."},
     {"parallel.ahead", "microbatches",
-     "With one chunk a stage: further microbatches on their way between stages. This hides "
+     "With one chunk a stage: how many more microbatches are under way between stages. This hides "
      "messages, but takes memory."},
     {"parallel.stages", "blocks",
      "Numbers of blocks in the pp times vpp chunks. []: about equal work."},
@@ -226,7 +226,7 @@ constexpr KeyWords kWords[] = {
      "With *full* in _parallel.shard_: *true* frees gathered blocks after use, *false* when the "
      "step ends. *auto*: *true* without a pipeline. In a pipeline a stage gathers its blocks once "
      "a step."},
-    {"train.steps", "steps", "Length of the run, or of the stage. Schedules depend on it."},
+    {"train.steps", "steps", "Length of the run or stage. Schedules depend on this length."},
     {"train.seed", "", "Seed of weights, order, noise and dropout."},
     {"train.checkpoint_every", "steps", "Steps between checkpoints."},
     {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
@@ -234,11 +234,12 @@ constexpr KeyWords kWords[] = {
     {"train.setup_limit", "seconds",
      "How long a rank waits for other ranks before the first step. After this time a message names "
      "the lost or slow rank and its host, and the run ends. 0: no limit."},
-    {"train.step_limit", "seconds", "The same limit for steps and validations."},
-    {"train.checkpoint_limit", "seconds", "The same limit for writing a checkpoint or the report."},
+    {"train.step_limit", "seconds", "As _train.setup_limit_, for steps and validations."},
+    {"train.checkpoint_limit", "seconds",
+     "As _train.setup_limit_, for checkpoints and the report."},
     {"train.peak_tflops", "TFLOP/s",
-     "Peak of a rank's hardware, for _mfu_. 0: the data sheet of a known GPU, otherwise no "
-     "_mfu_."},
+     "Peak of a rank's hardware, for _mfu_. 0: as in the data sheet of a known GPU, otherwise "
+     "no _mfu_."},
 };
 
 }  // namespace
