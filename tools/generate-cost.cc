@@ -34,11 +34,11 @@ class GenerateCostTool : public vfm::cli::Tool {
     gpu.check(vfm::cli::not_empty)
         .everyday()
         .manual(
-            "Predict the time of the clip on this GPU, which may be in another machine, and "
-            "whether its memory suffices. _FILE.json_ has rates that *vfm-train-calibrate*(1) "
-            "measured. For a named GPU, the rates are estimated from published tables. With "
-            "*--parallel* the time is for all GPUs of the layout together. Eight GPUs a machine "
-            "are assumed. Reading the model, the host's work and writing the mp4 are not counted.");
+            "Predict the time of the clip on this GPU, and whether the GPU's memory suffices. "
+            "_FILE.json_ has rates that *vfm-train-calibrate*(1) measured. For a named GPU, the "
+            "rates are estimated from published tables. With *--parallel* all GPUs of the layout "
+            "work together. Eight GPUs a machine are assumed. Reading the model, the host's work "
+            "and writing the mp4 are not counted.");
     options.group("Model");
     generate_.add_model(options);
     options.group("Clips");

@@ -124,8 +124,8 @@ void ShardChoices::add_places(vfm::cli::Options& options) {
       .add("--resolution-edges", resolution_, "EDGES",
            "separate bins at these pixels of the shorter side")
       .manual(
-          "Separate bins at these pixels of the shorter side: increasing numbers, separated by "
-          "commas, or *none*.");
+          "Separate bins at these lengths of the shorter side, in pixels: increasing numbers, "
+          "separated by commas, or *none*.");
   options
       .add("--aspect-edges", aspect_, "EDGES", "separate bins at these ratios of width to height")
       .manual(

@@ -48,7 +48,7 @@ class TrainCalibrateTool : public cli::Tool {
         .in(1, 4096)
         .shown("processors/processes")
         .everyday()
-        .manual("Number of threads of each process. The file is valid only for this number.");
+        .manual("Number of threads of each process.");
   }
 
   bool writes_manifest(const cli::Launch&) const override { return false; }

@@ -28,12 +28,12 @@ class TrainCostTool : public cli::Tool {
         .everyday()
         .manual(
             "Number of processes of the run. They need not be started. Memory is given for the "
-            "rank that needs most. Without *--gpu*, _usable_ is the memory that this machine has "
-            "for each started process.");
+            "rank with the largest need. Without *--gpu*, _usable_ is the memory that this machine "
+            "has for each started process.");
     add_gpu(options, gpu_)
         .manual(
-            "Predict the time of a step on this GPU, and whether its memory suffices. A name with "
-            "a / or ending in .json is a file of *vfm-train-calibrate*(1).");
+            "Predict the time of a step on this GPU, and whether the GPU's memory suffices. A name "
+            "with a / or ending in .json is a file of *vfm-train-calibrate*(1).");
     training_.add_data(options);
     training_.add_beginning(options, true);
     options.group("Output");

@@ -148,7 +148,7 @@ class CaptionTool : public vfm::cli::Tool {
         .shown("")
         .manual(
             "Cut captions to at most _N_ characters, at the end of a word if this keeps at least "
-            "_N_ / 2. A letter with accents, or an emoji, is one character.");
+            "_N_ / 2 characters. A letter with accents, or an emoji, is one character.");
     options
         .parsed(
             "--endpoint",
@@ -165,8 +165,8 @@ class CaptionTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Accept an empty or missing caption. Without this option, the next source is tried "
-            "after an empty caption. If no source has words for a sample, an error is recorded, "
-            "and the caption is empty.");
+            "after an empty caption, and a sample for which no source has words is recorded as an "
+            "error and gets an empty caption.");
   }
 
   void add_question_options(vfm::cli::Options& options) {
