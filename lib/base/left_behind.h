@@ -7,7 +7,7 @@
 
 namespace vfm {
 
-/// Limit of hanging threads of a program. One more ends the run (base/run_end.h).
+/// Limit of hanging threads of a program. One more thread ends the run (base/run_end.h).
 constexpr int kMostLeftBehind = 16;
 
 /// Thread-safety: any thread.

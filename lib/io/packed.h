@@ -114,7 +114,8 @@ inline std::string take_ordered_text(std::string_view& rest) {
 /// Packs a hash of hex digits into half as many bytes. Writes any other text in full. Equal texts
 /// have equal bytes.
 void put_hash(std::string& out, std::string_view text);
-/// take_hash() returns the bytes that put_hash() wrote. hash_text() returns their text.
+/// take_hash() returns the bytes that put_hash() wrote. hash_text() converts these bytes back to
+/// text.
 std::string_view take_hash(std::string_view& rest);
 std::string hash_text(std::string_view packed);
 

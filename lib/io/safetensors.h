@@ -103,7 +103,7 @@ class SafetensorsWriter {
   std::uint64_t left_;  // Bytes of data to come.
 };
 
-/// Size limit in bytes of a piece of a tensor. A piece has whole elements.
+/// The highest number of bytes in a piece of a tensor. A piece has whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// Returns the bytes [begin, end) of a tensor, valid until the next call.
 using FetchPiece =

@@ -41,7 +41,7 @@ constexpr GpuSet gpu_bit(int gpu) {
 struct GpuStage {
   int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
   int next = -1;            ///< Index of the stage that reads the output, or -1.
-  double passes = 1;        ///< Of the results that became ready lately, the share handed on.
+  double passes = 1;        ///< Share of recently ready results that were handed on.
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.

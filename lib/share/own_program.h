@@ -27,8 +27,8 @@ struct OwnProgram {
   /// -1, the new process inherits standard input, output and error, and all descriptors without
   /// FD_CLOEXEC.
   int speech = -1;
-  /// A further file descriptor for the new process, or -1. The new process keeps it open as number
-  /// kChannelNumber + 1 until the process ends. Used only with `speech`.
+  /// A further file descriptor for the new process, or -1. The new process keeps this descriptor
+  /// open as number kChannelNumber + 1 until the process ends. Used only with `speech`.
   int held = -1;
 };
 /// Returns the process id of the new process. The caller must wait for the process. Throws Error

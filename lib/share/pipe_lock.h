@@ -26,7 +26,7 @@ int lock_byte(int fd, int command, short type, off_t byte, short* found = nullpt
 /// SIGSTOP has stopped the holder, or if the lock is still not free after half a second.
 int await_byte(int fd, off_t byte, const std::string& path, off_t holder);
 
-/// Returns whether the process is stopped (SIGSTOP). Returns false if its state is unknown.
+/// Returns whether the process is stopped (SIGSTOP). Returns false if this is unknown.
 bool is_stopped(std::int64_t pid);
 /// Returns "vfm-clip (process 4711)", or "another program" if the process is not visible.
 std::string name_process(std::int64_t pid);

@@ -13,7 +13,7 @@
 
 namespace vfm::share {
 
-/// What a thread uses a slot for: an item, or help with another thread's item.
+/// The use of a slot: an item, or help with another thread's item.
 enum class SlotUse { item, help };
 
 /// The input of next_claim() for one program.

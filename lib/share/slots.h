@@ -74,7 +74,7 @@ class Slots {
     void set(bool has) noexcept;
     Slots& slots_;
     const Use use_;
-    Hold* const outer_;  // Hold outside this Hold, of the same thread
+    Hold* const outer_;  // enclosing Hold of the same thread
     bool has_;
   };
   /// Changes for a scope whether this thread has the slot of its innermost Hold. Without a Hold,

@@ -13,8 +13,8 @@ namespace vfm::media {
 
 struct SoundMeasures {
   std::optional<double> loudness;  ///< Loudness in LUFS (media/sound/loudness.h).
-  /// The share of the span's 50 ms pieces that are silent. A piece is silent if it has no sound, or
-  /// if the root mean square of every channel is below -60 dB of full scale.
+  /// The share of silent pieces, if the span is divided into pieces of 50 ms. A piece is silent if
+  /// it has no sound, or if the root mean square of every channel is below -60 dB of full scale.
   double silence = 1;
   std::optional<double> speech;  ///< Result of SpeechLikeness, 0 to 1.
 };
