@@ -82,7 +82,7 @@ class CaptionModelOptions {
  private:
   const vfm::cli::JobOptions& jobs_;
   std::string prompt_, compute_ = "auto";
-  double fps_ = 0;  // Frames a second, or 0 for the model's own.
+  double fps_ = 0;  // Frames a second, or 0 for the model's own rate.
   int window_ = 256, frame_tokens_ = 0;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-caption"};

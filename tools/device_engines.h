@@ -42,8 +42,8 @@ class DeviceEngines {
   }
 
   /// Returns the result of media::choose_hardware(), and throws its errors. The result lives as
-  /// long as this object. With --hwaccel cuda, decoders wait for a free session. With auto they do
-  /// not wait.
+  /// long as this object. With --hwaccel cuda, decoders wait for a free session. With --hwaccel
+  /// auto, they do not wait.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
     std::vector<share::SharedGpu> gpus = chosen_gpus();

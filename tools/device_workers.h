@@ -37,7 +37,7 @@ struct WorkerOptions : DeviceOptions {
     return found_ = workers::find_gpus(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use this
-  /// memory. Without VFM_SHARE, the memory is subtracted from the GPU's memory.
+  /// memory. Without VFM_SHARE, the reserved bytes are subtracted from SharedGpu::memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::SharedGpu& gpu : found_)
       (shared ? gpu.kept : gpu.memory) += (shared ? 1 : -1) * sessions.kept_bytes(gpu);

@@ -19,7 +19,7 @@ struct TokenizerOptions {
 
   void add_folder(vfm::cli::Options& options);
   void add_computing(vfm::cli::Options& options);
-  /// Returns the value of --compute, or nullopt for auto.
+  /// Returns the value of --compute, or nullopt for `auto`.
   std::optional<vfm::DType> compute() const;
   /// Returns the device of this rank. Throws Error{usage}.
   vfm::Device device_of(const vfm::cli::Launch& launch) const;
@@ -34,7 +34,7 @@ struct ClipFileOptions {
   /// Adds the options. `encoder_shown` and `quality_shown` are the defaults in the help.
   void add(vfm::cli::Options& options, const char* encoder_shown, const char* quality_shown);
   bool stream() const { return output.directory == "-"; }
-  /// Throws Error{usage} if FFmpeg lacks the encoder, or if standard output would be a stream on a
+  /// Throws Error{usage} if FFmpeg lacks the encoder, or if a stream of frames would go to a
   /// terminal.
   void check(const vfm::cli::Launch& launch) const;
 };

@@ -1,4 +1,4 @@
-// Makes the tools of verbs. The tool of `vfm-embed search` is in embed-search.cc.
+// Makes the tools of verbs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -66,8 +66,8 @@ struct Estimate {
   /// Returns counts of the processed samples, by name. The names "read" and "stay" are required.
   /// The function may be null.
   std::function<Json()> counts = nullptr;
-  /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. Null if
-  /// the tool uses no model.
+  /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. The
+  /// function is null if the tool uses no model.
   std::function<Json(std::string& words)> model = nullptr;
 };
 

@@ -20,8 +20,8 @@ struct Enough {};
 /// A Progress that predicts the time of the whole work from a sample. Thread-safety: any thread.
 class SampleProgress : public Progress {
  public:
-  /// Sets a time limit, 0 for none: add() throws Enough when `most_seconds` have passed since the
-  /// first start().
+  /// `most_seconds` is a time limit, or 0 for no limit. add() throws Enough when this time has
+  /// passed since the first start().
   explicit SampleProgress(double most_seconds) : most_seconds_(most_seconds) {}
 
   /// Starts a phase of the work. The time of all phases is measured. add() counts items only in the
@@ -34,10 +34,11 @@ class SampleProgress : public Progress {
   /// Returns the predicted seconds for `count` items, from the mean time of an item. The result is
   /// at least the measured time. Returns 0 if no item was done.
   double seconds_for(double count) const;
-  /// Returns the predicted seconds for `count` videos. The time of each video that called part() is
-  /// scaled to its whole length. If no video called part(), returns seconds_for().
+  /// Returns the predicted seconds for `count` videos. The time of each video for which part() was
+  /// called is scaled to the video's whole length. If there is no such video, returns
+  /// seconds_for().
   double seconds_for_videos(double count) const;
-  /// Returns the number of videos that called part().
+  /// Returns the number of videos for which part() was called.
   std::size_t timed() const;
 
  private:

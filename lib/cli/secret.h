@@ -6,9 +6,9 @@
 
 namespace vfm::cli {
 
-/// Returns the value of the environment variable. If the variable is not set and not `needed`,
-/// returns "". Throws Error{usage} if the variable is needed and not set, or if the value has
-/// characters that keys cannot have. The error does not show the value.
+/// Returns the value of the environment variable. If the variable is not set, returns "", or throws
+/// Error{usage} if `needed` is true. Throws Error{usage} if the value has characters that API keys
+/// cannot have. The error does not show the value.
 std::string secret_from_environment(const std::string& variable, bool needed);
 
 }  // namespace vfm::cli

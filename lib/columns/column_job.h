@@ -39,8 +39,8 @@ struct ColumnJob {
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
-  /// Columns whose tars are not read. If one of these columns appears later, the job's column is
-  /// not made again.
+  /// Columns whose tars are not read. If one of these columns is added after a run, the next run
+  /// does not make the job's column again.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
   /// Returns all that affects the bytes of the column: options, versions, and fields of the record.

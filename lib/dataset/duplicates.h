@@ -19,7 +19,8 @@
 
 namespace vfm::dataset {
 
-/// The kind of a duplicate. A "repeated" sample has the same key and media as an earlier sample.
+/// The kind of a duplicate. A "repeated" sample has the same key and media as an earlier sample of
+/// the input.
 enum class DuplicateKind { exact, near, repeated };
 inline constexpr std::array kDuplicateKinds = {"exact", "near", "repeated"};
 

@@ -68,7 +68,7 @@ class Shapes {
 /// Appends the facts as bytes, except key, shape, shard, source, path and embedding. `content`
 /// comes first, so that a caller can remove it.
 void put_facts(std::string& out, const Item& item);
-/// Reads the facts that put_facts() wrote. `content` tells whether the bytes include the content.
+/// Reads the facts that put_facts() wrote. `content` tells whether the bytes include Item::content.
 /// Throws Error.
 void take_facts(std::string_view& rest, Item& item, bool content = true);
 

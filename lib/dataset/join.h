@@ -30,10 +30,11 @@ struct JoinedSample {
 };
 
 /// Joins the parts of a sample, in the order of columns. If the key is not a valid_key(), a hash
-/// replaces the key, and "original_key" has the old key. Members and fields of later columns, such
-/// as a caption column's "txt" and "caption", replace members and fields of the first column. The
-/// fields "split" and "bin" of an earlier vfm-shard are removed. Throws Error if two later columns
-/// have different values for a member or JSON field, or if a "json" is not an object.
+/// replaces the key, and "original_key" has the old key. Members and fields of a column after the
+/// first, such as a caption column's "txt" and "caption", replace those of the first column. The
+/// fields "split" and "bin" of an earlier run of vfm-shard are removed. Throws Error if two columns
+/// after the first have different values for a member or JSON field, or if a "json" is not an
+/// object.
 JoinedSample join_sample(const std::vector<const shard::SampleView*>& parts);
 
 /// Gives the sample a new key, a hash of its media and old key. Sets "original_key" to the old key

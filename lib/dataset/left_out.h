@@ -23,7 +23,7 @@ struct LeftOut {
   LeftOutReason reason = LeftOutReason::balance;
   std::string by;     ///< Rule of --balance. For --without, "key" or "source".
   std::string value;  ///< Field value as JSON, number of the cluster, or line of --without.
-  /// `samples` samples have this value, and at most `most` of them are kept.
+  /// `samples` is the number of samples with this value. At most `most` of them are kept.
   std::uint64_t samples = 0, most = 0;
 
   /// Returns the sample's line in left_out.jsonl.

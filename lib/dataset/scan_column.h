@@ -18,7 +18,7 @@ namespace vfm::dataset {
 enum class TarIndex { beside_it, made };
 
 /// A column that is queried for keys in the order of the first column. A query takes one read if
-/// both columns have the same order. Otherwise the class makes a table of all keys.
+/// this column has the same order. Otherwise the class makes a table of all keys.
 class ScanColumn {
  public:
   /// If the tar is compressed, first unpacks the tar to `scratch`. Throws Error if no sample can be
@@ -34,7 +34,8 @@ class ScanColumn {
   const shard::SampleView& at(std::int64_t row);
   /// Returns the sample with this shard::column_key(), or null if the column has no such sample.
   const shard::SampleView* find(const std::string& key);
-  /// Returns whether the index gives wrong places. If so, earlier samples may lack members.
+  /// Returns whether the index gives wrong places. If so, samples that at() or find() returned
+  /// before may lack members.
   bool index_is_wrong() const { return wrong_; }
 
  private:

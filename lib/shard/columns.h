@@ -1,9 +1,9 @@
 // Columns of a shard: tars beside the shard that add members to its samples.
 //
 // X.caption.tar, X.embed.tar and X.score.tar have the members that vfm-caption, vfm-embed and
-// vfm-caption score add to the samples of X.tar, in the order of X.tar's samples. A shard record's
-// "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"), the
-// columns use the key's hash instead.
+// `vfm-caption score` add to the samples of X.tar, in the order of X.tar's samples. A shard
+// record's "columns" names these tars. If a Writer refuses a key of a foreign shard ("train/0001"),
+// the columns use the key's hash instead.
 // Thread-safety: functions from any thread; a JoinedReader from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -51,7 +51,7 @@ std::string column_key(const std::string& key);
 void say_dotted_media(const std::string& tar, std::string_view key, std::string_view extension);
 
 /// Joins the samples of several tars: a sample has the members of all tars, in the order of the
-/// tars. A member replaces a member of an earlier tar with the same extension. If samples of the
+/// tars. A member replaces the member with the same extension of an earlier tar. If samples of the
 /// first tar have the same key, only the first of them is returned.
 class JoinedReader {
  public:

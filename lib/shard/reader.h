@@ -56,7 +56,7 @@ class StreamReader {
   /// Returns whether samples can only be read in order, as from a compressed tar or a list of
   /// files.
   bool compressed() const;
-  /// Returns the offset of the data of each member of the latest sample, in the unpacked tar.
+  /// Returns the offset of each member's data in the unpacked tar, for the sample set by next().
   const std::vector<std::uint64_t>& begins() const;
 
  private:

@@ -1,8 +1,8 @@
 // The receipt of an output: a JSON file, written last. It shows that the output is complete, and
 // from which input and with which settings it was made.
 //
-// A tool that resumes looks for a valid receipt. If there is none, the tool locks the receipt, so
-// that other programs wait, and looks again. Then it makes the output and writes the receipt.
+// When a tool resumes, it looks for a valid receipt. If there is none, the tool locks the receipt,
+// so that other programs wait, and looks again. Then it makes the output and writes the receipt.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,10 +34,10 @@ class Receipt {
   const std::string& path() const { return path_; }
   /// Returns the receipt if it is valid and passes `check`, otherwise null.
   Json find(const Check& check) const;
-  /// Without `redo`, returns the receipt of find() if it is valid. If it is not, or with `redo`,
-  /// makes the folder, and locks the output until write() or the end of this object. If another
-  /// program has the lock, waits, and without `redo` calls find() again. Returns null if the caller
-  /// must make the output. Throws Error and Stopped.
+  /// Without `redo`, returns the receipt of find() if there is one. If there is none, or with
+  /// `redo`, makes the output's folder, and locks the output until write() or the end of this
+  /// object. If another program has the lock, waits, and without `redo` calls find() again. Returns
+  /// null if the caller must make the output. Throws Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
   /// Locks the output like find_or_hold() with `redo`, and then calls find(). During the wait,
   /// another program may have written a receipt.

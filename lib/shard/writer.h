@@ -49,7 +49,7 @@ class Writer {
   std::uint64_t bytes() const;  ///< Bytes written so far, without the end blocks.
   /// Commits the indexes, then the tar. Returns the tar's manifest record {"kind":"shard","path":…,
   /// "samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole file, 32 hex digits). Removes an
-  /// earlier tar first. Throws Error if there are no samples.
+  /// existing tar first. Throws Error if there are no samples.
   Json finish();
   void abandon() noexcept;
 

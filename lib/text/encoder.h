@@ -23,8 +23,8 @@ struct EncoderConfig {
   std::optional<std::int64_t> dim = {}, max_tokens = {};
   std::string compute = {};  ///< "f32" or "bf16" for an encoder from a folder.
   std::string rule = {};     ///< "mean, normalised" or similar, for a sentence encoder.
-  /// For a sentence encoder: text that is put before each text, and before each query. If not set,
-  /// the folder's prompts are used.
+  /// For a sentence encoder, `prompt` is put before each text, and `query_prompt` before each
+  /// query. If not set, the folder's prompts are used.
   std::optional<std::string> prompt = {}, query_prompt = {};
   std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
@@ -58,7 +58,7 @@ class TextEncoder {
   /// ignores the rest of the text.
   virtual TokenEmbeddings encode(std::string_view utf8) const = 0;
   /// Encodes all `texts`, in order. If a model runs, encode_all() is faster than encode() for each
-  /// text. The last bits may depend on the other texts.
+  /// text. The last bits of a vector may depend on the other texts.
   virtual std::vector<TokenEmbeddings> encode_all(const std::vector<std::string>& texts) const;
   /// Returns the number of tokens at the end of a text that encode() ignores.
   virtual int tokens_left_out(std::string_view utf8) const = 0;

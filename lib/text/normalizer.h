@@ -14,7 +14,7 @@
 
 namespace vfm::text {
 
-/// A part of a text before the vocabulary is applied. Well-formed UTF-8.
+/// A part of a text before the vocabulary is applied, in well-formed UTF-8.
 struct NormalPiece {
   std::string text;
   /// Whether the first character comes from the first character of the whole text. Some tokenizers

@@ -24,7 +24,8 @@ std::unique_ptr<models::CaptionModel> captions_in_workers(StageModels& models,
                                                           const std::string& folder, DType compute,
                                                           std::optional<int> frame_tokens,
                                                           bool int8);
-/// Makes the last argument of TextModel's constructor. The constructor checks the other arguments.
+/// Returns the last argument for TextModel's constructor. That constructor checks `folder`,
+/// `compute` and `int8`.
 std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& models,
                                                                  const std::string& folder,
                                                                  DType compute, bool int8);

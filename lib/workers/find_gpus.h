@@ -15,7 +15,7 @@
 
 namespace vfm::workers {
 
-/// Name of the service that lists GPUs. Every program with workers has this service.
+/// Name of the service that lists GPUs.
 inline constexpr std::string_view kGpuList = "gpus";
 
 /// Returns the GPUs that `devices` name, in the order of `devices`. {"all"} means all GPUs. {"0",
@@ -36,7 +36,7 @@ struct FoundGpus {
 std::vector<share::SharedGpu> choose_gpus(const std::vector<std::string>& devices,
                                           const FoundGpus& found);
 
-/// Returns cuda or cpu, the kind of these GPUs.
+/// Returns the kind of `gpus`, `cuda` or `cpu`.
 Device device_of(const std::vector<share::SharedGpu>& gpus);
 
 }  // namespace vfm::workers

@@ -26,7 +26,7 @@ class Service {
   /// views of the request's tensors. If answer() throws an Error, the asking thread gets the error,
   /// and the worker continues. After an Error of kind device (GpuError) the worker is not used
   /// again. If the service calls end_run() (base/run_end.h) and throws Stopped, the program's run
-  /// ends with the same message.
+  /// ends with the message of end_run().
   virtual Parcel answer(const Parcel& request) = 0;
 };
 

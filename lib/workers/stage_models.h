@@ -1,10 +1,10 @@
 // The models of a program that compute in workers. Each GPU has one worker (workers/worker.h),
 // which has all models.
 //
-// Call add() only before the first request. Workers start with the first request.
-// workers/pictures.h, workers/texts.h, workers/captions.h and workers/tokenizers.h add models with
-// the interfaces of models in this process. Thread-safety: add() by one thread; then ask() from any
-// thread.
+// Call add() and add_sessions() only before the first request. Workers start with the first
+// request. workers/pictures.h, workers/texts.h, workers/captions.h and workers/tokenizers.h add
+// models with the interfaces of models in this process. Thread-safety: add() by one thread; then
+// ask() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -48,8 +48,7 @@ class StageModels {
   std::size_t add(const std::string& service, Parcel open, std::int64_t memory);
   /// Lets the services decode or encode video on the GPU, in kOwnSessions sessions
   /// (share/engine_sessions.h). The memory of the sessions is added to the prediction. While the
-  /// GPU computes a request, other programs have one session fewer on this GPU. Must precede the
-  /// first request.
+  /// GPU computes a request, other programs have one session fewer on this GPU.
   void add_sessions(share::GpuKind kind);
   /// Checks the GPUs. Call it after the last add() and before the first request. Throws what
   /// GpuBoard's constructor throws.

@@ -9,7 +9,7 @@
 //
 // A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU,
 // and while the GPU computes. A worker on the processor uses the slot of the thread that asks.
-// Thread-safety: any thread. Each GPU answers one request at a time.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -62,7 +62,7 @@ struct CaptionOptions {
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< Settings of the model of model:DIR.
   EndpointOptions endpoint;   ///< Settings of the server.
-  RefineOptions refine;       ///< Settings for --refine; `model` has the other settings.
+  RefineOptions refine;       ///< Settings for --refine; further settings are in `model`.
   std::string report;         ///< Path of an HTML report, or empty.
   /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;

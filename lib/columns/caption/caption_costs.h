@@ -31,7 +31,7 @@ class CaptionCosts {
   /// "working", "frames", "program" and the total "memory" are bytes, for the largest question.
   /// "prompt_tokens", "text_tokens" and "flops", {"vision", "prompt", "text"}, are means over
   /// clips. "program" is the measured memory of the process without tensors and frames. On a GPU
-  /// the object has "device": "cuda", and "memory" is the total of the GPU, without "frames" and
+  /// the object has "device": "cuda", and "memory" is the total on the GPU, without "frames" and
   /// "program".
   Json to_json() const;
   /// Returns the costs as lines of text.

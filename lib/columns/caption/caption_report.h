@@ -1,4 +1,4 @@
-// The page of vfm-caption --report. The page plays the first clips of the shards with captions, and
+// The page of vfm-caption --report. The page plays the first captioned clips of the shards, and
 // shows the sources and lengths of all captions. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -30,7 +30,8 @@ inline constexpr const char *kMeasuredCaption = "builtin:measure", *kNoCaption =
 
 struct CaptionSources {
   std::vector<CaptionSource> list;  ///< Sources in the order in which they are tried.
-  /// Words of --from for a column's settings. The word of a model is "model", without the folder.
+  /// The words of --from, as a column's settings record them: "model" for a model, without its
+  /// folder.
   std::vector<std::string> given;
 
   /// Returns the folder of the listed model, or "".

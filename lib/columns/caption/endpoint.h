@@ -46,7 +46,7 @@ struct EndpointOptions {
   int side = 512;         ///< Longer side of a frame in pixels. Smaller frames are not scaled.
   int parallel = 4;       ///< Number of requests at the same time.
   int retries = 5;        ///< Number of tries after the first try.
-  double wait = 1;        ///< Pause before the second try in seconds, doubled for each further try.
+  double wait = 1;        ///< Pause in seconds before the second try, doubled for each further try.
   double seconds = 120;   ///< Time limit of a try in seconds.
   int most_tokens = 512;  ///< Largest number of tokens of an answer.
   double temperature = 0;

@@ -8,8 +8,8 @@
 
 namespace vfm::columns {
 
-/// Length of the shortest secret that is masked in texts. A shorter key is a placeholder, such as
-/// "none".
+/// Length of the shortest secret that is masked in texts. A shorter secret is a placeholder, such
+/// as "none".
 constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {

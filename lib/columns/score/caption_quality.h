@@ -1,6 +1,6 @@
 // Measures of a caption's quality, and a score that combines the measures. The measures are fields
 // of KEY.json in a score column (columns/score/score.h). Logarithms are natural. `before` are the
-// tokens before t.
+// tokens before token t.
 //
 //   caption_repetition, caption_clean, caption_script, caption_ended   text/text_checks.h
 //   caption_logprob           mean over the caption's tokens t of ln p(t | video, prompt, before)
@@ -41,8 +41,8 @@ struct CaptionGain {
   double with = 0, without = 0, least = 0;
   std::size_t tokens = 0;
 };
-/// Computes the gain from ln p of each token with and without the video. At least one token is
-/// needed. Throws Error if the sizes differ.
+/// Computes the gain from ln p of each token with and without the video. Throws Error if `with` and
+/// `without` are empty or differ in size.
 CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
 
 /// The known scores of one caption.

@@ -1,8 +1,8 @@
 // vfm-embed index: makes or updates an index of the vectors in shards.
 //
 // The index does not depend on the number of jobs. A new index learns centres and code words from
-// vectors at even distances in the input. An update keeps centres and code words, reads only new
-// and changed shards, and removes missing shards.
+// evenly spaced vectors of the input. An update keeps centres and code words, reads only new and
+// changed shards, and removes missing shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

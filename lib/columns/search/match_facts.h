@@ -1,4 +1,4 @@
-// The facts that vfm-embed search prints about a match, besides rank and score.
+// The facts that `vfm-embed search` prints about a match, besides rank and score.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,4 +1,4 @@
-// The index file of vfm-embed index. With the index, a search finds vectors near a query without
+// The index file of `vfm-embed index`. With the index, a search finds vectors near a query without
 // reading all shards.
 //
 // Lists and codes are explained in columns/search/inverted_file.h. Numbers are little-endian. A row
