@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --device with a list: models in workers. The processor stands for the cards: "cpu," is one, "cpu,cpu" are two.
+# --device with a list: models in workers. The processor stands for the GPUs: "cpu," is one, "cpu,cpu" are two.
 # SPDX-License-Identifier: Apache-2.0
 load helpers
 load small_clips
