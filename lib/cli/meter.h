@@ -36,8 +36,8 @@ class Meter : public Progress {
   void part(const void* item, double done) override;
 
   /// Makes the meter write its counts to `board`, too. With MeterStyle::line the meter then draws
-  /// all programs of the board. `share` is the board's file. `page` is the path of an HTML page to
-  /// write about the programs, or "". Call watch() once, before start().
+  /// all programs of the board. `share` is the board's file. `page` is the path of an HTML page
+  /// about the programs, or "". Call watch() once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);
   /// Stops drawing the programs of the board, and writes the page of watch(). Throws Error.

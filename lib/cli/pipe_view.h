@@ -31,8 +31,8 @@ namespace vfm::cli {
 class PipeView {
  public:
   /// Starts the thread, which calls `show` with each look. `show` may be empty. `share` is the
-  /// board's file. `page` is the path of an HTML page to write every few seconds and at the end, or
-  /// "".
+  /// board's file. `page` is the path of an HTML page, or "". The page is written every few seconds
+  /// and at the end.
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
            std::function<void(const share::PipeLook&)> show, std::string page);
   ~PipeView();

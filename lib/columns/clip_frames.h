@@ -19,8 +19,8 @@ namespace vfm::columns {
 class FrameTaker {
  public:
   virtual ~FrameTaker() = default;
-  /// Returns the number of the last frame wanted. `frames` is the number of frames of the clip, or
-  /// 1 for a still picture. If fewer frames decode than the container promised, begin() is called
+  /// Returns the index of the last frame wanted. `frames` is the number of frames of the clip, or 1
+  /// for a still picture. If fewer frames decode than the container promised, begin() is called
   /// again with the right number. The receiver must then discard the frames taken before.
   virtual std::int64_t begin(std::int64_t frames, double fps) = 0;
   /// Receives the frames in order, from frame 0 to the last frame wanted. The receiver must not

@@ -59,10 +59,10 @@ class JoinedReader {
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
   /// Sets `sample` to the next sample, whose key is a column_key(). Merges "json" members: values
-  /// of later tars replace earlier values. If a sample's first "json" is not an object, it is kept
-  /// unchanged. If the key is a hash, the JSON has the foreign key as "original_key". Returns false
-  /// at the end or at damage. All samples returned before are whole. Throws Error if the tars have
-  /// different keys, or the same keys in different orders.
+  /// of later tars replace values of earlier tars. If a sample's first "json" is not an object, it
+  /// is kept unchanged. If the key is a hash, the JSON has the foreign key as "original_key".
+  /// Returns false at the end or at damage. All samples returned before are whole. Throws Error if
+  /// the tars have different keys, or the same keys in different orders.
   bool next(Sample& sample);
   /// Returns the data skipped so far, by tar: damaged or too large samples, repeated keys, and all
   /// data after damage.

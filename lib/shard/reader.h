@@ -135,8 +135,8 @@ struct Unpacked {
   Cause cause = Cause::format;
   std::vector<Refused> refused;  ///< Skipped samples, which are too large.
 };
-/// Writes those samples of a compressed tar that are whole to the tar `out`, atomically, with
-/// members named KEY.EXTENSION. Throws Error if no sample is whole.
+/// Writes all whole samples of a compressed tar to the tar `out`, atomically, with members named
+/// KEY.EXTENSION. Throws Error if no sample is whole.
 Unpacked unpack(const std::string& path, const std::string& out, const ReadLimits& limits);
 
 /// Calls `use` with every sample of the tar at `path`. Uses the index beside the tar if it fits.

@@ -13,8 +13,8 @@
 //                     "caption_model", and for several windows "caption_windows". If the text of a
 //                     single window reached the token limit, KEY.json gets "caption_cut": true.
 //   builtin:measure   a sentence of measurements (curate/measures/describe.h); always has a caption
-// With --endpoint, the last source is a model on a server (columns/caption/endpoint.h), whose
-// "caption_source" is "endpoint". With --refine, a language model rewrites captions, and
+// With --endpoint, the last source, "endpoint", is a model on a server
+// (columns/caption/endpoint.h). With --refine, a language model rewrites captions, and
 // "caption_draft" is the old caption (columns/caption/refine.h). With --also, the model or server
 // that captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in
 // the shard's record is the number of texts cut at the model's token limit. A file beside a video

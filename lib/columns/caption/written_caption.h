@@ -4,7 +4,8 @@
 //   "caption_written": {"ids": [...], "logprobs": [...], "picture": true}
 //
 // "picture" is present only for a still picture. A log-probability is computed before temperature
-// and penalty, and has six digits. `vfm-caption score` uses the stored values in place of the clip.
+// and penalty are applied, and has six digits. `vfm-caption score` uses the stored values in place
+// of the clip.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -6,8 +6,8 @@
 // cosine. In shards with captions, each word of the query is compared with the nearest word of the
 // caption, by the cosine of token vectors (Khattab and Zaharia, "ColBERT", 2020). The score is the
 // mean over the query's words, weighted by their rarity among the captions searched (idf). A score
-// of 1 is a perfect match, and 0 is chance. Every vector is read. Memory: about 100 bytes a sample,
-// and the caption.
+// of 1 is a perfect match, and 0 is chance. Every vector is read. Memory: about 100 bytes and the
+// caption for each sample.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
