@@ -11,7 +11,7 @@ class EmbedIndexTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-embed"; }
   std::string description() const override {
-    return "Makes or updates an index of the vectors of shards, to search millions of samples.";
+    return "Makes or updates an index of vectors, to search millions of samples.";
   }
   std::string examples() const override {
     return "vfm-embed index clips.index clips/*.tar\n"

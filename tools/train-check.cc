@@ -19,7 +19,7 @@ class TrainCheckTool : public cli::Tool {
  public:
   std::string name() const override { return "vfm-train"; }
   std::string description() const override {
-    return "Compares steps on these ranks with steps on one rank.";
+    return "Compares steps on these ranks with one rank.";
   }
   std::string examples() const override {
     return "mpirun -np 2 vfm-train check r.yaml parallel.tp=2 --data latents\n"

@@ -32,9 +32,7 @@ void TrainingOptions::add_recipe(cli::Options& options) {
       .check(cli::not_empty)
       .shown("")
       .everyday();
-  options
-      .add("SETTING", settings, "KEY=VALUE",
-           "a key of the recipe and its value, such as train.steps=2000; overrides RECIPE")
+  options.add("SETTING", settings, "KEY=VALUE", "a key of the recipe, such as train.steps=2000")
       .everyday();
 }
 
@@ -227,8 +225,7 @@ void prepare(TrainingOptions& training, const RankOptions& ranks, const cli::Con
 
 cli::OptionRow& add_gpu(cli::Options& options, std::optional<std::string>& gpu) {
   return options
-      .add("--gpu", gpu, "a100|h100|h200|b200|gb200|l40s|FILE.json",
-           "predict for this GPU, which may be in another machine")
+      .add("--gpu", gpu, "a100|h100|h200|b200|gb200|l40s|FILE.json", "predict for this kind of GPU")
       .everyday();
 }
 

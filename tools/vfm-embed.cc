@@ -49,7 +49,7 @@ class EmbedTool : public vfm::cli::Tool {
         .manual("Number of frames of a clip that the model of *--video* _DIR_ sees, 1 to 64.");
     options
         .add("--windows", embed_.window_seconds, "SECONDS",
-             "also encode windows of at most SECONDS, with --video DIR")
+             "encode windows of SECONDS too, with --video DIR")
         .in(0.1, 86400)
         .shown("")
         .everyday()

@@ -246,7 +246,7 @@ void MemberOptions::add(Options& options) {
 
 void ColumnOptions::add(Options& options) {
   input.add_shards(options);
-  output.add(options, false, "write the columns to this folder (default: beside each shard)");
+  output.add(options, false, "write columns to DIR (default: beside each shard)");
   jobs.add(options);
   member.add(options);
   hwaccel.add(options);
