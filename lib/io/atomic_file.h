@@ -22,7 +22,7 @@ class AtomicFile {
   /// Creates the temporary file in an existing directory. Throws Error ("... is being written by
   /// another program") if a running program writes the target.
   explicit AtomicFile(std::string path);
-  /// Creates the temporary file, and waits while a running program writes the target. Throws
+  /// Waits while a running program writes the target. Then creates the temporary file. Throws
   /// Stopped.
   static AtomicFile await(std::string path);
   /// Calls abandon() if the file was not committed.
@@ -57,7 +57,8 @@ class AtomicFile {
 };
 
 /// While an object made with `quiet` = true exists, this thread logs its waits for files only with
-/// -v. Thus only one of several ranks logs a wait. Thread-safety: one object at a time in a thread.
+/// -v. Thus only one process of a distributed run logs a wait. Thread-safety: one object at a time
+/// in a thread.
 class QuietWaits {
  public:
   explicit QuietWaits(bool quiet);

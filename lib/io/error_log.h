@@ -19,7 +19,7 @@ namespace vfm::io {
 struct Fault {
   Fault() = default;
   Fault(std::string what, std::string why, Cause sort = Cause::other);
-  /// Takes the error's message and cause. Uses `otherwise` instead of Cause::other.
+  /// Takes the error's message and cause. If the cause is Cause::other, uses `otherwise` instead.
   Fault(std::string what, const Error& error, Cause otherwise = Cause::other);
 
   std::string input;  ///< Name such as "a.mp4", "KEY of 'X.tar'", "line 3 of 'list.jsonl'".

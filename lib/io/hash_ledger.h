@@ -30,7 +30,7 @@ struct FileState {
 
 class HashLedger {
  public:
-  /// If no ledger exists, one is made only after this many files, or this many bytes, were read.
+  /// A new ledger is made only after kLeastFiles files or kLeastBytes bytes were read.
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
@@ -45,10 +45,10 @@ class HashLedger {
   HashLedger& operator=(const HashLedger&) = delete;
 
   /// Returns hash_file() of a file that was just opened. If the file has a valid row and `check` is
-  /// not set, takes the hash from the row. Paths in rows are absolute, with links unresolved.
-  /// Throws Error if the file cannot be read. Throws Stopped.
+  /// not set, takes the hash from the row. Rows have absolute paths, in which links are not
+  /// resolved. Throws Error if the file cannot be read. Throws Stopped.
   std::string hash(File& file);
-  /// Writes the latest rows. hash() also does so at intervals.
+  /// Writes the rows that are not in the file yet. hash() also writes them at intervals.
   void finish();
 
   const std::string& path() const { return path_; }

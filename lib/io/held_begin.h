@@ -1,7 +1,7 @@
 // Delays the begin record of a tool's output (io/streams.h). A program has one begin record.
 //
 // The begin record is written before the tool waits for input, before another record, or when the
-// run fails. If the run fails with a usage error before that, nothing is written.
+// run fails. If a usage error ends the run earlier, no begin record is written.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,7 +8,7 @@
 
 namespace vfm::io {
 
-/// Adds a mapped file to the list. Called by MappedFile (io/file.h). Thread-safe.
+/// Adds a mapped file to the list. MappedFile (io/file.h) calls this function. Thread-safe.
 void note_mapping(const void* begin, std::size_t bytes, const std::string& path);
 void forget_mapping(const void* begin) noexcept;
 

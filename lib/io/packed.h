@@ -89,8 +89,8 @@ inline std::string_view take_text(std::string_view& rest) {
   return take_bytes(rest, take_number(rest));
 }
 
-/// Writes bytes that sort as the texts do, whatever bytes follow. A zero byte within the text is
-/// followed by 0xff. Two zero bytes end the text.
+/// Writes bytes that sort as the texts do, even if bytes of other fields follow. A zero byte within
+/// the text is followed by 0xff. Two zero bytes end the text.
 inline void put_ordered_text(std::string& out, std::string_view text) {
   for (const char c : text) {
     out += c;

@@ -69,7 +69,7 @@ struct SafetensorsFile {
   std::string name;  ///< Name such as "m.safetensors" or "m-00001-of-00002.safetensors".
   std::vector<TensorView> tensors;  ///< Tensors in the order of their data. `data` may be empty.
 
-  std::uint64_t bytes() const;  ///< Bytes of the tensors' data.
+  std::uint64_t bytes() const;  ///< Size of the tensors' data in bytes.
 };
 
 /// A distribution of tensors over files, which depends only on names, shapes, types and the limit.
@@ -105,7 +105,8 @@ class SafetensorsWriter {
 
 /// The highest number of bytes in a piece of a tensor. A piece has whole elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
-/// Returns the bytes [begin, end) of a tensor, valid until the next call.
+/// A function of a tensor, `begin` and `end` that returns the bytes [begin, end) of the tensor. The
+/// bytes are valid until the next call.
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 

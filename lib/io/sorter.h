@@ -22,15 +22,16 @@ class Sorter {
   /// Default memory in bytes, for some hundred thousand records.
   static constexpr std::size_t kMemory = std::size_t{8} << 20;
 
-  /// Uses `memory` bytes, or up to seven times as many if all records together take more than
-  /// `memory`^2 / 2^16 bytes. Long records take more memory. Temporary files are in `folder`. If
-  /// all records fit into memory, no file is made.
+  /// Uses `memory` bytes. If all records together take more than `memory`^2 / 2^16 bytes, uses up
+  /// to seven times as many. Long records take more memory. Temporary files are in `folder`. If all
+  /// records fit into memory, no file is made.
   explicit Sorter(std::string folder, std::size_t memory = kMemory);
   ~Sorter();
   Sorter(Sorter&&) noexcept;
   Sorter& operator=(Sorter&&) noexcept;
 
-  /// Throws Error if the record is larger than a quarter of `memory`, or after sorted().
+  /// Throws Error if the record is larger than a quarter of `memory`, or if sorted() was already
+  /// called.
   void add(std::string_view record);
   std::uint64_t records() const;
 

@@ -50,8 +50,8 @@ class InputStreams {
   /// whose output is incomplete, or "" if all outputs are complete.
   std::string broken_off() const;
   /// Call check_whole() after the last line. With -v, logs for example how many records a filter
-  /// removed. Throws Error if an output is incomplete. `outcome` is the consequence for the error's
-  /// message, such as "no dataset is written".
+  /// removed. Throws Error if an output is incomplete. The error's message contains `outcome`, the
+  /// consequence, such as "no dataset is written".
   void check_whole(std::string_view outcome) const;
 
  private:

@@ -10,7 +10,7 @@
 
 namespace vfm::io {
 
-/// The indices [offset, offset + length) of each dimension.
+/// The part of a tensor with the indices [offset, offset + length) of each dimension.
 struct TensorRange {
   std::vector<std::int64_t> shape;  ///< Shape of the whole tensor.
   std::vector<std::int64_t> offset, length;
@@ -33,8 +33,8 @@ class RangeRuns {
   explicit RangeRuns(const TensorRange& range);
 
   /// Splits the elements [begin, end) of the range into runs, and calls act(at, in, count) for each
-  /// run. A run has `count` elements. It begins at element `in` of the range, which is element `at`
-  /// of the tensor.
+  /// run. A run has `count` elements. Its first element is element `in` of the range and element
+  /// `at` of the tensor.
   template <class Act>
   void for_each(std::int64_t begin, std::int64_t end, const Act& act) const {
     while (begin < end) {

@@ -1,4 +1,4 @@
-// The interface of named tensors on disk, from which models are loaded. Implemented by
+// The interface of named tensors on disk, from which models are loaded. Implementations are in
 // io/safetensors.h, io/torch_zip.h and io/gguf.h. The data are little-endian bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,11 +26,11 @@ struct TensorView {
   std::uint64_t bytes() const;
 };
 
-/// The most dimensions that a tensor may have.
+/// The highest number of dimensions of a tensor.
 inline constexpr std::size_t kMaxDims = 32;
 
-/// Returns the bytes of one element of a safetensors dtype. Returns 0 for unknown types, and for
-/// types smaller than a byte.
+/// Returns the size in bytes of one element of a safetensors dtype. Returns 0 for unknown types,
+/// and for types smaller than a byte.
 std::size_t safetensors_item_size(std::string_view dtype);
 
 /// A set of tensors with different names. The views are valid during the life of the set, also

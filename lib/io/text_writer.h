@@ -20,7 +20,8 @@ class TextWriter {
   /// Returns true if the file at `path` does not exist, or if its text differs from the added text.
   /// After this call, add nothing.
   bool differs();
-  /// Writes the file durably to its path. Without commit() or update(), the path does not change.
+  /// Writes the file durably to its path. Without commit() or update(), the file at `path` does not
+  /// change.
   void commit();
   /// Calls commit() if differs() returns true.
   void update();

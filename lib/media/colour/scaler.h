@@ -29,9 +29,9 @@ struct ScaleOptions {
 };
 
 /// A converter to RGB. Shrinks by area averages, and enlarges by bicubic interpolation. Results
-/// have the same bits in every thread and run. YUV becomes full-range RGB by the matrix
-/// (resolve_matrix()) and range of the frame. Scaling is fastest if all frames have the same size
-/// and layout. Thread-safety: one thread at a time.
+/// have the same bits in every thread and run. The frame's matrix (resolve_matrix()) and range
+/// decide how YUV becomes full-range RGB. Scaling is fastest if all frames have the same size and
+/// layout. Thread-safety: one thread at a time.
 class Scaler {
  public:
   Scaler();

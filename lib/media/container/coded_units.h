@@ -51,8 +51,8 @@ std::string join_units(const Units& units);
 /// unit_length_size().
 bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 
-/// The id of the encoder's parameter sets, which differs from the ids of the source's parameter
-/// sets. A header can therefore have the parameter sets of both.
+/// The id of the encoder's parameter sets. The source's parameter sets have other ids, so one
+/// header can have all of them.
 constexpr int kSpliceId = 15;
 /// Returns true if the id of a parameter set is kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);

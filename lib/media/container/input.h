@@ -56,7 +56,7 @@ class Input {
   AVFormatContext* format() const { return format_; }
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
-  /// unreadable packet and adds it to `corrupt`. Throws Stopped, and Error if reading fails.
+  /// unreadable packet and counts it in `corrupt`. Throws Stopped, and Error if reading fails.
   /// Damaged data do not cause an Error.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` at or before `time`. `time` is in the time
@@ -103,7 +103,7 @@ class Input {
   std::vector<int> outside_;   // Streams whose data lie in other files.
   PixelSize impossible_;
   double most_seconds_ = 0;
-  // For URLs: the time of the last bytes, the time of the call, and the number of bytes so far.
+  // For URLs: when bytes last arrived, when the current call began, and the number of bytes so far.
   Clock::time_point silent_since_, clock_began_;
   std::int64_t heard_ = 0;
   bool remote_ = false, timed_out_ = false;

@@ -1,9 +1,9 @@
 // Reads video packets of a source, to copy them into clips without decoding. Packets have the times
 // of Frame::pts.
 //
-// Keeps in memory the packets from the last requested key frame to the last requested end. A call
-// without progress for input_limits().timeout throws Error{Cause::timeout}. --isolate has no effect
-// on this class. Thread-safety: one thread at a time.
+// A SourcePackets keeps in memory the packets from the last requested key frame to the last
+// requested end. A call without progress for input_limits().timeout throws Error{Cause::timeout}.
+// --isolate has no effect on this class. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

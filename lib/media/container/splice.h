@@ -41,14 +41,15 @@ struct SpliceKind {
   int profile = -99, level = -99;  ///< FFmpeg's numbers; -99 if unknown.
 };
 
-/// Returns "" if `copied` and `encoded` can be joined, otherwise the reason. `encoded` may be
-/// empty. Decodes the first picture of `copied`, which must equal `frame`. The pictures of
+/// Returns the reason why `copied` and `encoded` cannot be joined, or "" if they can. `encoded` may
+/// be empty. Decodes the first picture of `copied`, which must equal `frame`. The pictures of
 /// `encoded` must have the same size, pixel format and colours.
 std::string check_splice(const CodedVideo& copied, const Frame& frame, const CodedVideo& encoded);
 
 /// Returns the mp4 of a clip that consists of `head`, `copied` and `tail`. `head` and `tail` may be
 /// empty. All times are in the time base of the source, and must differ. The parts must be in order
-/// of time. The first time becomes zero, and the clip ends at `end`. Throws Error.
+/// of time. The first time becomes zero. `end` is the time in the source at which the clip ends.
+/// Throws Error.
 std::string splice_mp4(const CodedVideo& head, const CodedVideo& copied, const CodedVideo& tail,
                        std::int64_t end, const AudioTrack& audio);
 

@@ -27,7 +27,7 @@ class Y4mWriter {
   ~Y4mWriter();
   Y4mWriter(Y4mWriter&&) noexcept;
 
-  /// Writes an image, and before the first image the header. Throws Error for an image of another
+  /// Writes an image. The first call also writes the header. Throws Error for an image of another
   /// size.
   void add(const RgbImage& image);
 

@@ -13,7 +13,8 @@ namespace vfm::media {
 class PictureMemory;
 
 struct CodecWatch {
-  // Errors that a codec logs. Threads of the codec write these members.
+  // The number of errors that the codec logs. The codec's threads write this and the next two
+  // members.
   std::atomic<std::int64_t> errors{0};
   /// The size of a picture above max_pixels, as width << 32 | height.
   std::atomic<std::uint64_t> oversize{0};

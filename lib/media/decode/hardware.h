@@ -22,9 +22,9 @@ namespace vfm::media {
 
 class HardwareDecoder;  // hardware_decoder.h; for DecodeOptions::hardware
 
-/// Returns "" if this machine can decode on GPU `gpu`, otherwise the reason. `gpu` is the driver's
-/// number, which counts only the GPUs of CUDA_VISIBLE_DEVICES. The driver is asked only once.
-/// Thread-safe.
+/// Returns the reason why this machine cannot decode on GPU `gpu`, or "" if it can. `gpu` is the
+/// driver's number, which counts only the GPUs of CUDA_VISIBLE_DEVICES. The driver is asked only
+/// once. Thread-safe.
 std::string why_no_hardware(int gpu = 0);
 
 /// Returns the number of decoders that all programs together can have on a GPU at a time: 4 for

@@ -18,7 +18,7 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   /// Returns the sessions that decoders take, or null if decoders need no sessions.
   virtual share::EngineSessions* sessions() const { return nullptr; }
   /// Returns the bytes of GPU memory that a stream needs, or 0 if the GPU cannot decode the stream.
-  /// Used only if sessions() is not null.
+  /// Decoders call session_bytes() only if sessions() is not null.
   virtual std::int64_t session_bytes(const AVCodecContext&) const { return 0; }
   /// Prepares a codec that has the parameters of the stream and is not yet opened. Returns true if
   /// the codec will decode on the hardware. If attach() returns false, the codec is unchanged. If
@@ -47,8 +47,8 @@ bool nvdec_decodes_exactly(const AVCodecContext& codec);
 /// this library, and the highest number of reference pictures for this size at the highest level:
 ///   H.264  table A-1: 696320 macroblocks, at most 16 pictures. The number is doubled, since FFmpeg
 ///          separately counts pictures that wait to be shown.
-///   HEVC   A.4.2: from 6 pictures of 35651584 samples to 16 pictures of at most a quarter of this
-///          size, plus the next picture.
+///   HEVC   A.4.2: 6 pictures of 35651584 samples, or more pictures if they are smaller, up to 16
+///          pictures of a quarter of this size. The next picture is added.
 ///   VP9    8 pictures.
 std::int64_t nvdec_session_bytes(const AVCodecContext& codec);
 

@@ -20,11 +20,11 @@ enum class HelperAct : std::uint32_t { fork, end, try_out };
 struct HelperOrder {
   HelperAct act = HelperAct::fork;
   pid_t pid = 0;             ///< Process number of the child to end.
-  std::uint64_t memory = 0;  ///< Bytes for confine() in `try_out`.
+  std::uint64_t memory = 0;  ///< Argument of confine() for `try_out`.
 };
 struct HelperReply {
   pid_t pid = -1;  ///< Process number of the new child.
-  int status = 0;  ///< Status from waitpid(); after `try_out`, 0 for success.
+  int status = 0;  ///< Status from waitpid(). For `try_out`, 0 means success.
 };
 
 /// Returns true if begin_isolation() has started the helper.

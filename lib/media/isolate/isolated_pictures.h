@@ -41,13 +41,13 @@ constexpr std::uint32_t kMostAhead = 8;
 /// with space for one picture of any size, or for other data. PictureMemory uses the rest.
 struct PicturesHead {
   std::atomic<std::uint64_t> beats{0};
-  /// The number of pictures so far. The newest pictures are in `ring`.
+  /// The number of pictures that the child has given so far. The newest pictures are in `ring`.
   std::atomic<std::uint64_t> given{0};
   std::array<Given, kMostAhead> ring;
 };
 constexpr std::size_t kSharedHead = 4096;
 static_assert(sizeof(PicturesHead) <= kSharedHead);
-/// Returns an upper bound of the bytes of a picture, as a multiple of 64.
+/// Returns an upper bound of the size of a picture in bytes, as a multiple of 64.
 std::size_t picture_bytes(std::uint64_t max_pixels);
 /// Returns the size of the shared memory in bytes. Unused parts occupy no memory.
 std::size_t shared_bytes(std::uint64_t max_pixels);

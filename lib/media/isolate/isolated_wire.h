@@ -1,5 +1,5 @@
-// Inside lib/media only: the messages between a parent and a child of isolated.h. Both run the same
-// program, so structs are sent unchanged. The receiver checks sizes and values.
+// Inside lib/media only: the messages between a parent and a child of isolated.h. Parent and child
+// run the same program, so structs are sent unchanged. The receiver checks sizes and values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ enum class Ask : std::uint32_t { open, next, seek, read, measure, hear };
 
 struct Request {
   Ask ask = Ask::open;
-  // Members for `open`. This request is sent with the name of the source as text, and with
+  // Members for `open`. An `open` request is sent with the name of the source as text, and with
   // descriptors of the source and the shared memory.
   Want want = Want::decoder;
   std::uint64_t bytes = 0, shared = 0;  ///< Sizes of the source and the shared memory in bytes.
@@ -29,7 +29,7 @@ struct Request {
   std::uint8_t keyframes_only = 0, deinterlace = 1, keep_hdr = 0;
   FrameUse use = FrameUse::any;
   // Members for `next` and `seek`.
-  std::uint64_t done = 0;  ///< Bits of places that the child may reuse (isolated_pictures.h).
+  std::uint64_t done = 0;  ///< One bit for each place that the child may reuse (kPicturePlaces).
   std::uint32_t most = 1;  ///< Highest number of pictures in the answer to `next`.
   std::int64_t pts = 0;
   // Members for `read`, `measure` and `hear`.
@@ -37,7 +37,7 @@ struct Request {
   AudioMode mode = AudioMode::drop;
 };
 
-/// Returns a request to read, measure or hear.
+/// Returns a `read`, `measure` or `hear` request for `span`.
 Request request_for(Ask ask, const Span& span, AudioMode mode = AudioMode::drop);
 
 enum class ChildAnswer : std::uint32_t { done, end, error };
@@ -49,7 +49,7 @@ struct Reply {
   Cause cause = Cause::other;
   std::int64_t corrupt = 0;
   std::uint8_t seeks = 0;
-  std::uint64_t bytes = 0;  ///< Bytes in the room (see PicturesHead), other than pictures.
+  std::uint64_t bytes = 0;  ///< Number of bytes other than pictures in the room (PicturesHead).
   std::int64_t begin = 0;   ///< Value for SoundSamples::Heard::begin.
   std::uint8_t has_loudness = 0, has_speech = 0;
   double loudness = 0, silence = 1, speech = 0;

@@ -1,4 +1,4 @@
-// Inside lib/media only: reads the packets of the sound of a source, from any time on.
+// Inside lib/media only: reads the audio packets of a source, beginning at any time.
 //
 // If the container seeks exactly (mp4, Matroska), each start() seeks. Other files are read from the
 // beginning, and a Timeline aligns the times of packets with the video. Thread-safety: one thread

@@ -16,8 +16,8 @@ namespace vfm::media {
 /// A converter that keeps one converted frame. Thread-safety: one thread at a time.
 class LaidSound {
  public:
-  /// Converts to interleaved floats with `rate` samples a second. `length` is the number of samples
-  /// of the span for each channel. Takes over `layout`, which must have positions
+  /// Makes a converter to interleaved floats with `rate` samples a second. `length` is the number
+  /// of samples of the span for each channel. Takes over `layout`, which must have positions
   /// (audio_decoding.h).
   LaidSound(AVChannelLayout layout, int rate, std::int64_t length)
       : layout_(layout), rate_(rate), length_(length) {}
