@@ -8,9 +8,10 @@
 // The outputs of a video are DIR/<h>-00000.tar, ... and DIR/<h>.json, where <h> is 16 hex digits of
 // a hash of the video's contents. DIR/<h>.json is written last. A later run skips the video if
 // DIR/<h>.json has the same settings and all shards exist (shard/receipt.h). The complete shards of
-// a killed run are kept. Neighbouring pictures of the input share shards and one DIR/<h>.json. Many
-// small videos also share shards (clip/store/joined.h). DIR/.vfm-clip.ledger stores the hashes of
-// sources (io/hash_ledger.h), so a run without new work reads no source.
+// a killed run are kept. Neighbouring pictures of the input share shards and one DIR/<h>.json. If
+// the input has many videos, small videos share shards, too (clip/store/joined.h).
+// DIR/.vfm-clip.ledger stores the hashes of sources (io/hash_ledger.h), so a run without new work
+// reads no source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +29,7 @@ void check_encoders(ClipRecipe recipe);
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
 /// shard is on disk and its video is finished. Records of kinds other than "video" are passed on
 /// unchanged. Writes failures to DIR/errors.jsonl, and returns the number of failures. Throws
-/// Error{usage} for an impossible recipe, Error if no clip was made, and Stopped.
+/// Stopped, Error{usage} if the recipe is impossible, and Error if no clip was made.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

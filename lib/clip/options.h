@@ -55,7 +55,7 @@ struct ClipRecipe {
   /// Encoder for `keep_hdr`. run() sets `hdr_encoder` to `encoder`, or to
   /// media::default_ten_bit_encoder() if `encoder` is empty.
   std::string hdr_encoder;
-  bool given = false;  ///< If true, clips are cut at ClipOptions::spans.
+  bool given = false;  ///< If true, clips are the spans of ClipOptions::spans.
   bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
   /// The only encoder for `smart`, set by run(). If `smart_encoder` is empty, each codec has its
   /// own encoder.
@@ -85,7 +85,7 @@ struct ClipOptions {
   curate::ChangeModel change_model;  ///< Model for recipe.detector_model.
   std::string directory;
   ClipFormat format = ClipFormat::shards;
-  Joining join = Joining::many;  ///< Choice of videos that share shards.
+  Joining join = Joining::many;  ///< Which small videos share shards.
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).
   ShotFormat shot_format = ShotFormat::json;
   std::vector<double> thresholds;  ///< list_shots() makes a list of shots for each threshold.
@@ -106,7 +106,7 @@ struct ClipOptions {
   double unique_share = 0.9;
   /// Seconds to use from the middle of each video, or 0 for the whole video.
   double most_seconds = 0;
-  /// Hardware decoder, or null for software. The results are the same.
+  /// Hardware decoder, or null to decode in software with the same results.
   const media::HardwareDecoder* hardware = nullptr;
 };
 

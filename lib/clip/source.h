@@ -23,7 +23,7 @@ namespace vfm::clip {
 struct ClipSource {
   std::string path;
   std::string hash;  ///< XXH3-128 of the file's contents, or of the text of a URL.
-  HeldJson record;   ///< Record of the input.
+  HeldJson record;   ///< Record of the source in the input.
   std::uint64_t bytes = 0;
   const std::vector<GivenSpan>* spans = nullptr;  ///< Spans to cut, or null.
 };
@@ -51,7 +51,8 @@ std::string image_extension(const std::string& path);
 /// Returns true if the first bytes of a WebP or PNG file mark an animation.
 bool is_animation(std::string_view head);
 
-/// Returns the number of threads for each decoder, which is above 1 if inputs are fewer than slots.
+/// Returns the number of threads for each decoder, which is above 1 if there are fewer inputs than
+/// slots.
 int decoder_threads(const std::vector<std::string>& inputs, int slots);
 
 /// Reads inputs and forms items. If several files have the same contents, the first file in input

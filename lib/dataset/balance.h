@@ -43,7 +43,7 @@ void skip_balance_notes(std::string_view& notes, const std::vector<BalanceRule>&
 struct Balanced {
   struct Value {
     std::string value;  ///< JSON text, or empty for samples without the field.
-    /// `most` is the fair share, and `stay` the number of kept samples.
+    /// Numbers of samples with the value: all (`samples`), fair share (`most`), and kept (`stay`).
     std::uint64_t samples = 0, most = 0, stay = 0;
     std::string nearest;  ///< Key of the sample nearest to the cluster's centre.
   };

@@ -17,9 +17,9 @@ std::string name_part(const std::vector<std::string>& extensions);
 /// Returns the bin by size and duration alone (Shape::bin).
 std::string bin_of(const Item& item, const curate::BinEdges& edges);
 
-/// Returns the bin of each shape, or an empty name for a shape that is not `used`. All samples of a
-/// shard have the same members. If a shape lacks a member that another used shape has, the shape
-/// gets a separate bin, such as "..._without_txt".
+/// Returns the bin of each shape. A shape gets an empty name if its value in `used` is false. All
+/// samples of a shard have the same members. If a shape lacks a member that another used shape has,
+/// the shape gets a separate bin, such as "..._without_txt".
 std::vector<std::string> bins_of_shapes(const Shapes& shapes, const std::vector<bool>& used);
 
 }  // namespace vfm::dataset

@@ -6,9 +6,9 @@
 // (dataset/write.h). Memory grows by a few bytes a sample. Compared embeddings take up to
 // ShardOptions::near_bytes.
 //
-// DIR/plan.json has the plan, and a hash of all that affects the shards. X.json beside each shard
-// has the shard's record, and is written after the shard. A second run keeps shards of the same
-// plan (dataset/folder.h).
+// DIR/plan.json has the plan, and a hash of all that affects the shards. The file X.json beside a
+// shard X.tar has the shard's record, and is written after the shard. A second run keeps shards of
+// the same plan (dataset/folder.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,9 +52,9 @@ struct ShardOptions {
   std::string near_member;
   std::string compared_member() const { return near_member.empty() ? kDefaultVector : near_member; }
   DuplicateMethod duplicate_method = DuplicateMethod::automatic;
-  /// Memory in bytes for comparing embeddings (near_bytes() in dataset/item_store.h). All other
-  /// data take less than 512 MiB. The default suffices for all pairs of 1,000,000 embeddings of 768
-  /// numbers, or for 30 million embeddings in clusters.
+  /// Memory in bytes for comparing embeddings (near_bytes() in dataset/item_store.h). In addition,
+  /// vfm-shard takes less than 512 MiB. The default suffices for all pairs of 1,000,000 embeddings
+  /// of 768 numbers, or for 30 million embeddings in clusters.
   std::uint64_t near_bytes = std::uint64_t{7} << 29;
   bool rekey = false;  ///< Makes new keys from the contents, for foreign shards with repeated keys.
   curate::BinEdges edges;

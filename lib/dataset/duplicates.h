@@ -87,12 +87,13 @@ struct ComparedSet {
   Json clusters_json() const;
 };
 
-/// Drops the duplicates of better samples from `items`. Exact duplicates have the same media bytes.
-/// Near duplicates are videos (or images) with a cosine of at least options.duplicate_threshold
-/// between embeddings of the same encoder. The better of two samples has more pixels. If pixels are
-/// equal, the better sample has more bytes. If bytes are equal too, the better sample has the
-/// smaller key. If options.keep_duplicates is set, drops nothing, but fills `pairs`, so that equal
-/// bytes are never in two parts of a split. Throws Stopped.
+/// Drops from `items` each sample that duplicates a better sample. Exact duplicates have the same
+/// media bytes. Near duplicates are videos (or images) with a cosine of at least
+/// options.duplicate_threshold between embeddings of the same encoder. Of two samples, the sample
+/// with more pixels is better. If both have the same number of pixels, the sample with more bytes
+/// is better. If the numbers of bytes are equal too, the sample with the smaller key is better. If
+/// options.keep_duplicates is set, drops nothing, but fills `pairs`, so that equal bytes are never
+/// in two parts of a split. Throws Stopped.
 std::vector<ComparedSet> find_duplicates(ItemStore& items, const ShardOptions& options,
                                          share::Slots& slots, DuplicateList& list,
                                          DuplicatePairs& pairs);

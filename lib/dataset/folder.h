@@ -1,8 +1,8 @@
 // The dataset that an earlier run of vfm-shard wrote to the same folder.
 //
-// If the options and at least one source are those of the earlier dataset, the run continues it.
-// Earlier shards in the new plan are kept, and all others are removed before the new plan is
-// written. Sources keep their splits.
+// If the options and at least one source are those of the earlier dataset, the run continues the
+// earlier dataset. Earlier shards that the new plan contains, too, are kept. All other earlier
+// shards are removed before the new plan is written. Sources keep their splits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

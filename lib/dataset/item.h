@@ -34,7 +34,7 @@ struct Item {
   std::vector<ColumnPlace> columns;
   double width = 0, height = 0, seconds = 0, fps = 0, frames = 0;  ///< Unknown values are 0.
   std::uint64_t media_bytes = 0;
-  std::uint64_t tar_bytes = 0;  ///< Bytes of members except json, with headers and padding.
+  std::uint64_t tar_bytes = 0;  ///< Bytes that all members except json take in a tar.
   /// Bytes of the merged JSON, without the fields that vfm-shard adds.
   std::uint64_t json_bytes = 0;
   std::string content;           ///< XXH3-128 of the media member.

@@ -100,7 +100,7 @@ class ItemStore {
     std::string source, path;
     std::uint32_t first = 0;
     std::uint64_t count = 0;
-    std::string content;  ///< Empty unless the source's name is a key.
+    std::string content;  ///< Item::content if by_key is true, else empty.
     bool by_key = false;
   };
   /// Calls `use` with all runs, sorted by source, path and first item. Runs contain dropped and

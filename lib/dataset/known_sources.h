@@ -50,12 +50,12 @@ class KnownSources {
     std::optional<KnownSource> front_, after_;
   };
 
-  /// A search for splits by path, in ascending order of paths.
+  /// Finds splits by path. find() must be called with paths in ascending order.
   class Paths {
    public:
     explicit Paths(KnownSources& known);
     /// Returns the split of `path`, an empty text if the path has several splits, or nullopt if the
-    /// path is unknown. `path` must not sort before paths of earlier calls.
+    /// path is unknown.
     std::optional<std::string> find(const std::string& path);
 
    private:

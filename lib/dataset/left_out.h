@@ -21,7 +21,7 @@ inline constexpr std::array kLeftOutReasons = {"balance", "without"};
 struct LeftOut {
   std::string key;
   LeftOutReason reason = LeftOutReason::balance;
-  std::string by;     ///< Rule of --balance. For --without, "key" or "source".
+  std::string by;     ///< Rule of --balance, or for --without "key" or "source".
   std::string value;  ///< Field value as JSON, number of the cluster, or line of --without.
   /// `samples` is the number of samples with this value. At most `most` of them are kept.
   std::uint64_t samples = 0, most = 0;

@@ -28,10 +28,10 @@ struct NearSample {
   std::uint32_t number = 0;
 };
 
-/// Returns for each query the `most` other samples with the largest cosine, largest first. Equal
-/// cosines are sorted by key. Only vectors of the same encoder are compared. A query without a
-/// vector has no result. `queries` are numbers of kept samples. `vectors` receives the number of
-/// kept samples with a vector. Throws Stopped.
+/// For each query, returns up to `most` other samples: those with the largest cosines, in
+/// descending order. Equal cosines are sorted by key. Only vectors of the same encoder are
+/// compared. A query without a vector has no result. Each query is the number of a kept sample.
+/// `vectors` receives the count of kept samples that have a vector. Throws Stopped.
 std::vector<std::vector<NearSample>> nearest_samples(const ItemStore& items,
                                                      const std::vector<std::uint32_t>& queries,
                                                      std::size_t most,

@@ -3,8 +3,8 @@
 //
 // If the array has two dimensions and several rows, like the tokens of a caption, each row is
 // scaled to length 1, and the vector is the mean of the rows. Otherwise the array is the vector.
-// Vectors are compared only if their encoders (apart from folders) and lengths are equal.
-// Thread-safety: any thread.
+// Vectors are compared only if their lengths and their encoders are equal. The folders of the
+// encoders may differ. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,8 +36,8 @@ SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 /// zeros or not finite.
 std::string unit_halves(const std::vector<float>& values);
 
-/// A table of encoders' identities by SampleVector::encoder. A very large table is cut to a part
-/// that does not depend on the order of the input.
+/// A table of encoders' identities. The key is SampleVector::encoder. A very large table is cut to
+/// a part that does not depend on the order of the input.
 class VectorNames {
  public:
   void add(const SampleVector& vector);

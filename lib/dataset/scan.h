@@ -42,27 +42,29 @@ struct Scan {
 
   std::vector<InputShard> shards;
   ItemStore items;
-  std::vector<std::uint32_t> repeated;  ///< Items with key and media of an earlier item.
+  std::vector<std::uint32_t> repeated;  ///< Items that have the key and media of an earlier item.
   std::set<std::string> fields;         ///< JSON fields of all samples, also of filtered samples.
-  std::set<std::string> inside;         ///< "OBJECT.MEMBER" of fields that are objects.
+  std::set<std::string> inside;         ///< Names "OBJECT.MEMBER" of the members of JSON objects.
   std::set<std::string> vectors;        ///< Members NAME.npy of all samples.
   std::vector<shard::Comparison> compared;  ///< Comparisons in options.where.
-  /// If options.report is set, the fields with numbers in samples that pass options.where.
+  /// The JSON fields with numbers, of samples that pass options.where. Empty without
+  /// options.report.
   NumberNames numbers;
   VectorNames encoders;  ///< Encoders of the vectors that options name.
   std::uint64_t read = 0, filtered = 0;
   LeftOutList left_out;  ///< Samples left out by options.without.
   WithoutList without;
-  std::map<std::size_t, std::uint64_t> taken_out;  ///< Samples left out, by line of `without`.
-  io::InputStreams streams;                        ///< Begin and end records in the input.
+  /// Index into without.lines() -> number of samples that this line left out.
+  std::map<std::size_t, std::uint64_t> taken_out;
+  io::InputStreams streams;  ///< Finds records that mark the begin or end of an input stream.
 };
 
 /// Returns the folder where compressed tars are unpacked.
 std::string unpack_folder(const std::string& output);
 
-/// Reads all shards in `options.inputs`. Logs errors for records of other kinds, for samples that
-/// cannot be read or joined, and for repeated keys with different contents. If options.where is
-/// invalid, throws Error{usage} before anything is read.
+/// Reads all shards in `options.inputs`. Logs errors for records that are not shards, for samples
+/// that cannot be read or joined, and for repeated keys with different contents. If options.where
+/// is invalid, throws Error{usage} before anything is read.
 Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& progress,
                  io::ErrorLog& errors);
 

@@ -34,7 +34,7 @@ class ScanColumn {
   const shard::SampleView& at(std::int64_t row);
   /// Returns the sample with this shard::column_key(), or null if the column has no such sample.
   const shard::SampleView* find(const std::string& key);
-  /// Returns whether the index gives wrong places. If so, samples that at() or find() returned
+  /// Returns whether the index gives wrong places. If true, samples that at() or find() returned
   /// before may lack members.
   bool index_is_wrong() const { return wrong_; }
 

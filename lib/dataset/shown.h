@@ -1,6 +1,6 @@
 // Chooses the samples that the report of vfm-shard shows: the lowest and highest by each score, and
-// random samples. For each of them, the report also shows the nearest other samples by a vector.
-// Collects statistics of the numbers in the JSON of all kept samples.
+// random samples. For each of these samples, the report also shows the samples with the nearest
+// vectors. Collects statistics of the numbers in the JSON of all kept samples.
 //
 // The choice does not depend on the order of samples. Thread-safety: one thread at a time;
 // put_number_notes() from any thread.
@@ -78,8 +78,7 @@ struct Shown {
   std::uint64_t vectors = 0;  ///< Number of kept samples with a vector.
 };
 
-/// Chooses samples from the kept `items`. `names` are the fields of all samples with notes. Throws
-/// Stopped.
+/// Chooses samples from the kept `items`. `names` are Scan::numbers. Throws Stopped.
 Shown pick_shown(const ItemStore& items, const ShardOptions& options, const NumberNames& names,
                  share::Slots& slots);
 

@@ -104,7 +104,7 @@ class VideoLanes {
   std::shared_ptr<Lane> open();
   /// Returns true if there are fewer videos than slots, so that threads of the crew encode.
   bool is_helped() const;
-  /// Returns true if a frame of `bytes` may wait, or if is_helped() is false.
+  /// Returns true if a frame of `bytes` bytes may wait, or if is_helped() is false.
   bool has_room(std::uint64_t bytes) const;
   /// Adds `bytes`, which may be negative, to the size of the video's frames that wait outside of
   /// lanes.

@@ -51,7 +51,8 @@ class ClipCutter {
   /// ClipOutput::fits() is false. Throws Stopped, and Error if no frame can be decoded.
   virtual void cut() = 0;
   /// Passes the remaining clips to the output. Call settle() after cut(), even if cut() has thrown
-  /// Error. If cut() and settle() both throw, the error from settle() comes first in the video.
+  /// Error. If cut() and settle() both throw, the error from settle() is about an earlier part of
+  /// the video.
   void settle();
   /// Returns the summary with "frames", "corrupt", "seconds", "cuts", "left_out", and errors about
   /// clips. Call summary() after settle().
@@ -73,7 +74,8 @@ class ClipCutter {
   double in_seconds(std::int64_t pts) const {
     return static_cast<double>(pts) * decoder_.info().time_base.value();
   }
-  /// Decodes the next frame. Returns false at the end of the video or of its middle part.
+  /// Decodes the next frame. Returns false at the end of the video, or of the part that
+  /// ClipOptions::most_seconds selects.
   bool next(media::Frame& frame);
   /// Counts a decoded frame, and cuts off its black bars.
   void take(media::Frame& frame);

@@ -19,7 +19,8 @@ struct ClipSize {
   /// Size in pixels. One side may be -2, which means an even side that fits the shape of the
   /// picture.
   int width = 0, height = 0;
-  /// Shorter side in pixels, instead of `width` and `height`. The longer side is even.
+  /// If above 0, the length of the shorter side in pixels, which replaces `width` and `height`. The
+  /// longer side is even.
   int short_side = 0;
 
   bool any() const { return width != 0 || short_side != 0; }

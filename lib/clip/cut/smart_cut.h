@@ -53,9 +53,9 @@ class SmartCut {
   void add(const media::Frame& frame);
   /// Returns true if the frame is before the first frame that may be copied.
   bool is_head(const media::Frame& frame) const { return !start_.key || frame.pts < *start_.key; }
-  /// Returns the mp4. `later` has the times of frames after the head, `copied` has their packets
-  /// from SourcePackets, and `end` is the end of the last frame. If `later` is empty, the whole
-  /// clip is encoded. Throws Error.
+  /// Returns the mp4. `later` has the times of the frames after the head. `copied` has the packets
+  /// from SourcePackets. `end` is the end of the last frame. If `later` is empty, the whole clip is
+  /// encoded. Throws Error.
   std::string finish(std::span<const std::int64_t> later, const media::CopiedVideo& copied,
                      std::int64_t end, const media::AudioTrack& audio);
 

@@ -18,7 +18,7 @@
 
 namespace vfm::clip {
 
-/// The decision about two adjacent shots.
+/// The decision whether two adjacent shots are stitched.
 struct Join {
   /// Likeness of the pictures. NaN is an unknown likeness, which prevents stitching.
   double likeness = 0;
@@ -29,7 +29,7 @@ struct Join {
   Json json() const;
 };
 
-/// A decision and its place, which is the pts of the first frame after the first of the two shots.
+/// A decision, and the pts of the first frame after the earlier shot.
 struct JoinPlace {
   std::int64_t pts = 0;
   Join join;
@@ -50,9 +50,9 @@ class SoundAcross {
   struct Place {
     std::int64_t shot_begin = 0, end = 0, next = 0;
   };
-  /// Decides whether to stitch the shots at `place`. `threshold` is the threshold without sound,
-  /// which is used if sound is unknown (no sound, several streams, silence, too little sound, or
-  /// sound that cannot be decoded). Throws Stopped, and temporary errors (may_pass()).
+  /// Decides whether to stitch the shots at `place`. `threshold` is the minimum likeness if sound
+  /// is unknown (no sound, several streams, silence, too little sound, or sound that cannot be
+  /// decoded). Throws Stopped, and temporary errors (may_pass()).
   Join judge(double likeness, double threshold, const Place& place);
 
  private:

@@ -39,7 +39,7 @@ class Peaks {
 struct Decision {
   std::int64_t frame = 0;
   /// Rank of the decision. If there are too many decisions, a page keeps the found changes with the
-  /// lowest ranks, and the other decisions with the highest ranks.
+  /// lowest ranks, and the nearly found changes with the highest ranks.
   double rank = 0;
   std::string caption;
   std::string jpeg;  ///< JPEG of the frames before and after the decision, side by side.

@@ -38,8 +38,8 @@ struct ShotsOfVideo {
   std::int64_t lead = 0;     ///< Ticks from the container's start to the first frame.
 };
 
-/// Both functions return CSV with the columns of PySceneDetect's list of scenes, and a column
-/// "Source". Frames are numbered from 1. The end frame is a shot's last frame.
+/// shots_csv_header() and shots_csv() return CSV with the columns of PySceneDetect's list of
+/// scenes, and a column "Source". Frames are numbered from 1. The end frame is a shot's last frame.
 std::string shots_csv_header();
 std::string shots_csv(const ShotsOfVideo& video);
 

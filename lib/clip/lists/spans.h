@@ -4,7 +4,8 @@
 //   JSON Lines  Each line has a span, such as {"source":"a.mp4","begin":1.5,"end":"00:00:03.000"}.
 //               The json of clips and the output of vfm-clip shots have this format, too.
 //               Fields other than source, begin and end are added to the clip's json.
-//   CSV         The header names the columns. Without a header, they are source, begin and end.
+//   CSV         The header names the columns. The columns of a file without a header are source,
+//               begin and end.
 //               PySceneDetect's list of scenes and the output of vfm-clip shots --format csv have
 //               this format.
 //   EDL         CMX 3600, with the source's times and "* FROM CLIP NAME:".
@@ -67,9 +68,9 @@ struct SpanPiece {
   std::string text() const;
 };
 
-/// Returns the pieces of a video whose first frame is at `first` seconds, sorted by pass and time.
-/// Overlapping spans are in different passes, so that memory holds one clip. Equal spans give one
-/// piece. Adds impossible spans to `errors`. The result points into `spans`.
+/// Returns the pieces of a video, sorted by pass and time. The video's first frame is at `first`
+/// seconds. Overlapping spans are in different passes, so that memory holds one clip. Equal spans
+/// give one piece. Adds impossible spans to `errors`. The result points into `spans`.
 std::vector<SpanPiece> plan_pieces(const std::vector<GivenSpan>& spans, double first,
                                    Rational frame_rate, std::vector<std::string>& errors);
 

@@ -42,7 +42,7 @@ class ClipOutput {
   void begin(bool keep) { kept_ = store_.begin(keep); }
   /// Returns true if a killed run finished the clip that begins at `pts`.
   bool has(std::int64_t pts) const { return !kept_.empty() && kept_.front().begin == pts; }
-  /// Returns true if a killed run finished a clip that was not added yet.
+  /// Returns true if a clip of the killed run still has to be added.
   bool has_more() const { return !kept_.empty(); }
   /// Adds the next clip of the video `info`. Throws Error.
   void add(const media::StreamInfo& info, Clip&& clip);

@@ -100,8 +100,8 @@ class Joined {
   std::map<std::size_t, std::string> equal_keys_;
 };
 
-/// Iterates over the items of an input. If a batch is not finished, each of its videos that needs
-/// work becomes an item. Thread-safety: one thread at a time.
+/// Iterates over the items of an input. If a batch is not finished, each video of the batch that
+/// needs work becomes an item. Thread-safety: one thread at a time.
 class JoinedItems {
  public:
   struct Work {
@@ -110,7 +110,7 @@ class JoinedItems {
     std::shared_ptr<Joined> batch;
     std::size_t place = 0;  ///< Index of the video in the batch.
     bool last = false;      ///< If true, finish the batch after the video.
-    std::size_t there = 0;  ///< Number of videos that needed no work. Set if `last` is true.
+    std::size_t there = 0;  ///< If `last` is true, the number of videos that needed no work.
   };
   using See = std::function<void(const ClipItem& item)>;
 

@@ -44,7 +44,7 @@ class ClipSink {
   virtual void add_kept() = 0;
   /// Adds the next sample. Throws Error.
   virtual void add(const shard::Sample& sample) = 0;
-  /// Ends the video with its summary, and returns the final entry.
+  /// Ends the video, and returns `summary` with the fields that the sink adds.
   virtual Json finish(Json summary) = 0;
 };
 
@@ -55,7 +55,7 @@ class ClipStore : public ClipSink {
   /// same, and all files of the index exist. Otherwise locks the clips until finish() or the
   /// store's destruction, and returns null. Waits while another program makes the clips.
   Json find_or_hold(bool redo);
-  /// Acts as find_or_hold(true), but returns the existing json, or null if no json exists.
+  /// Acts as find_or_hold(true), but returns the existing index, or null if no index exists.
   Json hold_and_find();
   void add_kept() override;
   void add(const shard::Sample& sample) override;
@@ -95,8 +95,8 @@ class ClipStore : public ClipSink {
   /// files. If `index` is null, the notes of a killed run list the files. Throws Error if a file
   /// has changed since it was written.
   virtual std::vector<std::string> own_files(const Json& index, const InUse& in_use) = 0;
-  /// Returns notes that list the files of `index` for own_files(null). The notes prevent all runs
-  /// from using the listed files.
+  /// Returns the notes that own_files(null) reads to list the files of `index`. The notes prevent
+  /// all runs from using these files.
   virtual std::string notes_of_removal(const Json& index) const = 0;
   /// Completes the files, and lists them in `summary`.
   virtual void end(Json& summary) = 0;

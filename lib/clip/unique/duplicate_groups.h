@@ -1,12 +1,12 @@
 // Chooses which of several sources with the same content are kept.
 //
 // A source is left out if a kept source has the same bytes, or shows at least a given share of the
-// left-out source. Of two such sources, the longer source is kept. Of equally long sources, the
-// source with the larger picture is kept. If the pictures are equally large, the source with more
-// bytes is kept. If the numbers of bytes are equal too, the source whose path is first in byte
-// order is kept. Sources count as equally long if each is at most 1 % or half a second (whichever
-// is more) shorter than the longest of these sources. A source that is left out does not exclude
-// other sources. Thread-safety: pure functions, any thread.
+// left-out source. Of two sources with the same content, the longer source is kept. Of equally long
+// sources, the source with the larger picture is kept. If the pictures are equally large, the
+// source with more bytes is kept. If the numbers of bytes are equal too, the source whose path is
+// first in byte order is kept. Sources count as equally long if each is at most 1 % or half a
+// second (whichever is more) shorter than the longest of these sources. A source that is left out
+// does not exclude other sources. Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -51,8 +51,8 @@ struct SourceChoice {
   bool exact = false;  ///< If true, this source and the keeper have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
-/// Returns a choice for each source. `share`, the share that a kept source must show, is above 0
-/// and at most 1.
+/// Returns a choice for each source. A source is left out if a kept source shows at least `share`
+/// of the left-out source. `share` is above 0 and at most 1.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
                                          const std::vector<CommonStretch>& stretches, double share);
 

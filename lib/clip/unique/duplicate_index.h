@@ -32,7 +32,7 @@ std::vector<IndexedMoment> indexed_moments(std::uint32_t source,
 struct LikelyPlace {
   std::uint32_t source = 0;
   curate::AlignmentStart start;  ///< Alignment with `source` as the first video.
-  std::size_t votes = 0;         ///< Number of moments that agree.
+  std::size_t votes = 0;         ///< Number of moments that have equal codes in both videos.
 };
 
 class DuplicateIndex {

@@ -44,8 +44,8 @@ struct SignatureWork {
   media::DecodeOptions decode;
   bool force = false;  ///< If true, an existing signature is replaced.
 };
-/// Makes the signature of a source, unless the file exists. Throws Stopped, and Error if the source
-/// cannot be decoded or is longer than a day.
+/// Makes the signature of a source. Without work.force, an existing signature is kept. Throws
+/// Stopped, and Error if the source cannot be decoded or is longer than a day.
 SignatureFacts make_signature(const ClipSource& source, const SignatureWork& work,
                               Progress& progress);
 
