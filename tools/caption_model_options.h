@@ -61,7 +61,7 @@ class CaptionModelOptions {
   vfm::workers::StageModels* workers() const { return workers_.get(); }
 
   /// Stores the options in `model`. Call set() after decoder(). `any` tells whether a model is
-  /// used, which needs a device.
+  /// used; only a model needs a device.
   void set(vfm::columns::ModelCaptionOptions& model, bool any) {
     if (any) {
       workers_ = workers_of(device_, jobs_, "vfm-caption");

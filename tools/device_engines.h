@@ -1,6 +1,6 @@
 // Decodes and encodes on video engines of the GPUs of --device, or of the first GPU. The number of
-// sessions (share/engine_sessions.h) on the GPUs of --device is limited. On the first GPU, the
-// number is limited only with VFM_SHARE.
+// sessions (share/engine_sessions.h) on the GPUs of --device is limited. If --device names no GPU,
+// sessions on the first GPU are limited only with VFM_SHARE.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ class DeviceEngines {
   }
 
   /// Checks --device of a run without a model. Throws Error{usage} if --device is given and no
-  /// engine is used. The error advises to give the option `model`.
+  /// engine is used. The error advises the user to give the option named `model`.
   void check_work(const char* model, const HwaccelOptions& hwaccel,
                   const std::string& encoder) const {
     if (device_.device == "auto") return;
@@ -42,8 +42,8 @@ class DeviceEngines {
   }
 
   /// Returns the result of media::choose_hardware(), and throws its errors. The result lives as
-  /// long as this object. With --hwaccel cuda, decoders wait for a free session. With --hwaccel
-  /// auto, they do not wait.
+  /// long as this object. With --hwaccel cuda, a decoder waits until a session is free. With
+  /// --hwaccel auto, a decoder does not wait.
   const media::HardwareDecoder* decoder(const HwaccelOptions& hwaccel) {
     if (hwaccel.hwaccel == "none") return nullptr;
     std::vector<share::SharedGpu> gpus = chosen_gpus();
@@ -68,8 +68,8 @@ class DeviceEngines {
     return hardware_.get();
   }
 
-  /// `encoder` is a name, or empty for the default encoder. If such encoders run on a GPU, allows
-  /// them to take sessions, and returns true.
+  /// If `encoder` runs on a GPU, allows its encoders to take sessions, and returns true. An empty
+  /// name means the default encoder.
   bool encode(const std::string& encoder) {
     if (!device_.workers() && jobs_.share.empty()) return false;
     if (!media::encodes_on_gpu(encoder.empty() ? media::default_encoder() : encoder)) return false;

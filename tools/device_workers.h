@@ -25,9 +25,9 @@ struct WorkerOptions : DeviceOptions {
         .explained_in("vfm-devices(7)");
   }
   bool workers() const { return asks_workers(device); }
-  /// Returns the GPUs of workers, or an empty list without workers. The first call lists the GPUs,
-  /// which takes a second, so Tool::check() should call gpus() last. Throws Error{usage} for GPUs
-  /// that do not exist.
+  /// Returns the GPUs of the workers, or an empty list if --device asks for no workers. The first
+  /// call lists the GPUs, which takes a second, so Tool::check() should call gpus() last. Throws
+  /// Error{usage} for GPUs that do not exist.
   const std::vector<share::SharedGpu>& gpus() {
     if (!found_.empty() || !workers()) return found_;
     std::vector<std::string> names;
@@ -37,7 +37,8 @@ struct WorkerOptions : DeviceOptions {
     return found_ = workers::find_gpus(names);
   }
   /// Reserves memory of the GPUs for this program's sessions, so that models do not use this
-  /// memory. Without VFM_SHARE, the reserved bytes are subtracted from SharedGpu::memory.
+  /// memory. `shared` tells whether VFM_SHARE is set. If it is not set, the reserved bytes are
+  /// subtracted from SharedGpu::memory.
   void keep_for(const share::EngineSessions& sessions, bool shared) {
     for (share::SharedGpu& gpu : found_)
       (shared ? gpu.kept : gpu.memory) += (shared ? 1 : -1) * sessions.kept_bytes(gpu);
@@ -49,8 +50,8 @@ struct WorkerOptions : DeviceOptions {
 
 }  // namespace vfm::cli
 
-/// Allows as many further items at the same time as there are workers, so that all GPUs are busy
-/// even with -j 1.
+/// Makes `slots` allow one more item at a time for each worker, so that all GPUs are busy even with
+/// -j 1.
 inline void await_workers(vfm::share::Slots& slots, const vfm::workers::StageModels* workers) {
   if (!workers) return;
   slots.add_away(static_cast<int>(workers->together()));

@@ -11,8 +11,8 @@
 #include "train/recipe_file.h"
 #include "train/run.h"
 
-/// The arguments RECIPE and settings, and --data, --init, --continue with related options. The
-/// values are stored in `run`.
+/// The positional arguments RECIPE and SETTING, and the options --data, --init, --continue and
+/// related ones. Their values are stored in `run`.
 class TrainingOptions {
  public:
   /// With `full`, the manual explains each option. Otherwise the manual refers to vfm-train(1).
@@ -25,7 +25,7 @@ class TrainingOptions {
   void add_recipe(vfm::cli::Options& options);
   /// Adds --data, --synthetic and the encoders of clips.
   void add_data(vfm::cli::Options& options);
-  /// Adds --init, --init-lora and --base, and with `stages` also --continue.
+  /// Adds --init, --init-lora and --base. If `stages` is true, also adds --continue.
   void add_beginning(vfm::cli::Options& options, bool stages);
   /// Checks the options that need no file.
   void check();
@@ -34,7 +34,7 @@ class TrainingOptions {
   /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();
   /// Return arguments for a run with the same options. arguments() returns RECIPE and settings.
-  /// data_arguments() returns the options of data and model.
+  /// data_arguments() returns the options for the data and the initial model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
   /// Throws Error{usage} if there is nothing to train on.
@@ -48,7 +48,7 @@ class TrainingOptions {
   std::string synthetic_, init_lora_ = "auto";
 };
 
-/// The options --device, --deterministic, --attention, -j, and limits on inputs.
+/// The options --device, --deterministic, --attention, -j, and the options that limit inputs.
 class RankOptions {
  public:
   explicit RankOptions(bool full = false) : full_(full) {}
@@ -59,10 +59,10 @@ class RankOptions {
   int jobs = 0;
 
   void add(vfm::cli::Options& options);
-  /// Adds --no-cuda-graph, for verbs that compute steps.
+  /// Adds --no-cuda-graph, for verbs that compute training steps.
   void add_graphs(vfm::cli::Options& options);
-  /// Chooses the device (the device of run.gpu, if set), and sets the options of computing for this
-  /// process.
+  /// Sets the device, the threads and the limits for this process. The device is that of run.gpu if
+  /// run.gpu is set.
   void apply(vfm::train::RunOptions& run, const vfm::cli::Context& context) const;
 
  private:
@@ -74,7 +74,8 @@ class RankOptions {
 void prepare(TrainingOptions& training, const RankOptions& ranks, const vfm::cli::Context& context,
              vfm::dist::World& world);
 
-/// Adds the option --gpu NAME or FILE, the GPU for which steps are predicted.
+/// Adds the option --gpu, whose value is a name or a file: the GPU for which the time of steps is
+/// predicted.
 vfm::cli::OptionRow& add_gpu(vfm::cli::Options& options, std::optional<std::string>& gpu);
 
 /// Writes a result to standard output, and `words` to standard error.

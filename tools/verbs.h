@@ -1,4 +1,4 @@
-// Makes the tools of verbs.
+// Functions that each make the Tool of a verb.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

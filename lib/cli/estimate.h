@@ -4,7 +4,7 @@
 // The estimate is made from a sample of the input, drawn with a fixed seed. The sample has sixteen
 // records, or two records for each job if there are more than eight jobs. The outputs go to a
 // temporary folder, which is removed. Only the middle ten seconds of a video are processed. The
-// measured time is scaled by the lengths of all videos and the counts of all samples.
+// measured time is scaled to the length of all videos, or to the number of samples in all shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ namespace vfm::cli {
 
 class Options;
 
-/// Processed seconds of each video, and time limit in seconds for the work on shards.
+/// Seconds of each video that are processed. For shards: seconds after which the work is stopped.
 constexpr double kEstimateSeconds = 10;
 /// Largest total size of the sampled shards in bytes, for a tool that reads shards twice. A single
 /// shard may be larger.
@@ -48,11 +48,11 @@ EstimateInput estimate_input(const std::vector<std::string>& arguments) {
 }
 
 struct Estimate {
-  std::vector<std::string>& inputs;  ///< Inputs of the tool, in the forms of io::ManifestReader.
+  std::vector<std::string>& inputs;  ///< Inputs of the tool: arguments for io::ManifestReader.
   std::string& folder;               ///< Output folder of the tool.
   EstimateInput input;
-  std::string kind;  ///< Kind of the records: "shard" or "video". "video" also takes records of
-                     ///< kind "image".
+  std::string kind;  ///< Kind of the records: "shard" or "video". "video" includes the kind
+                     ///< "image".
   int jobs = 1;
   /// Does the tool's work on the sample. Before the call, `inputs` is set to the sample and
   /// `folder` to a temporary folder. The Progress counts parts of videos or samples of shards, and
@@ -63,8 +63,8 @@ struct Estimate {
   /// Return the seconds of video in a record, and the number of samples in a shard. `samples` is
   /// null for videos. Both throw Error if the record's file cannot be read.
   std::function<double(const io::Record&)> seconds, samples;
-  /// Returns counts of the processed samples, by name. The names "read" and "stay" are required.
-  /// The function may be null.
+  /// Returns numbers of samples by name: "read" for the samples read, "stay" for the samples kept,
+  /// and others. The function may be null.
   std::function<Json()> counts = nullptr;
   /// Returns the costs of the tool's model as JSON, and appends them as lines to `words`. The
   /// function is null if the tool uses no model.

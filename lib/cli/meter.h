@@ -1,6 +1,6 @@
-// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s  note  place". If several
-// programs share slots (VFM_SHARE), one of them draws a line for each program, and the other
-// programs draw nothing (share/pipe_look.h).
+// Progress on stderr: "vfm-clip  120/1000 clips  14.2/s  ETA 1m02s", then the texts of note() and
+// place(). If several programs share slots (VFM_SHARE), one of them draws a line for each program,
+// and the other programs draw nothing (share/pipe_look.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -35,12 +35,13 @@ class Meter : public Progress {
   void place(std::string_view text) override;
   void part(const void* item, double done) override;
 
-  /// Makes the meter write its counts to `board`, too. With MeterStyle::line the meter then draws
-  /// all programs of the board. `share` is the board's file. `page` is the path of an HTML page
-  /// about the programs, or "". Call watch() once, before start().
+  /// Makes the meter also write its counts to `board` (share/pipe_board.h). With MeterStyle::line
+  /// the meter then draws a line for each program of the board. `share` is the board's file. `page`
+  /// is the path of an HTML page about the programs, or "". Call watch() once, before start().
   void watch(std::shared_ptr<share::PipeBoard> board, const std::string& share,
              const std::string& page);
-  /// Stops drawing the programs of the board, and writes the page of watch(). Throws Error.
+  /// Stops drawing the programs of the board, and writes the HTML page given to watch() a last
+  /// time. Throws Error.
   void end_watch();
 
   /// Erases the drawn lines, so that a message can be printed; the next update draws them again.

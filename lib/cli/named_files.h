@@ -12,8 +12,8 @@ namespace vfm::cli {
 /// place of a file. Opens no file. Call it after the command line is parsed.
 ///
 /// The placeholder of a value in --help tells whether the value is a file. TEXT, PROMPT,
-/// EXPRESSION, NAME and URL are not files. In TEXT|@FILE only the part after @ is a file. VIDEO may
-/// be an address. All other placeholders are files.
+/// EXPRESSION, NAME and URL do not stand for files. In TEXT|@FILE only the part after @ is a file.
+/// VIDEO may be an address. All other placeholders stand for files.
 void check_named_files(const CLI::App& app);
 
 }  // namespace vfm::cli

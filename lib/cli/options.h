@@ -20,9 +20,9 @@ struct InputOptions {
   bool null = false;
   void add(Options& options, const std::string& name, const std::string& help);
   void add_shards(Options& options);
-  /// Returns the inputs, or "-" if no input is given. With -0 each "-" becomes io::kNames. Throws
-  /// Error{usage} if no input is given and standard input is a terminal, or if -0 is given without
-  /// "-".
+  /// Returns the inputs, or "-" if no input is given. With -0 each "-" is replaced by io::kNames.
+  /// Throws Error{usage} if no input is given and standard input is a terminal, or if -0 is given
+  /// without "-".
   std::vector<std::string> resolved() const;
 };
 
@@ -49,7 +49,7 @@ struct OutputOptions {
 struct JobOptions {
   int jobs = 0;              ///< Value of -j, or 0.
   std::string share;         ///< VFM_SHARE, the file through which programs share slots, or "".
-  std::string share_report;  ///< VFM_SHARE_REPORT, the path of a page about these programs, or "".
+  std::string share_report;  ///< VFM_SHARE_REPORT, the path of an HTML page about sharing, or "".
   /// Adds the option, and reads the environment.
   void add(Options& options);
   /// Throws Error{usage} if VFM_SLOTS, VFM_SHARE or VFM_SHARE_REPORT cannot be used.
@@ -133,7 +133,8 @@ OptionRow& add_text_option(Options& options, const char* names, std::string& tex
 OptionRow& add_text_option(Options& options, const char* names, std::optional<std::string>& text,
                            std::string help);
 
-/// Checks that an HTML page can be written to `file`, and that an existing `file` is an HTML page.
+/// Returns an error message if no HTML page can be written to `file`, or if an existing `file` is
+/// not an HTML page, otherwise "".
 std::string page_fault(const std::string& file);
 
 /// Adds an option whose value has a unit, such as "64MiB" or "2s" (base/units.h).

@@ -1,5 +1,5 @@
-// At regular intervals, takes a look (share/pipe_look.h) at the programs that share slots, and
-// keeps the looks for --progress and for the page of VFM_SHARE_REPORT.
+// At regular intervals, reads the state of all programs that share slots, and makes PipeLooks
+// (share/pipe_look.h) for --progress and for the HTML page of VFM_SHARE_REPORT.
 //
 // A PipeView has its own thread and bounded memory.
 // Thread-safety: any thread.
@@ -30,7 +30,7 @@ namespace vfm::cli {
 
 class PipeView {
  public:
-  /// Starts the thread, which calls `show` with each look. `show` may be empty. `share` is the
+  /// Starts the thread, which calls `show` with each PipeLook. `show` may be empty. `share` is the
   /// board's file. `page` is the path of an HTML page, or "". The page is written every few seconds
   /// and at the end.
   PipeView(std::shared_ptr<share::PipeBoard> board, const std::string& share,
@@ -39,8 +39,8 @@ class PipeView {
   PipeView(const PipeView&) = delete;
   PipeView& operator=(const PipeView&) = delete;
 
-  /// Ends the thread, shows a look over the whole run, and writes the last page. Throws Error if
-  /// the page cannot be written.
+  /// Ends the thread, calls `show` with a PipeLook over the whole run, and writes the page a last
+  /// time. Throws Error if the page cannot be written.
   void finish();
 
  private:
@@ -73,8 +73,8 @@ class PipeView {
   share::GpuStates first_gpus_, gpus_;  // states of the GPUs, like first_ and before_
   std::vector<Kept> kept_;
   std::size_t every_ = 1, looks_ = 0;  // of each `every_` looks, one is kept
-  /// By pid: the program's name, and the seconds in which the program was the bottleneck. Pid 0 has
-  /// the time without a bottleneck.
+  /// For each process id: the program's name, and the seconds in which the program was the
+  /// bottleneck. Process id 0 has the time without a bottleneck.
   std::map<std::int64_t, std::pair<std::string, double>> bottleneck_seconds_;
   std::thread thread_;
 };

@@ -2,8 +2,8 @@
 // environment and chooses the exit status.
 //
 // A program has several kinds of work. Each kind is done by a Tool, a class with options, checks
-// and run(). A verb as the first argument, as in `vfm-embed search QUERY`, selects the Tool.
-// Without a verb the everyday Tool runs. The main function of a program is `return
+// and run(). A verb as the first argument, as in `vfm-embed search QUERY`, selects the Tool. If the
+// first argument is no verb, the default Tool runs. The main function of a program is `return
 // vfm::cli::run(argc, argv, verbs);`. Names of files and folders in options must be UTF-8
 // (base/utf8.h). Exit status: 0 if all is done; 1 if some items failed and were recorded, or after
 // a runtime error; 2 for a bad option, recipe or model folder; 128+n after signal n.
@@ -53,8 +53,8 @@ struct Context {
   /// record after run().
   io::ManifestWriter& manifest;
 
-  /// Makes the slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). `threads` above 0
-  /// replaces -j. Call it once, before any work. Throws Error{usage}.
+  /// Makes the slots from -j, make's jobserver, VFM_SLOTS and VFM_SHARE (vfm(7)). If `threads` is
+  /// above 0, it replaces the value of -j. Call it once, before any work. Throws Error{usage}.
   share::Slots slots(const JobOptions& jobs, int threads = 0) const;
 };
 
@@ -94,14 +94,15 @@ class Tool {
   /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
   /// errors in the arguments.
   virtual bool ranks_are_one() const { return false; }
-  /// Returns whether positional arguments are names of files. If so, a verb is refused while a file
-  /// of the verb's name exists.
+  /// Returns whether positional arguments are names of files. If they are, a verb is an error while
+  /// a file with the same name exists.
   virtual bool arguments_are_files() const { return true; }
 };
 
-/// A kind of work of a program. The first Verb of a program is the everyday work.
+/// A kind of work of a program. The first Verb of a program is the default: it runs if no verb is
+/// given.
 struct Verb {
-  const char* name;  ///< The verb, or "" for the everyday work.
+  const char* name;  ///< The verb, or "" for the default.
   std::unique_ptr<Tool> (*make)();
 };
 
@@ -110,10 +111,10 @@ std::unique_ptr<Tool> make() {
   return std::make_unique<Type>();
 }
 
-/// Returns the exit status. Never throws. A verb is refused, with advice, if a file of the verb's
-/// name exists (arguments_are_files()), or if the verb is not the first argument. `PROGRAM help
-/// VERB` means `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM --help`. A process started
-/// for serve_gpu() uses the everyday Tool.
+/// Returns the exit status. Never throws. A verb is an error if a file has the same name
+/// (arguments_are_files()), or if the verb is not the first argument. `PROGRAM help VERB` means
+/// `PROGRAM VERB --help`, and `PROGRAM help` means `PROGRAM --help`. A process started for
+/// serve_gpu() uses the default Tool.
 int run(int argc, char** argv, std::initializer_list<Verb> verbs);
 
 /// Writes and flushes `text` to standard output, for tools that print no records. Throws Error if

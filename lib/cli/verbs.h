@@ -1,5 +1,5 @@
-// Finds the verb in a command line. Makes help, manual pages and completion for the verbs of a
-// program.
+// Finds the verb in a command line. Makes the texts of --help, manual pages and shell completion
+// for the verbs of a program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,7 +30,7 @@ void refuse_file_of_verb(const std::string& verb);
 /// "help".
 std::vector<std::string> help_arguments(const std::vector<std::string>& arguments,
                                         std::span<const Verb> verbs);
-/// Checks the `arguments` of the everyday work. Throws Error{usage} if a positional argument before
+/// Checks `arguments` that begin with no verb. Throws Error{usage} if a positional argument before
 /// "--" is a verb.
 void check_verbs(Options& options, const std::vector<std::string>& arguments, const Tool& everyday,
                  std::span<const Verb> verbs);

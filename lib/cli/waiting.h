@@ -1,8 +1,8 @@
-// Shortens the waits of idle OpenMP threads when other programs need the processors.
+// Makes idle OpenMP threads sleep earlier when other programs need the processors.
 //
 // An idle thread of libgomp spins for milliseconds before it sleeps, which takes time from working
 // threads. Therefore a thread measures how long the threads of this process wait for a processor.
-// If these waits are long, idle threads spin only for some microseconds.
+// If they wait long, idle threads spin only for some microseconds.
 //
 // Nothing changes if the program is not linked with libgomp (lib/cli/meson.build), or if the user
 // has set OMP_WAIT_POLICY or GOMP_SPINCOUNT.

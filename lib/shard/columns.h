@@ -21,7 +21,7 @@
 namespace vfm::shard {
 
 /// Returns "a/X.caption.tar" for "a/X.tar" and "caption", or "DIR/X.caption.tar" if `directory` is
-/// given. Also removes endings of compressed tars (.tar.gz, .tgz, .tar.zst).
+/// given. The endings .tar.gz, .tgz and .tar.zst are replaced like .tar.
 std::string column_tar_path(const std::string& shard, const std::string& column,
                             const std::string& directory = {});
 
@@ -64,10 +64,10 @@ class JoinedReader {
   /// Returns false at the end or at damage. All samples returned before are whole. Throws Error if
   /// the tars have different keys, or the same keys in different orders.
   bool next(Sample& sample);
-  /// Returns the data skipped so far, by tar: damaged or too large samples, repeated keys, and all
-  /// data after damage.
+  /// Returns what was skipped so far in each tar: damaged or too large samples, repeated keys, and
+  /// all data after damage.
   const std::vector<io::Fault>& faults() const;
-  /// Returns whether other ReadLimits might include a sample that was skipped.
+  /// Returns whether a sample was skipped that larger ReadLimits might include.
   bool any_refused() const;
 
  private:

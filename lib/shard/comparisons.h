@@ -2,7 +2,7 @@
 //
 // In SQLite every number is less than every text, so "motion > '0.5'" is false for each sample,
 // without an error. Only plain comparisons are found: a field, an operator (=, <, BETWEEN, IN, ...)
-// and constants, in either order. Thread-safety: any thread.
+// and constants. The constant may come first. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

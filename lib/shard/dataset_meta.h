@@ -67,7 +67,7 @@ void write_wids(const std::string& directory, const std::string& name,
 
 struct IndexedMember {
   std::string extension;
-  std::uint64_t offset = 0, size = 0;  ///< Offset of the data in the tar, and size, in bytes.
+  std::uint64_t offset = 0, size = 0;  ///< Offset of the data in the tar, and size of the data.
 };
 struct IndexedSample {
   std::string key;

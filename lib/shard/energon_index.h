@@ -10,8 +10,8 @@
 namespace vfm::shard {
 
 /// Writes `path` atomically from the indexes of the shards under `directory`. The same shards and
-/// SQLite version give the same bytes. Throws Error; the message is "key ... comes twice" if two
-/// shards have the same key.
+/// SQLite version give the same bytes. Throws Error, for example if two shards have the same key
+/// ("key ... comes twice").
 void write_energon_index(const std::string& directory, const std::string& path,
                          const DatasetShards& shards, const MediaOf& media);
 

@@ -17,7 +17,7 @@ struct ImageHeader {
                               ///< "I;16".
 };
 
-/// Returns nullopt if the file has another format or a damaged header.
+/// Returns nullopt if the file is not JPEG, PNG or WebP, or if its header is damaged.
 std::optional<ImageHeader> read_image_header(std::string_view bytes);
 
 }  // namespace vfm::shard

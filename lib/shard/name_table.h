@@ -27,7 +27,7 @@ class NameTable {
     return std::string_view(text_).substr(begin, ends_[number] - begin);
   }
   std::size_t size() const { return ends_.size(); }
-  /// Return all names, joined, and the offset at which each name ends.
+  /// text() returns all names, joined. ends() returns the offset in text() at which each name ends.
   const std::string& text() const { return text_; }
   const std::vector<std::uint64_t>& ends() const { return ends_; }
 

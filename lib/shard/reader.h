@@ -1,11 +1,12 @@
 // Reads shards: tars of vfm by index (one positioned read for each sample), other tars by scanning.
 //
-// StreamReader reads any tar that libarchive reads (PAX, GNU names, zstd, gzip; NeMo's "KEY..ext"
-// names), in one pass. IndexedReader has random access to an uncompressed tar with X.tar.idx beside
-// it. Both ignore members that belong to no sample (directories, links, "__meta__" names, names
-// without a dot). Both return the samples before damage in a tar, and skip samples beyond
-// ReadLimits without reading them into memory.
-// Thread-safety: StreamReader one thread; IndexedReader::read and view from any thread.
+// StreamReader reads in one pass any tar that libarchive reads (PAX, GNU names, zstd, gzip), also
+// with NeMo's names "KEY..ext". IndexedReader has random access to an uncompressed tar with
+// X.tar.idx beside it. Both ignore members that belong to no sample (directories, links, "__meta__"
+// names, names without a dot). Both return the samples before damage in a tar, and skip samples
+// beyond ReadLimits without reading them into memory.
+// Thread-safety: a StreamReader from one thread; read() and view() of an IndexedReader from any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,8 +30,8 @@ io::File open_tar(const std::string& path);
 struct ReadLimits {
   std::uint64_t member = kMaxMember - 1;         ///< Limit for the bytes of a sample's members.
   static constexpr std::size_t kMembers = 4096;  ///< Limit for the number of members of a sample.
-  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Bytes that every tar may unpack to.
-  static constexpr std::uint64_t kRatio = 200;      ///< Further unpacked bytes per compressed byte.
+  std::uint64_t unpacked = std::uint64_t{4} << 30;  ///< Unpacked bytes allowed for every tar.
+  static constexpr std::uint64_t kRatio = 200;      ///< Also allowed for each compressed byte.
 };
 
 struct Refused {
@@ -109,8 +110,8 @@ class IndexedReader {
   const SampleView& view_at(std::int64_t i, std::uint64_t offset, std::uint64_t size,
                             ReadBuffer& buffer) const;
   /// Read a sample in pieces, on any threads. read_piece() returns bytes [begin, end) of the
-  /// size(i) bytes of sample `i`. put_together() makes the sample from all pieces. Both throw what
-  /// read() throws.
+  /// size(i) bytes of sample `i`. put_together() makes the sample from `range`, the joined pieces.
+  /// Both functions throw what read() throws.
   std::string read_piece(std::int64_t i, std::uint64_t begin, std::uint64_t end) const;
   Sample put_together(std::int64_t i, std::string_view range) const;
   /// Returns the key of sample `i` from its first header, or "" if the header has no key.
@@ -133,7 +134,7 @@ struct Unpacked {
   bool compressed = false;  ///< Whether the tar is compressed. If not, unpack() writes nothing.
   std::string damage;       ///< Reason why unpacking ended early, or empty.
   Cause cause = Cause::format;
-  std::vector<Refused> refused;  ///< Skipped samples, which are too large.
+  std::vector<Refused> refused;  ///< Samples skipped because they are too large.
 };
 /// Writes all whole samples of a compressed tar to the tar `out`, atomically, with members named
 /// KEY.EXTENSION. Throws Error if no sample is whole.

@@ -27,17 +27,17 @@ class Receipt {
   /// Throws Error if the output does not match its receipt.
   using Check = std::function<void(const Json& receipt)>;
 
-  /// Describes the receipt at `path`. Its JSON member `member` has the inputs and settings of the
-  /// output. The receipt is valid if this member equals `made_from`.
+  /// Describes the receipt at `path`. In the receipt's JSON, the member named `member` has the
+  /// inputs and settings of the output. The receipt is valid if this member equals `made_from`.
   Receipt(std::string path, std::string member, Json made_from);
 
   const std::string& path() const { return path_; }
   /// Returns the receipt if it is valid and passes `check`, otherwise null.
   Json find(const Check& check) const;
-  /// Without `redo`, returns the receipt of find() if there is one. If there is none, or with
-  /// `redo`, makes the output's folder, and locks the output until write() or the end of this
-  /// object. If another program has the lock, waits, and without `redo` calls find() again. Returns
-  /// null if the caller must make the output. Throws Error and Stopped.
+  /// If `redo` is false and find() returns a receipt, returns this receipt. Otherwise makes the
+  /// output's folder, waits while another program has the lock, and locks the output until write()
+  /// or the end of this object. If `redo` is false, then calls find() again. Returns null if the
+  /// caller must make the output. Throws Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
   /// Locks the output like find_or_hold() with `redo`, and then calls find(). During the wait,
   /// another program may have written a receipt.
@@ -59,18 +59,19 @@ std::string receipt_path(const std::string& tar);
 /// first.
 std::vector<std::string> shard_files(const std::string& tar);
 
-/// A Receipt::Check. Throws Error if `tar` does not have the size in its `record`, {"bytes":…,
+/// A Receipt::Check. Throws Error if the size of `tar` differs from its `record`, {"bytes":…,
 /// "samples":…}, or if an index has the wrong length.
 void check_written(const std::string& tar, const Json& record, const WriterOptions& indexes = {});
 
-/// A Receipt::Check. Throws Error if samples were refused under another limit than `limits`. The
-/// receipt's "max_member" is that limit. "max_member" is null or absent if no sample was refused.
+/// A Receipt::Check. The receipt's "max_member" is the limit under which samples were refused, or
+/// null or absent if no sample was refused. Throws Error if this limit differs from `limits`.
 void check_limit(const Json& receipt, const ReadLimits& limits);
 
-/// Returns "error_limits" for a receipt: this run's limits (base/input_limits.h) if one of the
-/// errors may be temporary (may_pass(), base/error.h), otherwise null.
+/// Returns the value of "error_limits" for a receipt. If one of the errors may be temporary
+/// (may_pass(), base/error.h), this value has the run's limits (base/input_limits.h). Otherwise it
+/// is null.
 Json limits_of_errors(const std::vector<io::Fault>& errors);
-/// A Receipt::Check. Throws Error if "error_limits" differ from this run's limits.
+/// A Receipt::Check. Throws Error if the receipt's "error_limits" differ from this run's limits.
 void check_error_limits(const Json& receipt);
 
 }  // namespace vfm::shard

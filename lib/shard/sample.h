@@ -1,7 +1,7 @@
 // A sample of a WebDataset shard: a key and its members, in order.
 //
 // The folders columns/ and pack/ define the meaning of members. shard/writer.h and shard/reader.h
-// define their form in a tar.
+// define the form of samples in a tar.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,8 +45,8 @@ struct SampleView {
 
 /// Returns the name of a sample for errors: "KEY of 'X.tar'".
 std::string sample_name(std::string_view key, std::string_view tar);
-/// Returns 16 hex digits, the XXH3-64 of all members in order, each as "EXTENSION SIZE\n" and its
-/// bytes.
+/// Returns 16 hex digits, the XXH3-64 of all members in order. Each member is hashed as "EXTENSION
+/// SIZE\n", followed by its data.
 std::string hash_sample(const Sample& sample);
 
 /// Returns whether the Writer accepts the key: one or more ASCII letters, digits, '_' and '-', not

@@ -11,8 +11,9 @@ struct sqlite3;
 
 namespace vfm::shard {
 
-/// Makes the functions above fail in `db` if they might take more than a few seconds, or all of the
-/// stack. The limits of `db` must be set before. Throws Error if SQLite cannot be started.
+/// Makes such functions fail in `db` if a call might take more than a few seconds, or more than the
+/// stack. Call it after the limits of `db` (sqlite3_limit()) are set. Throws Error if SQLite cannot
+/// be started.
 void bound_costs(sqlite3* db);
 
 }  // namespace vfm::shard

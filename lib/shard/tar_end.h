@@ -14,8 +14,8 @@ namespace vfm::shard {
 /// padding.
 std::string behind_end(const io::File& tar, std::uint64_t end, const std::string& name);
 
-/// The end of a tar according to its index. A tar without end blocks does not itself show that it
-/// was cut off between two members.
+/// The end of a tar according to its index. If a tar was cut off between two members, only the
+/// index shows it.
 enum class TarEnding {
   whole,          ///< The tar is whole, or has end blocks, or has no index.
   behind_sample,  ///< The tar is cut off after a sample.

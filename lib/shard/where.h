@@ -24,7 +24,7 @@ class Where {
   ~Where();
   Where(Where&&) noexcept;
 
-  /// Returns the fields that the expression names, in SQLite's order.
+  /// Returns the fields that the expression names, in the order in which SQLite reads them.
   const std::vector<std::string>& fields() const;
   /// Returns the comparisons with constants. keep() updates their counts.
   const std::vector<Comparison>& comparisons() const;
