@@ -34,8 +34,8 @@ GlimpsePlan plan_glimpse(std::int64_t frames, double fps);
 
 /// Returns the BT.601 luma of a picture, row-major, from 0 (black) to 1 (white).
 std::vector<float> luma_of(const media::RgbImage& image);
-/// Returns a picture of half the size, by averages of 2 x 2 pixels. `size`, an even number, is the
-/// side of `square`.
+/// Halves both sides of a square picture. Each new pixel is the mean of 2 x 2 pixels. `size` is the
+/// side of `square`, an even number.
 std::vector<float> halve(const std::vector<float>& square, int size);
 
 }  // namespace vfm::curate

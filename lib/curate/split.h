@@ -37,8 +37,9 @@ inline constexpr std::size_t kMostParts = 255;
 /// Returns a random number (draw) for a source. Sources are assigned in order of draw, then key.
 std::uint32_t split_draw(std::uint64_t seed, std::uint64_t key);
 
-/// A function that calls `use` for each source in order of draws. `number` is the source's index in
-/// the argument `part_of` of assign_split(), which calls the function several times.
+/// A function that calls `use` for each source, in order of draws. `number` is the index of the
+/// source in `part_of`, an argument of assign_split(). assign_split() calls the function several
+/// times.
 using SplitWalk = std::function<void(
     const std::function<void(std::size_t number, const SplitSource& source)>& use)>;
 

@@ -23,8 +23,8 @@ namespace vfm::pack {
 
 struct EncodedWindow {
   data::ClipPixels clip;            ///< Place of the window in the source, without pixels.
-  std::vector<float> latent;        ///< Latent of a continuous tokenizer.
-  std::vector<std::int32_t> codes;  ///< Codes of a discrete tokenizer.
+  std::vector<float> latent;        ///< Latent, if the tokenizer is continuous.
+  std::vector<std::int32_t> codes;  ///< Codes, if the tokenizer is discrete.
 };
 
 struct EncodedClip {

@@ -29,7 +29,7 @@ struct ClipShard {
   std::string split;         ///< Split of samples whose json has no split.
   bool split_given = false;  ///< If true, the record has a split. If false, `split` is "train".
   std::string name;
-  std::vector<std::string> tars;  ///< Tars of the shard and its columns.
+  std::vector<std::string> tars;  ///< Tars of the shard and of its columns.
   HeldJson record;
 };
 
@@ -44,11 +44,11 @@ struct PackWork {
   std::string refusal;  ///< Reason to refuse the sample, or empty.
   bool end = false;
   std::vector<io::Fault> faults;  ///< Errors of skipped parts of the shard, set with `end`.
-  bool any_refused = false;       ///< Set with `end` if a sample was skipped.
+  bool any_refused = false;       ///< Set with `end`. If true, a sample of the shard was skipped.
 };
 
-/// Returns the size and hash of each tar. If the size in the shard's record is right, the hash of
-/// the shard's own tar is taken from the record. check_shard_bytes() checks this hash before the
+/// Returns the size and hash of each tar. If the shard's record has the tar's real size, the hash
+/// of the shard's own tar is taken from the record. check_shard_bytes() checks this hash before the
 /// shard is read.
 Json sources_of(const ClipShard& shard);
 

@@ -22,8 +22,9 @@ namespace vfm::pack {
 /// The contents of SPLIT/X.json: notes on one split's part of a finished shard.
 struct ShardNotes {
   std::string input;   ///< Path of the source shard, relative to the folder.
-  HeldJson made_from;  ///< Settings, split, and hashes of the source tars.
-  /// Splits of all parts of the shard, in order. The errors are in the notes of the first split.
+  HeldJson made_from;  ///< Settings, the split, and the hashes of the source tars.
+  /// The names of the splits of all parts of the shard, in order. The errors are in the notes of
+  /// the first split.
   std::vector<std::string> splits;
   /// Size limit of a member in bytes, set if samples were refused.
   std::optional<std::uint64_t> max_member;

@@ -4,13 +4,13 @@
 // DIR/SPLIT/X.tar (data/latents.h). Samples are encoded in parallel, and shards are written in
 // input order.
 //
-// The file X.json beside each shard is written last. X.json has the options, the hashes of the
-// source tars, the shard's index, sums for statistics, and errors. If options and source tars are
-// unchanged, a later run keeps the shard and reports its errors again. Shards that are no longer in
-// the input are removed. If the folder has other options (DIR/pack.json), or a shard with the same
-// name from another input, run() throws Error. If `force` is true, run() instead removes
-// vfm-pack's files first. At the end, index.jsonl and latents.json are written, sorted by name of
-// shard.
+// For each shard of latents, the file X.json is written last, beside the tar. X.json has the
+// options, the hashes of the source tars, the shard's index, sums for statistics, and errors. If
+// options and source tars are unchanged, a later run keeps the shard and reports its errors again.
+// Latents of shards that are no longer in the input are removed. If the folder has other options
+// (DIR/pack.json), or a shard with the same name from another input, run() throws Error. If `force`
+// is true, run() does not throw in these cases, because it first removes vfm-pack's files. At the
+// end, index.jsonl and latents.json are written, sorted by name of shard.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,17 +43,18 @@ struct PackOptions {
   std::uint64_t tokenizer_memory = 0;  ///< Argument `memory` of models::make_tokenizer().
   /// Workers with service kClips (pack/clip_encoder.h) that run the tokenizer on `device`, or null.
   workers::StageModels* workers = nullptr;
-  /// How workers on GPUs decode (media::choose_hardware). If clip.hardware is set, use "none".
+  /// How workers on GPUs decode (media::choose_hardware). If clip.hardware is set, `hwaccel` must
+  /// be "none".
   std::string hwaccel = "none";
-  /// Size, length and crop of windows. Set `time_step` to the tokenizer's time factor, and
-  /// `multiple` to twice the space factor.
+  /// Size, length and crop of windows. Set clip.time_step to the tokenizer's time factor, and
+  /// clip.multiple to twice the tokenizer's space factor.
   data::PixelOptions clip;
   std::string report;  ///< Path of the HTML report, or empty.
 };
 
-/// Writes a record for each shard to `manifest`, when the shard is on disk. Returns the number of
-/// recorded errors. Throws Error if nothing could be packed. Throws Error{usage} for bad options,
-/// or if the folder has other options. Throws Stopped.
+/// Writes a record for each shard to `manifest`, as soon as the shard is on disk. Returns the
+/// number of recorded errors. Throws Error if nothing could be packed. Throws Error{usage} for bad
+/// options, or if the folder has other options. Throws Stopped.
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -19,7 +19,7 @@ class ClipTars {
  public:
   /// Records that DIR/SPLIT/name is made from `shard`.
   void add(const std::string& split, const ClipShard& shard);
-  /// Returns the source tars of each shard "SPLIT/name" of `wanted`.
+  /// Returns the source tars of each shard in `wanted`. Shards are given as "SPLIT/name".
   std::map<std::string, std::vector<std::string>> find(const std::set<std::string>& wanted) const;
 
  private:

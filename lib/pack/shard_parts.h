@@ -26,8 +26,8 @@ class ShardParts {
   /// Adds the latents of a clip to its split.
   void add(const ClipShard& shard, const std::string& split, ClipLatents& clip);
   /// Writes the parts and their notes to disk, and starts a new shard. If the shard has no samples,
-  /// only notes are written. `errors` are the errors of the shard. `max_member` is the size limit
-  /// of a member, if the limit may have caused an error.
+  /// only notes are written. `errors` are the errors of the shard. If the size limit of members may
+  /// have caused an error, `max_member` is this limit.
   std::map<std::string, FinishedPart> write(const ClipShard& shard, const Json& made_from,
                                             std::vector<io::Fault> errors,
                                             std::optional<std::uint64_t> max_member);

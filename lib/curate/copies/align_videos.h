@@ -20,7 +20,7 @@ namespace vfm::curate {
 
 /// The approximate place of a match. Moment k of the second video equals moment k + `offset` of the
 /// first video. `crop` has the edges of the second video within the first video. The search changes
-/// the offset by up to half a second, and the edges by up to 0.15.
+/// the offset by up to half a second, and each edge of `crop` by up to 0.15.
 struct AlignmentStart {
   double offset = 0;
   CropWindow crop;
@@ -39,7 +39,8 @@ struct MatchRules {
   /// The change_detail() below which changes easily agree by chance.
   double least_detail = 0.06;
   /// Returns the minimum of the mean correlation of changes. The minimum is lower for a longer
-  /// match. It is higher for a match with little change, or with less detail than `least_detail`.
+  /// match. The minimum is higher for a match with little change, or with less detail than
+  /// `least_detail`.
   double least_score(std::size_t pictures, double evidence, double detail) const {
     const double time = std::min(static_cast<double>(pictures), 2.5 * evidence);
     return detail < least_detail ? std::min(0.95, 0.5 + 19.8 / time)
@@ -53,7 +54,8 @@ struct VideoMatch {
   /// video.
   double offset = 0;
   CropWindow crop;                 ///< Edges of the second video within the first video.
-  std::size_t begin = 0, end = 0;  ///< Pictures of the second video.
+  /// First picture of the match in the second video, and one past the last.
+  std::size_t begin = 0, end = 0;
   double score = 0;                ///< Mean correlation of changes.
   double evidence = 0;             ///< Sum of evidence (MatchRules::least_evidence).
 };

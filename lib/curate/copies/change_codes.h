@@ -36,8 +36,8 @@ inline std::size_t moments_end(std::size_t pictures) {
 void change_at(std::span<const SignaturePicture> pictures, std::size_t k, ChangePicture& change);
 /// Returns the root mean square of the cells.
 float change_strength(const ChangePicture& change);
-/// Returns the strength of noise, estimated from the median of absolute values. If only a few cells
-/// change, the result is near 0.
+/// Returns the strength of noise, estimated from the median of the cells' absolute values. If only
+/// a few cells change, the result is near 0.
 float change_noise(const ChangePicture& change);
 /// Returns how much neighbouring cells differ. The result is about 0 for a smooth change and 1 for
 /// unrelated cells.

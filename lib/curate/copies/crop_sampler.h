@@ -11,17 +11,18 @@
 
 namespace vfm::curate {
 
-/// The correlation of two changes, over the cells that both pictures show.
+/// The correlation of two ChangePictures, over the cells that lie in both of them.
 struct Correlation {
-  double value = 0;  ///< Correlation from -1 to 1, or 0 if a change is flat.
-  double first_strength = 0, second_strength = 0;  ///< Standard deviations in grey levels.
+  double value = 0;  ///< Correlation from -1 to 1, or 0 if a picture is flat.
+  /// Standard deviations of the pictures in grey levels.
+  double first_strength = 0, second_strength = 0;
 };
 
 class CropSampler {
  public:
-  /// Returns a sampler for a second picture whose edges lie at `crop` of the first picture. Returns
-  /// nullopt if less than 0.4 of the second picture's area lies in the first picture, or if the
-  /// sizes differ by a factor above 1.7.
+  /// Returns a sampler for two pictures. `crop` has the edges of the second picture within the
+  /// first picture. Returns nullopt if less than 0.4 of the second picture's area lies in the first
+  /// picture, or if the widths or heights differ by a factor above 1.7.
   static std::optional<CropSampler> of(const CropWindow& crop);
 
   Correlation correlate(const ChangePicture& first, const ChangePicture& second) const;
@@ -34,11 +35,11 @@ class CropSampler {
  private:
   /// The place of a row or column of the second picture between two cells of the first picture.
   struct Tap {
-    int cell = 0;    ///< Index of the first cell.
-    float part = 0;  ///< Weight of the next cell.
+    int cell = 0;    ///< Index of the first of the two cells.
+    float part = 0;  ///< Weight of the second of the two cells.
   };
   struct Side {
-    int begin = 0, end = 0;  ///< Cells that both pictures show.
+    int begin = 0, end = 0;  ///< Range of the cells that lie in both pictures.
     std::array<Tap, kSignatureSide> taps;
   };
   static Side side_of(double low, double high);

@@ -32,8 +32,7 @@ class SignatureMaker {
  public:
   /// A function that receives each picture when the picture is complete, in order.
   using Take = std::function<void(const SignaturePicture& picture)>;
-  /// For display, frames are mirrored if `mirror` is true, then turned clockwise by `rotation`
-  /// degrees.
+  /// Pictures are mirrored if `mirror` is true, and then turned clockwise by `rotation` degrees.
   SignatureMaker(int rotation, bool mirror, Take take)
       : rotation_(rotation), mirror_(mirror), take_(std::move(take)) {}
   /// Adds a frame that is shown until `end`, in seconds from the beginning of the first frame.

@@ -15,8 +15,7 @@ namespace vfm::curate {
 
 class BarFinder {
  public:
-  /// Adds a frame as stored. Ignores black frames, and frames whose size differs from the first
-  /// frame.
+  /// Adds a frame as stored. Ignores black frames, and frames of another size than the first frame.
   void add(const media::Frame& frame);
   /// Returns the picture without bars, with even numbers as edges. Returns nullopt if there are no
   /// bars, if all frames are black, or if less than a third of a side would remain.

@@ -32,7 +32,8 @@ struct ClipMeasures {
   /// The fraction of frames that were repeated to increase the frame rate.
   double doubled = 0;
   double camera_motion = 0;  ///< The part of `motion` that camera motion explains.
-  double object_motion = 0;  ///< Remaining part of `motion` (curate/measures/camera_split.h).
+  /// The part of `motion` that objects cause (curate/measures/camera_split.h).
+  double object_motion = 0;
   struct Color {
     std::string rgb;   ///< "#rrggbb".
     double share = 0;  ///< Share of the area, 0..1.

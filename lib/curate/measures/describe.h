@@ -17,7 +17,8 @@ namespace vfm::curate {
 struct Measured {
   double light = 0;         ///< Mean luma, 0 to 1.
   bool colourless = false;  ///< If true, the glimpse is black and white.
-  double motion = 0;        ///< Mean absolute difference of luma after an eighth of a second.
+  /// Mean absolute difference of luma between pictures an eighth of a second apart.
+  double motion = 0;
   struct Colour {
     std::string name;  ///< Basic colour term, such as "red".
     double share = 0;  ///< Share of all pixels.

@@ -16,12 +16,12 @@
 
 namespace vfm::curate {
 
-/// The means over the measured pictures. Areas are in pixels as stored.
+/// The mean of each measure over the measured pictures. Areas are in pixels as stored.
 struct PictureMeasures {
   PictureQuality quality;
   /// The mean and the largest text_area() of the pictures.
   double text_area = 0, text_area_most = 0;
-  double bars = 0;  ///< Share of the area in black bars.
+  double bars = 0;  ///< Share of the picture that black bars cover.
   PixelArea whole;
   PixelArea picture;           ///< Picture without black bars (curate/measures/bars.h).
   bool overlay_known = false;  ///< Result of StillOverlay::can_tell().

@@ -32,8 +32,8 @@ struct PictureQuality {
   double combing = 0;
 };
 
-/// Measures the part `area` of `plane`, at least 16 x 16 pixels. Blocks begin at the corner of
-/// `plane`.
+/// Measures the part `area` of `plane`, at least 16 x 16 pixels. The 8 x 8 blocks begin at the top
+/// left corner of `plane`.
 PictureQuality measure_quality(const LumaPlane& plane, const PixelArea& area);
 
 }  // namespace vfm::curate

@@ -18,14 +18,14 @@ namespace vfm::curate {
 
 class StillOverlay {
  public:
-  /// Adds a picture. Ignores pictures whose size differs from the first picture.
+  /// Adds a picture. Ignores a picture if its size differs from the size of the first picture.
   void add(const ReducedLuma& picture);
   /// Returns true if there are at least eight pictures, and most of their edges move.
   bool can_tell() const;
   /// Returns the overlay within `area` that has the most edges, or nullopt. `area` and the result
   /// are in pixels of the pictures before reduction. Ignores overlays larger than a tenth of
-  /// `area`. Ignores edges in a middle rectangle, which has a fifth of the pictures' width
-  /// and of their height.
+  /// `area`. Ignores edges in the middle rectangle, which has a fifth of the width and a fifth of
+  /// the height of the pictures.
   std::optional<PixelArea> find(const PixelArea& area) const;
 
  private:

@@ -27,8 +27,8 @@ class GradualDetector {
   void finish();
   /// Returns the changes found since the last call, in no particular order.
   std::vector<GradualChange> take();
-  /// If a fade led into the current run of one colour, returns the first frame of the run.
-  /// Otherwise returns nullopt.
+  /// If the last frames have one colour and a fade led to this colour, returns the first of these
+  /// frames. Otherwise returns nullopt.
   std::optional<std::int64_t> open_fade() const;
   /// Returns true if frames i and k resemble each other much more than frames i and `away` do.
   /// Returns false if a frame is not among the last 127 frames.

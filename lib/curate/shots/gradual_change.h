@@ -3,9 +3,9 @@
 // Dissolve: Each picture is a mixture of the first and last picture of a window, plus a constant.
 // Contrast is lower in the middle of the window. Camera motion does not lower contrast.
 //
-// Fade: Before or after a run of frames of one colour, contrast changes over several frames. For a
-// black run, a change of light is enough. A run that is not black is a shot if it has more than 32
-// frames.
+// Fade: Before or after a run of frames of one colour, contrast changes over several frames. Before
+// or after a run of black frames, a change of brightness is enough. A run of another colour is a
+// shot of its own if it has more than 32 frames.
 //
 // Wipe: An edge crosses the picture (wipe.h).
 // Transition: Each part of the picture changes once from the old to the new shot, at its own time
@@ -27,8 +27,7 @@ struct GradualChange {
   bool uniform = false;     ///< If true, the change contains a run of frames of one colour.
   bool abrupt = false;      ///< If true, a cut at `end` leads into the run of one colour.
   bool soft = false;        ///< If true, the change is a cut with two or three blended frames.
-  /// If the run of one colour continues an earlier run, the frame after the earlier run. Otherwise
-  /// -1.
+  /// The frame after an earlier run of one colour that this change's run continues, or -1.
   std::int64_t resumes = -1;
   float score = 0;  ///< How well the change fits its kind, 0 to 1.
 };

@@ -1,5 +1,5 @@
-// Measures transitions in which a whole picture moves. The picture pushes, covers or uncovers the
-// other picture, or shrinks to a line.
+// Measures transitions in which the old or the new picture moves as a whole. One picture pushes,
+// covers or uncovers the other, or the old picture shrinks to a line.
 //
 // Lines are columns for horizontal motion and rows for vertical motion. During a transition, each
 // line looks like a line of the picture before or after the transition.
@@ -39,8 +39,8 @@ struct MovedFit {
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
 /// Returns the difference of the two lines that meet in a push, relative to the difference of
-/// unrelated lines. The result is small within one view, even if up to `near` lines are skipped or
-/// repeated.
+/// unrelated lines. The result is small if both pictures show one view, even if up to `near` lines
+/// are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);
 
 }  // namespace vfm::curate

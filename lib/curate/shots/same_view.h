@@ -1,5 +1,5 @@
-// Tests whether the edges of two pictures show the same view. The light may change, a title may
-// appear, and the camera may turn.
+// Tests whether the edges of two pictures show the same view, even if the light changes, a title
+// appears or the camera turns.
 //
 // A comparison takes about 200 microseconds.
 // Pure functions. Thread-safety: any thread.
@@ -29,8 +29,8 @@ SharedEdges shared_edges(const SmallPicture& a, const SmallPicture& b, const Act
 /// The shift of the first picture that best explains the second picture. WholeShift is for pictures
 /// without edges.
 struct WholeShift {
-  int right = 0, down = 0;  ///< Shift in luma cells, even numbers.
-  float left_over = 1;      ///< Remaining difference, relative to the difference without a shift.
+  int right = 0, down = 0;  ///< Shift in luma cells. Both numbers are even.
+  float left_over = 1;      ///< Difference that remains, divided by the difference without a shift.
 };
 /// Finds the best shift that keeps an overlap of at least a quarter of the picture. A call takes
 /// about a millisecond.

@@ -29,7 +29,7 @@ double default_threshold(Detector detector);
 
 struct ShotOptions {
   Detector detector = Detector::combined;
-  double threshold = 0;   ///< Threshold of the score, or 0 for default_threshold().
+  double threshold = 0;   ///< Threshold of the score. 0 means default_threshold().
   bool gradual = true;    ///< If true, finds fades, dissolves, wipes and transitions.
   double strictness = 1;  ///< Strictness of the tests for gradual changes other than fades.
   bool explain = false;   ///< If true, keeps judgements for take_judgements().
@@ -86,7 +86,7 @@ class ShotDetector {
   /// from one colour, `end` of the first change is 0.
   std::vector<ShotChange> take();
   /// Returns the judgement of each frame once, in order, with a delay of a few frames. Returns an
-  /// empty list without ShotOptions::explain.
+  /// empty list if ShotOptions::explain is false.
   std::vector<Judgement> take_judgements();
   /// Returns a frame number. All changes that take() has not yet returned lie after this frame.
   std::int64_t settled() const;

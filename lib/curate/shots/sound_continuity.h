@@ -9,8 +9,9 @@
 // (Zwicker 1961). The level of a window in a band is the power of both channels plus a constant
 // power (-75 dB of full scale), in dB. In each band, two sets of windows differ by the mean
 // difference of the quantiles 0.1, 0.2 and 0.3 of their levels. Bands are sorted by this
-// difference, and the distance of the sets is the mean of the middle ten. D is the distance of the
-// two sides. U is the distance between the two halves of a side, averaged over both sides.
+// difference, and the distance of the sets is the mean over the ten bands in the middle. D is the
+// distance of the two sides. U is the distance between the two halves of a side, averaged over both
+// sides.
 //
 //   r = D / (1 dB + 2 U),  continuity = 1 / (1 + (r / 0.55)^3)
 //
@@ -35,7 +36,7 @@ struct SoundContinuity {
 };
 
 /// Compares the sound before and after a change of shot. Samples are finite, interleaved left and
-/// right, at kContinuityRate. Only the parts next to the change are used.
+/// right, at kContinuityRate. Only the side next to the change is used of `before` and of `after`.
 std::optional<SoundContinuity> sound_continuity(std::span<const float> before,
                                                 std::span<const float> after);
 

@@ -17,7 +17,7 @@
 namespace vfm::curate {
 
 struct SceneLook {
-  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U and V, minus the planes' means.
+  std::array<float, 3 * 64> layout{};  ///< 8 x 8 means of Y, U and V, minus each plane's mean.
   std::array<float, 64 * 4> edges{};   ///< Energy of four edge directions in 8 x 8 cells.
   std::array<float, 3> colour{};       ///< Means of Y, U and V.
 };

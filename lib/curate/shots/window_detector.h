@@ -43,7 +43,8 @@ class WindowDetector {
   /// Returns new changes as ShotDetector::take() does. A change over several frames is a
   /// `transition`, and `frame` is just after the middle of the change. If the video begins with a
   /// change, `end` of the change is 0. If the video ends with a change, `begin` of the change is
-  /// the number of frames. If all frames are above the threshold, there is no change.
+  /// the number of frames. If the probabilities of all frames are above the threshold, there is no
+  /// change.
   std::vector<ShotChange> take();
   /// Returns the judgement of each frame after the first, in order. The verdict is `cut` if the
   /// network finds a change at the previous frame, and otherwise `below`. The score is the

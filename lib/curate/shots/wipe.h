@@ -37,7 +37,7 @@ struct WipeFrame {
 WipeFrame wipe_frame(const CoarsePicture& before, const CoarsePicture& now,
                      const CoarsePicture& after);
 
-/// The best direction of an edge that has crossed about `share` of the picture.
+/// The direction with the best agreement, for an edge that has crossed part of the picture.
 struct WipeEdge {
   WipeWay way = WipeWay::right;
   float agreement = 0;

@@ -2,10 +2,10 @@
 // each vector (curate/vectors/sketch.h). Only sketches in neighbouring cells are compared
 // (curate/vectors/sketch_cells.h).
 //
-// The result is that of curate/vectors/dedup.h, except that pairs may be missed. A pair of close
-// sketches is decided by the cosine of the stored vectors. A pair is missed only if the pair's
-// second vector lies in a cell that is not searched. If the margin is 1 and the number of searched
-// cells is not limited, no pair is missed.
+// The result is that of curate/vectors/dedup.h, except that pairs may be missed. If two sketches
+// are close, the cosine of the stored vectors decides. A pair is missed only if the cell of one
+// vector is not searched for the other vector. If the margin is 1 and the number of searched cells
+// is not limited, no pair is missed.
 //
 // For n vectors of d numbers and sketches of w numbers, the caller stores 2 n d bytes (16-bit
 // numbers) or 4 n d bytes (32-bit). The search needs n (2 w + 20) bytes of memory. The number of
@@ -41,14 +41,15 @@ struct CellSearch {
   std::size_t width = 0;          ///< Width of sketches, from cell_sketch_width().
   double margin = 1;              ///< Value of SketchCells::Reach::margin.
   std::size_t most = kMostCells;  ///< Largest number of cells to search for a vector.
-  std::size_t cells = 0;          ///< Number of cells, or 0 for 2 sqrt(n).
+  std::size_t cells = 0;          ///< Number of cells. 0 means 2 sqrt(n).
 };
 
 struct CellCounts {
   std::uint64_t cells = 0;
   std::uint64_t looked_at = 0;  ///< Number of searched cells, summed over all vectors.
   std::uint64_t cut = 0;        ///< Number of vectors for which CellSearch::most left out cells.
-  std::uint64_t decided = 0;    ///< Number of pairs with close sketches.
+  /// Number of pairs that were decided by the cosine of the stored vectors.
+  std::uint64_t decided = 0;
 };
 
 inline constexpr std::size_t kLeastSketch = 32;

@@ -29,7 +29,7 @@ struct NearDuplicate {
 /// `embeddings` has enough capacity. Throws Stopped.
 std::vector<NearDuplicate> find_near_duplicates(std::vector<float> embeddings, std::size_t dim,
                                                 double threshold, share::Slots& slots);
-/// Returns the stored length of a row, which is `dim` rounded up.
+/// Returns the stored length of a row, which is `dim` rounded up to a multiple of 64.
 std::size_t near_width(std::size_t dim);
 
 /// Scales a row to length 1. If the row has no direction, fills the row with zeros and returns

@@ -29,7 +29,7 @@ std::vector<float> look(const Glimpse& glimpse);
 /// Returns {"name":"builtin:look","dim":234,"version":1}.
 Json look_config();
 
-/// Returns the sum of products, which is the cosine for vectors of length 1.
+/// Returns the dot product of two vectors. For vectors of length 1, it is their cosine.
 double dot(const std::vector<float>& a, const std::vector<float>& b);
 
 }  // namespace vfm::curate

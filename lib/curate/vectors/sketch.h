@@ -1,4 +1,4 @@
-// Computes sketches of vectors. A sketch is a short vector of whole numbers. The product of two
+// Computes sketches of vectors. A sketch is a short vector of whole numbers. The dot product of two
 // sketches is an upper bound for the cosine of their vectors.
 //
 // A sketch (h, r) describes a unit vector a. The coordinates of a in an orthonormal basis of few
@@ -26,7 +26,8 @@ inline constexpr int kSketchScale = 32000;
 /// kSketchScale squared, is at least the cosine minus kSketchSlack.
 inline constexpr double kSketchSlack = 6e-4;
 inline constexpr std::size_t kWidestSketch = 128;
-/// If vectors have more numbers than kLongestTrained, the basis consists of the first axes.
+/// If vectors have more numbers than kLongestTrained, the basis consists of the first coordinate
+/// axes.
 inline constexpr std::size_t kLongestTrained = 65536;
 
 class Sketcher {
@@ -51,7 +52,7 @@ class Sketcher {
 
 /// The number of sketches in a tile. A tile interleaves its sketches in pairs of numbers.
 inline constexpr std::size_t kTileSide = 32;
-/// Fills a tile with `n` sketches, at most kTileSide, followed by zeros.
+/// Fills a tile with `n` sketches (at most kTileSide), then with zeros.
 void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t width,
                std::int16_t* tile);
 /// The products of four sketches and a tile. Element [r][j] is the exact product of sketch r and
@@ -59,7 +60,7 @@ void fill_tile(const std::int16_t* const* sketches, std::size_t n, std::size_t w
 using TileProducts = std::int32_t[4][kTileSide];
 void tile_products(const std::int16_t* const* four, std::size_t width, const std::int16_t* tile,
                    TileProducts& out);
-/// Returns the product of two rows. For vectors of length 1, the error is at most 1e-5.
+/// Returns the dot product of two rows. For vectors of length 1, the error is at most 1e-5.
 float float_product(const float* a, const float* b, std::size_t dim);
 std::int32_t sketch_product(const std::int16_t* a, const std::int16_t* b, std::size_t width);
 

@@ -1,13 +1,13 @@
 // Divides sketches into cells, so that a search for neighbours compares only a few cells. A sketch
-// belongs to the cell whose centre has the largest product with the sketch.
+// belongs to the cell whose centre has the largest dot product with the sketch.
 //
 // Centres are sketches, found by spherical k-means. The results are the same on every processor.
 //
 // The cells to search are chosen as follows. Let a and b be two sketches at a distance of at most
 // D, c the centre of a, and e another centre. The distance of a from the border between the cells
-// is (a.c - a.e) / |e - c|. If this distance is above D, b does not lie in the cell of e. With a
-// `margin` below 1, only cells within margin * D are searched. With `margin` 1, no neighbour is
-// missed.
+// of c and e is (a.c - a.e) / |e - c|. If this distance is above D, b does not lie in the cell of
+// e. With a `margin` below 1, a cell is searched only if its border is within margin * D of a. With
+// `margin` 1, no neighbour is missed.
 //
 // If centres are equal, only the first of the equal centres gets sketches.
 // Thread-safety: any thread, except find().
@@ -35,12 +35,12 @@ class SketchCells {
   void nearest(const std::int16_t* sketches, std::size_t n, std::uint32_t* cells) const;
 
   struct Reach {
-    double distance = 0;   ///< Largest distance D of neighbours, sqrt(2 - 2 cosine).
+    double distance = 0;   ///< Largest distance D of two neighbours: sqrt(2 - 2 cosine).
     double margin = 1;     ///< From 0 to 1. Cells within margin * distance are searched.
     std::size_t most = 0;  ///< Largest number of cells to search.
   };
   struct Near {
-    std::vector<std::uint32_t> cells;  ///< Cell of the sketch, then other cells by distance.
+    std::vector<std::uint32_t> cells;  ///< The sketch's own cell, then other cells, nearest first.
     bool all = true;                   ///< Set to false if Reach::most left out cells.
   };
   /// Finds the cells to search for neighbours of each of four sketches.

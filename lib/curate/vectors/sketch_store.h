@@ -1,8 +1,9 @@
 // Keeps the sketches of all vectors in memory, sorted by cell, for curate/vectors/cell_search.h.
 //
-// A vector has three numbers. The rank is the index in CellSearch::places, with better samples
-// first. The place is the argument of CellSearch::read. The slot is the index after sorting by
-// cell, then rank. Vectors without a direction are in no cell and have the last slots.
+// A vector is addressed by rank, place or slot. The rank is the index in CellSearch::places, with
+// better samples first. The place is the argument of CellSearch::read. The slot is the vector's
+// index after all vectors are sorted by cell, then by rank. Vectors without a direction are in no
+// cell and have the last slots.
 // Thread-safety: any thread, after construction.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
