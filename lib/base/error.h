@@ -14,10 +14,10 @@
 
 namespace vfm {
 
-/// The kind of an Error, which decides the exit status of a program. `usage` gives 2: a bad option,
-/// recipe or model folder, found before any work. The other kinds give 1. `device` means that the
-/// device has failed, not the input. Code that records bad inputs rethrows an Error of the kind
-/// `device` (tensor/device.h, GpuError).
+/// The kind of an Error, which decides the exit status of a program. `usage` gives status 2: a bad
+/// option, recipe or model folder, found before any work. The other kinds give status 1. `device`
+/// means that the device has failed, not the input. Code that records bad inputs rethrows an Error
+/// of the kind `device` (tensor/device.h, GpuError).
 enum class ErrorKind { runtime, usage, device };
 
 /// What is wrong with an input: the "code" of a record in errors.jsonl. vfm-manifest(5) documents

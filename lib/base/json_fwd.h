@@ -33,7 +33,8 @@ std::optional<double> get_number(const Json& value, const char* name);
 std::optional<std::int64_t> get_integer(const Json& value, const char* name);
 std::optional<bool> get_bool(const Json& value, const char* name);
 
-/// Returns what get_... returns. Throws Error "<what> has no '<name>'" if the member is absent.
+/// Returns the member as the get_ functions above do. If the member is absent or null, throws Error
+/// "<what> has no '<name>'".
 std::string need_string(const Json& value, const char* name, std::string_view what);
 double need_number(const Json& value, const char* name, std::string_view what);
 std::int64_t need_integer(const Json& value, const char* name, std::string_view what);

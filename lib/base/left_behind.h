@@ -1,5 +1,5 @@
 // Counts threads that hang in a call of a foreign library. Such a thread cannot be ended. It keeps
-// its memory, and perhaps a processor. Code that stops waiting for a hanging thread calls
+// its memory, and may keep a processor busy. Code that stops waiting for a hanging thread calls
 // count_left_behind(). A program with hanging threads must end without waiting for them, and
 // without freeing memory that they may use (cli/runner.cc).
 // SPDX-License-Identifier: Apache-2.0

@@ -67,8 +67,8 @@ class Random {
   std::vector<std::uint64_t> permutation(std::uint64_t n) const;
 
   /// For block i of this stream, the arguments of philox4x32() are the key cipher_key() and the
-  /// counter {low half of i, high half of i, stream()[0], stream()[1]}. GPU kernels draw the same
-  /// numbers from them.
+  /// counter {low half of i, high half of i, stream()[0], stream()[1]}. GPU kernels that use this
+  /// key and counter draw the same numbers.
   const std::array<std::uint32_t, 2>& cipher_key() const { return key_; }
   const std::array<std::uint32_t, 2>& stream() const { return sample_; }
 

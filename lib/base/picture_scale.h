@@ -28,7 +28,7 @@ struct PictureTaps {
 
 /// All weights and factors of a picture. The weights of a row add up to about 2^14, and the weights
 /// of a column to about 2^12. In the picture, chroma has half the columns and rows of luma, rounded
-/// up. In the result, chroma has as many as luma.
+/// up. In the result, chroma has as many columns and rows as luma.
 struct PictureScale {
   int width = 0, height = 0, to_width = 0, to_height = 0;
   PictureTaps luma_x, chroma_x, luma_y, chroma_y;

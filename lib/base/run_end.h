@@ -12,7 +12,7 @@ namespace vfm {
 
 /// Ends the run. `message` says what is wrong and what to do next. Only the first message is kept.
 void end_run(const std::string& message);
-/// Return whether the run must end, and the message.
+/// run_ends() returns whether the run must end, and run_end_message() returns the message.
 bool run_ends() noexcept;
 std::string run_end_message();
 /// Undoes end_run(), for tests.

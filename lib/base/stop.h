@@ -22,8 +22,8 @@ void stop_at_closed_pipes() noexcept;
 /// Reports that the reader of an output has gone. Does nothing without stop_at_closed_pipes().
 void note_closed_pipe() noexcept;
 
-/// Requests a gentle stop, for SIGUSR1 (Slurm's warning before the time limit). Long work that
-/// saves its state then finishes the step, saves, and ends with success. Other work does not stop.
+/// Requests a gentle stop, for SIGUSR1 (Slurm's warning before the time limit). Then long work that
+/// saves its state finishes the step, saves, and ends with success. Other work does not stop.
 /// Async-signal-safe.
 void request_wind_up() noexcept;
 bool wind_up_requested() noexcept;

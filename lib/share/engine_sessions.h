@@ -9,9 +9,9 @@
 // then for encoding sessions, then for a GPU for a model, and then for a slot (share/slots.h). A
 // thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions, or
 // that works for such a thread, never waits for sessions of the same kind, or of an earlier kind in
-// this order. If it gets no sessions, its decoder decodes in software, and its encoder fails. A
-// thread that has a GPU for a model never waits: it uses the model's own sessions. Thread-safety:
-// any thread.
+// this order. If such a thread gets no sessions, its decoder decodes in software, and its encoder
+// fails. A thread that has a GPU for a model never waits: it uses the model's own sessions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -52,11 +52,11 @@ class EngineSessions {
   /// if `wait` is Wait::no, if thread_may_wait() is false, or if the sessions cannot become free
   /// while the loaded models stay loaded. Throws what GpuBoard::take() throws.
   std::shared_ptr<Session> take(std::int64_t bytes, Wait wait = Wait::yes);
-  /// Returns whether this thread may wait. A thread with a session of this kind, or of a later kind
-  /// in the order above, may not wait.
+  /// Returns whether this thread may wait. A thread with a session of this kind may not wait. A
+  /// thread with an encoding session may not wait for decoding sessions, either.
   bool thread_may_wait() const;
-  /// Reports a failed GPU, as GpuBoard::fail() does. For own sessions (second constructor), take()
-  /// then throws Error{device}.
+  /// Reports a failed GPU, as GpuBoard::fail() does. After that, take() throws Error{device} if the
+  /// second constructor made the sessions.
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Returns the bytes of `gpu` that this program keeps for sessions.

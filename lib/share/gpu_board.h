@@ -46,8 +46,8 @@ inline constexpr std::int64_t kSessionBytes = std::int64_t{160} << 20;
 struct SharedGpu {
   int index = 0;            ///< CUDA's number of the GPU, or -1 - i for the i-th "cpu" of --device.
   std::string name;         ///< Name, unique on this machine: "GPU-5e6b...", "cpu 0".
-  std::int64_t memory = 0;  ///< Bytes for models and sessions of all programs.
-  int sessions = 0;         ///< Sessions of all programs, for decoding and encoding.
+  std::int64_t memory = 0;  ///< Bytes that models and sessions of all programs may use together.
+  int sessions = 0;         ///< Number of sessions of one GpuKind that all programs share.
   /// Bytes of `memory` that this program keeps for its sessions.
   std::int64_t kept = 0;
 };
@@ -56,8 +56,8 @@ struct SharedGpu {
 struct GpuNeed {
   std::string stage;  ///< Name of the program: "vfm-embed".
   GpuKind kind = GpuKind::compute;
-  /// Bytes on each GPU. For a model: the loaded model and its work. For sessions: the program's
-  /// CUDA context.
+  /// Bytes on each GPU. For a model: the loaded model, and memory to compute an item. For sessions:
+  /// the program's CUDA context.
   std::int64_t memory = 0;
   /// For a model: flags (gpu_flag) of the kinds of session that each item also uses. `memory`
   /// includes these sessions. An item never waits for such a session. If no session is free, the
@@ -86,7 +86,7 @@ class GpuBoard {
     int sessions = 1;            ///< Number of the item's sessions.
   };
 
-  /// Joins the file `share`.gpus, or makes it. If `share` is empty, uses no file. Leaves out GPUs
+  /// Joins the file `share`.gpus, or makes it. If `share` is empty, uses no file. Does not use GPUs
   /// with too little memory or too few sessions, and warns about them. Throws Error{usage} if the
   /// file cannot be used, or if no GPU has enough memory and sessions.
   GpuBoard(const std::string& share, std::vector<SharedGpu> gpus, GpuNeed need, Actions actions);
@@ -101,14 +101,14 @@ class GpuBoard {
   /// should have no slot (share/slots.h, Slots::Away). After items have waited five seconds for
   /// memory, logs one warning that names the programs that use the memory. Returns nullopt if
   /// `over` becomes true first. Throws Stopped. Throws Error{device}, with the reasons, when all
-  /// GPUs are left out.
+  /// GPUs of this stage have failed.
   std::optional<Lease> take(const std::atomic<bool>* over = nullptr);
   /// Takes `count` sessions of the GPU with the most free sessions. If no GPU has `count` free
   /// sessions, waits for them. Returns nullopt instead if `wait` is false, or if `count` exceeds
   /// most_sessions(). Throws what take() throws.
   std::optional<Lease> take_sessions(int count, bool wait);
   /// Returns the largest number of sessions that can be free on one GPU while the loaded models
-  /// stay loaded. Sessions of these models (GpuNeed::beside) are not counted.
+  /// stay loaded. Sessions that these models use (GpuNeed::beside) are not counted.
   int most_sessions() const;
   /// Ends the item, and gives its GPU or sessions back.
   void give(const Lease& lease) noexcept;
@@ -120,7 +120,7 @@ class GpuBoard {
   /// may use the memory. Does not wait.
   void finished() noexcept;
 
-  /// Returns the number of this stage's GPUs that are not left out.
+  /// Returns the number of this stage's GPUs that have not failed.
   int gpus_left() const;
   const std::vector<SharedGpu>& gpus() const;
   /// Returns a file descriptor, with FD_CLOEXEC set, that a worker process may inherit.

@@ -1,5 +1,5 @@
-// Describes in words how programs used shared GPUs between two looks. A look is one reading of
-// share/gpu_states.h.
+// Describes in words how programs used shared GPUs between two looks. A look is one call of
+// GpuWatch::look() (share/gpu_states.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@ namespace vfm::share {
 /// A program's use of GPUs for one GpuKind between two looks.
 struct GpuLook {
   GpuStageState state;  ///< State at the second look.
-  double busy = 0;      ///< Mean number of GPUs or sessions with an item.
+  double busy = 0;      ///< Mean number of GPUs or sessions that items used.
   double short_of = 0;  ///< Share of the time in which an item waited for a GPU, 0 to 1.
 };
 

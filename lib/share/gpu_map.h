@@ -1,8 +1,8 @@
 // The file of share/gpu_board.h in memory.
 //
 // Only share/gpu_board.cc and share/gpu_states.cc use this header. Callers hold the file's lock
-// (Locked), except for join() and leave(), which lock the file themselves. A view of the pipe reads
-// without join(). Thread-safety: as SharedFile.
+// (Locked), except for join() and leave(), which lock the file themselves. GpuWatch
+// (share/gpu_states.h) reads without join(). Thread-safety: as SharedFile.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@ double gpu_clock();
 class GpuMap {
  public:
   /// Opens the file for `share`, the value of VFM_SHARE. If `share` is empty, uses memory of this
-  /// program.
+  /// program instead of a file.
   explicit GpuMap(const std::string& share);
   static std::string file_of(const std::string& share);
 
@@ -41,7 +41,7 @@ class GpuMap {
   GpuRecord& own() const { return file().records[own_index_]; }
   std::size_t own_index() const { return own_index_; }
   std::size_t gpus() const;
-  /// Returns the file's index of each GPU of this program.
+  /// Returns, for each GPU of this program, its index in the file.
   const std::vector<int>& places() const { return places_; }
 
   /// Marks the records of ended programs.
@@ -60,14 +60,14 @@ class GpuMap {
   /// Returns the number of free sessions of a kind on a GPU. Memory of models reduces this number.
   int free_sessions(int gpu, GpuKind kind) const;
   /// Returns the largest number of sessions that can be free while the loaded models stay loaded.
-  /// Each loaded model with the kind in GpuNeed::beside keeps one session.
+  /// Each loaded model whose GpuNeed::beside includes `kind` keeps one session.
   int most_sessions(int gpu, GpuKind kind) const;
-  /// Returns the programs with a model on the GPU: "vfm-embed (process 4711)".
+  /// Returns the names of programs with a model on the GPU: "vfm-embed (process 4711)".
   std::vector<std::string> names_on(int gpu) const;
   /// Returns the record's counters at the time `now`. Seconds include the items under way.
   GpuCounts counts_now(const GpuRecord& record, double now) const;
-  /// Returns the input of gpu_for_item() (share/gpu_rule.h), with one claim for each record.
-  /// A record of another kind has an empty claim.
+  /// Returns the input of gpu_for_item() (share/gpu_rule.h), with one claim for each record. A
+  /// record that is not of this kind has an empty claim.
   std::vector<GpuClaim> claims(GpuKind kind) const;
   std::vector<GpuPlace> gpu_places() const;
 

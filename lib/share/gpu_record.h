@@ -1,8 +1,8 @@
 // The layout of the file of share/gpu_board.h in memory.
 //
 // Only running programs of one build of vfm, on one machine, read this layout. The file's first
-// bytes, kGpuWords, name the version. The file's lock guards all fields except `takes` and the
-// futexes. If a program is killed while it writes, each number has its old or its new value.
+// bytes, kGpuWords, name the layout's version. The file's lock guards all fields except `takes` and
+// the futexes. If a program is killed while it writes, each number has its old or its new value.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

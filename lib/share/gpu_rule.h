@@ -45,33 +45,34 @@ struct GpuStage {
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
-  double error = 0;         ///< Uncertainty as a share of `work`, 0 to 1.
+  double error = 0;         ///< Relative uncertainty of `work`, 0 to 1.
   double short_of = 0;      ///< Share of the time in which an item waited for a GPU, 0 to 1.
   bool known = false;       ///< Whether the stage has ever had a GPU.
-  double idle = 0;          ///< Seconds since the latest item, or since the stage joined.
+  double idle = 0;          ///< Seconds since the latest item ended, or since the stage joined.
   double load_seconds = 0;  ///< Seconds that a load of the model takes.
   GpuSet may = 0;           ///< GPUs that the stage can use.
   GpuSet loaded = 0;        ///< GPUs on which the model is loaded or loading.
   GpuSet fixed = 0;         ///< GPUs of `loaded` that must keep the model now.
 };
 
-/// The input of both rules for one GPU.
+/// One GPU, in the input of plan_gpus() and gpu_for_item().
 struct GpuPlace {
-  std::int64_t free = 0;  ///< Bytes available to models. The bytes of loaded models count, too.
+  std::int64_t free = 0;  ///< Bytes that models may use. Loaded models use some of these bytes.
   int sessions = 0;       ///< Free sessions. An item gets the GPU with the most free sessions.
 };
 
 /// Returns, for each stage, the GPUs on which its model should be loaded. If no model should move,
 /// returns the present GPUs. Each element of `spans` has all stages, with averages over one time
-/// span. The shortest span comes first. The first span that calls for a move decides, unless a
-/// shorter span speaks against the move. If a span has enough data and shows a shortage of GPUs,
-/// longer spans are not used. `lasted` is the number of seconds since the latest load of a model.
+/// span. The shortest span comes first. Each span gives a plan. A plan counts only if it moves a
+/// model, and if the averages of no shorter span speak against it. Returns the first such plan. If
+/// a span has enough data and shows a shortage of GPUs, longer spans are not used. `lasted` is the
+/// number of seconds since the latest load of a model.
 std::vector<GpuSet> plan_gpus(std::span<const std::vector<GpuStage>> spans,
                               std::span<const GpuPlace> gpus, double lasted);
 
 /// The input of gpu_for_item() for one stage.
 struct GpuClaim {
-  int place = 0;  ///< Place in the pipe, as GpuStage::place.
+  int place = 0;  ///< Position in the pipe, as GpuStage::place.
   int waiting = 0;
   GpuSet ready = 0;  ///< GPUs on which the model is loaded and stays loaded.
 };

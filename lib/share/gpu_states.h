@@ -1,4 +1,5 @@
-// The state of the GPUs that programs of a pipe share (share/gpu_board.h), for a view of the pipe.
+// The state of the GPUs that programs of a pipe share (share/gpu_board.h), for --progress and for
+// the page of VFM_SHARE_REPORT.
 //
 // Reading the state changes only the records of programs that have died. Thread-safety: one thread
 // at a time.
@@ -14,7 +15,7 @@ namespace vfm::share {
 
 struct GpuState {
   std::string name;
-  std::int64_t memory = 0;  ///< Bytes for models and sessions.
+  std::int64_t memory = 0;  ///< Bytes that models and sessions may use.
   std::int64_t used = 0;    ///< Bytes that models and sessions use.
 };
 
@@ -23,14 +24,14 @@ struct GpuStageState {
   std::string stage, kind;  ///< Program and GpuKind: "vfm-embed", "compute".
   std::int64_t pid = 0;
   bool alive = false;
-  int held = 0;                       ///< GPUs or sessions with an item.
+  int held = 0;                       ///< GPUs or sessions that items use now.
   int waiting = 0;                    ///< Items that wait for a GPU or session.
-  bool lacks_memory = false;          ///< Whether items wait for memory for the model.
-  std::vector<std::string> loaded;    ///< Names of GPUs with the model.
+  bool lacks_memory = false;          ///< Whether items wait until a GPU has memory for the model.
+  std::vector<std::string> loaded;    ///< Names of GPUs on which the model is loaded.
   std::vector<std::string> loading;   ///< Names of GPUs that load or unload the model.
   std::vector<std::string> left_out;  ///< Names of GPUs that failed.
   int gpus = 0;                       ///< Number of GPUs of the program, including failed GPUs.
-  double busy_seconds = 0;            ///< Seconds with an item, summed over all GPUs.
+  double busy_seconds = 0;            ///< Seconds in which GPUs had an item, summed over GPUs.
   double short_seconds = 0;           ///< Seconds in which an item waited for a GPU.
   std::int64_t items = 0;             ///< Number of finished items.
 };

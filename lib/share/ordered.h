@@ -27,11 +27,11 @@ namespace vfm::share {
 /// free slot.
 ///
 /// `weight`, called on the thread of `work`, returns the bytes of a result and of all memory that
-/// the result owns. It should return more for a result with scarce resources, such as open files.
-/// Without `weight`, at most kOrderedFew items and results for each thread exist at a time. With
-/// `weight`, more items are taken while all results together weigh less than kOrderedBytes; each
-/// thread may exceed this limit by one result. Give `weight` if results are small. Then all slots
-/// stay busy even if items have very different lengths.
+/// the result owns. For a result with scarce resources, such as open files, `weight` should return
+/// more. Without `weight`, at most kOrderedFew items and results for each thread exist at a time.
+/// With `weight`, more items are taken while all results together weigh less than kOrderedBytes;
+/// each thread may exceed this limit by one result. Give `weight` if results are small. Then all
+/// slots stay busy even if items have very different lengths.
 ///
 /// The first exception from any of these functions stops all work, and is rethrown after all
 /// threads have joined. Results of items before the failed item have been passed to `done`. Throws

@@ -17,7 +17,7 @@
 
 namespace vfm::share {
 
-/// Limit of the summed weight of all entries, if results have weights.
+/// Limit of the total weight of all items and results, if results have weights.
 inline constexpr std::size_t kOrderedBytes = std::size_t{64} << 20;
 /// Number of items and results that each thread may always have, whatever they weigh.
 inline constexpr std::size_t kOrderedFew = 2;
@@ -33,15 +33,15 @@ class OrderedWindow {
     bool ready = false;
   };
 
-  /// `weighed` says whether results have weights. `flow`, or null, counts the ready results.
+  /// `weighed` says whether results have weights. `flow` counts the ready results; it may be null.
   OrderedWindow(int threads, bool weighed, OrderedFlow* flow)
       : few_(kOrderedFew * static_cast<std::size_t>(threads)),
         bytes_(weighed ? kOrderedBytes : 0),
         flow_(flow),
         threads_(threads) {}
 
-  /// Waits until there is room, and queues the next item or the error of `next`. Returns false
-  /// after the last item or after an error.
+  /// Waits until the limits allow an item, and queues the next item or the error of `next`. Returns
+  /// false after the last item or after an error.
   bool take(const std::function<std::optional<In>()>& next) {
     const std::lock_guard one(next_mutex_);
     {

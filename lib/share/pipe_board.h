@@ -1,6 +1,6 @@
 // The board that the programs of one pipe share on one machine. The board is a file, named by the
-// user (VFM_SHARE). It holds the programs' worker slots (share/slots.h) and the counts that a view
-// of the pipe shows.
+// user (VFM_SHARE). It holds the programs' worker slots (share/slots.h), and the counts that
+// --progress shows.
 //
 // When a program ends, even by a kill, its record and its slots become free. Waiting programs
 // notice this within 50 ms. When a living program gives a slot back, the next program wakes at
@@ -31,18 +31,18 @@
 
 namespace vfm::share {
 
-/// The state of one program. All seconds include waits under way.
+/// The state of one program. All seconds include waits that have not yet ended.
 struct StageState {
   std::string name, unit;  ///< Program and its unit of work: "vfm-clip", "videos".
   std::int64_t pid = 0;
   bool alive = false;            ///< Whether the program still runs.
   bool stopped = false;          ///< Whether SIGSTOP or Ctrl-Z stopped the program.
-  bool draws = false;            ///< Whether the program wants to draw the view.
+  bool draws = false;            ///< Whether the program wants to draw the progress of the pipe.
   bool self = false;             ///< Whether this is the calling program.
   int held = 0;                  ///< Slots that the program has.
   int most = 0;                  ///< Largest number of slots that the program may have.
   int waiting = 0;               ///< Items that were read, but not begun.
-  std::int64_t input_bytes = 0;  ///< Bytes in the pipe that the program reads.
+  std::int64_t input_bytes = 0;  ///< Bytes that wait in the pipe that the program reads.
   std::uint64_t done = 0;        ///< Finished units of work.
   double input_seconds = 0;      ///< Seconds in which the program waited for input.
   double output_seconds = 0;     ///< Seconds in which the program waited for its reader.
@@ -56,7 +56,8 @@ enum class Taken;
 
 class PipeBoard {
  public:
-  /// A program that joins: name in the view, and file descriptors of its input and output.
+  /// A program that joins the board: its displayed name, and the file descriptors of its input and
+  /// output.
   struct Stage {
     std::string name;
     int input = 0, output = 1;
@@ -89,9 +90,9 @@ class PipeBoard {
   bool owes() const;
   /// Returns whether an item of any program waits for a slot.
   bool wanted() const;
-  /// For a board without slots. show_waiting() reports that a thread begins (+1) or ends (-1) a
-  /// wait for a slot from elsewhere. show_held() reports that a thread gets (+1) or returns (-1)
-  /// such a slot.
+  /// These two functions are for a board without slots, whose programs use slots of make.
+  /// show_waiting() reports that a thread begins (+1) or ends (-1) a wait for a slot. show_held()
+  /// reports that a thread gets (+1) or returns (-1) a slot.
   void show_waiting(int by) noexcept;
   void show_held(int by) noexcept;
   /// Changes the number of make's jobserver tokens that this program has. Call it right after
@@ -101,7 +102,7 @@ class PipeBoard {
   /// tokens back to the jobserver.
   int take_lost_tokens() noexcept;
 
-  /// Sets this program's counts in the view to 0, and their unit to `unit`.
+  /// Sets this program's displayed counts to 0, and their unit to `unit`.
   void start(std::string_view unit);
   void set_draws(bool draws) noexcept;
   void add_done(std::uint64_t done) noexcept;

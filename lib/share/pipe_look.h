@@ -1,4 +1,4 @@
-// A view of a pipe as text for a terminal: the work of each program, and the bottleneck.
+// Describes a pipe in lines of text for a terminal: the work of each program, and the bottleneck.
 //
 // A look is one reading of the shared board (share/pipe_board.h).
 // Thread-safety: any thread.
@@ -26,7 +26,7 @@ struct StageLook {
 };
 
 struct PipeLook {
-  int slots = 0;  ///< Number of shared slots, or PipeBoard::kNone with make's slots.
+  int slots = 0;  ///< Number of shared slots, or PipeBoard::kNone if make gives the slots.
   int gpus = 0;
   double seconds = 0;
   std::vector<StageLook> stages;  ///< Programs in the order of the pipe.

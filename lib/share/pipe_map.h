@@ -35,8 +35,8 @@ class PipeMap {
   PipeRecord& own() const { return file().records[own_index_]; }
   int input() const { return input_; }
 
-  /// While such an object exists, readers without the mutex see that the times in own() change.
-  /// Needs the mutex.
+  /// While such an object exists, readers without the mutex see that the times in own() are
+  /// changing. Needs the mutex.
   class Changing {
    public:
     explicit Changing(PipeRecord& record) : version_(record.version) { ++version_; }
@@ -53,9 +53,9 @@ class PipeMap {
   /// Take or give one slot of this program. Need the mutex.
   bool take_slot();
   void give_slot();
-  /// Returns the number of slots that the file gives to the program of `record`. If other programs
-  /// took its slots while it was stopped, its threads may hold more slots (PipeRecord::held). Any
-  /// thread.
+  /// Returns the number of slots that the file gives to the program of `record`. Its threads may
+  /// hold more slots (PipeRecord::held) if other programs took slots of the program while it was
+  /// stopped. Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);
@@ -65,7 +65,7 @@ class PipeMap {
 
   // The functions below are for any thread.
   /// Marks the records of killed programs, and frees their slots. Returns whether other programs
-  /// live.
+  /// still run.
   bool end_dead();
   /// Returns the index of the record whose program gets the next slot, or -1 if no program wants a
   /// slot.

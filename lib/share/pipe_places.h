@@ -16,14 +16,14 @@ namespace vfm::share {
 std::uint64_t pipe_name(int fd);
 
 struct PipeEnds {
-  bool used = false;  ///< Whether there is a program.
+  bool used = false;  ///< Whether this element stands for a program.
   std::int64_t pid = 0;
   std::uint64_t input = 0, output = 0;  ///< pipe_name() of the pipes.
 };
 
 /// Returns the place, 0 for the first, of each program whose `used` is true. Programs of one pipe
-/// are in the order of the pipe. Several pipes are in the order in which a shell starts them. The
-/// same applies to parts of a pipe that a foreign program separates.
+/// are in the order of the pipe. Several pipes are in the order in which a shell starts them. If a
+/// foreign program separates two parts of a pipe, each part counts as a pipe.
 std::vector<int> pipe_places(std::span<const PipeEnds> programs);
 
 /// Sets `place` of all used records of a board. The records have the fields of PipeEnds.

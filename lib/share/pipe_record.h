@@ -1,7 +1,7 @@
 // The layout of the file of share/pipe_board.h in memory.
 //
 // Only running programs of one build of vfm, on one machine, read this layout. The file's first
-// bytes, kPipeWords, name the version. Thread-safety: any thread, by atomic fields.
+// bytes, kPipeWords, name the layout's version. Thread-safety: any thread, by atomic fields.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -75,11 +75,11 @@ struct PipeFile {
   struct alignas(1024) Head : SharedHead {
     std::atomic<std::int32_t> slots;   // Value of PipeBoard::slots().
     std::atomic<std::uint32_t> takes;  // Number of slots that programs have taken so far.
-    std::atomic<std::uint32_t> joins;  // Number of the latest program that joined.
+    std::atomic<std::uint32_t> joins;  // Number that the latest program got when it joined.
     std::atomic<std::int32_t> lost;    // Number of jobserver tokens of killed programs.
   } head;
   PipeRecord records[kPipeRecords];
-  /// The number of the program that has each slot, or 0 for a free slot.
+  /// For each slot, the number of the program that has it, or 0 if the slot is free.
   std::atomic<std::uint32_t> owners[PipeBoard::kMostSlots];
 };
 static_assert(sizeof(PipeFile) == 80 * 1024);

@@ -21,11 +21,11 @@ namespace vfm::share {
 /// clock.
 std::uint64_t pipe_clock();
 
-/// Longest time in nanoseconds (50 ms) before a waiting thread looks again.
+/// Longest time in nanoseconds (50 ms) before a waiting thread looks again at the file.
 inline constexpr std::uint64_t kSharedTurn = 50'000'000;
 
-/// Waits until a word of a shared file differs from `seen`, for at most kSharedTurn. Returns false
-/// if the word did not change.
+/// Waits until the word `call` of a shared file differs from `seen`, for at most kSharedTurn.
+/// Returns false if the word did not change.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
 /// Changes the word, and wakes at most `most` threads that wait for it.
 void call(std::atomic<std::uint32_t>& call, int most);
@@ -66,8 +66,8 @@ class SharedFile {
   /// at a time. If a thread waits longer than two seconds, it logs a warning (share/pipe_lock.h).
   ///
   /// If the kernel has no memory for the lock, or if a stop request (base/stop.h) ends the wait,
-  /// the thread continues without the lock. Then it may see unfinished changes, and may change only
-  /// data of this program.
+  /// the thread continues without the lock. Then it can see unfinished changes, and must change
+  /// only this program's data.
   class Locked {
    public:
     explicit Locked(SharedFile& file);

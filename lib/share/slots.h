@@ -48,8 +48,8 @@ class Slots {
   /// Call add_away() before the first item, with the number of items whose threads may be Away.
   int items_at_once() const;
   void add_away(int items);
-  /// Sets the counters of this program's results (share/ordered_flow.h), or null for no counters.
-  /// Call it before the first item, and only for slots of whole items.
+  /// Sets the counters of this program's results (share/ordered_flow.h). Null means no counters.
+  /// Call it before the first item, and not for slots of an item's parts.
   void set_flow(std::shared_ptr<OrderedFlow> flow);
   OrderedFlow* flow() const;
   using Use = SlotUse;
