@@ -94,7 +94,7 @@ struct ClipOptions {
   bool force = false;   ///< If true, existing outputs are rewritten.
   bool reread = false;  ///< If true, sources are read even if their hashes are known.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
-  bool prune = false;  ///< If true, outputs of sources outside the input are removed.
+  bool prune = false;  ///< If true, outputs of sources that are not in the input are removed.
   /// The frames that wait for encoders take at most this number of bytes for each slot.
   std::uint64_t ahead_bytes = std::uint64_t{256} << 20;
   /// If true, the times, first frames and last frames of clips are compared with the source.

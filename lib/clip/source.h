@@ -76,7 +76,8 @@ class ClipItems {
   void use(GivenSpans* spans) { spans_ = spans; }
   /// Sets the ledger of known hashes. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }
-  /// Joins small videos whose record has only a path, except the first `own` videos of the input.
+  /// Lets small videos share shards if their records have only a path. The first `own` videos of
+  /// the input do not share shards.
   void join(std::uint64_t own) { join_after_ = own; }
   std::optional<ClipItem> next();
   const io::InputStreams& streams() const { return reader_.streams(); }

@@ -65,8 +65,8 @@ class Shapes {
   std::vector<const Shape*> shapes_;
 };
 
-/// Appends the facts as bytes, except key, shape, shard, source, path and embedding. `content`
-/// comes first, so that a caller can remove it.
+/// Appends all facts except key, shape, shard, source, path and embedding to `out`, as bytes.
+/// `content` comes first, so that a caller can remove it.
 void put_facts(std::string& out, const Item& item);
 /// Reads the facts that put_facts() wrote. `content` tells whether the bytes include Item::content.
 /// Throws Error.

@@ -15,7 +15,8 @@
 
 namespace vfm::dataset {
 
-/// A vector of length 1 in the notes, as halves. `halves` is empty if the sample has no vector.
+/// A sample's vector in Item::notes, scaled to length 1. `halves` has the vector as 16-bit floats,
+/// or is empty if the sample has no vector.
 struct NotedVector {
   std::uint64_t encoder = 0;
   std::string_view halves;

@@ -32,8 +32,8 @@ struct SampleVector {
 /// exists but is not an array of numbers.
 SampleVector sample_vector(const JoinedSample& sample, std::string_view member);
 
-/// Returns the values scaled to length 1, as halves. Returns an empty text if the values are all
-/// zeros or not finite.
+/// Returns the values scaled to length 1, as 16-bit floats. Returns an empty text if the values are
+/// all zeros or not finite.
 std::string unit_halves(const std::vector<float>& values);
 
 /// A table of encoders' identities. The key is SampleVector::encoder. A very large table is cut to

@@ -39,8 +39,8 @@ class NumberNames {
   std::map<std::uint64_t, Field> fields_;
 };
 
-/// Appends a sample's numbers and unit vector (as halves) to `notes`. Ignores fields with names of
-/// more than 64 bytes.
+/// Appends a sample's numbers and unit vector (as 16-bit floats) to `notes`. Ignores fields with
+/// names of more than 64 bytes.
 void put_number_notes(std::string& notes, const JoinedSample& sample, const SampleVector& vector,
                       NumberNames& names);
 
@@ -65,7 +65,7 @@ struct ShownItem {
   Item item;
   /// Whether the page shows the sample in full, not only as a neighbour.
   bool whole = false;
-  std::vector<Near> near;  ///< Neighbours of the same encoder, nearest first.
+  std::vector<Near> near;  ///< Samples with the nearest vectors, nearest first.
 };
 
 struct Shown {

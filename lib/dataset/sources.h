@@ -24,7 +24,8 @@
 
 namespace vfm::dataset {
 
-/// An array that is filled with zeros at first. Only memory pages with other values take memory.
+/// An array that is filled with zeros at first. A memory page takes memory only after a value other
+/// than zero is written to it.
 template <class T>
 class SparseArray {
  public:

@@ -19,7 +19,7 @@ namespace vfm::clip {
 
 class ShotFinder {
  public:
-  /// Makes the recipe's detector. Detector::transnetv2 uses `model`.
+  /// Makes the detector that `options` selects. Detector::transnetv2 uses `model`.
   ShotFinder(const curate::ShotOptions& options, const curate::ChangeModel& model,
              const media::StreamInfo& info);
 

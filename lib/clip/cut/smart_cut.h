@@ -27,7 +27,7 @@
 namespace vfm::clip {
 
 struct SmartStart {
-  std::string reason;  ///< Reason to copy nothing, or empty.
+  std::string reason;  ///< Reason why nothing can be copied, or empty.
   std::string encoder;
   /// pts of the first key frame where copying can begin, or nullopt.
   std::optional<std::int64_t> key;
@@ -45,7 +45,7 @@ void decode_again(const SmartStart& from, std::int64_t begin, std::int64_t end,
 
 class SmartCut {
  public:
-  /// Begins a clip with the encoder's settings. `start.reason` must be empty.
+  /// Begins a clip. `options` are the encoder's settings. `start.reason` must be empty.
   SmartCut(const SmartStart& start, const media::EncodeOptions& options);
 
   /// Adds the next frame. Throws Error if the frame is interlaced, if its format or size differs

@@ -64,8 +64,8 @@ class Explanation {
   void add(const media::Frame& frame, const curate::SmallPicture& look, const ShotFinder& finder);
   /// Adds a change that ShotFinder::take() returned.
   void found(const curate::ShotChange& change);
-  /// Adds decisions. Call settle() after each frame and after ShotFinder::finish(), when all
-  /// changes are taken.
+  /// Adds decisions. Call settle() after each frame and after ShotFinder::finish(), once
+  /// ShotFinder::take() has returned all changes.
   void settle(ShotFinder& finder);
   ExplainedVideo explained() const;
 

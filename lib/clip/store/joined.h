@@ -7,9 +7,10 @@
 //
 // The json has a list "sources". Each video's entry has "source", "source_hash", "clips", and the
 // fields that the json of a single video has. The field "failed" says why a video could not be
-// used. The next run tries a failed video again, and writes only if the video succeeds. A video is
-// left out if one of its clips has the same key ("equal_key") as a clip of another video. A video
-// with "equal_key" is tried again only after it is renamed, or together with other failed videos.
+// used. The next run tries a failed video again, and rewrites the shards only if the video
+// succeeds. If a clip has the same key as a clip of another video, the clip's video is left out,
+// and the field "equal_key" has this key. A video with "equal_key" is tried again only after it is
+// renamed, or together with other failed videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -42,7 +43,7 @@ class ClipPart : public ClipSink {
   void add_kept() override {}
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// Ends the video with `entry`, or with the summary of finish().
+  /// Ends the video. The video's entry is `entry`, or is made from the summary of finish().
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 

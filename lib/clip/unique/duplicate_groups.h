@@ -5,8 +5,8 @@
 // sources, the source with the larger picture is kept. If the pictures are equally large, the
 // source with more bytes is kept. If the numbers of bytes are equal too, the source whose path is
 // first in byte order is kept. Sources count as equally long if each is at most 1 % or half a
-// second (whichever is more) shorter than the longest of these sources. A source that is left out
-// does not exclude other sources. Thread-safety: pure functions, any thread.
+// second (whichever is more) shorter than the longest of these sources. Only kept sources exclude
+// other sources. Thread-safety: pure functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,8 +43,8 @@ CommonStretch exchanged(const CommonStretch& stretch);
 std::vector<CommonStretch> without_repeats(std::vector<CommonStretch> stretches);
 
 struct SourceChoice {
-  /// Number of the source's group, or nullopt without a group. Groups are numbered in the order of
-  /// their first sources.
+  /// Number of the group of sources with common content, or nullopt if no other source has common
+  /// content. Groups are numbered in the order of their first sources.
   std::optional<std::size_t> group;
   /// Index of the source that replaces this source, or nullopt if this source is kept.
   std::optional<std::size_t> keeper;
