@@ -8,9 +8,9 @@
 // options, the hashes of the source tars, the shard's index, sums for statistics, and errors. If
 // options and source tars are unchanged, a later run keeps the shard and reports its errors again.
 // Latents of shards that are no longer in the input are removed. If the folder has other options
-// (DIR/pack.json), or a shard with the same name from another input, run() throws Error. If `force`
-// is true, run() does not throw in these cases, because it first removes vfm-pack's files. At the
-// end, index.jsonl and latents.json are written, sorted by name of shard.
+// (DIR/pack.json), or a shard of the same name that was made from another input, run() throws
+// Error. If `force` is true, run() does not throw in these cases, because it first removes
+// vfm-pack's files. At the end, index.jsonl and latents.json are written, sorted by name of shard.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -19,7 +19,7 @@ inline constexpr std::string_view kPageBegin = "<!DOCTYPE html>";
 struct Series {
   std::string name;
   std::vector<double> x, y;
-  bool dots = false;  ///< If true, draws a dot for each point instead of a line.
+  bool dots = false;  ///< If true, the chart has a dot for each point and no line.
 };
 
 /// A picture with a caption. `data_url` is a result of data_url().
@@ -70,7 +70,7 @@ class Histogram {
 struct Bars {
   struct Part {
     std::string name;
-    std::vector<double> values;  ///< Values of the part, one for each bar, not negative.
+    std::vector<double> values;  ///< The part's value in each bar. No value is negative.
   };
   std::vector<std::string> names;
   std::vector<Part> parts;

@@ -1,8 +1,8 @@
 // Estimates the motion of the camera as one shift and one zoom of the whole picture.
 //
 // The Gauss-Newton method minimises the squared difference of two pictures, from coarse to fine
-// (Lucas and Kanade 1981, Bergen et al. 1992). Motion is known only if details in the whole picture
-// move alike.
+// (Lucas and Kanade 1981, Bergen et al. 1992). The motion is known only if details in all parts of
+// the picture move alike.
 // Pure functions. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

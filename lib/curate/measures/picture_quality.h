@@ -27,8 +27,8 @@ struct PictureQuality {
   double banding = 0;
   /// The share of pixels in combs, which motion causes in interlaced frames. A pixel in a comb is
   /// brighter (or darker) than the pixels above and below by more than 12 of 255 levels. The pixel
-  /// differs from the pixels two rows away by less than 12 levels. Stripes of one row are also
-  /// combs.
+  /// differs from the pixels two rows away by less than 12 levels. Stripes that are one row high
+  /// also count as combs.
   double combing = 0;
 };
 

@@ -33,7 +33,7 @@ class GradualDetector {
   /// Returns true if frames i and k resemble each other much more than frames i and `away` do.
   /// Returns false if a frame is not among the last 127 frames.
   bool same_scene(std::int64_t i, std::int64_t k, std::int64_t away) const;
-  /// Returns true if more than three quarters of frame i equal the previous frame.
+  /// Returns true if more than three quarters of frame i are the same as in the previous frame.
   bool most_stays(std::int64_t i) const { return share_changed(i - 1, i) < 0.25f; }
   /// Returns true if both frames show the same plain colour other than black.
   bool same_ground(std::int64_t i, std::int64_t k) const;

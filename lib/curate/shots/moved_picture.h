@@ -33,12 +33,12 @@ inline constexpr int kMoves = 4;
 struct MovedFit {
   int way = 0;       ///< 1 for motion right or down, -1 for left or up, 0 for squeeze.
   float share = 0;   ///< Progress of the transition, 0 to 1.
-  float misfit = 1;  ///< Remaining difference relative to unrelated lines.
+  float misfit = 1;  ///< Difference that remains, divided by that of unrelated lines.
 };
 /// Returns the best fit for each Move.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,
                                         const PictureLines& after);
-/// Returns the difference of the two lines that meet in a push, relative to the difference of
+/// Returns the difference of the two lines that meet in a push, divided by the difference of
 /// unrelated lines. The result is small if both pictures show one view, even if up to `near` lines
 /// are skipped or repeated.
 float seam_of(const PictureLines& before, const PictureLines& after, int way, int near);

@@ -12,7 +12,7 @@ namespace vfm::curate {
 
 inline constexpr int kParts = 64;  ///< Number of parts, 8 x 8.
 
-/// The mixture of `before` and `after` that is nearest to `now`, for each part.
+/// For each part of a picture, the mixture of `before` and `after` that is nearest to `now`.
 struct PartsBetween {
   std::array<float, kParts> share;   ///< Share of `after` in the mixture, 0 to 1.
   std::array<float, kParts> weight;  ///< Squared difference of `before` and `after`.

@@ -50,7 +50,7 @@ struct ShotChange {
   /// fade, `frame` is the first visible frame of the new shot. For other changes, `frame` is the
   /// first frame that shows more of the new shot than of the old.
   std::int64_t frame = 0;
-  float score = 0;  ///< Score of the detector for a cut, or 0 to 1 for other changes.
+  float score = 0;  ///< For a cut, the detector's score. For other changes, 0 to 1.
 };
 
 struct PairScore {
