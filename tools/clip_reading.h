@@ -1,4 +1,5 @@
-// The base of `vfm-clip shots` and `vfm-clip unique`, which decode but do not encode videos.
+// The base class of the Tools of `vfm-clip shots` and `vfm-clip unique`, which decode but do not
+// encode videos.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -33,11 +33,11 @@ class TrainingOptions {
   void need_recipe() const;
   /// Reads the recipe, and checks that the options fit. Returns the recipe's settings.
   std::vector<vfm::train::Setting> read();
-  /// Return arguments for a run with the same options. arguments() returns RECIPE and settings.
-  /// data_arguments() returns the options for the data and the initial model.
+  /// Return arguments for a run with the same options. arguments() returns the positional
+  /// arguments. data_arguments() returns the options for the data and the initial model.
   std::vector<std::string> arguments() const;
   std::vector<std::string> data_arguments() const;
-  /// Throws Error{usage} if there is nothing to train on.
+  /// Throws Error{usage} if neither --data nor --synthetic is given.
   void need_data() const;
 
  private:

@@ -49,7 +49,7 @@ struct Context {
   std::vector<std::string> arguments;  ///< Arguments after the verb.
   std::string cache;                   ///< Folder of caches, $XDG_CACHE_HOME/vfm, or "".
   Launch launch;
-  /// Standard output for records. The runner writes the begin record before run() and the end
+  /// Writes records to standard output. The runner writes the begin record before run() and the end
   /// record after run().
   io::ManifestWriter& manifest;
 
@@ -87,9 +87,9 @@ class Tool {
   /// Runs a model on a GPU (workers/worker.h), in a process that the program started as `PROGRAM
   /// --serve-gpu NUMBER`. Returns the exit status.
   virtual int serve_gpu(int) { return 2; }
-  /// Returns whether SIGUSR1 asks the tool to save and end (wind_up_requested(), base/stop.h). A
-  /// long-running tool gets an error if the reader of its output has closed the pipe. Other tools
-  /// then end by SIGPIPE.
+  /// Returns whether SIGUSR1 asks the tool to save and end (wind_up_requested(), base/stop.h). If
+  /// the reader of the output has closed the pipe, a long-running tool gets an error, and any other
+  /// tool ends by SIGPIPE.
   virtual bool long_running() const { return false; }
   /// Returns true if the ranks of a launch run one command together, so that only rank 0 reports
   /// errors in the arguments.

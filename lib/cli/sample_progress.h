@@ -14,7 +14,7 @@
 
 namespace vfm::cli {
 
-/// An exception that ends the work when the time is over.
+/// The exception by which add() ends the work after the time limit.
 struct Enough {};
 
 /// A Progress that predicts the time of the whole work from a sample. Thread-safety: any thread.
@@ -34,9 +34,9 @@ class SampleProgress : public Progress {
   /// Returns the predicted seconds for `count` items, from the mean time of an item. The result is
   /// at least the measured time. Returns 0 if no item was done.
   double seconds_for(double count) const;
-  /// Returns the predicted seconds for `count` videos. The time of each video for which part() was
-  /// called is scaled to the video's whole length. If there is no such video, returns
-  /// seconds_for().
+  /// Returns the predicted seconds for `count` videos. The measured time of a video for which
+  /// part() was called is scaled to the video's whole length. If part() was called for no video,
+  /// returns seconds_for().
   double seconds_for_videos(double count) const;
   /// Returns the number of videos for which part() was called.
   std::size_t timed() const;

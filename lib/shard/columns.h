@@ -33,7 +33,7 @@ bool is_column_tar(const std::string& path);
 /// not. The receipt of each column comes first, as in shard_files() (shard/receipt.h).
 std::vector<std::string> column_files(const std::string& shard);
 
-/// Adds "columns" to a shard record without this member: the tar itself as "clip", and the known
+/// If a shard record has no member "columns", adds it, with the tar itself as "clip" and the known
 /// columns beside the tar.
 void complete_shard(io::Record& record);
 
@@ -59,10 +59,10 @@ class JoinedReader {
   ~JoinedReader();
   JoinedReader(JoinedReader&&) noexcept;
   /// Sets `sample` to the next sample, whose key is a column_key(). Merges "json" members: values
-  /// of later tars replace values of earlier tars. If a sample's first "json" is not an object, it
-  /// is kept unchanged. If the key is a hash, the JSON has the foreign key as "original_key".
-  /// Returns false at the end or at damage. All samples returned before are whole. Throws Error if
-  /// the tars have different keys, or the same keys in different orders.
+  /// of later tars replace values of earlier tars. If the first "json" of a sample is not an
+  /// object, this member is kept unchanged. If the key is a hash, the JSON has the foreign key as
+  /// "original_key". Returns false at the end or at damage. All samples returned before are whole.
+  /// Throws Error if the tars have different keys, or the same keys in different orders.
   bool next(Sample& sample);
   /// Returns what was skipped so far in each tar: damaged or too large samples, repeated keys, and
   /// all data after damage.

@@ -22,8 +22,8 @@ struct CardConfig {
   std::map<std::string, std::vector<std::string>> files;
 };
 
-/// Writes DIR/README.md, unless a file exists that vfm did not write. The text includes `tool` and
-/// `about`. Throws Error.
+/// Writes DIR/README.md. Leaves an existing file alone if vfm did not write it. The card names the
+/// `tool` that writes it, and ends with the text `about`. Throws Error.
 void write_dataset_card(const std::string& directory, const std::string& tool,
                         const std::string& about, const std::vector<CardConfig>& configs);
 

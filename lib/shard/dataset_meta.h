@@ -1,6 +1,6 @@
 // Writes the files that other loaders need to read a folder of shards as a dataset:
 // Megatron-Energon's .nv-meta and webdataset's wids.json. Reads only the shards' indexes, no tar.
-// Equal datasets have equal files.
+// Equal datasets give files with equal bytes.
 // Thread-safety: one thread at a time for each folder.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -46,7 +46,8 @@ class DatasetShards {
   At at_;
 };
 
-/// Energon's media metadata of one member. `type` is "av", "image", or empty for other members.
+/// Energon's media metadata of one member. `type` is "av" for a video, "image" for a picture, and
+/// empty if there is no metadata.
 struct MediaMetadata {
   std::string type;
   HeldJson json;

@@ -21,7 +21,7 @@ class NameTable {
   /// 2^31 names.
   std::pair<std::uint32_t, bool> add(std::string_view name);
   std::optional<std::uint32_t> find(std::string_view name) const;
-  /// Returns a name. The result is valid until the next add().
+  /// Returns the name with this number. The result is valid until the next add().
   std::string_view name(std::uint32_t number) const {
     const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
     return std::string_view(text_).substr(begin, ends_[number] - begin);

@@ -24,7 +24,7 @@ namespace vfm::shard {
 /// Thread-safety: one thread at a time; receipts of different paths are independent.
 class Receipt {
  public:
-  /// Throws Error if the output does not match its receipt.
+  /// A function that throws Error if the output does not match the receipt.
   using Check = std::function<void(const Json& receipt)>;
 
   /// Describes the receipt at `path`. In the receipt's JSON, the member named `member` has the
@@ -39,8 +39,8 @@ class Receipt {
   /// or the end of this object. If `redo` is false, then calls find() again. Returns null if the
   /// caller must make the output. Throws Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// Locks the output like find_or_hold() with `redo`, and then calls find(). During the wait,
-  /// another program may have written a receipt.
+  /// Locks the output like find_or_hold() with `redo`, and then calls find(). While this program
+  /// waited for the lock, another program may have written the receipt.
   Json hold_and_find(const Check& check);
   /// Writes the receipt durably, and unlocks the output, which must already be durable. Throws
   /// Error.

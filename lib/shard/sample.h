@@ -49,8 +49,8 @@ std::string sample_name(std::string_view key, std::string_view tar);
 /// SIZE\n", followed by its data.
 std::string hash_sample(const Sample& sample);
 
-/// Returns whether the Writer accepts the key: one or more ASCII letters, digits, '_' and '-', not
-/// beginning with "__" (readers take such names for metadata).
+/// Returns whether the Writer accepts the key. The key must be one or more ASCII letters, digits,
+/// '_' and '-', and must not begin with "__", because readers take such names for metadata.
 bool valid_key(std::string_view key);
 /// Returns whether the extension has only lower-case ASCII letters, digits, '_', '-', and dots
 /// between them: "mp4", "text.npy".
