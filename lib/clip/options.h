@@ -57,8 +57,8 @@ struct ClipRecipe {
   std::string hdr_encoder;
   bool given = false;  ///< If true, clips are the spans of ClipOptions::spans.
   bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
-  /// The only encoder for `smart`, set by run(). If `smart_encoder` is empty, each codec has its
-  /// own encoder.
+  /// If not empty, only this encoder is used for `smart`. If empty, each codec has its own encoder.
+  /// run() sets `smart_encoder`.
   std::string smart_encoder;
 
   Json json() const;

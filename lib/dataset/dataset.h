@@ -44,8 +44,8 @@ struct ShardOptions {
   std::string without;  ///< File for dataset/without.h, or empty.
   BalanceOptions balance;
   bool keep_duplicates = false;
-  /// Samples with at least this cosine are near duplicates. If not set, only exact duplicates are
-  /// dropped.
+  /// Two samples are near duplicates if their vectors have at least this cosine. If not set, only
+  /// exact duplicates are dropped.
   std::optional<double> duplicate_threshold = 0.99;
   /// Name of the member with the compared vectors. If empty, the member is kDefaultVector, and
   /// samples may lack the member.

@@ -72,7 +72,7 @@ struct Shown {
   std::vector<NumberField> fields;
   std::size_t more_fields = 0, scores = 0;  ///< Numbers of omitted fields and of scores.
   std::vector<ShownItem> items;
-  std::vector<std::size_t> drawn;  ///< Indices into `items` of random samples.
+  std::vector<std::size_t> drawn;  ///< Indices of the random samples in `items`.
   std::uint64_t samples = 0;
   std::string member;         ///< Member with the compared vectors.
   std::uint64_t vectors = 0;  ///< Number of kept samples with a vector.

@@ -42,8 +42,8 @@ class SparseArray {
 
 class Sources {
  public:
-  /// Reads the kept items, and joins the sources of each pair in `pairs`. Sources in `known` keep
-  /// their part if options.split has this part. All arguments must outlive this.
+  /// Reads the kept items, and puts both sources of each pair in `pairs` into one group. Sources in
+  /// `known` keep their part if options.split has this part. All arguments must outlive this.
   Sources(ItemStore& items, const DuplicatePairs& pairs, const ShardOptions& options,
           KnownSources& known, const WithoutList& without);
 

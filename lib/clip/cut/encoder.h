@@ -43,11 +43,12 @@ struct ClipEvidence {
 
 std::string picture_hash(const media::Frame& frame);
 
-/// Decodes `mp4` and compares the frames with the source. The number and times of frames must be
-/// equal. Copied frames must be equal bit by bit. The first frame must have a luma PSNR of at least
-/// 20 dB with its source frame, and no neighbour of the source frame may match clearly better. The
-/// same holds for the last frame. A neighbour that looks like the source frame is ignored. If the
-/// clip differs, throws Error with the difference.
+/// Decodes `mp4` and compares the frames with the source. The clip must have as many frames as
+/// `evidence.pts`, at the same times after the first frame. Copied frames must be equal bit by bit.
+/// The first frame must have a luma PSNR of at least 20 dB with its source frame, and no neighbour
+/// of the source frame may match clearly better. The same holds for the last frame. A neighbour
+/// that looks like the source frame is ignored. If the clip differs, throws Error with the
+/// difference.
 void verify_clip(const std::string& mp4, const ClipEvidence& evidence);
 
 class ClipEncoder {

@@ -5,9 +5,8 @@
 //               The json of clips and the output of vfm-clip shots have this format, too.
 //               Fields other than source, begin and end are added to the clip's json.
 //   CSV         The header names the columns. The columns of a file without a header are source,
-//               begin and end.
-//               PySceneDetect's list of scenes and the output of vfm-clip shots --format csv have
-//               this format.
+//               begin and end. PySceneDetect's list of scenes and the output of vfm-clip shots
+//               --format csv have this format.
 //   EDL         CMX 3600, with the source's times and "* FROM CLIP NAME:".
 // Thread-safety: one thread at a time; results of take() from any thread.
 // SPDX-License-Identifier: Apache-2.0
