@@ -12,9 +12,8 @@
 #include "shard/input_totals.h"
 #include "shard/shard_input.h"
 
-/// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. `phases` tells whether
-/// `work` has several phases. `counts` returns the counts of `work`, and `model` the costs of the
-/// model that `work` uses. Both functions may be empty.
+/// Calls cli::tell_estimate() for a tool's `inputs` and its output `folder`. The other arguments
+/// have the meaning of the fields of cli::Estimate with the same names.
 inline long tell_shard_estimate(std::vector<std::string>& inputs, std::string& folder, int jobs,
                                 std::function<long(vfm::Progress&, vfm::io::ManifestWriter&)> work,
                                 bool phases = false, std::function<vfm::Json()> counts = nullptr,

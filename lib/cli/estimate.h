@@ -38,8 +38,7 @@ struct EstimateInput {
 /// Logs the fault as a warning.
 void tell_fault(const io::Fault& fault);
 
-/// `Reader` is io::ManifestReader or shard::ShardInput. Throws what the constructor of `Reader`
-/// throws.
+/// `Reader` is io::ManifestReader or shard::ShardInput.
 template <typename Reader>
 EstimateInput estimate_input(const std::vector<std::string>& arguments) {
   const auto reader = std::make_shared<Reader>(arguments, tell_fault);

@@ -9,7 +9,7 @@ class App;
 namespace vfm::cli {
 
 /// Throws Error{usage} for a file name that is not UTF-8, and for an address (base/address.h) in
-/// place of a file. Opens no file. Call it after the command line is parsed.
+/// place of a file. Call it after the command line is parsed.
 ///
 /// The placeholder of a value in --help tells whether the value is a file. TEXT, PROMPT,
 /// EXPRESSION, NAME and URL do not stand for files. In TEXT|@FILE only the part after @ is a file.

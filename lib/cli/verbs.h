@@ -43,8 +43,7 @@ std::string help_text(const Tool& tool, const std::string& command, std::span<co
 /// Tool::manual_part(NAME) replaces a line "@NAME@". Throws Error{usage} if the file cannot be
 /// read.
 std::string manual_page(const std::string& file, const Tool& tool, Options& options);
-/// Returns a bash completion script for `verbs`. The script completes the verb as the first word,
-/// the verb's options, and file names.
+/// Returns a bash completion script for `verbs`.
 std::string completion_of(std::span<const Verb> verbs);
 
 }  // namespace vfm::cli

@@ -39,8 +39,7 @@ class Receipt {
   /// or the end of this object. If `redo` is false, then calls find() again. Returns null if the
   /// caller must make the output. Throws Error and Stopped.
   Json find_or_hold(const Check& check, bool redo);
-  /// Locks the output like find_or_hold() with `redo`, and then calls find(). While this program
-  /// waited for the lock, another program may have written the receipt.
+  /// Locks the output like find_or_hold() with `redo`, and then calls find().
   Json hold_and_find(const Check& check);
   /// Writes the receipt durably, and unlocks the output, which must already be durable. Throws
   /// Error.
