@@ -41,8 +41,8 @@ class AtomicFile {
   /// also be filled through fd() or by a library. If commit() throws Error, the target is
   /// unchanged.
   void commit();
-  /// Returns true if the target does not exist, or if its bytes differ from the temporary file.
-  /// Throws Error and Stopped.
+  /// Returns true if the target does not exist, or if its bytes differ from those of the temporary
+  /// file. Throws Error and Stopped.
   bool differs() const;
   /// Calls commit() if differs() returns true, else abandon().
   void commit_changes();

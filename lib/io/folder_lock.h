@@ -1,8 +1,7 @@
 // Locks a folder whose files belong together, such as a training run, a dataset or latents, so that
 // only one program writes the folder.
 //
-// The lock is on the folder itself (flock), and ends with the program. Thread-safety: free
-// function.
+// The lock is on the folder itself (flock), and ends with the program. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,10 +8,10 @@
 //   the data  from the next multiple of the alignment on ("general.alignment", else 32)
 // All numbers are little endian.
 //
-// A tensor's dtype is F32, F16, BF16, or a name of base/block_format.h. All other types are
-// refused. The fastest dimension of a tensor is the last in `shape`. Settings that are lists are
-// ignored. Source: github.com/ggml-org/ggml docs/gguf.md. Thread-safety: parse and const members
-// from any thread.
+// A tensor's dtype is F32, F16, BF16, or the name of a block format (base/block_format.h). All
+// other types are refused. The fastest dimension (whose elements are adjacent) is the last in
+// `shape`. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
+// Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,7 +40,7 @@ struct GgufContents {
 /// Memory grows at most in proportion to the file's size. Pure; fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
-/// A mapped GGUF file.
+/// A memory-mapped GGUF file.
 class GgufFile final : public TensorSet {
  public:
   /// Throws Error if the file does not exist, if two tensors have the same name, or if parse_gguf()

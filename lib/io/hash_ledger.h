@@ -19,7 +19,7 @@
 
 namespace vfm::io {
 
-/// Facts of a file. A file with the same facts is unchanged.
+/// Facts of a file. If they are the same later, the file is unchanged.
 struct FileState {
   std::uint64_t bytes = 0, inode = 0, device = 0;
   std::int64_t mtime_ns = 0, ctime_ns = 0;

@@ -16,11 +16,11 @@ namespace vfm::io {
 /// The argument for names on standard input. Each name ends with NUL, and is taken literally.
 inline const std::string kNames("-\0", 2);
 
-/// A reader of input lines. The argument "-" gives the lines on standard input, and kNames gives
-/// the names. If `holds_lines` returns true for an argument, the argument names a file with lines.
-/// Any other argument is a line. Blank lines are skipped. Begin and end records of a tool's output
-/// are removed. After the last line, streams() tells whether the input was complete (io/streams.h).
-/// Thread-safety: one thread at a time.
+/// A reader of input lines. The argument "-" stands for the lines on standard input, and kNames for
+/// the names there. If `holds_lines` returns true for an argument, the argument names a file with
+/// lines. Any other argument is a line. Blank lines are skipped. Begin and end records of a tool's
+/// output are removed. After the last line, streams() tells whether the input was complete
+/// (io/streams.h). Thread-safety: one thread at a time.
 class InputLines {
  public:
   struct Line {

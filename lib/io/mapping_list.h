@@ -13,7 +13,7 @@ void note_mapping(const void* begin, std::size_t bytes, const std::string& path)
 void forget_mapping(const void* begin) noexcept;
 
 struct FileMapping {
-  const char* path = nullptr;  ///< Path, or the end of a very long path. Null without a file.
+  const char* path = nullptr;  ///< Path, or the end of a very long path; null if no file is mapped.
   std::size_t bytes = 0;
 };
 

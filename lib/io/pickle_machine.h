@@ -41,9 +41,9 @@ class PickleMachine {
   /// Runs all instructions, and returns the value that remains on the stack.
   Id run();
   const Value& value(Id id) const { return values_[id]; }
-  /// Returns the tensor of a value of Kind::tensor, still without name.
+  /// Returns the tensor of a value of Kind::tensor. The tensor has no name yet.
   const PickledTensor& tensor(const Value& value) const;
-  /// Returns the bytes of memory that a PickledTensor takes.
+  /// Returns how many bytes of memory a PickledTensor takes.
   static std::size_t memory_of(const PickledTensor& tensor) {
     return sizeof tensor + tensor.storage.size() + 16 * tensor.shape.size();
   }
@@ -72,8 +72,8 @@ class PickleMachine {
   void add_to(Kind kind, const std::vector<Id>& items);
   void recall(std::uint64_t slot);
 
-  // Each function executes one instruction, or returns false if the instruction belongs to another
-  // function.
+  // Each of these functions executes one instruction, or returns false if another of them must do
+  // so.
   bool step_simple(unsigned char instruction);
   bool step_container(unsigned char instruction);
   bool step_object(unsigned char instruction);

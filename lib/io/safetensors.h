@@ -39,7 +39,7 @@ struct SafetensorsContents {
 /// Pure; fuzzed.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
 
-/// A mapped set of tensors on disk, in one file, or in all files of an index.
+/// The memory-mapped tensors of one file, or of all files of an index.
 class SafetensorsSet : public TensorSet {
  public:
   /// Opens `folder`/`name`.safetensors or `folder`/`name`.safetensors.index.json. Throws Error if
@@ -103,15 +103,15 @@ class SafetensorsWriter {
   std::uint64_t left_;  // Bytes of data to come.
 };
 
-/// The highest number of bytes in a piece of a tensor. A piece has whole elements.
+/// The highest number of bytes in a piece of a tensor. Pieces do not divide elements.
 inline constexpr std::uint64_t kMostOfPiece = std::uint64_t{16} << 20;
 /// A function of a tensor, `begin` and `end` that returns the bytes [begin, end) of the tensor. The
 /// bytes are valid until the next call.
 using FetchPiece =
     std::function<std::span<const std::byte>(const TensorView&, std::uint64_t, std::uint64_t)>;
 
-/// Writes one file, and returns its hash. If `fetch` is given, calls `fetch` for each tensor in
-/// order, in pieces of at most kMostOfPiece bytes. Otherwise writes the tensors' `data`.
+/// Writes one file, and returns its hash. If `fetch` is given, fetches each tensor in pieces of at
+/// most kMostOfPiece bytes, in order. Otherwise writes the tensors' `data`.
 std::string write_safetensors_file(const std::string& folder, const SafetensorsFile& file,
                                    const FetchPiece& fetch = {},
                                    const std::map<std::string, std::string>& metadata = {});

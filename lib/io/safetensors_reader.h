@@ -1,7 +1,7 @@
 // Reads parts of tensors from the files of a set. (io/safetensors.h maps whole sets.)
 //
-// A reader keeps the headers in memory, and reads only requested data. A range of columns takes one
-// read for each row. The bytes are returned as stored. Thread-safety: const members from any
+// A reader keeps the headers in memory, and reads only requested data. For a range of columns, it
+// reads once for each row. The bytes are returned as stored. Thread-safety: const members from any
 // thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace vfm::io {
 
-/// The tensors of a set, without `data`.
+/// The tensors of a set. TensorView::data is empty.
 class SafetensorsReader final : public TensorSet {
  public:
   /// Opens the files that SafetensorsSet would open. Throws the errors of SafetensorsSet, also for

@@ -30,8 +30,8 @@ class Sorter {
   Sorter(Sorter&&) noexcept;
   Sorter& operator=(Sorter&&) noexcept;
 
-  /// Throws Error if the record is larger than a quarter of `memory`, or if sorted() was already
-  /// called.
+  /// Throws Error if the record is larger than a quarter of `memory`, or if park() or sorted() was
+  /// already called.
   void add(std::string_view record);
   std::uint64_t records() const;
 

@@ -46,9 +46,9 @@ class TensorSet {
   std::uint64_t bytes() const;
 
   /// Fills `out` with the elements of `range` in C order, beginning at the range's element `begin`.
-  /// The size of `out` must be a whole number of elements, and the range must have all of these
-  /// elements. Throws Error if the tensor does not exist, if its shape is not `range.shape`, if the
-  /// range or the elements are outside the tensor, or if the file cannot be read.
+  /// `out` must have space for a whole number of elements, and all of these must lie in the range.
+  /// Throws Error if the tensor does not exist, if its shape is not `range.shape`, if the range or
+  /// the elements are outside the tensor, or if the file cannot be read.
   void read(std::string_view name, const TensorRange& range, std::int64_t begin,
             std::span<std::byte> out) const;
 
@@ -57,8 +57,8 @@ class TensorSet {
   virtual void release(const TensorView& /*tensor*/) const {}
 
  protected:
-  /// Fills `out` with bytes of a tensor from byte `begin` on. The default copies bytes of the
-  /// tensor's `data`.
+  /// Fills `out` with bytes of a tensor from byte `begin` on. The default implementation copies
+  /// bytes of the tensor's `data`.
   virtual void read_bytes(const TensorView& tensor, std::uint64_t begin,
                           std::span<std::byte> out) const;
 
@@ -67,7 +67,7 @@ class TensorSet {
   TensorSet& operator=(TensorSet&&) = default;
 
   void set_path(std::string path) { path_ = std::move(path); }
-  /// Throws Error if the set has a tensor with this name.
+  /// Throws Error if the set already has a tensor with the name of `tensor`.
   void add(TensorView tensor);
 
  private:

@@ -31,7 +31,7 @@ struct TorchContents {
 /// than its stored data). Memory is at most a few times the size of the file. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
-/// The mapped tensors of a checkpoint, or of all files of an index (io/weight_index.h).
+/// The memory-mapped tensors of a checkpoint, or of all files of an index (io/weight_index.h).
 class TorchZip : public TensorSet {
  public:
   /// Opens a checkpoint, or an index if the name of `file` ends with ".json". Throws Error if a

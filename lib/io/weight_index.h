@@ -2,7 +2,7 @@
 // as diffusers and transformers write it. FILE is a name without folder.
 //
 //   {"metadata": {...}, "weight_map": {TENSOR: FILE, ...}}
-// Thread-safety: free functions.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,7 +8,8 @@
 
 namespace vfm::media {
 
-/// Number of cells from top to bottom, for luma and for chroma. Both apply to packed RGB.
+/// Number of cells from top to bottom, for luma and for chroma. For packed RGB, both numbers are
+/// used.
 inline constexpr int kLumaCellRows = 64, kChromaCellRows = 32;
 
 struct CellSpan {

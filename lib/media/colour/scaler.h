@@ -16,7 +16,7 @@ struct RgbImage {
   std::vector<std::uint8_t> pixels;
 };
 
-/// Options of a crop in the upright picture, followed by a resize.
+/// Options of Scaler, which first crops the upright picture, and then resizes the crop.
 struct ScaleOptions {
   int rotation = 0;     ///< Clockwise rotation in degrees, from StreamInfo.
   bool mirror = false;  ///< Flips left to right before the rotation, from StreamInfo.

@@ -42,7 +42,7 @@ bool is_leading(int type);
 /// Returns true for HEVC key frames of type CRA. Leading pictures of such a key frame may need
 /// pictures from before the key frame.
 bool is_open_start(int type);
-/// Returns the units, each with a start code.
+/// Returns the bytes of the units, with a start code before each unit.
 std::string join_units(const Units& units);
 
 /// Returns true if decoding can begin with this packet, and all pictures shown from this packet on

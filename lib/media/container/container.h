@@ -1,8 +1,8 @@
 // Inside lib/media only: lists the allowed input formats, and the protocols through which inputs
 // may open further files.
 //
-// A container is read only if its pictures and sound are in the same file. Another file or
-// address is opened only if --protocols (base/input_limits.h) allows its protocol.
+// The pictures and sound of a container must be in the same file. Another file or address is opened
+// only if --protocols (base/input_limits.h) allows its protocol.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

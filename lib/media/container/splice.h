@@ -1,8 +1,9 @@
 // Joins a clip from packets of an encoder and unchanged packets of the source.
 //
 // A decoder of the clip needs the headers of the encoder and of the source. For H.264 and HEVC, the
-// header of the mp4 (avc1, hvc1) has the parameter sets of both, with different ids. In VP9 and
-// AV1, each key frame resets the decoder. Thread-safety: any thread may call each function.
+// header of the mp4 (avc1, hvc1) has the parameter sets of encoder and source, with different ids.
+// In VP9 and AV1, each key frame resets the decoder. Thread-safety: any thread may call each
+// function.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

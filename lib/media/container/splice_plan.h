@@ -32,7 +32,7 @@ SplicePlan plan_splice(std::span<const std::int64_t> packets, std::span<const st
                        std::int64_t end);
 
 /// Returns rising decoding times for packets that are shown at `times`, which must differ. Each
-/// decoding time is as late as possible, and not after the time of its packet.
+/// decoding time is as late as possible, but not after the time at which its packet is shown.
 std::vector<std::int64_t> decoding_times(std::span<const std::int64_t> times);
 
 }  // namespace vfm::media

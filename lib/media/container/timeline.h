@@ -25,10 +25,10 @@ class Timeline {
 
   /// Shifts a packet of the leading stream.
   void lead(AVPacket& packet);
-  /// Shifts a packet of another stream with the time base `base`. All calls must be for the same
-  /// stream. Returns false if the leading stream has not reached this part of the file. The caller
-  /// must then try again after the next packet of the leading stream. If `wait` is false, the
-  /// packet gets the current shift instead.
+  /// Shifts a packet of another stream with the time base `base`. All calls of follow() must be for
+  /// the same stream. Returns false if the leading stream has not reached this part of the file.
+  /// The caller must then try again after the next packet of the leading stream. If `wait` is
+  /// false, the packet gets the current shift instead.
   bool follow(AVPacket& packet, AVRational base, bool wait = true);
   /// Returns true if time has restarted or wrapped at least once.
   bool restarted() const { return parts_.size() > 1 || turned_ != 0; }

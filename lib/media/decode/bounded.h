@@ -52,8 +52,8 @@ class Spending {
 /// A clock for the time since a number changed, without time in which the process is suspended.
 class StillClock {
  public:
-  /// Returns the seconds since `beats` changed. Must be called at least every kStep seconds,
-  /// because each call adds at most 2 * kStep.
+  /// Returns how many seconds ago the value of `beats` last changed between calls. Must be called
+  /// at least every kStep seconds, because each call adds at most 2 * kStep.
   double still(std::uint64_t beats);
   /// Returns the seconds since the first call of still().
   double all() const { return all_; }
@@ -67,15 +67,15 @@ class StillClock {
 /// Runs `work` and rethrows its exceptions; std::bad_alloc becomes Error{Cause::memory}. With a
 /// timeout (base/input_limits.h), `work` runs on another thread and must own all data that it uses.
 /// If `work` makes no progress until the timeout, throws Error{Cause::timeout} with `name` in the
-/// message. If `work` ignores a stop (base/stop.h), throws Stopped. In both cases `work` continues
-/// on its thread.
+/// message. If `work` goes on after a stop (base/stop.h), run_bounded() throws Stopped. After a
+/// timeout or such a stop, `work` continues on its thread.
 void run_bounded(const std::string& name, std::function<void()> work);
 
 /// Throws the timeout error of run_bounded().
 [[noreturn]] void fail_still(const std::string& name);
 
-/// An object of class State for bounded work, used by one thread at a time. After a timeout, the
-/// work keeps the State, and each later call throws the timeout error.
+/// Runs functions on an object of class State with run_bounded(). Thread-safety: one thread at a
+/// time. After a timeout, the work keeps the State, and each later call throws the timeout error.
 template <class State>
 class Bounded {
  public:

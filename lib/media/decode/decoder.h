@@ -35,8 +35,8 @@ struct StreamInfo {
   std::int64_t frames = 0;  ///< Number of frames in the container; 0 if unknown.
   bool image = false;       ///< Set if the file is a still picture.
   bool interlaced = false;  ///< Set if the container marks the video as interlaced.
-  /// The H.273 numbers of the coded video, and the bits of a sample. Frames of an HDR stream are
-  /// SDR, unless DecodeOptions::keep_hdr is set.
+  /// The H.273 numbers of the coded video, and the number of bits of a sample. Frames of an HDR
+  /// stream are SDR, unless DecodeOptions::keep_hdr is set.
   int transfer = 2, primaries = 2, bit_depth = 8;
   bool is_hdr() const { return media::is_hdr(transfer); }
   bool is_wide_sdr() const { return media::is_wide_sdr(transfer, primaries); }
@@ -67,8 +67,8 @@ struct DecodeOptions {
   /// streams that it decodes exactly. Frames, times and corrupt() do not depend on the hardware,
   /// except as hardware.h says.
   const HardwareDecoder* hardware = nullptr;
-  /// Makes the decoder wait for a session of `hardware`. Must be false if the thread that calls
-  /// next() can already have a session.
+  /// Makes the decoder wait until a session of `hardware` (share/engine_sessions.h) is free. Must
+  /// be false if the thread that calls next() can already have a session.
   bool waits_for_session = true;
   /// Keeps frames on the GPU as Frame::gpu, if possible.
   bool on_gpu = false;

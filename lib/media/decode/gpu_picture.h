@@ -19,8 +19,7 @@ namespace vfm::media {
 class GpuPicture {
  public:
   virtual ~GpuPicture() = default;
-  /// Returns a copy of the picture in system memory, with the other members of `frame`. Throws
-  /// Error if copying fails.
+  /// Returns `frame` with a copy of the picture in system memory. Throws Error if copying fails.
   virtual Frame fetch(const Frame& frame) const = 0;
 
   const std::uint8_t *luma = nullptr, *chroma = nullptr;  ///< Addresses of the first samples.

@@ -17,7 +17,7 @@ class HardwareDecoder : public std::enable_shared_from_this<HardwareDecoder> {
   virtual ~HardwareDecoder() = default;
   /// Returns the sessions that decoders take, or null if decoders need no sessions.
   virtual share::EngineSessions* sessions() const { return nullptr; }
-  /// Returns the bytes of GPU memory that a stream needs, or 0 if the GPU cannot decode the stream.
+  /// Returns how many bytes of GPU memory a stream needs, or 0 if the GPU cannot decode the stream.
   /// Decoders call session_bytes() only if sessions() is not null.
   virtual std::int64_t session_bytes(const AVCodecContext&) const { return 0; }
   /// Prepares a codec that has the parameters of the stream and is not yet opened. Returns true if

@@ -39,7 +39,7 @@ struct EncodeOptions {
   Rational time_base;         ///< Unit of Frame::pts.
   Rational frame_rate;        ///< Nominal frames a second; 0/1 if unknown.
   Rational sample_aspect{1, 1};
-  int rotation = 0;  ///< Clockwise degrees for the display matrix of the mp4.
+  int rotation = 0;  ///< Clockwise rotation in degrees, for the display matrix of the mp4.
   /// Properties of a source's packets, with which the pictures will be joined
   /// (media/container/splice.h). If set, `encoder` must be splice_encoder().
   std::optional<SpliceKind> splice;
@@ -48,15 +48,16 @@ struct EncodeOptions {
 /// Returns nearest_rate() of `fps`. Throws Error for an impossible rate.
 Rational frame_rate(double fps);
 
-/// Returns the supported encoders that this FFmpeg has, in the order of default_encoder().
+/// Returns the supported encoders that this FFmpeg has, in the order in which default_encoder()
+/// tries them.
 std::vector<std::string> available_encoders();
 
 /// Returns the first of libx264, libopenh264, h264_nvenc, libx265, libsvtav1, libvpx-vp9, mpeg4
 /// that opens on this machine. Throws Error{usage} if none opens.
 std::string default_encoder();
 
-/// Returns the available_encoders() that take 10-bit samples, in the order of
-/// default_ten_bit_encoder().
+/// Returns the available_encoders() that take 10-bit samples, in the order in which
+/// default_ten_bit_encoder() tries them.
 std::vector<std::string> ten_bit_encoders();
 /// Returns the first of libx265, libx264, libsvtav1, libvpx-vp9 that opens on this machine with 10
 /// bits. Throws Error{usage} if none opens.

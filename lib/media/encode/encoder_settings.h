@@ -30,8 +30,8 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int
                       AVPixelFormat format, const Frame& like, int gpu = -1,
                       AVBufferRef* device = nullptr);
 
-/// Returns "" if the encoder opens with `preset`, otherwise FFmpeg's reason. An empty `preset`
-/// means the default.
+/// Returns FFmpeg's reason why the encoder does not open with `preset`, or "" if it opens. An empty
+/// `preset` means the default.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 

@@ -4,7 +4,7 @@
 // For each Decoder, AudioReader, SoundMeter and SoundSamples of the program (the parent), a helper
 // process forks a child. The child gives up its rights (confine.h) before it reads the file. If the
 // helper is killed, its children end, and their files fail with an Error. The program starts a new
-// helper up to eight times. After that, the run ends (base/run_end.h).
+// helper up to eight times. If a helper is killed again, the run ends (base/run_end.h).
 //
 // Results are the same as without --isolate. If a child fails, the parent still gets the pictures
 // before the failure. A hostile child can give wrong pictures, but cannot harm the parent. The

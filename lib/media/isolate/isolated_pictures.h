@@ -57,11 +57,13 @@ struct Placed {
   Frame frame;
   std::size_t bytes = 0;
 };
-/// Returns a frame with the properties `facts`. Its planes lie in the `room` bytes at `data`.
-/// Throws Error if the frame is impossible or too large. If `data` is null, computes only the size.
+/// Returns a frame with the properties `facts`. Its planes lie in the memory at `data`, which has
+/// `room` bytes. Throws Error if the frame is impossible or too large. If `data` is null, computes
+/// only the size.
 Placed place_picture(const PictureFacts& facts, std::uint8_t* data, std::size_t room);
-/// Returns the frame of `given`. Its planes lie in the `room` bytes at `data`. Throws Error if the
-/// frame is impossible, or if a plane and the 64 bytes after it exceed the `room` bytes.
+/// Returns the frame of `given`. Its planes lie in the memory at `data`, which has `room` bytes.
+/// Throws Error if the frame is impossible, or if a plane with the 64 bytes after it exceeds this
+/// memory.
 Frame picture_at(const Given& given, const std::uint8_t* data, std::size_t room);
 PictureFacts facts_of(const Frame& frame);
 /// Copies the planes to a frame of the same layout and size. If `cells` is true, copies only the

@@ -12,7 +12,7 @@
 
 namespace vfm::media {
 
-/// The seconds before a span that are also decoded, since the first packets may give silence or
+/// The time in seconds that is decoded before a span, since the first packets may give silence or
 /// noise.
 inline constexpr AVRational kPreRoll{80, 1000};
 

@@ -21,7 +21,7 @@ class AudioCanvas {
   ~AudioCanvas();
 
   /// Adds a frame at the time `at` from decode_audio() (audio_decoding.h). Converts the frame if
-  /// its rate, format or channel layout differs.
+  /// its rate, format or channel layout is not that of the span.
   void put(const AVFrame& frame, std::optional<double> at);
   /// Returns true if the samples reach the end of the span.
   bool full() const { return position_ && *position_ >= length_; }

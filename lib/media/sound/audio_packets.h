@@ -30,7 +30,7 @@ class AudioPackets {
   /// Returns the unit of packet times: the time base of the stream, or samples if the times of the
   /// file are wrong.
   AVRational base() const;
-  /// Returns the end of the sound in a packet, or AV_NOPTS_VALUE if unknown.
+  /// Returns the time at which the sound of the packet ends, or AV_NOPTS_VALUE if unknown.
   std::int64_t end_of(const AVPacket& packet) const;
   /// Returns the number of audio streams.
   int streams() const { return streams_; }

@@ -13,7 +13,8 @@
 
 namespace vfm::media {
 
-/// A converter that keeps one converted frame. Thread-safety: one thread at a time.
+/// A converter of decoded frames. Keeps the samples of the last converted frame. Thread-safety: one
+/// thread at a time.
 class LaidSound {
  public:
   /// Makes a converter to interleaved floats with `rate` samples a second. `length` is the number
@@ -25,7 +26,7 @@ class LaidSound {
   LaidSound(const LaidSound&) = delete;
   LaidSound& operator=(const LaidSound&) = delete;
 
-  /// The samples of a frame within the span, valid until the next call.
+  /// The samples of a frame that lie in the span. They are valid until the next call of lay().
   struct Part {
     std::int64_t begin = 0;  ///< Position of the first sample in the span.
     const float* samples = nullptr;
