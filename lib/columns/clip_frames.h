@@ -27,17 +27,16 @@ class FrameTaker {
   /// keep the frames (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Discards the frames taken before. Called if fewer frames decode than the second call of
-  /// begin() promised.
+  /// Discards the frames taken before. Called if fewer frames decode than `frames` of the second
+  /// call of begin().
   virtual void give_up() = 0;
 };
 
-/// Returns options that scale a frame to the shape in which it is shown, upright and with square
-/// pixels.
+/// Returns options that rotate, mirror and scale a frame as a player shows it, with square pixels.
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
-/// Returns the begin of part k of n equal parts: k * frames / n, rounded down. The product cannot
-/// overflow. k must be at most n.
+/// Returns k * frames / n, rounded down: the first frame of part k, if `frames` frames are cut into
+/// n equal parts. The product cannot overflow. k must be at most n.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
 /// Cuts `frames` frames into `count` equal parts, and returns the number of each part's middle

@@ -1,9 +1,9 @@
 // Runs a tool that adds a column to shards. The job makes a column tar for each shard of the input.
 //
 // X.NAME.json beside the column X.NAME.tar has the options, the hashes of all inputs, the errors
-// and the record. If options, inputs and column are unchanged, the column is kept, and its errors
-// are reported again. A column is made again if a server gave no answer for some of its samples
-// (unanswered()).
+// and the shard's record. If options, inputs and column are unchanged, the column is kept, and its
+// errors are reported again. But if a server gave no answer for a sample of the column
+// (unanswered()), the column is made again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,8 +26,8 @@ namespace vfm::columns {
 /// The results of ColumnJob::fill besides the samples.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
-  /// The XXH3-128 of each file that was read, by path, and null for a missing file. The shard's
-  /// tars are left out.
+  /// Has a member for each file that was read, except the shard's tars. The name is the file's
+  /// path. The value is the file's XXH3-128, or null if the file is missing.
   HeldJson inputs = HeldJson::object();
   /// Fields to add to the shard's record and to X.NAME.json.
   HeldJson of_record = HeldJson::object();
@@ -39,17 +39,18 @@ struct ColumnJob {
   std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
-  /// Columns whose tars are not read. If one of these columns is added after a run, the next run
-  /// does not make the job's column again.
+  /// Columns whose tars the job does not read. If one of these columns is added after a run, the
+  /// next run does not make the job's column again.
   std::vector<std::string> unread = {};
   shard::ReadLimits limits;
   /// Returns all that affects the bytes of the column: options, versions, and fields of the record.
   std::function<Json(const io::Record&)> settings;
-  /// Reads all samples of a shard, and adds a sample to the column for each of them. Faults of the
-  /// reader are noted after the call. Throws Error if the shard gets no column.
+  /// Reads all samples of a shard, and adds a sample to the column for each of them. After the
+  /// call, the job adds the reader's faults to ColumnNotes::errors. Throws Error if the shard gets
+  /// no column.
   std::function<void(const io::Record&, shard::JoinedReader&, shard::Writer&, ColumnNotes&)> fill;
-  /// All names that `of_record` may have. Fields of the record with these names are removed before
-  /// `of_record` is added.
+  /// Names of all fields that ColumnNotes::of_record may have. Before `of_record` is added to the
+  /// record, the record's fields with these names are removed.
   std::vector<std::string> record_fields = {};
   /// Returns the number of a column's samples by origin, such as the source of a caption. If a new
   /// column has fewer samples of an origin than the old column, the user is warned, unless `force`
@@ -58,18 +59,18 @@ struct ColumnJob {
   /// Called for each shard in order, after the column is made and before the record is written. May
   /// be empty.
   std::function<void(const io::Record&)> done;
-  /// Called after the last shard, with the reason why the input is incomplete, or with "". May be
-  /// empty.
+  /// Called after the last shard, with the reason why the input is incomplete, or with "" if it is
+  /// complete. May be empty.
   std::function<void(const std::string&)> ended;
 };
 
 /// Returns whether the fault says that a server did not answer.
 bool unanswered(const io::Fault& fault);
 
-/// Runs `job` over the shards of `inputs`, in the forms of shard/shard_input.h. Writes records to
-/// standard output in the order of the input, and errors to COLUMN-errors.jsonl in the folder of
-/// the columns. Records of other kinds are written unchanged. Returns the number of errors. Throws
-/// Stopped. If the input is incomplete or has no shard, throws Error.
+/// Runs `job` over the shards of `inputs`, which have the forms of shard/shard_input.h. Writes
+/// records to standard output in the order of the input, and errors to COLUMN-errors.jsonl in the
+/// folder of the columns. Records of kinds other than "shard" are written unchanged. Returns the
+/// number of errors. Throws Stopped. If the input is incomplete or has no shard, throws Error.
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 

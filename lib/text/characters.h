@@ -1,8 +1,8 @@
 // Code points of UTF-8 text, and the classes of characters that tokenizers distinguish.
 //
-// The reference libraries have tables of different Unicode versions. If a class is of an old
-// version, it does not contain newer characters. No class contains characters that ICU does not
-// know. Source: huggingface/tokenizers and its dependencies, compared for all code points.
+// The reference libraries have tables of different Unicode versions. A class of an old version does
+// not contain newer characters. Characters that ICU does not know are in no class. Source:
+// huggingface/tokenizers and its dependencies, compared for all code points.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -7,7 +7,7 @@
 
 namespace vfm::text {
 
-/// Returns `json` with U+FFFD in place of bytes that are not UTF-8, and of surrogate escapes
+/// Returns `json`, in which U+FFFD replaces bytes that are not UTF-8, and surrogate escapes
 /// (\ud83d) without their partner. Valid JSON is unchanged. Pure.
 std::string mend_json(std::string_view json);
 

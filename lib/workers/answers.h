@@ -1,6 +1,6 @@
 // Packs answers of captioning models (models/vlm/caption_model.h) into parcels (workers/parcel.h).
 // Only lib/workers uses this header. Texts are packed as bytes, since a text may be invalid UTF-8.
-// All bits of numbers are kept.
+// Numbers are packed as bytes, too, without rounding.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,8 +25,8 @@ void put_answer(Parcel& to, const models::Answer& answer);
 /// Returns answer number `i` of a parcel. Throws Error if the parcel has no answer `i`.
 models::Answer answer_at(const Parcel& from, std::size_t i);
 
-/// Convert numbers to bytes and bytes to numbers. numbers_of() throws Error if the number of bytes
-/// is not a multiple of the size of T.
+/// number_bytes() converts numbers to bytes, and numbers_of() converts bytes to numbers.
+/// numbers_of() throws Error if the number of bytes is not a multiple of the size of T.
 template <class T>
 Tensor number_bytes(std::span<const T> numbers) {
   return bytes_tensor({reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()});

@@ -30,8 +30,8 @@ std::unique_ptr<models::RewritingElsewhere> rewriting_in_workers(StageModels& mo
                                                                  const std::string& folder,
                                                                  DType compute, bool int8);
 
-/// Open the services of a worker. The services do not choose matrix products by timing, so that
-/// texts are the same in every run.
+/// Names of two services, and the functions that open them in a worker. The services do not choose
+/// matrix products by timing, so that texts are the same in every run.
 inline constexpr const char* kCaptions = "captions";
 std::unique_ptr<Service> open_captions(const Parcel& open, Device device);
 inline constexpr const char* kRewriting = "rewriting";

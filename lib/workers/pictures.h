@@ -20,7 +20,7 @@ std::unique_ptr<models::PictureEncoder> pictures_in_workers(StageModels& models,
                                                             const std::string& folder,
                                                             DType compute);
 
-/// Opens the service "pictures" in a worker.
+/// Name of the service, and the function that opens it in a worker.
 inline constexpr const char* kPictures = "pictures";
 std::unique_ptr<Service> open_pictures(const Parcel& open, Device device);
 

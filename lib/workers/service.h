@@ -35,7 +35,7 @@ class Service {
 using OpenService = std::function<std::unique_ptr<Service>(const Parcel& open, Device device)>;
 using Services = std::map<std::string, OpenService>;
 
-/// The argument argv[1] of a worker process. argv[2] is the number of a descriptor.
+/// The argument argv[1] of a worker process. argv[2] is the descriptor `channel` of serve_gpu().
 constexpr const char* kServeGpu = "--serve-gpu";
 
 /// Opens the requested service and answers requests. When the program closes its end of `channel`,

@@ -3,8 +3,8 @@
 //
 // Call add() and add_sessions() only before the first request. Workers start with the first
 // request. workers/pictures.h, workers/texts.h, workers/captions.h and workers/tokenizers.h add
-// models with the interfaces of models in this process. Thread-safety: add() by one thread; then
-// ask() from any thread.
+// models that have the same interfaces as models in this process. Thread-safety: add() by one
+// thread; then ask() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

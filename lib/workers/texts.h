@@ -17,7 +17,7 @@ namespace vfm::workers {
 std::unique_ptr<text::TextEncoder> texts_in_workers(StageModels& models,
                                                     const text::EncoderConfig& config);
 
-/// Opens the service "texts" in a worker.
+/// Name of the service, and the function that opens it in a worker.
 inline constexpr const char* kTexts = "texts";
 std::unique_ptr<Service> open_texts(const Parcel& open, Device device);
 

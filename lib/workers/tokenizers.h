@@ -20,9 +20,9 @@ struct TokenizerPlan {
   int frames = 1, height = 1, width = 1;
 };
 
-/// Return the parcel and the memory for StageModels::add(). A program whose service is derived from
-/// TokenizerService may add words to the parcel. Throws Error{usage} if the tokenizer's folder
-/// cannot be used.
+/// tokenizer_parcel() and tokenizer_bytes() return the arguments `open` and `memory` for
+/// StageModels::add(). A program whose service is derived from TokenizerService may add words to
+/// the parcel. Throws Error{usage} if the tokenizer's folder cannot be used.
 Parcel tokenizer_parcel(const TokenizerPlan& plan);
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device);
 
@@ -35,7 +35,7 @@ std::unique_ptr<models::VideoTokenizer> tokenizer_in_workers(StageModels& models
 /// The service of a tokenizer. A request computes on one thread of the processor.
 class TokenizerService : public Service {
  public:
-  /// Opens what tokenizer_parcel() describes.
+  /// `open` is the result of tokenizer_parcel().
   TokenizerService(const Parcel& open, Device device);
   Parcel answer(const Parcel& request) override;
 

@@ -29,13 +29,14 @@ struct Word {
   ErrorKind kind = ErrorKind::runtime;
   Cause cause = Cause::other;
   LogLevel level = LogLevel::warning;
-  std::uint64_t bytes = 0;             ///< Size in bytes of the parcel (open, ask, answer).
-  std::uint64_t most = 0;              ///< Largest size in bytes of each memory (open).
+  std::uint64_t bytes = 0;  ///< Size of the parcel in bytes (in `open`, `ask`, `answer`).
+  std::uint64_t most = 0;   ///< Largest size of each memory in bytes (in `open`).
 };
 
 /// Returns whether a worker may send the message.
 bool is_sound(const Word& word);
-/// Returns the Error in an `error` message, with the worker's kind and cause if they are valid.
+/// Returns the Error in an `error` message. Its kind and cause are those of `word` if they are
+/// valid.
 Error told_error(const Word& word, const std::string& text);
 
 /// Shared memory for parcels in one direction. The writer enlarges the memory to the size of a

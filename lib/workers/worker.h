@@ -27,7 +27,7 @@ struct WorkerPlan {
   /// Largest size of a request or an answer, in bytes. A larger parcel is an Error{limit}.
   std::uint64_t most_bytes = std::uint64_t{8} << 30;
   bool sees_all = false;  ///< If true, the worker sees all GPUs of this program.
-  int life = -1;          ///< GpuBoard::life(), which the worker keeps open, or -1.
+  int life = -1;          ///< Descriptor of GpuBoard::life() for the worker, or -1.
 };
 
 /// The error of a worker that has ended or sent an invalid message. The request may be sent to
@@ -48,8 +48,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Returns the answer. Throws the service's Error with the same kind, cause and text (a GpuError
-  /// has the kind device). Throws WorkerLost and Stopped. After Stopped the worker has ended.
+  /// Returns the answer. Throws the service's Error with its kind, cause and text. A GpuError
+  /// becomes an Error of kind device. Throws WorkerLost and Stopped. After Stopped the worker has
+  /// ended.
   Parcel ask(const Parcel& request);
   const std::string& name() const { return name_; }
 

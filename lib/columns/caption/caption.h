@@ -18,8 +18,7 @@
 // "caption_draft" is the old caption (columns/caption/refine.h). With --also, the model or server
 // that captions a clip answers further questions (columns/caption/questions.h). "caption_cut" in
 // the shard's record is the number of texts cut at the model's token limit. A file beside a video
-// is read only if the shard's record names the video, or if the file is in a folder that the user
-// names.
+// is read only if the shard's record names the video, or if the file is in a folder of --sidecars.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,9 +54,9 @@ struct CaptionOptions {
   /// Folders in which files beside videos are read even if the shard's record does not name the
   /// video.
   std::vector<std::string> sidecars;
-  std::size_t max_characters = 0;  ///< Maximum characters of a caption, or 0 for no limit.
+  std::size_t max_characters = 0;  ///< Largest number of characters, or 0 for no limit.
   /// If true, a sample may have an empty caption or no caption. If false, the next source is tried
-  /// after an empty caption. If no source has words, the caption is empty, and an error is
+  /// after an empty caption, and if no source has words, the caption is empty, and an error is
   /// recorded.
   bool keep_empty = false;
   ModelCaptionOptions model;  ///< Settings of the model of model:DIR.

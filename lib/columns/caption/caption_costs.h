@@ -28,11 +28,11 @@ class CaptionCosts {
 
   /// Returns an object, or null if no clip was counted. "clips" is the number of clips. "together"
   /// is the number of questions answered at the same time. "weights", "own_weights", "keys_values",
-  /// "working", "frames", "program" and the total "memory" are bytes, for the largest question.
-  /// "prompt_tokens", "text_tokens" and "flops", {"vision", "prompt", "text"}, are means over
-  /// clips. "program" is the measured memory of the process without tensors and frames. On a GPU
-  /// the object has "device": "cuda", and "memory" is the total on the GPU, without "frames" and
-  /// "program".
+  /// "working", "frames", "program" and the total "memory" are the bytes that the largest question
+  /// needs. "prompt_tokens", "text_tokens" and the members of "flops" ("vision", "prompt", "text")
+  /// are means over clips. "program" is the measured memory of the process without tensors and
+  /// frames. On a GPU the object has "device": "cuda", and "memory" is the total on the GPU,
+  /// without "frames" and "program".
   Json to_json() const;
   /// Returns the costs as lines of text.
   std::string words() const;

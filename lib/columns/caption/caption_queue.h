@@ -59,7 +59,7 @@ class CaptionQueue {
   struct Asked {
     std::optional<EndpointAnswer> paid = {};
     std::future<EndpointAnswer> answer = {};
-    std::string request = {};  ///< Request that may be sent again.
+    std::string request = {};  ///< Request for a further try, or empty.
   };
   struct Waiting {
     std::string key, name;

@@ -15,7 +15,7 @@ enum class CaptionKind {
   field,    ///< The field `value` of KEY.json or of the shard's record.
   sidecar,  ///< The file with the extension `value` beside the source video.
   model,    ///< The model in folder `value`.
-  measure,  ///< A sentence of measurements.
+  measure,  ///< A sentence that describes measurements.
   server,   ///< The server of --endpoint.
 };
 
@@ -30,8 +30,7 @@ inline constexpr const char *kMeasuredCaption = "builtin:measure", *kNoCaption =
 
 struct CaptionSources {
   std::vector<CaptionSource> list;  ///< Sources in the order in which they are tried.
-  /// The words of --from, as a column's settings record them: "model" for a model, without its
-  /// folder.
+  /// The words of --from for the column's settings. The word of a model:DIR is "model".
   std::vector<std::string> given;
 
   /// Returns the folder of the listed model, or "".

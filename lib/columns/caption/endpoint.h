@@ -63,7 +63,7 @@ class EndpointDown : public Error {
 
 class Endpoint {
  public:
-  /// Throws Error{usage} for an invalid address or options.
+  /// Throws Error{usage} if the address or an option is invalid.
   explicit Endpoint(EndpointOptions options);
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
@@ -78,10 +78,10 @@ class Endpoint {
   std::vector<std::string> requests(const shard::Member& member, const std::string& where,
                                     const Json& known, const media::HardwareDecoder* hardware,
                                     Json& facts) const;
-  /// Sends a request. Returns a future with the answer or an exception: Error for the clip
-  /// (Cause::server, Cause::rejected), EndpointDown or Stopped. `clip` is the clip's name, for
-  /// counting clips that fail in a row. `keep` is called with the answer, in a thread of the
-  /// Endpoint, before the future is ready.
+  /// Sends a request. Returns a future with the answer or an exception. The exception is Error
+  /// (Cause::server or Cause::rejected) if only this clip fails, EndpointDown, or Stopped. `clip`
+  /// is the clip's name, by which clips that fail in a row are counted. `keep` is called with the
+  /// answer, in a thread of the Endpoint, before the future is ready.
   std::future<EndpointAnswer> ask(std::string request, std::string clip,
                                   std::function<void(const EndpointAnswer&)> keep);
   std::uint64_t tries() const { return tries_; }

@@ -14,14 +14,14 @@ constexpr std::size_t kShortestKey = 8;
 
 struct EndpointAnswer {
   std::string text;  ///< A line of text without the model's thinking.
-  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Token counts from the server, or 0.
+  std::int64_t prompt_tokens = 0, completion_tokens = 0;  ///< Counted by the server; 0 if unknown.
   bool cut = false;            ///< Whether the answer was cut ("finish_reason" is "length").
   std::string why_empty = {};  ///< Reason for an empty text, or "" if unknown.
 };
 
 /// Returns the text of choices[0].message, which is a string or a list of parts. A `secret` of at
-/// least kShortestKey characters is masked. Throws Error if the body has no text. A second try may
-/// then succeed.
+/// least kShortestKey characters is masked. If the body has no text, throws Error, and a second
+/// request may succeed.
 EndpointAnswer read_answer(const std::string& body, const std::string& secret);
 
 /// Returns ": " and the message in an error body, shortened to one line. The message is the text in

@@ -1,10 +1,10 @@
 // Captions a clip with a model that sees frames (models/vlm/caption_model.h).
 //
 // A clip is cut into windows of `window` frames, and the model gets a question for each window. If
-// at least half a window of frames remains, the remaining frames form a window. Otherwise they are
-// added to the last window. Frames are sampled at `fps`. The texts of several windows are joined by
-// spaces, and so are answers to further questions (questions.h). Answers with a schema become a
-// list with an element for each window.
+// at least half a window of frames remains at the end, the remaining frames form a window.
+// Otherwise they are added to the last window. Frames are sampled at `fps`. The texts of several
+// windows are joined by spaces. So are answers to further questions (questions.h), but answers with
+// a schema become a list with an element for each window.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -66,15 +66,16 @@ std::int64_t same_windows(std::int64_t promised, std::int64_t frames, int window
 
 struct ModelCaption {
   std::string text;
-  /// For several windows, a list of {"start", "end", "caption"} with fields of further questions;
-  /// otherwise null. "start" and "end" are seconds from the clip's begin. "cut" is true if the
-  /// caption reached the token limit. "also_cut" has the names of further questions whose answers
-  /// reached the limit.
+  /// Null for a single window. For several windows, a list with an object for each window. "start"
+  /// and "end" are seconds from the clip's begin. "caption" is the window's text, and "cut" is true
+  /// if the text reached the token limit. The object also has the answers to further questions.
+  /// "also_cut" has the names of further questions whose answers reached the limit.
   HeldJson windows;
-  bool cut = false;  ///< Whether a single window's text reached the token limit.
-  /// Fields of further questions. For a single window also "caption_also_cut".
+  bool cut = false;  ///< For a single window: whether the text reached the token limit.
+  /// Fields of KEY.json: the answers to further questions, and for a single window
+  /// "caption_also_cut".
   HeldJson also = HeldJson::object();
-  std::vector<io::Fault> faults;  ///< Faults of further questions, without Fault::input.
+  std::vector<io::Fault> faults;  ///< Faults of further questions; Fault::input is unset.
   std::int64_t cuts = 0;          ///< Number of texts that reached the token limit.
   /// Result of written_json(). Null if tokens are not kept, or if the clip has more than `window`
   /// frames.

@@ -1,7 +1,8 @@
 // Stores a server's answers in X.caption.answers.jsonl beside a column until the column is
 // complete. Each answer has the hash of its request, so a restarted run does not send the request
 // again.
-// Thread-safety: any thread. The column's receipt locks out other programs.
+// Thread-safety: any thread. A lock on the column's receipt (shard/receipt.h) keeps out other
+// programs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

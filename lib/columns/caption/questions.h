@@ -31,13 +31,13 @@ struct Questions {
   int tries_of(const FurtherQuestion& question, double temperature) const {
     return question.schema && temperature > 0 ? tries : 1;
   }
-  /// Returns the settings that affect the answers: {"short": {"prompt": …}, "facts": {"prompt",
-  /// "schema": hash, "tries"}}. "tries" is present if it is above 1.
+  /// Returns the settings that affect the answers, by the questions' names: {"short": {"prompt":
+  /// …}, "facts": {"prompt": …, "schema": hash, "tries": …}}. "tries" is present if it is above 1.
   Json to_json(double temperature) const;
 };
 
-/// Parse prompts NAME=TEXT or NAME=@FILE, and schemas NAME=FILE. check_questions() opens no file.
-/// Both throw Error{usage}.
+/// Both functions parse prompts NAME=TEXT or NAME=@FILE, and schemas NAME=FILE, and throw
+/// Error{usage}. check_questions() opens no file.
 void check_questions(const std::vector<std::string>& prompts,
                      const std::vector<std::string>& schemas);
 std::vector<FurtherQuestion> parse_questions(const std::vector<std::string>& prompts,

@@ -3,8 +3,8 @@
 //
 // The old caption is called the draft. The draft may have any source and any length. KEY.json has
 // "caption_draft" and "caption_refined_by". "caption_cut" refers to the new caption, and
-// "caption_draft_cut" to the draft. If the model fails, the draft is the caption, and an error is
-// recorded.
+// "caption_draft_cut" to the draft. If the model fails, the draft stays the caption, and an error
+// is recorded.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -32,8 +32,8 @@ struct WrittenCaption {
 Json written_json(const models::Answer& answer, bool still);
 
 /// Returns the tokens in a sample's KEY.json. Returns nothing if the text of the tokens is not
-/// `caption`, or if another model or other settings were used. `asked` has the settings: config()
-/// with "fps", "window" and prompts.
+/// `caption`, or if another model or other settings were used. `asked` has this run's settings:
+/// config() of the model, "fps", "window" and prompts.
 std::optional<WrittenCaption> find_written(const Json& facts, const std::string& caption,
                                            const models::CaptionModel& model, const Json& asked);
 

@@ -1,7 +1,7 @@
 // Computes a clip's vector with a picture encoder. The clip is cut into N equal parts. The middle
-// frame of each part is encoded, upright and in the shape shown. In a clip of fewer than N frames,
-// all frames are encoded. The clip's vector is the mean of the frames' unit vectors, scaled to
-// length 1. Thread-safety: any thread.
+// frame of each part is encoded, as a player shows it (as_shown() in columns/clip_frames.h). In a
+// clip of fewer than N frames, all frames are encoded. The clip's vector is the mean of the frames'
+// unit vectors, scaled to length 1. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,7 +45,7 @@ using FrameScore = std::function<double(std::span<const float> frame)>;
 
 struct ClipVector {
   std::vector<float> vector;
-  double score = 0;        ///< Mean of the frames' scores, or 0 without frames or FrameScore.
+  double score = 0;        ///< Mean of the frames' scores, or 0 if there are none.
   std::size_t frames = 0;  ///< Number of frames. If 0, the vector is zeros.
   std::vector<std::vector<float>> windows;  ///< Vectors of the windows, computed like `vector`.
 };
@@ -94,7 +94,7 @@ class ClipVectors {
   std::shared_ptr<Clip> open_;               // last clip between begin() and end()
 };
 
-/// Returns the encoder's config(), with {"frames": `count`, "pool": "mean"}.
+/// Returns the encoder's config() with two more members: "frames" (`count`) and "pool" ("mean").
 Json clip_vector_config(const models::PictureEncoder& encoder, int count);
 
 }  // namespace vfm::columns

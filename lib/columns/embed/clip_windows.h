@@ -1,10 +1,10 @@
 // Computes a vector for each window of a clip, besides the clip's vector.
 //
-// A clip of F frames and S seconds has W = S / `seconds` windows, rounded up. W is at least 1, and
-// at most the smaller of F and kMostClipWindows. Window k begins at frame k F / W, and ends before
-// frame (k + 1) F / W. The vector of a window is computed from the window's frames by the rule for
-// clips (columns/embed/clip_vector.h). The clip is decoded once. Memory does not grow with the
-// clip's length.
+// A clip of F frames and S seconds has W = S / `seconds` windows, rounded up. W is at least 1, at
+// most F, and at most kMostClipWindows. Window k has the frames from k F / W to before (k + 1) F /
+// W. The vector of a window is computed from the window's frames by the rule for clips
+// (columns/embed/clip_vector.h). The clip is decoded once. Memory does not grow with the clip's
+// length.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -48,7 +48,8 @@ WindowedClip take_clip_windows(const shard::Member& member, const std::string& w
                                double seconds, const media::HardwareDecoder* hardware,
                                ClipVectors& vectors);
 
-/// Returns the value for KEY.json, such as {"seconds": 5, "frames": 8, "begin": [0, 4.8]}.
+/// Returns the value of "video_windows" in KEY.json, such as {"seconds": 5, "frames": 8, "begin":
+/// [0, 4.8]}.
 Json clip_windows_json(double seconds, int count, const std::vector<double>& begins);
 
 }  // namespace vfm::columns

@@ -39,7 +39,7 @@ struct EmbedOptions {
   bool text = true;                    ///< If true, captions are encoded.
   bool need_text = false;              ///< If true, a shard without captions is an error.
   text::EncoderConfig text_encoder = {.name = "builtin:hash", .dim = 64};
-  Device device = Device::cpu;  ///< Device of encoders from folders. Ignored with `workers`.
+  Device device = Device::cpu;  ///< For encoders from folders. Ignored with `workers`.
   workers::StageModels* workers = nullptr;
   /// Hardware decoder, or null for decoding in software.
   const media::HardwareDecoder* hardware = nullptr;

@@ -13,8 +13,8 @@
 //   caption_quality           s(z) (1 - max(0, caption_repetition - 1/4) / (3/4)) caption_clean,
 //                             s(z) = 1 / (1 + exp(-z)),
 //     z = bias + gain caption_gain + gain_least max(caption_gain_least, -floor)
-//         + fit caption_fit + fit_least caption_fit_least, by QualityWeights
-//
+//         + fit caption_fit + fit_least caption_fit_least
+// The numbers bias, gain, gain_least, floor, fit and fit_least are in QualityWeights.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,20 +29,21 @@
 
 namespace vfm::columns {
 
-/// The weights of z. If a weight changes, `rule` must change.
+/// The weights in the formula of caption_quality. If a weight changes, `rule` must change.
 struct QualityWeights {
   int rule = 1;
   double bias = 1, gain = 0.5, gain_least = 1, floor = 10, fit = 1, fit_least = 1;
 };
 inline constexpr QualityWeights kQualityWeights;
 
-/// The mean ln p of a caption's tokens with and without the video, and caption_gain_least.
+/// `with` is caption_logprob, `without` is caption_logprob_blind, and `least` is
+/// caption_gain_least.
 struct CaptionGain {
   double with = 0, without = 0, least = 0;
   std::size_t tokens = 0;
 };
-/// Computes the gain from ln p of each token with and without the video. Throws Error if `with` and
-/// `without` are empty or differ in size.
+/// Computes the gain. `with` and `without` have ln p of each token, with the video and without it.
+/// Throws Error if the lists are empty, or if their sizes differ.
 CaptionGain caption_gain(std::span<const double> with, std::span<const double> without);
 
 /// The known scores of one caption.
@@ -56,8 +57,8 @@ struct CaptionScores {
   Json fields() const;
 };
 
-/// Returns caption_fits. The arguments are unit vectors. Without sentences or frames, returns an
-/// empty list. Throws Error if the sizes of vectors differ or a number is not finite.
+/// Returns caption_fits. The arguments are unit vectors. If there are no sentences or no frames,
+/// returns an empty list. Throws Error if the sizes of vectors differ or a number is not finite.
 std::vector<double> sentence_fits(const std::vector<std::vector<float>>& sentences,
                                   const std::vector<std::vector<float>>& frames);
 

@@ -3,8 +3,8 @@
 // and the caption's hash.
 //
 // A caption is the sample's txt member, usually from the caption column. The captioner sees the
-// clip at `fps` frames a second. If a clip is longer than a window, the captioner sees as many
-// frames as in one window, spread over the clip. If the caption column has the captioner's
+// clip at `fps` frames a second. If a clip is longer than a window, the captioner sees only as many
+// frames as one window has, evenly spread over the clip. If the caption column has the captioner's
 // log-probabilities (written_caption.h), the captioner sees no frames. The CLIP model sees the
 // middle frames of kClipFrames equal parts.
 // SPDX-License-Identifier: Apache-2.0
@@ -34,8 +34,8 @@ class ScoreCosts {
   void add(double with, double without);
 
   /// Returns an object, or null if no clip was added. "clips" is the number of clips. "written" is
-  /// the number of clips with stored log-probabilities. "flops", {"with_video", "alone"}, has the
-  /// mean FLOPs of a clip.
+  /// the number of clips with stored log-probabilities. "flops" has the mean FLOPs of a clip with
+  /// the video ("with_video") and without it ("alone").
   Json to_json() const;
   /// Returns the costs as a line of text.
   std::string words() const;
@@ -51,7 +51,7 @@ struct ScoreOptions {
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   shard::ReadLimits limits;
-  std::string captioner, clip;  ///< Folders of models, or empty.
+  std::string captioner, clip;  ///< Folders of the two models, or empty.
   ModelCaptionOptions model;    ///< Settings of the captioner.
   ScoreCosts* costs = nullptr;  ///< Collector of costs; may be null.
   /// Hardware decoder, or null for decoding in software.

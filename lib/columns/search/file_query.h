@@ -26,9 +26,9 @@ class FileQuery {
   /// Decodes the file and computes its vector by builtin:look. Throws Error.
   FileQuery(std::string path, const media::HardwareDecoder* hardware);
 
-  /// Returns the file's vector by the encoder `config`, the "video_encoder" of sample `key`. A null
-  /// `config` means builtin:look. Throws Error, which names the sample, if the encoder is unknown,
-  /// or if its folder is missing or now has a different encoder.
+  /// Returns the file's vector by the encoder that `config` describes. `config` is "video_encoder"
+  /// of sample `key`, or null for builtin:look. Throws Error, which names the sample, if the
+  /// encoder is unknown, or if its folder is missing or now has a different encoder.
   const std::vector<float>& vector(const Json& config, const std::string& key);
 
  private:

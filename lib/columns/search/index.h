@@ -1,8 +1,8 @@
 // vfm-embed index: makes or updates an index of the vectors in shards.
 //
-// The index does not depend on the number of jobs. A new index learns centres and code words from
-// evenly spaced vectors of the input. An update keeps centres and code words, reads only new and
-// changed shards, and removes missing shards.
+// The index does not depend on the number of parallel jobs. A new index learns centres and code
+// words from evenly spaced vectors of the input. An update keeps centres and code words, reads only
+// new and changed shards, and removes missing shards.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@ struct IndexOptions {
 };
 
 /// Returns the number of lists in an index of `vectors` vectors: two thirds of the square root of
-/// `vectors`, from 1 to 4096.
+/// `vectors`, but at least 1 and at most 4096.
 std::size_t index_lists(std::uint64_t vectors);
 
 /// Writes the index, and the record

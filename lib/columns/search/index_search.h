@@ -4,7 +4,8 @@
 // A search first compares at least a sixteenth of all codes, from the lists of the nearest centres.
 // Then the search reads the vectors of at least the thousand best codes from the tars, and compares
 // these vectors exactly. If `exact` is true, all indexed vectors are compared exactly.
-// The needed parts of the index are mapped. Other memory does not grow with the index.
+// Only the needed parts of the index are mapped into memory. Other memory does not grow with the
+// index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,9 +20,10 @@ namespace vfm::columns {
 bool is_vectors_file(const std::string& query);
 
 /// Writes the records of search(). If the query is a file of vectors, a record also has "query",
-/// the number of the row from 0. Skips shards that are missing or have changed since they were
-/// indexed, with a warning, and returns their number. Throws Error if the index is missing or
-/// damaged, or if the query cannot be compared with the index's vectors.
+/// the number of the vector's row in the file (from 0). Skips shards that are missing or have
+/// changed since they were indexed, with a warning, and returns the number of skipped shards.
+/// Throws Error if the index is missing or damaged, or if the query cannot be compared with the
+/// index's vectors.
 long search_index(const SearchOptions& options, share::Slots& slots, Progress& progress,
                   io::ManifestWriter& manifest);
 

@@ -15,10 +15,10 @@
 
 namespace vfm::columns {
 
-/// A row of a scratch file, 12 bytes and the code.
+/// A row of a scratch file: `list` and `at` (12 bytes), and the code.
 struct CodedRow {
   static constexpr std::uint32_t kNoList = 0xffffffff;
-  std::uint32_t list = kNoList;  ///< List of the vector, or kNoList without a vector.
+  std::uint32_t list = kNoList;  ///< Number of the vector's list; kNoList if the row has no vector.
   std::uint64_t at = 0;
   std::string_view code;  ///< Code of code_bytes(dim) bytes.
 };
@@ -30,11 +30,11 @@ struct IndexParts {
   const VectorIndex* before = nullptr;  ///< Previous index of the same model; may be null.
   std::vector<std::size_t> kept;        ///< Numbers of the kept shards of `before`, ascending.
   std::vector<IndexedShard> added;      ///< New shards; `first` and `hash` may be unset.
-  const io::ScratchFile* coded = nullptr;  ///< Rows of `added`, by put_coded_row().
+  const io::ScratchFile* coded = nullptr;  ///< Rows of `added`, written by put_coded_row().
 };
 
-/// Writes and commits the file. Returns the number of entries. Needs 50 bytes of memory for each
-/// list and shard, and maps the file. Throws Error and Stopped.
+/// Writes and commits the file. Returns the number of entries. Maps the file, and needs 50 bytes of
+/// other memory for each list and each shard. Throws Error and Stopped.
 std::uint64_t write_index(const IndexParts& parts, io::AtomicFile& out);
 
 }  // namespace vfm::columns

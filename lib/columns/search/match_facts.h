@@ -26,11 +26,11 @@ void add_facts(Json& line, const Json& facts);
 /// has no index.
 void add_clip_facts(Json& line, const std::string& key, const std::string& tar, std::int64_t row);
 
-/// Adds "window", the clip's window (columns/embed/clip_windows.h) nearest to the unit vector
-/// `query` (the first of equally near windows). "window" has "number" from 0, "begin" and "end" in
-/// seconds from the clip's first frame, and "score". `facts` is the sample's json. If the sample
-/// has no windows, adds nothing. Throws Error, which names the sample, if its stored windows are
-/// inconsistent.
+/// Adds "window", which describes the clip's window (columns/embed/clip_windows.h) nearest to the
+/// unit vector `query`. Of equally near windows, the first is described. "window" has "number"
+/// (from 0), "begin" and "end" (in seconds from the clip's first frame), and "score". `facts` is
+/// the sample's json. If the sample has no windows, adds nothing. Throws Error, which names the
+/// sample, if its stored windows are inconsistent.
 void add_window(Json& line, const shard::Sample& sample, const Json& facts,
                 const std::vector<float>& query);
 

@@ -19,7 +19,7 @@ namespace vfm::columns {
 bool usable(StoredVector& vector, const IndexModel& model);
 
 struct CodedShard {
-  std::string rows;  ///< Rows of put_coded_row(), or empty if no vector can be indexed.
+  std::string rows;  ///< Written by put_coded_row(). Empty if no vector can be indexed.
   IndexedShard shard;
   std::vector<io::Fault> errors;
 };
@@ -31,7 +31,7 @@ class ShardCoder {
              const shard::ReadLimits& limits);
 
   /// Reads and codes all vectors of `shard`, whose `tar`, `files` and `rows` must be set. Records
-  /// an error for an unreadable vector, and for a vector of another encoder than the model's. Skips
+  /// an error for an unreadable vector, and for a vector whose encoder is not model.encoder. Skips
   /// a vector for which usable() returns false. Throws Stopped.
   CodedShard code(const IndexedShard& shard) const;
 

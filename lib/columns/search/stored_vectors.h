@@ -52,7 +52,7 @@ class StoredVectors {
   shard::ReadBuffer buffer_;
 };
 
-/// Throws Error, which says that `what` are vectors of words by the text encoder `encoder`.
+/// Throws Error, which says that `what` has a vector for each word, by the text encoder `encoder`.
 [[noreturn]] void fail_as_words(const std::string& what, const Json& encoder);
 
 /// Reads out.size() numbers in fp16, little-endian, at offset `at`. Throws Error.
