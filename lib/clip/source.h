@@ -61,11 +61,10 @@ int decoder_threads(const std::vector<std::string>& inputs, int slots);
 ///
 /// After join(), small videos (up to a sixteenth of `batch_bytes`) form batches, too. A larger
 /// video is an item by itself. When a batch has reached a quarter of `batch_bytes`, the batch ends
-/// after the next video whose hash is below a threshold. The threshold grows with the batch. All
-/// batches end before they exceed `batch_bytes`. If a video is added or removed, only batches near
-/// this video change (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth
-/// Network File System", 2001, section 3.1). The size of a batch is the total of its files' sizes,
-/// plus a small amount for each video and its path.
+/// after the next video whose hash is below a threshold. All batches end before they exceed
+/// `batch_bytes`. If a video is added or removed, only batches near this video change
+/// (content-defined chunking: Muthitacharoen, Chen, Mazieres, "A Low-Bandwidth Network File
+/// System", 2001, section 3.1).
 class ClipItems {
  public:
   /// `folder` is for temporary files. If `folder` is empty, sources are not read or hashed,

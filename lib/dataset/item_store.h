@@ -34,8 +34,8 @@ class ItemBatch {
   std::string packed_;
 };
 
-/// The place of a stored embedding. If the sample's array has 16-bit floats, `halves` is true and
-/// the numbers are stored as 16-bit floats. Otherwise the numbers are stored as 32-bit floats.
+/// The place of a stored embedding. If `halves` is true, the numbers are 16-bit floats, as in the
+/// sample's array. Otherwise they are 32-bit floats.
 struct EmbeddingPlace {
   std::uint32_t item = 0;
   bool halves = false;

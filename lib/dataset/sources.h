@@ -24,8 +24,7 @@
 
 namespace vfm::dataset {
 
-/// An array that is filled with zeros at first. A memory page takes memory only after a value other
-/// than zero is written to it.
+/// An array of zeros. A memory page takes memory only after it is written.
 template <class T>
 class SparseArray {
  public:

@@ -43,7 +43,7 @@ class ClipPart : public ClipSink {
   void add_kept() override {}
   void add(const shard::Sample& sample) override;
   Json finish(Json summary) override;
-  /// Ends the video. The video's entry is `entry`, or is made from the summary of finish().
+  /// Ends the video with `entry`, or with an entry made from the summary of finish().
   void end(const ClipSource& video);
   void end(const ClipSource& video, const Json& entry);
 

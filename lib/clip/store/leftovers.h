@@ -18,12 +18,12 @@ class Leftovers {
   Leftovers(std::string directory, bool readable);
   /// Receives each item of the input.
   void see(const ClipItem& item);
-  /// With -v, reports the number of leftover sources (those of earlier runs that are not in the
-  /// input). At most 100 are counted. If `remove` is true, removes the outputs and columns of
-  /// leftover sources (ClipStore::remove()). If the input is not completely known, nothing is
-  /// reported or removed. An input is not completely known if `broken_off` is not empty, an item
-  /// could not be read, or an item is a shard in the output folder. If `remove` is true, an
-  /// incompletely known input or a failed removal is an error.
+  /// With -v, reports the number of leftover sources. If there are over 100, reports "more than
+  /// 100". If `remove` is true, removes the outputs and columns of leftover sources
+  /// (ClipStore::remove()). If the input is not completely known, nothing is reported or removed.
+  /// An input is not completely known if `broken_off` is not empty, an item could not be read, or
+  /// an item is a shard in the output folder. If `remove` is true, an incompletely known input or a
+  /// failed removal is an error.
   void finish(bool remove, const std::string& broken_off, io::ErrorLog& errors);
 
  private:

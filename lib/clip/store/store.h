@@ -21,8 +21,8 @@
 namespace vfm::clip {
 
 /// The format of a store. With `shards` the store writes DIR/NAME-00000.tar... with their indexes,
-/// and then DIR/NAME.json. Small videos may share a NAME (clip/store/joined.h). With `files` the
-/// store writes DIR/KEY.mp4 and DIR/KEY.json, and then DIR/NAME.files (shard/file_list.h).
+/// and then DIR/NAME.json. With `files` the store writes DIR/KEY.mp4 and DIR/KEY.json, and then
+/// DIR/NAME.files (shard/file_list.h).
 enum class ClipFormat { shards, files };
 
 /// A clip that a killed run finished.
