@@ -51,8 +51,8 @@ struct SourceChoice {
   bool exact = false;  ///< If true, this source and the keeper have the same bytes.
   double covered = 0;  ///< Share of this source that the keeper shows, if the bytes differ.
 };
-/// Returns a choice for each source. `share` (above 0, at most 1) is the given share of a left-out
-/// source.
+/// Returns a choice for each source. `share` (above 0, at most 1) is the part of a left-out source
+/// that a kept source must show.
 std::vector<SourceChoice> choose_sources(const std::vector<ComparedSource>& sources,
                                          const std::vector<CommonStretch>& stretches, double share);
 
