@@ -1,5 +1,5 @@
-// The widest instruction set of this machine for which hot loops are compiled (isa_args in
-// lib/meson.build). ops/cpu/isa.h has the instruction sets for matrix products.
+// Finds the widest instruction set that this machine has and that hot loops are compiled for
+// (isa_args in lib/meson.build). ops/cpu/isa.h has the instruction sets for matrix products.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

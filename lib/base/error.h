@@ -1,8 +1,8 @@
 // The exception types of the library, Error and Stopped, and the functions that throw an Error.
 //
-// A message says what is wrong, with what, and what to do next. A message has no capital and no
-// full stop, and its subject is in single quotes ("cannot open 'a.mp4': No such file or
-// directory"). Only cli/ prints messages.
+// A message says what is wrong, names the subject, and says what to do next. A message has no
+// capital and no full stop, and its subject is in single quotes ("cannot open 'a.mp4': No such file
+// or directory"). Only cli/ prints messages.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,13 +29,13 @@ enum class Cause {
   format,     ///< The format is not supported, or the input is damaged beyond use.
   decode,     ///< Nothing in the input can be decoded.
   limit,      ///< The input is larger than a limit allows.
-  timeout,    ///< The input gave no data or decoded picture for too long.
+  timeout,    ///< For too long, the input gave no data, or no decoded picture.
   crash,      ///< The process that decoded or computed the input died.
   memory,     ///< The input needs more memory than exists or is allowed.
   line,       ///< A line of a list is neither a record nor a path.
   missing,    ///< Something that the input needs is missing.
   empty,      ///< The input gives no result.
-  duplicate,  ///< The input's name exists already.
+  duplicate,  ///< Another input or sample already has this name.
   server,     ///< The server gave no answer.
   rejected,   ///< The server refused to answer.
   answer,     ///< The server's answer is unusable.
@@ -65,7 +65,7 @@ class Error : public std::runtime_error {
   Cause cause_ = Cause::other;
 };
 
-/// Thrown by check_stop() and others after SIGINT or SIGTERM (base/stop.h) or end_run()
+/// Thrown by check_stop() and others after a stop request (base/stop.h), and after end_run()
 /// (base/run_end.h). Stopped is neither an Error nor a std::exception, so code that records errors
 /// does not catch it. Only cli/ and callbacks of C libraries catch Stopped.
 class Stopped {};

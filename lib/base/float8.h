@@ -3,8 +3,8 @@
 // The largest value is 448. E4M3 has no infinity, and one NaN for each sign. Values of at least
 // 2^-6 are normal, and their relative rounding error is at most 2^-4. Smaller values are multiples
 // of 2^-9. Rounding is to nearest, ties to even. Values above 448 and infinity become 448. NaN
-// remains NaN. A GPU's cvt.rn.satfinite has the same results. Source: Micikevicius et al., "FP8
-// formats for deep learning" (2022). Thread-safety: any thread.
+// remains NaN. The GPU instruction cvt.rn.satfinite has the same results. Source: Micikevicius et
+// al., "FP8 formats for deep learning" (2022). Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,8 +8,8 @@
 
 #include "base/json_fwd.h"
 
-// Replaces nlohmann::json (with sorted names), which vfm does not use. With nlohmann's definition,
-// literals "..."_json would compile a parser in each file.
+// Replaces nlohmann::json, which sorts names and which vfm does not use. With nlohmann's
+// definition, literals "..."_json would compile a parser in each file.
 template <>
 class nlohmann::basic_json<> {
  public:
@@ -21,5 +21,5 @@ class nlohmann::basic_json<> {
 
 #include <nlohmann/json.hpp>
 
-// Instantiated only in json.cc, since an instantiation compiles slowly.
+// The template is instantiated only in json.cc, since an instantiation compiles slowly.
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;

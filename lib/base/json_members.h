@@ -1,5 +1,5 @@
-// Fast access to JSON objects with very many names. Json itself compares a name with all earlier
-// names, which can take minutes for a long object.
+// Fast access to JSON objects with very many names. For each name, Json itself searches all names
+// of the object, which can take minutes for a long object.
 //
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0

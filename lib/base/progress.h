@@ -14,7 +14,7 @@ namespace vfm {
 class Progress {
  public:
   virtual ~Progress() = default;
-  /// Sets the unit of work ("clips", "steps") and the total; 0 means unknown.
+  /// Sets the unit of work ("clips", "steps") and the total, or 0 if the total is unknown.
   virtual void start(std::string_view /*unit*/, std::uint64_t /*total*/) {}
   /// Sets the total when it becomes known or grows.
   virtual void set_total(std::uint64_t /*total*/) {}

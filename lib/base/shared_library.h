@@ -8,7 +8,7 @@
 
 namespace vfm {
 
-/// Never closes the library, since the library's threads may outlive this object.
+/// The library is never closed, since its threads may outlive this object.
 class SharedLibrary {
  public:
   /// Opens the first of `names` that exists. A name is a path, or a name that the loader searches.

@@ -16,8 +16,8 @@ bool stop_requested() noexcept;
 /// Throws Stopped if stop_requested().
 void check_stop();
 
-/// After this call, an output whose reader has gone requests a stop by SIGPIPE. The signal itself
-/// is ignored, so that the program can give back slots (share/slots.h).
+/// After this call, the program stops, as after SIGPIPE, when the reader of an output has gone. The
+/// signal itself is ignored, so that the program can give back slots (share/slots.h).
 void stop_at_closed_pipes() noexcept;
 /// Reports that the reader of an output has gone. Does nothing without stop_at_closed_pipes().
 void note_closed_pipe() noexcept;

@@ -18,7 +18,8 @@ namespace vfm {
 std::size_t utf8_character(std::string_view text);
 bool is_utf8(std::string_view text);
 
-/// Returns `text` with each invalid byte written as \xE9. Different names give different results.
+/// Returns `text` with each invalid byte in hexadecimal (\xE9), so that names that differ only in
+/// such bytes stay different.
 std::string with_bytes_shown(std::string_view text);
 /// Returns an error message for a name that is not UTF-8. The message shows invalid bytes as \xE9,
 /// and says what to do.

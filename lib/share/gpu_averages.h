@@ -17,12 +17,12 @@ namespace vfm::share {
 struct GpuCounts {
   std::array<double, kMostGpus> busy{};    ///< Seconds with an item, for each GPU.
   std::array<double, kMostGpus> items{};   ///< Number of finished items, for each GPU.
-  double short_of = 0;                     ///< Seconds in which an item waited for a GPU.
+  double short_of = 0;                     ///< Seconds in which at least one item waited for a GPU.
   double ready = 0, handed = 0;            ///< Numbers of results, as in OrderedFlow.
   /// Sum of d^2 / 2, where d is the difference between the seconds of two successive items. The sum
   /// estimates the variance of the seconds.
   double squares = 0;
-  double last = 0;  ///< Seconds of the latest finished item, or 0 before the first.
+  double last = 0;  ///< Seconds that the latest finished item took, or 0 before the first.
 
   /// Adds the time of a finished item to `squares`, and sets `last`.
   void count_length(double seconds);

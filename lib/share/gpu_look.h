@@ -16,7 +16,7 @@ namespace vfm::share {
 struct GpuLook {
   GpuStageState state;  ///< State at the second look.
   double busy = 0;      ///< Mean number of GPUs or sessions that items used.
-  double short_of = 0;  ///< Share of the time in which an item waited for a GPU, 0 to 1.
+  double short_of = 0;  ///< Share of the time in which any item waited for a GPU, 0 to 1.
 };
 
 /// Returns how the program `pid` used GPUs, for each GpuKind. If the program joined after `before`,

@@ -55,9 +55,11 @@ class GpuMap {
   /// Return the bytes of a GPU that models may use, and the bytes that loaded models use.
   std::int64_t model_memory(int gpu) const;
   std::int64_t loaded_memory(int gpu) const;
-  /// Returns the bytes of sessions in use and of CUDA contexts of programs with sessions.
+  /// Returns the bytes of all sessions in use, plus the bytes of the CUDA contexts of programs that
+  /// have sessions.
   std::int64_t session_memory(int gpu) const;
-  /// Returns the number of free sessions of a kind on a GPU. Memory of models reduces this number.
+  /// Returns the number of free sessions of a kind on a GPU. Memory that models use reduces this
+  /// number.
   int free_sessions(int gpu, GpuKind kind) const;
   /// Returns the largest number of sessions that can be free while the loaded models stay loaded.
   /// Each loaded model whose GpuNeed::beside includes `kind` keeps one session.

@@ -40,13 +40,13 @@ constexpr GpuSet gpu_bit(int gpu) {
 /// The input of plan_gpus() for one stage.
 struct GpuStage {
   int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
-  int next = -1;            ///< Index of the stage that reads the output, or -1.
+  int next = -1;            ///< Index of the stage that reads this stage's output, or -1.
   double passes = 1;        ///< Share of recently ready results that were handed on.
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.
   double error = 0;         ///< Relative uncertainty of `work`, 0 to 1.
-  double short_of = 0;      ///< Share of the time in which an item waited for a GPU, 0 to 1.
+  double short_of = 0;      ///< Share of the time in which any item waited for a GPU, 0 to 1.
   bool known = false;       ///< Whether the stage has ever had a GPU.
   double idle = 0;          ///< Seconds since the latest item ended, or since the stage joined.
   double load_seconds = 0;  ///< Seconds that a load of the model takes.

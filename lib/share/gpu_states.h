@@ -32,7 +32,7 @@ struct GpuStageState {
   std::vector<std::string> left_out;  ///< Names of GPUs that failed.
   int gpus = 0;                       ///< Number of GPUs of the program, including failed GPUs.
   double busy_seconds = 0;            ///< Seconds in which GPUs had an item, summed over GPUs.
-  double short_seconds = 0;           ///< Seconds in which an item waited for a GPU.
+  double short_seconds = 0;           ///< Seconds in which at least one item waited for a GPU.
   std::int64_t items = 0;             ///< Number of finished items.
 };
 

@@ -26,7 +26,7 @@ template <class In, class Out>
 class OrderedWindow {
  public:
   struct Entry {
-    std::optional<In> in;  ///< The item, until a thread begins it.
+    std::optional<In> in;  ///< The item, until end().
     std::optional<Out> out;
     std::exception_ptr error;  ///< The error, if the item has no result.
     std::size_t weight = sizeof(Entry);

@@ -19,7 +19,7 @@ inline constexpr int kChannelNumber = 3;
 
 struct OwnProgram {
   std::string mode;  ///< argv[1] of the new process. argv[2] is kChannelNumber.
-  int channel = -1;  ///< End of the channel for the new process.
+  int channel = -1;  ///< The end of the channel that the new process gets.
   /// Names and values of environment variables that are added or replaced for the new process.
   std::vector<std::pair<std::string, std::string>> variables = {};
   /// File descriptor for standard output and standard error of the new process. With a descriptor,

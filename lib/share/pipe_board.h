@@ -15,8 +15,8 @@
 //
 // The file has 80 KiB, for up to 63 programs at a time. Later programs use the same file again. A
 // file with other content is refused. The file must be on a local file system, since the programs
-// use open file description locks (fcntl(2)) and futexes. Nothing else may remove or change the
-// file while these programs run. Thread-safety: any thread.
+// use open file description locks (fcntl(2)) and futexes. While these programs run, nothing may
+// remove the file, and only they may change it. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -48,11 +48,11 @@ struct Bottleneck {
 };
 /// The first of these rules that applies decides:
 /// 1. A stopped program is the bottleneck.
-/// 2. A program is short of GPUs if its items wait for GPUs most of the time, and all GPUs with its
-/// model, or all GPUs of the pipe, are busy. Of such programs, the one with the most GPUs is the
-/// bottleneck.
+/// 2. A program is short of GPUs if its items wait for GPUs most of the time, and if all GPUs with
+/// its model (or all GPUs of the pipe) are busy. Of such programs, the one with the most GPUs is
+/// the bottleneck.
 /// 3. The program with the most slots is the bottleneck if all slots are in use, or if this program
-/// may have no more slots (-j).
+/// has all slots that its -j allows.
 /// 4. Otherwise the bottleneck is the program that waits least for input and for its reader. If a
 /// program waits for its reader while the reader waits for input, the program itself writes slowly,
 /// so this wait is ignored. If all programs wait most of the time, the input is too slow, and no

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kSharedTurn = 50'000'000;
 /// Waits until the word `call` of a shared file differs from `seen`, for at most kSharedTurn.
 /// Returns false if the word did not change.
 bool wait_for_call(std::atomic<std::uint32_t>& call, std::uint32_t seen);
-/// Changes the word, and wakes at most `most` threads that wait for it.
+/// Changes the word `call`, and wakes at most `most` threads that wait for this word.
 void call(std::atomic<std::uint32_t>& call, int most);
 
 /// The result of an attempt to take a slot or a GPU. `left` means that a slot or GPU is free, but
@@ -93,8 +93,8 @@ class SharedFile {
   /// thread.
   bool lives(std::size_t record) const;
   /// Takes a record's lock. Returns false if another program has the lock. With `apart`, the lock
-  /// belongs to a second open file description, life(). A process that inherits life() also holds
-  /// the lock.
+  /// belongs to a second open file description (of the descriptor life()). A process that inherits
+  /// life() also holds the lock.
   bool live(std::size_t record, bool apart = false);
   int life() const { return life_fd_; }
 

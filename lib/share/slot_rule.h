@@ -1,9 +1,9 @@
 // The rule that decides which program of a pipe gets the next free slot (share/pipe_board.h).
 //
-// An item that waits to begin comes before a thread that helps with an item under way. Of several
-// programs with waiting items, the program nearest to the end of the pipe gets the slot, so that
-// few results wait between two programs. A program with empty input, or a program that cannot write
-// its results, wants no slot.
+// An item that waits to begin gets a slot before a thread that helps with an item under way. Of
+// several programs with waiting items, the program nearest to the end of the pipe gets the slot, so
+// that few results wait between two programs. A program with empty input, or a program that cannot
+// write its results, wants no slot.
 //
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,7 +13,7 @@
 
 namespace vfm::share {
 
-/// The use of a slot: an item, or help with another thread's item.
+/// The use of a slot: `item` is work on an item, and `help` is work for another thread's item.
 enum class SlotUse { item, help };
 
 /// The input of next_claim() for one program.
