@@ -27,8 +27,8 @@ class FrameTaker {
   /// keep the frames (media::FrameUse::glance).
   virtual void take(std::int64_t number, const media::Frame& frame,
                     const media::StreamInfo& info) = 0;
-  /// Discards the frames taken before. Called if fewer frames decode than `frames` of the second
-  /// call of begin().
+  /// Discards the frames taken before. Called if fewer frames decode than the second begin() was
+  /// told.
   virtual void give_up() = 0;
 };
 
@@ -36,7 +36,7 @@ class FrameTaker {
 media::ScaleOptions as_shown(const media::StreamInfo& info);
 
 /// Returns k * frames / n, rounded down: the first frame of part k, if `frames` frames are cut into
-/// n equal parts. The product cannot overflow. k must be at most n.
+/// n equal parts. k must be at most n.
 std::int64_t part_begin(std::int64_t frames, std::int64_t n, std::int64_t k);
 
 /// Cuts `frames` frames into `count` equal parts, and returns the number of each part's middle

@@ -26,8 +26,8 @@ namespace vfm::columns {
 /// The results of ColumnJob::fill besides the samples.
 struct ColumnNotes {
   std::vector<io::Fault> errors;
-  /// Has a member for each file that was read, except the shard's tars. The name is the file's
-  /// path. The value is the file's XXH3-128, or null if the file is missing.
+  /// An object with the XXH3-128 of each file that was read, by the file's path. The value of a
+  /// missing file is null. The shard's tars are left out.
   HeldJson inputs = HeldJson::object();
   /// Fields to add to the shard's record and to X.NAME.json.
   HeldJson of_record = HeldJson::object();

@@ -32,7 +32,8 @@ SubRip parse_srt(std::string_view utf8);
 /// Returns the captions in a .json file, or in a field of a record. The JSON is "text", {"caption":
 /// "text"}, [{"start": s, "end": s, "caption": "text"}, ...] with times in seconds, or {"captions":
 /// [...]}. The first two forms give one cue for the whole video, without end. A list of texts gives
-/// one such cue, with the first text that is not empty. Throws Error, which names `what`.
+/// one such cue, with the first text that is not empty. For other JSON, throws Error, which names
+/// `what`.
 std::vector<Cue> captions_of_json(const Json& value, std::string_view what);
 
 /// Returns the caption of the span [begin, end): the texts of all cues in the span, in order,

@@ -26,7 +26,7 @@ bool is_space(char32_t c);  ///< Property White_Space.
 bool is_word(char32_t c);
 bool is_numeric(char32_t c);  ///< Categories Nd, Nl, No.
 
-// Return whether a character is in a class of BERT, by Unicode 8.
+// These four functions return whether a character is in a class of BERT, by Unicode 8.
 bool is_bert_control(char32_t c);      ///< Categories Cc, Cf, Co, except tab and line ends.
 bool is_bert_punctuation(char32_t c);  ///< Categories P*, and ASCII's symbols.
 bool is_bert_accent(char32_t c);       ///< Category Mn.

@@ -25,7 +25,7 @@ class PreTokenizer {
   virtual std::vector<NormalPiece> apply(std::vector<NormalPiece> pieces) const = 0;
 };
 
-/// Returns each byte as a visible character. Printable Latin-1 characters are unchanged, and all
+/// Returns a visible character for each byte. Printable Latin-1 characters are unchanged, and all
 /// other bytes become characters from U+0100 on.
 const std::array<std::string, 256>& byte_characters();
 

@@ -15,7 +15,7 @@ namespace vfm::text {
 class PrefixTable {
  public:
   PrefixTable() = default;
-  /// If strings are equal, the last entry is used. Empty strings are ignored.
+  /// Of several entries with the same string, the last one is used. Empty strings are ignored.
   explicit PrefixTable(std::vector<std::pair<std::string, std::int32_t>> entries);
 
   bool empty() const { return entries_.empty(); }

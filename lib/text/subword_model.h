@@ -49,8 +49,9 @@ class SubwordModel {
   Vocabulary vocabulary_;
 };
 
-// Make a model from the object "model". `vocabulary` is the member "vocab" of "model", if "vocab"
-// is an object. Throw Error{usage}, which names `what`, for invalid or unsupported settings.
+// These three functions make a model from the object "model". `vocabulary` is the member "vocab" of
+// "model", if "vocab" is an object. For invalid or unsupported settings they throw Error{usage},
+// which names `what`.
 std::unique_ptr<SubwordModel> make_unigram(const Json& model, std::string_view what);
 std::unique_ptr<SubwordModel> make_bpe(const Json& model, Vocabulary vocabulary,
                                        std::string_view what);

@@ -20,10 +20,11 @@ struct TextChecks {
   /// four words.
   double repetition = 0;
   /// Share of valid characters among all characters except spaces. U+FFFD, private, unassigned and
-  /// control characters, and letters of another script are invalid. 0 for an empty text.
+  /// control characters, and letters of a script other than `script` are invalid. 0 for an empty
+  /// text.
   double clean = 0;
   /// Unicode's name of the script of most letters, such as "Latin". Han, kana, bopomofo and hangul
-  /// are one script, named after its most frequent part. Empty without letters.
+  /// are one script, named after its most frequent part. Empty if the text has no letters.
   std::string script;
   /// Whether the text ends with the end of a sentence ('.', '!', a Chinese full stop ...). Quotes
   /// or brackets after the end are ignored.

@@ -1,6 +1,6 @@
 // Packs answers of captioning models (models/vlm/caption_model.h) into parcels (workers/parcel.h).
 // Only lib/workers uses this header. Texts are packed as bytes, since a text may be invalid UTF-8.
-// Numbers are packed as bytes, too, without rounding.
+// Numbers are packed without rounding.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

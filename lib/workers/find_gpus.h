@@ -20,9 +20,9 @@ inline constexpr std::string_view kGpuList = "gpus";
 
 /// Returns the GPUs that `devices` name, in the order of `devices`. {"all"} means all GPUs. {"0",
 /// "2"} means the GPUs with CUDA's numbers 0 and 2 within CUDA_VISIBLE_DEVICES. {"cpu", "cpu"}
-/// means two workers on the processor. SharedGpu::memory is the whole memory of the GPU, or for cpu
-/// of the machine. Throws Error{usage} for an unknown word, for a GPU that is named twice, and for
-/// a mix of GPUs and cpu. Also throws what choose_gpus() throws.
+/// means two workers on the processor. SharedGpu::memory is the GPU's whole memory, or for cpu the
+/// machine's. Throws Error{usage} for an unknown word, for a GPU that is named twice, and for a mix
+/// of GPUs and cpu. Also throws what choose_gpus() throws.
 std::vector<share::SharedGpu> find_gpus(const std::vector<std::string>& devices);
 
 struct FoundGpus {

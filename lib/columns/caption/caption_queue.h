@@ -51,8 +51,8 @@ class CaptionQueue {
 
   /// Adds a sample. `name` is the sample's name in errors.
   void push(const std::string& key, const std::string& name, Caption caption);
-  /// Writes the remaining samples, and notes the tokens used. If the server failed for all
-  /// captions, throws Error. Throws EndpointDown and Stopped.
+  /// Writes the remaining samples, and notes the tokens used. Throws Error if the server failed for
+  /// all captions. Also throws EndpointDown and Stopped.
   void finish();
 
  private:

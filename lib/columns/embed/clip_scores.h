@@ -33,7 +33,7 @@ struct Concept {
   std::string prompt;
 };
 
-/// Parses "NAME=TEXT" and "NAME=@FILE" with distinct names. Throws Error{usage}.
+/// Parses texts "NAME=TEXT" or "NAME=@FILE", whose names must differ. Throws Error{usage}.
 std::vector<Concept> parse_concepts(const std::vector<std::string>& texts);
 
 struct ClipScoreOptions {
@@ -58,7 +58,7 @@ class ClipScores {
   /// Returns a function that computes the aesthetic score of a frame's unit vector. Without
   /// --aesthetic the function is empty.
   FrameScore frame_score() const;
-  /// Returns the clip's fields without "text_image" and "scored_by".
+  /// Returns the clip's scores for KEY.json, except "text_image".
   Json of_clip(const ClipVector& clip) const;
   /// Returns the unit vectors of the captions, in order. In place of a vector that is not finite,
   /// returns an empty vector.
