@@ -2,10 +2,10 @@
 // program's models.
 //
 // ask() takes a GPU for one request, asks the worker of the GPU, and gives the GPU back. If the
-// worker dies or the GPU fails, the GPU is not used again, an error in the log names the GPU, and
-// the worker of a second GPU gets the request. If the second worker dies, too, the request fails,
-// and the second GPU gets a new worker. If the worker of the only remaining GPU dies, this GPU gets
-// a new worker. A service's answer must not depend on the worker or on earlier requests.
+// worker dies or the GPU fails, an error in the log names the GPU, and the GPU is not used again.
+// The worker of a second GPU then gets the request. If the second worker dies, too, the request
+// fails, and the second GPU gets a new worker. If the worker of the only remaining GPU dies, this
+// GPU gets a new worker. A service's answer must not depend on the worker or on earlier requests.
 //
 // A thread that asks gives back its slot of the processor (share/slots.h) while it waits for a GPU,
 // and while the GPU computes. A worker on the processor uses the slot of the thread that asks.

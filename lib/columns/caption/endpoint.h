@@ -3,10 +3,10 @@
 //
 // After a temporary failure (no connection, timeout, status 408, 409, 425, 429 or 5xx, an
 // incomplete or unusable answer) a request is sent again. The pauses before further tries grow, and
-// Retry-After delays all requests. If all tries fail, or if the server refuses the request (other
-// statuses 4xx), the clip has an error. After status 401, 402, 403, 404 or 405, a redirect, or the
-// failure of many clips in a row, no more requests are sent. In messages the secret (the API key)
-// is masked. In captions only secrets of at least 8 characters are masked. Thread-safety: any
+// Retry-After delays all requests. If all tries fail, or if the server refuses the request (any
+// other status 4xx), the clip has an error. After status 401, 402, 403, 404 or 405, a redirect, or
+// the failure of many clips in a row, no more requests are sent. In messages the secret (the API
+// key) is masked. In captions only secrets of at least 8 characters are masked. Thread-safety: any
 // thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

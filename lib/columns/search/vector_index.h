@@ -4,10 +4,10 @@
 // Lists and codes are explained in columns/search/inverted_file.h. Numbers are little-endian. A row
 // is a sample. Rows are numbered in the order of the shards.
 //   header, 64 bytes   "vfmindex"; version; offset and size of the facts (u64 each); XXH3-64 of
-//                      the facts and of the preceding 48 bytes (16 hex digits each)
-//   rows               u64 each: offset of the row's vector in the tar, or 0 without a vector
+//                      the facts; XXH3-64 of the preceding 48 bytes (hashes: 16 hex digits)
+//   rows               u64 each: offset of the row's vector in the tar, 0 if the row has none
 //   lists              for each list: number of entries (u64), and XXH3-64 of the entries and
-//                      codes (16 hex digits)
+//                      codes
 //   centres, words     f32: lists x dim, pieces x 256 x width
 //   entries            u32 each, by list: row of the vector, ascending in each list
 //   codes              code_bytes(dim) each, in the order of the entries
