@@ -12,8 +12,8 @@ namespace vfm {
 enum class CpuLevel { base, avx2, avx512 };
 
 CpuLevel cpu_level() noexcept;
-/// Limits cpu_level() to the level of this name. Functions that were chosen before do not change.
-/// Returns false if no level has this name.
+/// Limits cpu_level() to the level of this name. Functions that best_of() chose before do not
+/// change. Returns false if no level has this name.
 bool limit_cpu_level(std::string_view name) noexcept;
 
 /// Returns one of three functions or objects, chosen by cpu_level().

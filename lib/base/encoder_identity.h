@@ -6,9 +6,9 @@
 
 namespace vfm {
 
-/// Returns the identity of a configuration's encoder. Two encoders that make the same embeddings
-/// have the same identity, even in different folders. If `config` has no hash, the path identifies
-/// the encoder. `config` may have unknown keys.
+/// Returns the identity of the encoder of `config`. Two encoders that make the same embeddings have
+/// the same identity, even in different folders. If `config` has no hash, the path identifies the
+/// encoder. `config` may have unknown keys.
 Json encoder_identity(Json config);
 
 }  // namespace vfm

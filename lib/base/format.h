@@ -20,8 +20,8 @@
 
 namespace vfm {
 
-// FormatString is a pattern that is checked at compile time. Functions with FormatValues need not
-// be templates.
+// FormatString is a pattern that is checked at compile time. Functions that take FormatValues need
+// not be templates.
 #if VFM_HAVE_FMT
 template <class... Args>
 using FormatString = fmt::format_string<Args...>;

@@ -20,8 +20,8 @@ class Members {
  public:
   explicit Members(Json& object) : object_(object) {}
   std::size_t size() const;
-  /// Returns the member of this name, and whether the member is new. A new member is null, and the
-  /// last member of the object.
+  /// Returns the member of this name, and whether the member is new. A new member is null, and
+  /// comes last in the object.
   std::pair<Json*, bool> emplace(const std::string& name);
 
  private:

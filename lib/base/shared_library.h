@@ -14,10 +14,10 @@ class SharedLibrary {
   /// Opens the first of `names` that exists. A name is a path, or a name that the loader searches.
   explicit SharedLibrary(std::initializer_list<const char*> names);
 
-  /// Returns the reason why no library was opened, or the function that the library lacks. Returns
-  /// "" if nothing is missing.
+  /// Returns the reason why no library was opened, or the name of a function that the library
+  /// lacks. Returns "" if nothing is missing.
   const std::string& missing() const { return missing_; }
-  /// Sets `function` to the function of this name. If the library lacks the function, sets
+  /// Sets `function` to the library's function `name`. If the library lacks the function, sets
   /// `function` to null, and missing() names it.
   template <class F>
   void find(const char* name, F*& function) {

@@ -14,8 +14,8 @@ struct DecodingWork {
 };
 
 /// The default limit for each MiB of a file; 0: no limit. In addition, a file of any size is
-/// allowed an eighth of this limit. The limit is a picture of 1920 x 1080 for each 63 bytes, and a
-/// second for each 16 KiB. Real videos need far less.
+/// allowed an eighth of this limit. kUsualWork allows a picture of 1920 x 1080 for each 63 bytes,
+/// and a second for each 16 KiB. Real videos need far less.
 inline constexpr DecodingWork kUsualWork{0x1p35, 64};
 
 /// Sets the program's limit. Call it before threads start.

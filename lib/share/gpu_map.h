@@ -52,7 +52,8 @@ class GpuMap {
 
   /// Returns the GPUs on which no model computes an item.
   GpuSet free() const;
-  /// Return the bytes of a GPU that models may use, and the bytes that loaded models use.
+  /// model_memory() returns the bytes of a GPU that models may use, and loaded_memory() the bytes
+  /// that loaded models use.
   std::int64_t model_memory(int gpu) const;
   std::int64_t loaded_memory(int gpu) const;
   /// Returns the bytes of all sessions in use, plus the bytes of the CUDA contexts of programs that

@@ -61,7 +61,7 @@ struct GpuEntry {
 struct GpuFile {
   struct alignas(4096) Head : SharedHead {
     std::int32_t gpus;
-    /// How often any program took a GPU for an item, for each GpuKind.
+    /// How often programs took a GPU or sessions for an item, for each GpuKind.
     std::array<std::atomic<std::uint32_t>, kGpuKinds> takes;
     double looked, changed;  // Times of the latest plan and of the latest load.
     std::array<GpuEntry, kMostGpus> gpu;

@@ -7,8 +7,8 @@
 //
 // The rule for models: the work of a stage is the time that its GPUs are busy for one unit that
 // flows through the pipe. The work of all stages determines the rate of each placement of models on
-// GPUs. Models move to the placement with the highest rate, if the move gains more than the loads
-// cost. The memory of each GPU limits the placements.
+// GPUs. Models move to the placement with the highest rate, if the move gains more than loading
+// costs. The memory of each GPU limits the placements.
 //
 // If the reader of a stage is slow, the stage's results pile up, and the stage seems to need more
 // GPUs than it does. Therefore the stage's work is multiplied by the share of its results that
@@ -41,7 +41,7 @@ constexpr GpuSet gpu_bit(int gpu) {
 struct GpuStage {
   int place = 0;            ///< Position in the pipe. Later stages have greater numbers.
   int next = -1;            ///< Index of the stage that reads this stage's output, or -1.
-  double passes = 1;        ///< Share of recently ready results that were handed on.
+  double passes = 1;        ///< Of the results that became ready lately, the share handed on.
   std::int64_t memory = 0;  ///< Bytes of the stage's model.
   int waiting = 0;          ///< Items that wait for a GPU now.
   double work = 0;          ///< Mean number of GPUs that the stage kept busy lately.

@@ -30,7 +30,7 @@ namespace vfm::share {
 /// the result owns. For a result with scarce resources, such as open files, `weight` should return
 /// more. Without `weight`, at most kOrderedFew items and results for each thread exist at a time.
 /// With `weight`, more items are taken while all results together weigh less than kOrderedBytes;
-/// each thread may exceed this limit by one result. Give `weight` if results are small. Then all
+/// each thread may exceed this limit by one result. Give `weight` if results are small, so that all
 /// slots stay busy even if items have very different lengths.
 ///
 /// The first exception from any of these functions stops all work, and is rethrown after all

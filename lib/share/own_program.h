@@ -31,8 +31,8 @@ struct OwnProgram {
   /// open as number kChannelNumber + 1 until the process ends. Used only with `speech`.
   int held = -1;
 };
-/// Returns the process id of the new process. The caller must wait for the process. Throws Error
-/// "cannot start <what> ...".
+/// Starts the new process, and returns its process id. The caller must wait for the process. Throws
+/// Error "cannot start <what> ...".
 pid_t start_own_program(const OwnProgram& program, std::string_view what);
 
 }  // namespace vfm::share

@@ -13,10 +13,10 @@
 // within the time of one frame. Until then, more threads compute than there are slots. If a program
 // is stopped while it joins, programs that join later wait and log its name (share/pipe_lock.h).
 //
-// The file has 80 KiB, for up to 63 programs at a time. Later programs use the same file again. A
-// file with other content is refused. The file must be on a local file system, since the programs
-// use open file description locks (fcntl(2)) and futexes. While these programs run, nothing may
-// remove the file, and only they may change it. Thread-safety: any thread.
+// The file has 80 KiB, and serves up to 63 programs at a time. Later programs use the same file
+// again. A file with other content is refused. The file must be on a local file system, since the
+// programs use open file description locks (fcntl(2)) and futexes. While these programs run,
+// nothing may remove the file, and only they may change it. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

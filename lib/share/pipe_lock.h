@@ -2,8 +2,8 @@
 //
 // The locks are open file description locks (fcntl(2)). The kernel frees a lock when the program
 // ends, but not when SIGSTOP or Ctrl-Z stops the program. Therefore a waiting thread obeys a stop
-// request (base/stop.h), and logs the holder after two seconds. Threads that share a file
-// descriptor do not exclude each other.
+// request (base/stop.h), and logs the holder of the lock after two seconds. Threads that share a
+// file descriptor do not exclude each other.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -53,9 +53,9 @@ class PipeMap {
   /// Take or give one slot of this program. Need the mutex.
   bool take_slot();
   void give_slot();
-  /// Returns the number of slots that the file gives to the program of `record`. Its threads may
-  /// hold more slots (PipeRecord::held) if other programs took slots of the program while it was
-  /// stopped. Any thread.
+  /// Returns the number of slots that the file gives to the program of `record`. The program's
+  /// threads may hold more slots (PipeRecord::held) if other programs took slots from it while it
+  /// was stopped. Any thread.
   int slots_of(const PipeRecord& record) const;
   /// Frees the slots of a stopped program, and marks its record. Any thread.
   void pass_by(PipeRecord& record);

@@ -42,8 +42,8 @@ struct alignas(1024) PipeRecord {
   std::atomic<std::int64_t> pid;
   std::atomic<std::uint64_t> input, output;  // Values of pipe_name(), or 0 without a pipe.
   std::atomic<std::uint64_t> joined, left;   // Nanoseconds of pipe_clock().
-  std::atomic<std::uint32_t> used;           // Number of the latest program, or 0 before the first.
-  std::atomic<std::uint32_t> gone;           // Number of the latest program that has ended.
+  std::atomic<std::uint32_t> used;           // Number of the record's program, 0 before the first.
+  std::atomic<std::uint32_t> gone;           // Equals `used` if the program has ended.
   std::atomic<std::uint32_t> draws;
   std::atomic<std::uint32_t> version;  // Odd while the times change.
   std::atomic<std::int32_t> place, most, held;

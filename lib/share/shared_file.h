@@ -51,9 +51,10 @@ struct SharedHead {
 
 class SharedFile {
  public:
-  /// Opens the file `path` of `size` bytes, or makes it. The file begins with a SharedHead of these
-  /// `words`. If `path` is empty, uses memory of this program only. Throws Stopped. Throws
-  /// Error{usage} if the file cannot be used or has other content; the message names `option`.
+  /// Opens the file `path` of `size` bytes, or makes it. The file begins with a SharedHead with
+  /// these `words`. If `path` is empty, uses memory of this program instead of a file. Throws
+  /// Stopped. Throws Error{usage} if the file cannot be used or has other content; the message
+  /// names `option`.
   SharedFile(const std::string& path, std::size_t size, std::string_view words,
              std::string_view option);
   ~SharedFile();

@@ -78,8 +78,8 @@ class Slots {
     bool has_;
   };
   /// Changes for a scope whether this thread has the slot of its innermost Hold. Without a Hold,
-  /// does nothing. If the thread cannot get a slot, since the program stops or make's jobserver has
-  /// gone, the thread continues without a slot. The next acquire() reports the failure.
+  /// does nothing. If the thread cannot get a slot (the program stops, or make's jobserver has
+  /// gone), it continues without a slot. The next acquire() reports the failure.
   class Change {
    public:
     explicit Change(bool has);
