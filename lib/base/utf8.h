@@ -34,8 +34,8 @@ unsigned character_number(std::string_view text);
 std::size_t turning_character(std::string_view text);
 
 /// Returns the number of bytes of the first character of `text` if this character ends a line,
-/// controls a terminal or changes the direction of writing. Otherwise returns 0. The characters are
-/// controls (C0, DEL, C1), U+2028, U+2029, and the characters of turning_character().
+/// controls a terminal or changes the direction of writing. Otherwise returns 0. These characters
+/// do so: controls (C0, DEL, C1), U+2028, U+2029, and the characters of turning_character().
 std::size_t steering_character(std::string_view text);
 
 }  // namespace vfm

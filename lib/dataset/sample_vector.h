@@ -19,7 +19,7 @@
 
 namespace vfm::dataset {
 
-/// Default member for near duplicates.
+/// Member of a sample whose vector is compared by default to find near duplicates.
 inline constexpr const char* kDefaultVector = "video.npy";
 
 struct SampleVector {

@@ -15,9 +15,9 @@ namespace vfm::shard {
 
 class ShardInput {
  public:
-  /// Opens the same `arguments` as io::ManifestReader, and folders. A folder stands for the shards
-  /// of its dataset. These shards come before all other records. Throws Error{usage} for a folder
-  /// without a finished dataset.
+  /// Opens `arguments`, which are inputs of io::ManifestReader or folders. A folder stands for the
+  /// shards of its dataset. These shards come before all other records. Throws Error{usage} for a
+  /// folder without a finished dataset.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
   /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of

@@ -66,7 +66,7 @@ class PipeBoard {
   enum class Wait { input, output };
 
   /// Opens or makes the file `path`, and joins. The programs share `slots` slots. If `slots` is 0,
-  /// uses the number that the programs on the board gave, or `otherwise` if the board is empty. If
+  /// uses the number of the other programs. If there is no other program, uses `otherwise`. If
   /// `slots` is kNone, the board only shows counts. Throws Stopped. Throws Error{usage} if the file
   /// cannot be used, or if living programs gave another number of slots.
   PipeBoard(const std::string& path, int slots, int otherwise, const Stage& stage);

@@ -36,7 +36,7 @@ struct FoundGpus {
 std::vector<share::SharedGpu> choose_gpus(const std::vector<std::string>& devices,
                                           const FoundGpus& found);
 
-/// Returns the kind of `gpus`, `cuda` or `cpu`.
+/// Returns Device::cuda if `gpus` are GPUs, and Device::cpu if `gpus` are the processor.
 Device device_of(const std::vector<share::SharedGpu>& gpus);
 
 }  // namespace vfm::workers

@@ -56,7 +56,8 @@ struct CropWindow {
 std::optional<std::uint32_t> index_code(const ChangePicture& change);
 
 inline constexpr std::size_t kCropWays = 81;
-/// Returns crop number `way`: the edges of the looked-up video within the indexed video.
+/// Returns the crop with the number `way`. A crop is the part of the indexed video that the
+/// looked-up video shows.
 CropWindow crop_of_way(std::size_t way);
 inline constexpr std::size_t kTriedSigns = 16;
 /// For each crop, the codes that the indexed video may have. The most likely code is first.

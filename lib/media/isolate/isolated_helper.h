@@ -50,7 +50,7 @@ class IsolatedChild {
   IsolatedChild(const IsolatedChild&) = delete;
   IsolatedChild& operator=(const IsolatedChild&) = delete;
 
-  /// Returns the reply of the child after opening the source.
+  /// Returns what the child said of the source when it opened the source.
   const Told& opened() const { return opened_; }
   /// Sends a request and returns the answer. Throws
   ///   * the Error of the child;

@@ -24,7 +24,7 @@ struct PictureFacts {
 /// The place of a picture from a child, and the state of the decoder after this picture.
 struct Given {
   PictureFacts facts;
-  std::array<std::uint64_t, 3> plane{};  ///< Offsets of the planes in the room (see PicturesHead).
+  std::array<std::uint64_t, 3> plane{};  ///< Offsets of the planes in the shared memory.
   std::array<std::int32_t, 3> stride{};
   std::uint32_t place = 0;  ///< Place number of the picture; see kNoPlace.
   std::uint8_t seeks = 0;
