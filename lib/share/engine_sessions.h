@@ -55,8 +55,8 @@ class EngineSessions {
   /// Returns whether this thread may wait. A thread with a session of this kind may not wait. A
   /// thread with an encoding session may not wait for decoding sessions, either.
   bool thread_may_wait() const;
-  /// Reports a failed GPU, as GpuBoard::fail() does. Sessions of the
-  /// constructor with `own` end: after that, take() throws Error{device}.
+  /// Reports a failed GPU, as GpuBoard::fail() does. A process with a model has no board. There,
+  /// take() throws Error{device} after fail().
   void fail(std::shared_ptr<Session> session, const std::string& why);
 
   /// Returns the bytes of `gpu` that this program keeps for sessions.
