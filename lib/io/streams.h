@@ -26,7 +26,7 @@
 namespace vfm::io {
 
 Json begin_record(std::string_view tool, std::string_view id, const std::string& folder);
-/// Returns an end record. `told` is an object with more fields of the record.
+/// Returns an end record. The fields of the object `told` are added to the record.
 Json end_record(std::string_view id, std::uint64_t records, const Json& told, int status);
 
 /// A check of one reader's lines for begin and end records. At most kMostOpen streams may be open

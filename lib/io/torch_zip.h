@@ -6,8 +6,8 @@
 //   NAME/data/3        the numbers of storage "3"
 //   NAME/byteorder     "little", or absent
 //
-// The reader never runs code. Files from before PyTorch 1.6 are refused, and the message gives
-// advice. Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
+// The reader never runs code. Files from before PyTorch 1.6 are refused, and the message says how
+// to convert them. Source: PyTorch torch/serialization.py; caffe2/serialize/inline_container.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

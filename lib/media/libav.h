@@ -56,8 +56,8 @@ std::string libav_error_text(int error);
 bool is_out_of_memory(int error);
 void clear_libav_message();
 bool has_libav_message();
-/// Returns the indices of streams whose data lie in another file that FFmpeg did not open, if this
-/// thread has found the streams since the last call.
+/// Returns the indices of streams that were found on this thread since the last call, and whose
+/// data lie in a file that FFmpeg did not open.
 std::vector<int> take_outside_streams();
 /// Returns the protocol that FFmpeg refused on this thread since the last call, or "".
 std::string take_refused_protocol();

@@ -18,8 +18,8 @@ struct RgbImage {
 
 /// Options of Scaler, which first crops the upright picture, and then resizes the crop.
 struct ScaleOptions {
-  int rotation = 0;     ///< Clockwise rotation in degrees, from StreamInfo.
-  bool mirror = false;  ///< Flips left to right before the rotation, from StreamInfo.
+  int rotation = 0;     ///< Clockwise rotation in degrees (StreamInfo::rotation).
+  bool mirror = false;  ///< Flips left to right before the rotation (StreamInfo::mirror).
   /// The crop, in fractions of the upright picture. Zero width means the whole picture. Edges are
   /// rounded to whole pixels. In subsampled layouts, left and top edges are rounded to even pixels.
   /// The crop has at least one pixel.

@@ -56,8 +56,9 @@ bool is_clean_start(AVCodecID codec, std::string_view packet, int length_size);
 constexpr int kSpliceId = 15;
 /// Returns true if the id of a parameter set is kSpliceId.
 bool has_splice_id(AVCodecID codec, Unit set);
-/// Returns an HEVC unit in which kSpliceId replaces 0 as the id of parameter sets. Units without
-/// such ids are unchanged. Throws Error for other ids, and for temporal layers.
+/// Returns an HEVC unit in which kSpliceId replaces 0 as the id of parameter sets. A unit without
+/// an id of parameter sets is returned unchanged. Throws Error for other ids, and for temporal
+/// layers.
 std::string with_splice_id(Unit unit);
 
 /// Converts a CRA picture of HEVC to a BLA picture, which begins a sequence and has no leading

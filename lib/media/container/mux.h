@@ -11,7 +11,7 @@
 
 namespace vfm::media {
 
-/// The packets of a stream in decoding order, with times in units of time_base.
+/// The packets of a stream in decoding order, with times in units of `time_base`.
 struct MuxStream {
   ParametersPtr parameters;
   AVRational time_base{0, 1};
@@ -27,14 +27,14 @@ struct AudioTrack::Data : MuxStream {};
 struct CodedVideo::Data : MuxStream {};
 
 /// Returns the bytes of an mp4 with the moov box first, or of a mov if mp4 does not support the
-/// codec. `audio` may be null. Equal streams give equal bytes. An edit list hides negative times.
-/// Throws Error.
+/// codec. `audio` may be null. Equal streams give equal bytes. An edit list hides packets with
+/// negative times. Throws Error.
 std::string mux_mp4(const MuxStream& video, const MuxStream* audio);
 
 /// Returns true if mp4 has a name for the codec.
 bool mp4_can_hold(AVCodecID codec);
-/// Returns true if FFmpeg writes these packets into an mp4. FFmpeg refuses some codecs that have a
-/// name in mp4, such as FLAC.
+/// Returns true if FFmpeg writes the packets of `sound` into an mp4. FFmpeg refuses some codecs
+/// that have a name in mp4, such as FLAC.
 bool mp4_takes(const MuxStream& sound);
 
 }  // namespace vfm::media

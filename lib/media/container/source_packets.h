@@ -1,5 +1,5 @@
-// Reads video packets of a source, to copy them into clips without decoding. Packets have the times
-// of Frame::pts.
+// Reads video packets of a source, to copy them into clips without decoding. The times of packets
+// are those of Frame::pts.
 //
 // A SourcePackets keeps in memory the packets from the last requested key frame to the last
 // requested end. A call without progress for input_limits().timeout throws Error{Cause::timeout}.

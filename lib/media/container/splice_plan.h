@@ -23,8 +23,9 @@ struct SplicePlan {
 };
 
 /// Chooses the packets to copy. `frames` has the rising times of the frames of the clip from the
-/// key frame on. `packets` has the times of packets in decoding order, from the key frame to at
-/// least the first packet at or after `end`. The last frame of the clip ends at `end`.
+/// key frame on. `packets` has the times of packets in decoding order. It begins with the key
+/// frame, and has at least the first packet at or after `end`. The last frame of the clip ends at
+/// `end`.
 ///
 /// Packets shown before the key frame are not copied. Copying ends before the first packet whose
 /// frame is not in the clip, or earlier if the copied frames would have a gap.

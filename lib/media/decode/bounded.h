@@ -49,7 +49,8 @@ class Spending {
   const Spending* before_;
 };
 
-/// A clock for the time since a number changed, without time in which the process is suspended.
+/// A clock that measures for how long a number has not changed. Time in which the process is
+/// suspended is not included.
 class StillClock {
  public:
   /// Returns how many seconds ago the value of `beats` last changed between calls. Must be called
@@ -100,7 +101,7 @@ class Bounded {
   void restart() { spent_ = std::make_shared<double>(0); }
   /// Returns the State for reading between calls, or null after a timeout or stop.
   const State* get() const { return state_.get(); }
-  /// Destroys the State with the time limit.
+  /// Destroys the State. The time limit applies to this, too.
   void end() {
     if (!state_) return;
     run([last = std::make_shared<std::shared_ptr<State>>(std::move(state_))] { last->reset(); });

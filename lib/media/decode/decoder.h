@@ -58,7 +58,7 @@ enum class FrameUse {
 
 struct DecodeOptions {
   int stream = -1;  ///< Index of the stream; -1 for the stream that a player would choose.
-  int threads = 1;  ///< Number of decoder threads, which does not change frames.
+  int threads = 1;  ///< Number of decoder threads. Frames do not depend on it.
   bool keyframes_only = false;
   bool deinterlace = true;  ///< Makes interlaced frames progressive.
   bool keep_hdr = false;    ///< Keeps HDR frames HDR, in the layout yuv420p10.

@@ -34,14 +34,15 @@ struct EncodeOptions {
   int bit_depth = 8;          ///< Bits of a sample: 8, or 10 for yuv420p10 frames.
   std::string preset;         ///< Preset; empty for veryfast (x264, x265), p5 (nvenc), 8 (svtav1).
   int gop = 0;                ///< Highest number of frames in a closed GOP; 0 for two seconds.
-  int threads = 1;            ///< Number of encoder threads, on which the bytes depend.
+  int threads = 1;            ///< Number of encoder threads. The bytes depend on it.
   int width = 0, height = 0;  ///< Size of the clip, to which all frames are scaled.
   Rational time_base;         ///< Unit of Frame::pts.
   Rational frame_rate;        ///< Nominal frames a second; 0/1 if unknown.
   Rational sample_aspect{1, 1};
   int rotation = 0;  ///< Clockwise rotation in degrees, for the display matrix of the mp4.
   /// Properties of a source's packets, with which the pictures will be joined
-  /// (media/container/splice.h). If set, `encoder` must be splice_encoder().
+  /// (media/container/splice.h). If `splice` is set, `encoder` must be a result of
+  /// splice_encoder().
   std::optional<SpliceKind> splice;
 };
 

@@ -31,7 +31,7 @@ CodecPtr open_encoder(const EncoderKind& kind, const EncodeOptions& options, int
                       AVBufferRef* device = nullptr);
 
 /// Returns FFmpeg's reason why the encoder does not open with `preset`, or "" if it opens. An empty
-/// `preset` means the default.
+/// `preset` means the encoder's default preset.
 std::string why_not_opened(const EncoderKind& kind, const std::string& preset, int bit_depth,
                            int gpu = -1);
 

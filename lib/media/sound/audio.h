@@ -27,7 +27,8 @@ class AudioTrack {
   bool empty() const { return !data_; }
   /// Returns FFmpeg's name of the codec, such as "aac", or "" without sound.
   const std::string& codec() const { return codec_; }
-  bool encoded() const { return encoded_; }  ///< Returns true for newly encoded sound.
+  /// Returns true if the sound was not copied, but encoded.
+  bool encoded() const { return encoded_; }
   /// Returns the number of packets that could not be read or decoded.
   std::int64_t corrupt() const { return corrupt_; }
 
@@ -67,7 +68,7 @@ class AudioReader {
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
 
-  /// Returns the sound of `span`. `span` has times of Frame::pts, in any time base.
+  /// Returns the sound of `span`. The times of `span` are those of Frame::pts, in any time base.
   AudioTrack read(const Span& span, AudioMode mode);
 
  private:

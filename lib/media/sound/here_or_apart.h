@@ -17,7 +17,8 @@ namespace vfm::media {
 /// is made from a Source and the index of the video stream. Thread-safety: one thread at a time.
 template <class State>
 struct HereOrApart {
-  /// Makes the State, or a child for `want`. Throws the Errors of the constructor of State.
+  /// Makes the State or, with --isolate, a child for `want`. Throws the Errors of the constructor
+  /// of State.
   HereOrApart(const Source& source, int video, Want want) {
     if (!is_isolating()) {
       here.emplace(source.name, [source, video] { return std::make_shared<State>(source, video); });

@@ -1,6 +1,6 @@
-// Inside lib/media only: converts decoded sound to one rate and layout, and finds its place in a
-// span. Rate, format and channels may change between frames. If the rate changes, a result may
-// begin with samples of earlier frames.
+// Inside lib/media only: converts decoded sound to one rate and layout, and finds the place of the
+// sound in a span. Rate, format and channels may change between frames. If the rate changes, a
+// result may begin with samples of earlier frames.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

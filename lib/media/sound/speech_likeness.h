@@ -16,7 +16,7 @@ namespace vfm::media {
 
 class SpeechLikeness {
  public:
-  /// Makes a meter for `rate` samples a second. Rates below 8000 give no result.
+  /// Makes a meter for `rate` samples a second. If `rate` is below 8000, result() returns nullopt.
   explicit SpeechLikeness(int rate);
   void add(const float* mono, std::size_t count);
   /// Returns a number from 0 to 1: the power of the envelope's modulations from 2 to 8 Hz, divided
