@@ -23,7 +23,7 @@ struct NpyHeader {
 };
 
 /// Parses the header of `bytes`, and checks that the data have the size that the header gives.
-/// Throws Error, which names `what`. Pure; fuzzed.
+/// Throws Error, which names `what`. The bytes may be hostile. Pure; fuzzed.
 NpyHeader parse_npy(std::string_view bytes, std::string_view what);
 
 /// Returns the bytes of a .npy file.

@@ -36,7 +36,7 @@ struct SafetensorsContents {
 /// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for
 /// anything that the format forbids: a header that is too long or not JSON, a repeated name, an
 /// unknown dtype, a size that does not fit the shape, a gap, an overlap, or missing or extra data.
-/// Pure; fuzzed.
+/// The bytes may be hostile. Pure; fuzzed.
 SafetensorsContents parse_safetensors(std::span<const std::byte> bytes, std::string_view what);
 
 /// The memory-mapped tensors of one file, or of all files of an index.

@@ -28,7 +28,8 @@ struct TorchContents {
 
 /// Parses a whole file. Throws Error, which names `what`, for invalid contents, such as a tensor
 /// outside its storage, a storage and a member of different sizes, or an expanded tensor (larger
-/// than its stored data). Memory is at most a few times the size of the file. Pure; fuzzed.
+/// than its stored data). Memory is at most a few times the size of the file. The bytes may be
+/// hostile. Pure; fuzzed.
 TorchContents parse_torch_zip(std::span<const std::byte> bytes, std::string_view what);
 
 /// The memory-mapped tensors of a checkpoint, or of all files of an index (io/weight_index.h).

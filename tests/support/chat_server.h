@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "support/loopback.h"
 
 namespace vfm {
 
@@ -51,33 +50,20 @@ class ChatServer {
   /// `answer` is called for each request, one after the other, with its number from 0.
   using Answer = std::function<ChatReply(const ChatRequest& request, std::size_t number)>;
 
-  explicit ChatServer(Answer answer)
-      : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener_, any, size) == 0);
-    REQUIRE(::listen(listener_, 16) == 0);
-    REQUIRE(::getsockname(listener_, any, &size) == 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { serve(); });
-  }
+  explicit ChatServer(Answer answer) : answer_(std::move(answer)), thread_([this] { serve(); }) {}
   /// Replies N times with reply N, and then with the last.
   explicit ChatServer(std::vector<ChatReply> replies)
       : ChatServer([replies = std::move(replies)](const ChatRequest&, std::size_t number) {
           return replies[std::min(number, replies.size() - 1)];
         }) {}
   ~ChatServer() {
-    ::shutdown(listener_, SHUT_RDWR);
+    listener_.shut_down();
     thread_.join();
-    ::close(listener_);
   }
   ChatServer(const ChatServer&) = delete;
   ChatServer& operator=(const ChatServer&) = delete;
 
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/v1"; }
+  std::string url() const { return listener_.url("/v1"); }
   std::vector<ChatRequest> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -86,7 +72,7 @@ class ChatServer {
 
  private:
   void serve() {
-    for (int one; (one = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0; ::close(one))
+    for (int one; (one = listener_.accept()) >= 0; ::close(one))
       talk(one);
   }
 
@@ -123,10 +109,10 @@ class ChatServer {
   }
 
   Answer answer_;
-  int listener_, port_ = 0;
+  Loopback listener_;
   mutable std::mutex mutex_;  // guards requests_
   std::vector<ChatRequest> requests_;
-  std::thread thread_;
+  std::thread thread_;  // last: it uses all others
 };
 
 }  // namespace vfm

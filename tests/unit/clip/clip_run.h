@@ -8,7 +8,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "io/manifest.h"
 #include "shard/reader.h"
 #include "share/slots.h"
+#include "support/parts.h"
 #include "support/temporary_folder.h"
 #include "unit/curate/drawing.h"
 
@@ -79,11 +79,6 @@ inline std::string drawn_bitmap(std::uint64_t seed) {
   return file;
 }
 
-inline void remove_all(std::string& text, const std::string& part) {
-  for (std::size_t at; (at = text.find(part)) != std::string::npos;)
-    text.erase(at, part.size());
-}
-
 /// Compares members, their order and values; numbers to five digits behind the point.
 inline void check_same(const Json& got, const Json& wanted) {
   Lines names, wanted_names;
@@ -109,33 +104,6 @@ inline std::vector<Json> json_lines(const std::string& path) {
     lines.push_back(vfm::parse_json(line, path));
   return lines;
 }
-
-/// What the library logs while this lives, the level info included.
-class Told {
- public:
-  Told() {
-    lines().clear();
-    vfm::set_log_sink(
-        [](vfm::LogLevel, std::string_view text) {
-          static std::mutex mutex;
-          const std::lock_guard lock(mutex);
-          lines().emplace_back(text);
-        },
-        vfm::LogLevel::info);
-  }
-  ~Told() { vfm::set_log_sink(nullptr, vfm::LogLevel::warning); }
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
-  static Lines& lines() {
-    static Lines told;
-    return told;
-  }
-  /// Whether a line ends with this.
-  static bool any(const std::string& end) {
-    return std::any_of(lines().begin(), lines().end(),
-                       [&](const std::string& line) { return line.ends_with(end); });
-  }
-};
 
 /// A folder with sources, of which vfm-clip makes clips in out/.
 struct ClipRun {
@@ -207,7 +175,7 @@ struct ClipRun {
       lines.push_back(fault.at("input").get<std::string>() + ": " +
                       fault.at("error").get<std::string>() + " (" +
                       fault.at("code").get<std::string>() + ")");
-      remove_all(lines.back(), folder.path + "/");
+      lines.back() = vfm::replaced(lines.back(), folder.path + "/", "");
     }
     return lines;
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "support/parts.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -185,12 +186,7 @@ TEST_CASE("a page ends at so many videos and pairs of pictures, and says so") {
       page.add({"v.mp4", "<svg/>", "chart", "FOUND", "NEAR", {}, {}});
     page.write(folder / "page.html", "");
     const std::string html = io::read_file(folder / "page.html");
-    const auto count = [&](const std::string& part) {
-      int found = 0;
-      for (std::size_t at = 0; (at = html.find(part, at)) != std::string::npos; at += part.size())
-        ++found;
-      return found;
-    };
+    const auto count = [&](const std::string& part) { return count_of(html, part); };
     return vfm::format("{} videos, {} pairs, {} found, {} near, {} more", count(">v.mp4<"),
                        count("data:,x"), count("FOUND"), count("NEAR"),
                        count("The page ends at 100 videos and 240 pairs of pictures; there were "

@@ -12,6 +12,7 @@
 #include "clip/cut/smart_cut.h"
 #include "io/atomic_file.h"
 #include "media/decode/decoder.h"
+#include "support/heard_log.h"
 #include "support/usage_error.h"
 #include "unit/clip/clip_run.h"
 #include "unit/media/media_files.h"
@@ -20,7 +21,6 @@ using namespace vfm;
 using namespace vfm::clip;
 using clip_run::ClipRun;
 using clip_run::Lines;
-using clip_run::Told;
 
 TEST_CASE("inputs that cannot be used cost themselves alone, and other records pass") {
   ClipRun run;
@@ -34,9 +34,9 @@ TEST_CASE("inputs that cannot be used cost themselves alone, and other records p
   run.options.inputs.push_back(run.folder / "none.mp4");
   run.options.inputs.push_back(run.folder / "list.jsonl");
   {
-    const Told told;
+    const HeardLog told(LogLevel::info);
     CHECK(run.run() == 2);
-    CHECK(Told::any("b.y4m' has the same contents as '" + run.folder / "a.y4m" + "'; skipped"));
+    CHECK(HeardLog::any("b.y4m' has the same contents as '" + run.folder / "a.y4m" + "'; skipped"));
   }
   Lines faults = run.faults();
   REQUIRE(faults.size() == 2);
@@ -122,7 +122,7 @@ TEST_CASE("small videos that are joined have the clips that they have alone") {
     one->source("d.y4m", clip_run::shots({5, 9, 6}, 9));
     one->options.join = one == &run ? Joining::all : Joining::none;
   }
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(alone.run() == 1);
   CHECK(run.run() == 1);
   CHECK(run.faults() == alone.faults());
@@ -158,14 +158,14 @@ TEST_CASE("small videos that are joined have the clips that they have alone") {
   CHECK(run.records[0].at("sources").size() == 4);
   const std::string name = run.records[0].at("path").get<std::string>();
   const std::string batch = io::base_name(name.substr(0, name.size() - 10));
-  CHECK(Told::any("'" + batch + "': 6 clips of 4 videos"));
-  CHECK(Told::any("'" + run.folder / "d.y4m" + "': cut, for '" + batch + "'"));
+  CHECK(HeardLog::any("'" + batch + "': 6 clips of 4 videos"));
+  CHECK(HeardLog::any("'" + run.folder / "d.y4m" + "': cut, for '" + batch + "'"));
   // Again: the bad one is tried, and nothing changes.
-  Told::lines().clear();
+  HeardLog::clear();
   CHECK(run.run(2) == 1);
   CHECK(run.index() == index);
-  CHECK(Told::any("'" + run.folder / "c.mp4" + "': cut, for '" + batch + "'"));
-  CHECK_FALSE(Told::any("'" + run.folder / "d.y4m" + "': cut, for '" + batch + "'"));
+  CHECK(HeardLog::any("'" + run.folder / "c.mp4" + "': cut, for '" + batch + "'"));
+  CHECK_FALSE(HeardLog::any("'" + run.folder / "d.y4m" + "': cut, for '" + batch + "'"));
   // Without the bad one the clips are copied.
   run.options.inputs.erase(run.options.inputs.begin() + 2);
   run.options.prune = true;
@@ -174,9 +174,9 @@ TEST_CASE("small videos that are joined have the clips that they have alone") {
   CHECK(run.records[0].at("path") != name);
   CHECK_FALSE(std::filesystem::exists(name));  // of a batch that is no more
   CHECK(run.index().at("sources")[0] == first);
-  CHECK(std::any_of(Told::lines().begin(), Told::lines().end(), [&](const std::string& line) {
-    return line.starts_with("'" + run.folder / "d.y4m" + "': copied into 'joined-");
-  }));
+  CHECK(HeardLog::count([&](const std::string& line) {
+          return line.starts_with("'" + run.folder / "d.y4m" + "': copied into 'joined-");
+        }) > 0);
   // One for which there is no clip.
   run.options.recipe.min_seconds = 0.8;
   CHECK(run.run() == 1);
@@ -323,10 +323,10 @@ TEST_CASE("spans that name no source are of the only video, or of the one named 
   CHECK(run.run() == 0);
   CHECK(run.each("pts_end") == "5");
   run.source("b.y4m", clip_run::shots({7}, 4));
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(run.run() == 0);
   CHECK(run.each("source") == dump_json(run.folder / "b.y4m"));
-  CHECK(Told::any("a.y4m' has no span in the files of --spans; skipped"));
+  CHECK(HeardLog::any("a.y4m' has no span in the files of --spans; skipped"));
   // A list of videos says nothing of how many there are.
   run.folder.write("list.jsonl",
                    "{\"kind\":\"video\",\"path\":\"" + run.folder / "a.y4m" + "\"}\n");

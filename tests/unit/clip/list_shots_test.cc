@@ -19,6 +19,7 @@
 #include "io/file.h"
 #include "io/manifest.h"
 #include "share/slots.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 #include "unit/clip/clip_run.h"
@@ -27,7 +28,6 @@
 using namespace vfm;
 using namespace vfm::clip;
 using clip_run::ClipRun;
-using clip_run::Told;
 
 namespace {
 
@@ -109,9 +109,9 @@ TEST_CASE("a list of shots has a record for each video, and one for each thresho
   run.options.inputs.push_back(run.folder / "list.jsonl");
   run.options.inputs.push_back(run.folder.path);
   {
-    const Told told;
+    const HeardLog told(LogLevel::info);
     CHECK(run.list() == 2);
-    CHECK(Told::any(" -type f | vfm-clip ..."));
+    CHECK(HeardLog::any(" -type f | vfm-clip ..."));
   }
   REQUIRE(run.records.size() == 3);
   const double score = run.records[0].at("cuts")[0].at("score");
@@ -196,12 +196,12 @@ TEST_CASE("each format of a list of shots goes on from video to video") {
   fast.replace(fast.find("F10:1"), 5, "F120:1");
   run.source("c.y4m", fast);
   run.options.shot_format = ShotFormat::edl;
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(run.list() == 1);
   ShotsEdl again;
   text = again.header() + again.add(a);
   CHECK(run.printed == text + again.add(b));
-  CHECK(Told::any("take --format otio, csv or json"));
+  CHECK(HeardLog::any("take --format otio, csv or json"));
 }
 
 TEST_CASE("why shots begin where they do is explained on a page, and the list is as without it") {

@@ -14,6 +14,7 @@
 #include "clip/cut/images.h"
 #include "clip/cut/sound_across.h"
 #include "media/encode/encoder.h"
+#include "support/parts.h"
 #include "unit/clip/clip_run.h"
 #include "unit/media/media_files.h"
 
@@ -323,7 +324,7 @@ TEST_CASE("a picture that cannot be used says why") {
       image_sample(folder / name, "h", false);
     } catch (const ImageError& error) {
       std::string text = error.what();
-      clip_run::remove_all(text, folder.path + "/");
+      text = replaced(text, folder.path + "/", "");
       return text;
     }
     return "nothing";

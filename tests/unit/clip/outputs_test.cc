@@ -17,12 +17,12 @@
 #include "clip/store/joined.h"
 #include "clip/store/leftovers.h"
 #include "io/atomic_file.h"
+#include "support/heard_log.h"
 #include "unit/clip/clip_run.h"
 
 using namespace vfm;
 using namespace vfm::clip;
 using clip_run::Lines;
-using clip_run::Told;
 
 namespace {
 
@@ -210,9 +210,9 @@ TEST_CASE("a video's own clips of an earlier run are found by its contents, sett
   std::string bytes = io::read_file(tar);
   ++bytes[600];
   io::write_file(tar, bytes);
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(earlier.find(earlier.settings, earlier.hash) == Found{nullptr, ""});
-  CHECK(Told::any("'" + tar + "' is not as it was written"));
+  CHECK(HeardLog::any("'" + tar + "' is not as it was written"));
 }
 
 TEST_CASE("clips of given spans are found for the same spans alone") {
@@ -349,10 +349,11 @@ TEST_CASE(
   const Lines all = left.names();
   const std::vector<ClipItem> items = {LeftFolder::item(ClipItem::Kind::video, left.a)};
   {
-    const Told told;
+    const HeardLog told(LogLevel::info);
     CHECK(left.finish(items, false).empty());
-    CHECK(Told::lines() == Lines{"'" + left.folder.path +
-                                 "' holds the output of 2 sources that the input does not name"});
+    CHECK(HeardLog::lines() ==
+          Lines{"'" + left.folder.path +
+                "' holds the output of 2 sources that the input does not name"});
   }
   CHECK(left.names() == all);
   // Somebody else's files of such names.
@@ -368,11 +369,11 @@ TEST_CASE(
   left.folder.write("." + std::string(16, '1') + ".parts", "{\"settings\":1}\n");
   left.folder.write("." + std::string(16, '2') + ".journal", "{\"settings\":1}\n");
   {
-    const Told told;
+    const HeardLog told(LogLevel::info);
     CHECK(left.finish(items, true).empty());
     const std::string path = left.folder.path + "/";
-    CHECK(Told::any("removed from '" + left.folder.path +
-                    "' the output of 5 sources that the input does not name"));
+    CHECK(HeardLog::any("removed from '" + left.folder.path +
+                        "' the output of 5 sources that the input does not name"));
     for (const std::string& line :
          {"'" + path + left.c + ".json' is not of this input: a batch of joined videos",
           "'" + path + left.b + ".files' is not of this input: pictures",
@@ -381,8 +382,8 @@ TEST_CASE(
           "'" + path + odd + ".json' is left alone: '" + path + odd + ".json' does not list clips",
           "'" + path + "." + own + ".settings' is left alone: '" + path + "." + own +
               ".settings' is not of vfm-clip"}) {
-      CAPTURE(line, Told::lines());
-      CHECK(Told::any(line));
+      CAPTURE(line, HeardLog::lines());
+      CHECK(HeardLog::any(line));
     }
   }
   CHECK(left.names() == Lines{"." + own + ".settings", std::string(15, 'a') + ".json",
@@ -392,14 +393,14 @@ TEST_CASE(
   for (const std::string& name : {"." + own + ".settings", own + ".json", odd + ".json"})
     std::filesystem::remove(left.folder / name);
   {
-    const Told told;
+    const HeardLog told(LogLevel::info);
     CHECK(left.finish({LeftFolder::item(ClipItem::Kind::video, left.b)}, false).empty());
-    CHECK(Told::any("holds the output of 1 source that the input does not name"));
+    CHECK(HeardLog::any("holds the output of 1 source that the input does not name"));
     CHECK(left.finish(items, false).empty());
     CHECK(left.finish(items, true).empty());
-    CHECK(Told::lines().size() == 1);
+    CHECK(HeardLog::lines().size() == 1);
     CHECK(left.finish({LeftFolder::item(ClipItem::Kind::video, left.b)}, true).empty());
-    CHECK(Told::any(left.a + ".json' is not of this input: x.mp4"));
+    CHECK(HeardLog::any(left.a + ".json' is not of this input: x.mp4"));
     CHECK(left.names() == Lines{std::string(15, 'a') + ".json", std::string(15, 'a') + "G.json"});
   }
 }
@@ -409,12 +410,12 @@ TEST_CASE("of more than a hundred sources that are left over the number is not t
   const std::vector<ClipItem> items = {LeftFolder::item(ClipItem::Kind::video, left.a)};
   for (int i = 2; i < 100; ++i)
     left.folder.write(vfm::format(".{:016}.parts", i), "");
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(left.finish(items, false).empty());
-  CHECK(Told::any("holds the output of 100 sources that the input does not name"));
+  CHECK(HeardLog::any("holds the output of 100 sources that the input does not name"));
   left.folder.write(vfm::format(".{:016}.parts", 100), "");
   CHECK(left.finish(items, false).empty());
-  CHECK(Told::any("holds the output of more than 100 sources that the input does not name"));
+  CHECK(HeardLog::any("holds the output of more than 100 sources that the input does not name"));
 }
 
 TEST_CASE("nothing is removed where it is not known what the input names") {
@@ -438,9 +439,9 @@ TEST_CASE("nothing is removed where it is not known what the input names") {
   CHECK(left.finish({video, shard}, true) ==
         Lines{here + "'y/" + left.b + ".files' is in the input, and not its source" + end});
   CHECK(left.names() == all);
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(left.finish({}, false).empty());
-  CHECK(Told::lines().empty());
+  CHECK(HeardLog::lines().empty());
   // A shard of another folder, or another record of the same path, says nothing of this one.
   shard.sources[0].record = Json{{"kind", "shard"}, {"path", "y/other.files"}};
   ClipItem other = shard;

@@ -11,20 +11,14 @@
 #include "clip/store/store.h"
 #include "media/encode/encoder.h"
 #include "report/html.h"
+#include "support/heard_log.h"
+#include "support/parts.h"
 #include "unit/clip/clip_run.h"
 
 using namespace vfm;
 using namespace vfm::clip;
-using clip_run::Told;
 
 namespace {
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
-    ++count;
-  return count;
-}
 
 /// A folder with finished sources, whose clips are pictures.
 struct ReportFolder {
@@ -180,13 +174,13 @@ TEST_CASE("a clip's picture is its middle frame, and one that cannot be decoded 
     CHECK(count_of(page, "1 clip of 1 source.") == 1);
   }
   ReportFolder folder;
-  const Told told;
+  const HeardLog told(LogLevel::info);
   folder.report.add(folder.finished({clip_facts(0, "h")}, {{"kind", "images"}}, "no picture"));
   const std::string page = folder.page();
   CHECK(count_of(page, "<h2>Clips</h2>") == 0);
   CHECK(count_of(page, "1 clip of 1 source.") == 1);
-  REQUIRE(Told::lines().size() == 1);
-  CHECK(Told::lines()[0].starts_with("no picture of clip1-0: "));
+  REQUIRE(HeardLog::lines().size() == 1);
+  CHECK(HeardLog::lines()[0].starts_with("no picture of clip1-0: "));
 }
 
 TEST_CASE("a page shows so many clips of a video, and in all, and so many lines") {

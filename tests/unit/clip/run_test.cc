@@ -7,6 +7,8 @@
 #include "base/hash.h"
 #include "media/decode/decoder.h"
 #include "media/encode/encoder.h"
+#include "support/heard_log.h"
+#include "support/parts.h"
 #include "support/usage_error.h"
 #include "unit/clip/clip_run.h"
 
@@ -14,7 +16,6 @@ using namespace vfm;
 using namespace vfm::clip;
 using clip_run::ClipRun;
 using clip_run::Lines;
-using clip_run::Told;
 
 namespace {
 
@@ -146,7 +147,7 @@ TEST_CASE("a video's list has its changes of shot, its settings and its shards")
   run.options.recipe.max_seconds = 1.2;
   run.options.shard_bytes = 1;
   run.options.readable_names = true;
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(run.run() == 0);
   const std::string source = run.folder / "a.y4m", hash = io::hash_file(source),
                     name = hash.substr(0, 16);
@@ -220,7 +221,7 @@ TEST_CASE("a video's list has its changes of shot, its settings and its shards")
                              name + "-00001.idx", name + "-00001.tar", name + "-00001.tar.idx",
                              name + ".json"});
   const auto account = [&](const std::string& end) {
-    return std::count_if(Told::lines().begin(), Told::lines().end(), [&](const std::string& line) {
+    return HeardLog::count([&](const std::string& line) {
       return line.starts_with("'" + source + "': 3 shots, 2 clips, 3.8s of video" + end);
     });
   };
@@ -281,7 +282,7 @@ TEST_CASE("strides begin at whole multiples of their length, counted from the fi
   run.source("a.y4m", clip_run::shots({12, 8}));
   run.options.recipe.stride = 0.7;
   run.options.verify = true;
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(run.run() == 0);
   CHECK(run.each("pts_begin") == "0 7 14");
   CHECK(run.each("pts_end") == "7 14 20");
@@ -290,9 +291,9 @@ TEST_CASE("strides begin at whole multiples of their length, counted from the fi
   CHECK(run.each("verified") == "true true true");
   CHECK(run.index().at("cuts").empty());
   CHECK(run.index().at("settings").at("recipe").at("stride") == 0.7);
-  CHECK(std::any_of(told.lines().begin(), told.lines().end(), [&](const std::string& line) {
-    return line.starts_with("'" + run.options.inputs[0] + "': 3 clips, 2.0s of video in ");
-  }));
+  CHECK(HeardLog::count([&](const std::string& line) {
+          return line.starts_with("'" + run.options.inputs[0] + "': 3 clips, 2.0s of video in ");
+        }) > 0);
   // The motion between two clips is of neither.
   const std::vector<Json> clips = run.clips();
   CHECK(clips[0].at("motion").get<double>() == Approx(0.0125).margin(0.003));
@@ -323,10 +324,8 @@ TEST_CASE("given spans are cut in order, in passes, and what cannot be cut is an
 {"source":"missing.mp4","begin":0,"end":1}
 {"source":"SRC","begin":2,"end":1}
 )");
-  std::string text = io::read_file(run.folder / "spans.jsonl");
-  for (std::size_t at; (at = text.find("SRC")) != std::string::npos;)
-    text.replace(at, 3, run.options.inputs[0]);
-  run.folder.write("spans.jsonl", text);
+  run.folder.write("spans.jsonl", replaced(io::read_file(run.folder / "spans.jsonl"), "SRC",
+                                           run.options.inputs[0]));
   run.options.spans = {run.folder / "spans.jsonl"};
   run.options.recipe.given = true;
   run.options.verify = true;

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/input_lines.h"
+#include "support/parts.h"
 #include "support/temporary_folder.h"
 
 using namespace vfm;
@@ -25,11 +26,7 @@ const std::string kMovingWebp = "RIFF....WEBPVP8X....\x02...";
 
 /// Each item in a line: its kind, its sources without the folder, and what is said of it.
 Lines items_text(const TemporaryFolder& folder, ClipItems& items) {
-  const auto brief = [&](std::string text) {
-    for (std::size_t at; (at = text.find(folder.path + "/")) != std::string::npos;)
-      text.erase(at, folder.path.size() + 1);
-    return text;
-  };
+  const auto brief = [&](const std::string& text) { return replaced(text, folder.path + "/", ""); };
   const char* const kinds[] = {"video", "images", "passed", "duplicate", "bad", "joined"};
   Lines lines;
   while (const auto item = items.next()) {

@@ -19,7 +19,6 @@
 using namespace vfm;
 using namespace vfm::clip;
 using clip_run::Lines;
-using clip_run::Told;
 
 namespace {
 

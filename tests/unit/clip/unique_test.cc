@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "clip/unique/signature_file.h"
 #include "io/atomic_file.h"
+#include "support/heard_log.h"
+#include "support/parts.h"
 #include "unit/clip/clip_run.h"
 #include "unit/curate/moving_scene.h"
 
@@ -20,7 +22,6 @@ using namespace vfm;
 using namespace vfm::clip;
 using clip_run::ClipRun;
 using clip_run::Lines;
-using clip_run::Told;
 
 namespace {
 
@@ -39,7 +40,7 @@ std::vector<std::string> paths_of(const ClipRun& run) {
   std::vector<std::string> paths;
   for (const Json& record : run.records) {
     paths.push_back(record.at("path"));
-    clip_run::remove_all(paths.back(), run.folder.path + "/");
+    paths.back() = replaced(paths.back(), run.folder.path + "/", "");
   }
   return paths;
 }
@@ -166,16 +167,14 @@ TEST_CASE("how much of a source another one must show is for the user to say") {
   ClipRun run;
   run.source("a.y4m", discs_video(1, 0, 12));
   run.source("b.y4m", discs_video(1, 5, 14));  // of its 14 seconds 7 are in a
-  const Told told;
+  const HeardLog told(LogLevel::info);
   CHECK(run.run(find_unique) == 0);
   CHECK(paths_of(run) == Lines{"a.y4m", "b.y4m"});
   run.options.unique_share = 0.5;
   CHECK(run.run(find_unique) == 0);
   CHECK(paths_of(run) == Lines{"b.y4m"});
-  CHECK(std::any_of(Told::lines().begin(), Told::lines().end(), [&](const std::string& line) {
-    return line == "'" + run.folder / "a.y4m" + "' is left out: '" + run.folder / "b.y4m" +
-                       "' shows 58 % of it";
-  }));
+  CHECK(HeardLog::any("'" + run.folder / "a.y4m" + "' is left out: '" + run.folder / "b.y4m" +
+                      "' shows 58 % of it"));
 }
 
 TEST_CASE("without a source that can be used nothing is chosen") {

@@ -8,6 +8,7 @@
 #include "columns/caption/caption_report.h"
 #include "columns/embed/glimpse.h"
 #include "curate/measures/describe.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "unit/columns/column_cases.h"
 
@@ -172,7 +173,7 @@ TEST_CASE("an empty caption is passed over, or kept where that is asked for") {
   for (const bool keep : {false, true}) {
     options.keep_empty = keep;
     Run run;
-    const LogLines lines;
+    const HeardLog lines;
     CHECK(caption(options, run.slots, run, run.manifest) == 0);
     const Json json = jsons_of(tar)["empty"];
     CHECK(json["caption"] == (keep ? "" : "field"));

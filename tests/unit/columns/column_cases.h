@@ -63,31 +63,6 @@ class Run : public Progress {
   std::uint64_t total = 0, done = 0;
 };
 
-/// What is logged in a scope; one at a time.
-class LogLines {
- public:
-  explicit LogLines(LogLevel level = LogLevel::warning) {
-    lines_.clear();
-    set_log_sink(
-        [](LogLevel, std::string_view line) {
-          const std::lock_guard lock(mutex_);
-          lines_.append(line) += '\n';
-        },
-        level);
-  }
-  ~LogLines() { set_log_sink(nullptr, LogLevel::warning); }
-  LogLines(const LogLines&) = delete;
-  LogLines& operator=(const LogLines&) = delete;
-  std::string text() const {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-
- private:
-  static inline std::mutex mutex_;  // guards lines_
-  static inline std::string lines_;
-};
-
 using Colour = std::array<std::uint8_t, 3>;
 
 inline media::RgbImage plain_image(Colour colour, int width, int height) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 #include "unit/columns/column_cases.h"
@@ -234,7 +235,7 @@ TEST_CASE("columns that are lost are told, unless they are replaced on demand") 
   };
   const auto told = [&](const std::string& word) {
     of.word = word;
-    const LogLines lines;
+    const HeardLog lines;
     CHECK(of.run({tar}) == 0);
     CHECK(of.filled == 1);
     return lines.text();

@@ -12,6 +12,7 @@
 #include "io/npy.h"
 #include "io/safetensors.h"
 #include "models/text_encoder.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 #include "unit/columns/column_cases.h"
@@ -42,7 +43,7 @@ Embedded embed_all(EmbedOptions options, const TemporaryFolder& folder) {
   options.inputs = {folder / "a.tar"};
   options.force = true;
   Run run;
-  const LogLines lines;
+  const HeardLog lines;
   Embedded all;
   all.errors = embed(options, run.slots, run, run.manifest);
   all.faults = errors_in(folder / "embed-errors.jsonl");

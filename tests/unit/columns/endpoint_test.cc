@@ -13,6 +13,7 @@
 #include "media/container/picture_file.h"
 #include "media/decode/decoder.h"
 #include "support/chat_server.h"
+#include "support/heard_log.h"
 #include "support/usage_error.h"
 #include "unit/columns/column_cases.h"
 
@@ -233,14 +234,14 @@ TEST_CASE("an endpoint needs a model's name and an address, and a key is not sen
     options.url = server.url() + end;
     CHECK(Endpoint(options).options().url == server.url() + "/chat/completions");
   }
-  const LogLines lines;
+  const HeardLog lines;
   { const Endpoint quiet(options); }
   CHECK(lines.text().empty());
   options.secret = "sk";
   { const Endpoint open(options); }
   CHECK(lines.text() == "the key goes to '" + server.url() + "/chat/completions' unencrypted\n");
   options.url = "https://127.0.0.1:9/v1";
-  const LogLines others;
+  const HeardLog others;
   { const Endpoint hidden(options); }
   CHECK(others.text().empty());
 }

@@ -10,6 +10,7 @@
 #include "columns/search/index_writer.h"
 #include "columns/search/shard_coder.h"
 #include "columns/search/vector_index.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "unit/columns/vector_shards.h"
 
@@ -17,6 +18,11 @@ using namespace vfm;
 using namespace vfm::columns;
 
 namespace {
+
+Json index_record(const std::string& path, int vectors, int shards, int added, int dropped) {
+  return {{"kind", "index"},  {"path", path},   {"vectors", vectors},
+          {"shards", shards}, {"added", added}, {"dropped", dropped}};
+}
 
 /// Each vector of the index's shards is at its position, in the list and by the code that FAISS
 /// gives it, and no other is in a list. Returns the number of vectors.
@@ -65,7 +71,7 @@ std::size_t check_entries(const VectorIndex& index) {
 
 template <class Act>
 std::string message_of(Act act) {
-  const LogLines lines;
+  const HeardLog lines;
   try {
     act();
   } catch (const Error& error) {
@@ -97,12 +103,7 @@ TEST_CASE("an index has each vector where it stands, its shards and its encoder"
   const Built built = build(path, {a, b});
   CHECK(built.errors == 0);
   CHECK(built.warnings.empty());
-  CHECK(built.record == Json{{"kind", "index"},
-                             {"path", path},
-                             {"vectors", 9},
-                             {"shards", 2},
-                             {"added", 2},
-                             {"dropped", 0}});
+  CHECK(built.record == index_record(path, 9, 2, 2, 0));
   CHECK(built.total == 10);
   CHECK(built.done == 10);
   const VectorIndex index(path);
@@ -163,12 +164,7 @@ TEST_CASE("shards are added to an index, changed ones anew, and missing ones lea
     write_vectors(tar(name), name, random_vectors(20, static_cast<std::uint32_t>(name[0])));
   build(path, {tar("a"), tar("b")});
   const Built more = build(path, {tar("a"), tar("c")});
-  CHECK(more.record == Json{{"kind", "index"},
-                            {"path", path},
-                            {"vectors", 60},
-                            {"shards", 3},
-                            {"added", 1},
-                            {"dropped", 0}});
+  CHECK(more.record == index_record(path, 60, 3, 1, 0));
   CHECK(more.total == 20);
   CHECK(check_entries(VectorIndex(path)) == 60);
   CHECK(VectorIndex(path).model().trained == 40);
@@ -185,12 +181,7 @@ TEST_CASE("shards are added to an index, changed ones anew, and missing ones lea
   CHECK(changed.errors == 0);
   CHECK(changed.warnings ==
         tar("c") + ": '" + tar("c") + "' is not there any more; it is taken out of the index\n");
-  CHECK(changed.record == Json{{"kind", "index"},
-                               {"path", path},
-                               {"vectors", 27},
-                               {"shards", 2},
-                               {"added", 1},
-                               {"dropped", 1}});
+  CHECK(changed.record == index_record(path, 27, 2, 1, 1));
   const VectorIndex index(path);
   CHECK(check_entries(index) == 27);
   CHECK(index.shards()[1].path == tar("b"));
@@ -469,7 +460,7 @@ TEST_CASE("an index is learned from some of very many vectors, at even distances
   write_vectors(a, "a", random_vectors(1100, 1, 8));
   write_vectors(b, "b", random_vectors(100, 2, 8));
   Run run;
-  const LogLines lines(LogLevel::info);
+  const HeardLog lines(LogLevel::info);
   IndexOptions options;
   options.path = folder / "index";
   options.inputs = {a, b};

@@ -11,6 +11,7 @@
 #include "columns/embed/glimpse.h"
 #include "curate/vectors/look.h"
 #include "models/text_encoder.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 #include "unit/columns/vector_shards.h"
@@ -20,41 +21,28 @@ using namespace vfm::columns;
 
 namespace {
 
-struct Searched {
-  long errors = 0;
-  std::vector<Json> matches;
-  std::string warnings;
-  std::vector<std::string> keys() const {
-    std::vector<std::string> all;
-    for (const Json& match : matches)
-      all.push_back(match["key"]);
-    return all;
-  }
-};
-
-Searched search_in(const std::vector<std::string>& inputs, const std::string& query,
-                   std::size_t top = 10, const std::optional<std::string>& prompt = {},
-                   int threads = 1) {
+FoundMatches search_in(const std::vector<std::string>& inputs, const std::string& query,
+                       std::size_t top = 10, const std::optional<std::string>& prompt = {},
+                       int threads = 1) {
   Run run(threads);
-  const LogLines lines;
+  const HeardLog lines;
   SearchOptions options;
   options.inputs = inputs;
   options.query = query;
   options.query_prompt = prompt;
   options.top = top;
-  Searched found;
+  FoundMatches found;
   found.errors = search(options, run.slots, run, run.manifest);
   found.matches = run.records();
   found.warnings = lines.text();
   CHECK(run.unit == "shards");
-
   return found;
 }
 
 /// The matches of `query`, best first.
 std::vector<Json> matches(const TemporaryFolder& folder, const std::string& query,
                           std::size_t top) {
-  const Searched found = search_in({folder.path + "/a.tar"}, query, top);
+  const FoundMatches found = search_in({folder.path + "/a.tar"}, query, top);
   CHECK(found.errors == 0);
   return found.matches;
 }
@@ -139,7 +127,7 @@ TEST_CASE("words are searched in all shards, those of another encoder apart") {
   write_tar(a, {worded("one", "a red fox"), worded("two", "a blue owl")});
   write_tar(b, {worded("three", "the red foxes"), worded("other", "a red fox", 32)});
   write_tar(c, {worded("far", "red fox", 32), worded("away", "fox", 32)});
-  const Searched found = search_in({a, b, c}, "red fox", 10, {}, 2);
+  const FoundMatches found = search_in({a, b, c}, "red fox", 10, {}, 2);
   CHECK(found.keys() == std::vector<std::string>{"one", "three", "two"});
   CHECK(found.errors == 3);
   const auto config = [](int dim) {
@@ -175,7 +163,7 @@ TEST_CASE("a file finds its copies first, by looks where clips name no encoder")
   }
   samples.push_back(vector_sample("none", Vector(curate::kLookDim), Json::object()));
   write_tar(folder / "a.tar", samples);
-  const Searched found = search_in({folder / "a.tar"}, folder / "red.mp4");
+  const FoundMatches found = search_in({folder / "a.tar"}, folder / "red.mp4");
   REQUIRE(found.matches.size() == 4);
   CHECK(found.matches[0] == Json{{"kind", "match"},
                                  {"rank", 1},
@@ -190,7 +178,7 @@ TEST_CASE("a file finds its copies first, by looks where clips name no encoder")
   // A shard without vectors of clips, and one with a vector that is no look.
   write_tar(folder / "b.tar", {worded("k", "a fox")});
   write_tar(folder / "c.tar", {vector_sample("k", axis(1), Json::object())});
-  const Searched bad =
+  const FoundMatches bad =
       search_in({folder / "b.tar", folder / "c.tar", folder / "a.tar"}, folder / "red.mp4");
   CHECK(bad.errors == 2);
   CHECK(bad.matches.size() == 4);
@@ -220,16 +208,16 @@ TEST_CASE("a text finds clips without captions by a model of texts and pictures"
     sample.members.push_back({"windows.npy", io::make_npy_half({2, 12}, both)});
   }
   write_tar(folder / "a.tar", samples);
-  const Searched found = search_in({folder / "a.tar"}, "of a red fox");
+  const FoundMatches found = search_in({folder / "a.tar"}, "of a red fox");
   CHECK(found.keys() == std::vector<std::string>{"near", "far"});
   CHECK(found.matches[0]["score"].get<double>() == Approx(1).margin(1e-3));
   CHECK(found.matches[0]["window"]["number"] == 1);
   CHECK(found.matches[0]["window"]["begin"] == 2);
-  const Searched prompted = search_in({folder / "a.tar"}, "a red fox", 10, "of ");
+  const FoundMatches prompted = search_in({folder / "a.tar"}, "a red fox", 10, "of ");
   CHECK(prompted.matches == found.matches);
   // Clips by an encoder without texts have nothing that could be compared.
   write_tar(folder / "b.tar", {vector_sample("k", axis(1)), vector_sample("l", axis(2))});
-  const Searched none = search_in({folder / "b.tar"}, "a fox");
+  const FoundMatches none = search_in({folder / "b.tar"}, "a fox");
   CHECK(none.errors == 1);
   CHECK(none.warnings == folder /
                              "b.tar: has no text embeddings; run vfm-caption, then vfm-embed "
@@ -253,7 +241,7 @@ TEST_CASE("queries without words and inputs without shards are refused") {
   folder.write("in.jsonl",
                "{\"kind\":\"video\",\"path\":\"v.mp4\"}\n{\"kind\"\n{\"kind\":\"shard\"}\n" +
                    dump_json({{"kind", "shard"}, {"path", folder / "gone.tar"}}) + "\n");
-  const Searched bad = search_in({folder / "in.jsonl"}, "a fox");
+  const FoundMatches bad = search_in({folder / "in.jsonl"}, "a fox");
   CHECK(bad.errors == 4);
   CHECK(bad.matches.empty());
   CHECK_THAT(bad.warnings, Catch::Contains("v.mp4: line 1 of") &&

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "curate/vectors/look.h"
+#include "support/heard_log.h"
 #include "support/temporary_folder.h"
 #include "unit/columns/vector_shards.h"
 
@@ -114,7 +115,7 @@ TEST_CASE("rows of a tar are read by its index, or by its headers where that doe
   CHECK(keys() == three);
   folder.write("a.tar.idx", std::string(16, '\1'));
   {
-    const LogLines lines(LogLevel::info);
+    const HeardLog lines(LogLevel::info);
     CHECK(keys() == three);
     CHECK_THAT(lines.text(), Catch::Contains("; reading the tar without it\n"));
   }

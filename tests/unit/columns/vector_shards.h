@@ -11,6 +11,7 @@
 #include "columns/search/index.h"
 #include "columns/search/index_search.h"
 #include "io/npy.h"
+#include "support/heard_log.h"
 #include "unit/columns/column_cases.h"
 
 namespace vfm::columns {
@@ -72,7 +73,7 @@ struct Built {
 inline Built build(const std::string& index, const std::vector<std::string>& inputs,
                    bool force = false, VectorKind kind = VectorKind::video, int threads = 1) {
   Run run(threads);
-  const LogLines lines;
+  const HeardLog lines;
   IndexOptions options;
   options.path = index;
   options.inputs = inputs;
@@ -101,7 +102,7 @@ struct FoundMatches {
 inline FoundMatches find_in(const std::string& index, const std::string& query, std::size_t top,
                             bool exact, int threads = 1) {
   Run run(threads);
-  const LogLines lines;
+  const HeardLog lines;
   SearchOptions options;
   options.index = index;
   options.query = query;

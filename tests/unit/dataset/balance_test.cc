@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "dataset_run.h"
+#include "support/heard_log.h"
 #include "support/usage_error.h"
 
 using namespace vfm;

@@ -9,7 +9,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,31 +24,11 @@
 #include "shard/reader.h"
 #include "shard/sample.h"
 #include "share/slots.h"
+#include "support/heard_log.h"
+#include "support/parts.h"
 #include "support/temporary_folder.h"
 
 namespace vfm::dataset {
-
-/// The warnings while it lives, or what else is logged, one a line.
-class HeardLog {
- public:
-  explicit HeardLog(LogLevel level = LogLevel::warning) {
-    text_.clear();
-    set_log_sink(
-        [](LogLevel, std::string_view message) {
-          const std::lock_guard lock(mutex_);
-          text_.append(message).append("\n");
-        },
-        level);
-  }
-  ~HeardLog() { set_log_sink(nullptr, LogLevel::warning); }
-  HeardLog(const HeardLog&) = delete;
-  HeardLog& operator=(const HeardLog&) = delete;
-  static const std::string& text() { return text_; }
-
- private:
-  static inline std::mutex mutex_;
-  static inline std::string text_;
-};
 
 /// A tar as others write it: no index, any names, any members.
 inline std::string tar_of(const std::vector<shard::Sample>& samples) {
@@ -143,11 +122,7 @@ class DatasetRun {
   void remove_output() const { std::filesystem::remove_all(options.output); }
 
   /// With names of files as they are in the folder.
-  std::string plain(std::string text) const {
-    for (std::size_t at; (at = text.find(folder.path + "/")) != std::string::npos;)
-      text.erase(at, folder.path.size() + 1);
-    return text;
-  }
+  std::string plain(const std::string& text) const { return replaced(text, folder.path + "/", ""); }
 
   std::string text(const std::string& name) const {
     const std::string path = folder / name;

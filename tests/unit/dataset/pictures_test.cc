@@ -8,6 +8,7 @@
 #include "media/decode/decoder.h"
 #include "media/encode/encoder.h"
 #include "shard/image_header.h"
+#include "support/parts.h"
 
 using namespace vfm;
 using namespace vfm::dataset;
@@ -81,12 +82,7 @@ TEST_CASE("a page has the picture of each sample once, and says nothing of what 
   run.level = LogLevel::info;
   CHECK(run.run() == 0);
   const std::string page = run.text("page.html");
-  const auto count = [&](const std::string& text) {
-    int times = 0;
-    for (std::size_t at = 0; (at = page.find(text, at)) != std::string::npos; ++at)
-      ++times;
-    return times;
-  };
+  const auto count = [&](const std::string& part) { return count_of(page, part); };
   CHECK(count("data:image/jpeg;base64,") == 2);
   CHECK(count(".pic.p0 {") == 1);
   CHECK(count(".pic.p1 {") == 1);

@@ -13,6 +13,7 @@
 #include "dataset/sample_vector.h"
 #include "dataset/without.h"
 #include "dataset_run.h"
+#include "support/heard_log.h"
 #include "support/planned_samples.h"
 #include "support/usage_error.h"
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "dataset_run.h"
+#include "support/parts.h"
 
 using namespace vfm;
 using namespace vfm::dataset;
@@ -429,12 +430,7 @@ TEST_CASE("of many samples the page shows some in full, with links to these alon
   run.options.duplicate_threshold.reset();
   CHECK(run.run() == 0);
   const std::string page = run.text("page.html");
-  const auto count = [&](const std::string& text) {
-    int times = 0;
-    for (std::size_t at = 0; (at = page.find(text, at)) != std::string::npos; ++at)
-      ++times;
-    return times;
-  };
+  const auto count = [&](const std::string& part) { return count_of(page, part); };
   CHECK(count("<h2>Samples by chance</h2>") == 1);
   CHECK(count("<h2>Samples with the least and the most of something</h2>") == 1);
   const int cards = count("<article"), links = count("<a href=\"#c"),

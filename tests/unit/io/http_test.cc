@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/http.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -13,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/run_end.h"
+#include "support/loopback.h"
 
 using namespace vfm;
 
@@ -21,32 +19,16 @@ namespace {
 /// A server on this machine that never answers.
 class SilentServer {
  public:
-  SilentServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener_, any, size) == 0);
-    REQUIRE(::listen(listener_, 1) == 0);
-    REQUIRE(::getsockname(listener_, any, &size) == 0);
-    port_ = ntohs(address.sin_port);
-  }
-  ~SilentServer() { ::close(listener_); }
-  SilentServer(const SilentServer&) = delete;
-  SilentServer& operator=(const SilentServer&) = delete;
-
   /// Waits for a request, of which the first bytes are read.
   int accept() const {
-    const int one = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int one = listener_.accept();
     char byte;
     return one >= 0 && ::read(one, &byte, 1) == 1 ? one : -1;
   }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/"; }
+  std::string url() const { return listener_.url("/"); }
 
  private:
-  int listener_;
-  int port_ = 0;
+  Loopback listener_{1};
 };
 
 }  // namespace

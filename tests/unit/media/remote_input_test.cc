@@ -1,7 +1,5 @@
 // What counts as the time of a server.
 // SPDX-License-Identifier: Apache-2.0
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "base/input_limits.h"
 #include "media/container/input.h"
 #include "media_files.h"
+#include "support/loopback.h"
 
 using namespace vfm::media;
 
@@ -27,33 +26,21 @@ namespace {
 class FileServer {
  public:
   explicit FileServer(std::string bytes)
-      : bytes_(std::move(bytes)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener_, any, size) == 0);
-    REQUIRE(::listen(listener_, 8) == 0);
-    REQUIRE(::getsockname(listener_, any, &size) == 0);
-    port_ = ntohs(address.sin_port);
-    accepts_ = std::thread([this] { accept_all(); });
-  }
+      : bytes_(std::move(bytes)), accepts_([this] { accept_all(); }) {}
   ~FileServer() {
-    ::shutdown(listener_, SHUT_RDWR);
+    listener_.shut_down();
     accepts_.join();
     for (std::thread& one : answers_)
       one.join();
-    ::close(listener_);
   }
   FileServer(const FileServer&) = delete;
   FileServer& operator=(const FileServer&) = delete;
 
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/a.mkv"; }
+  std::string url() const { return listener_.url("/a.mkv"); }
 
  private:
   void accept_all() {
-    for (int one; (one = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
+    for (int one; (one = listener_.accept()) >= 0;)
       answers_.emplace_back([this, one] {
         answer(one);
         ::close(one);
@@ -85,10 +72,9 @@ class FileServer {
   }
 
   std::string bytes_;
-  int listener_;
-  int port_ = 0;
-  std::thread accepts_;
+  vfm::Loopback listener_;
   std::vector<std::thread> answers_;
+  std::thread accepts_;  // last: it uses all others
 };
 
 }  // namespace

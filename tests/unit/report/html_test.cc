@@ -9,18 +9,13 @@
 
 #include "base/counted.h"
 #include "report/cards.h"
+#include "support/parts.h"
 
 using namespace vfm::report;
+using vfm::count_of;
 using vfm::counted;
 
 namespace {
-
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-    ++count;
-  return count;
-}
 
 bool has(const std::string& text, const std::string& part) {
   return count_of(text, part) > 0;
