@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "generate/generate_cost.h"
+#include "generate/cost/generate_cost.h"
 #include "generate_options.h"
 #include "models/gpu_table.h"
 #include "verbs.h"

@@ -8,7 +8,7 @@
 #include "device_engines.h"
 #include "dist/launch.h"
 #include "dist/together.h"
-#include "generate/decode_latents.h"
+#include "generate/decode/decode_latents.h"
 #include "generate_options.h"
 #include "media/version.h"
 #include "ops/gpu_options.h"

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "dist/launch.h"
-#include "generate/clip_output.h"
-#include "generate/prompts.h"
+#include "generate/files/clip_output.h"
+#include "generate/request/prompts.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "models/folder/load_model.h"

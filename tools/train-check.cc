@@ -6,8 +6,8 @@
 #include "dist/launch.h"
 #include "dist/together.h"
 #include "io/atomic_file.h"
-#include "train/blend.h"
-#include "train/check_parallel.h"
+#include "train/check/check_parallel.h"
+#include "train/data/blend.h"
 #include "train_options.h"
 #include "verbs.h"
 

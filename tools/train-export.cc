@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "io/manifest.h"
-#include "train/export.h"
+#include "train/checkpoint/export.h"
 #include "verbs.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // vfm-train recipe: the effective recipe, and where each value comes from.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/recipe_page.h"
+#include "train/recipe/recipe_page.h"
 #include "train_options.h"
 #include "verbs.h"
 

@@ -11,10 +11,10 @@
 #include "ops/gpu_options.h"
 #include "tensor/device.h"
 #include "tensor/graph_cache.h"
-#include "train/beginning.h"
-#include "train/blend.h"
+#include "train/data/blend.h"
 #include "train/encoded/clip_fields.h"
 #include "train/kind.h"
+#include "train/state/beginning.h"
 
 using namespace vfm;
 

@@ -8,7 +8,7 @@
 
 #include "cli/options.h"
 #include "cli/runner.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
 
 /// The positional arguments RECIPE and SETTING, and the options --data, --init, --continue and

@@ -1,6 +1,6 @@
 // Makes clips from prompts by this process's generator: their requests, the measurement of FP8 or 8
 // bits before the first clip, and each clip's file and record. generate/generate.cc and
-// generate/clip_service.h decide order and process.
+// generate/ranks/clip_service.h decide order and process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include "base/json_fwd.h"
 #include "base/progress.h"
-#include "generate/clip_output.h"
+#include "generate/files/clip_output.h"
 #include "generate/generate.h"
-#include "generate/generator.h"
-#include "generate/named_request.h"
-#include "generate/request_parcel.h"
+#include "generate/request/named_request.h"
+#include "generate/request/request_parcel.h"
+#include "generate/sampling/generator.h"
 
 namespace vfm::generate {
 

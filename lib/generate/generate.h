@@ -1,9 +1,9 @@
 // vfm-generate: makes clips from prompts, each whole or not at all.
 //
 // A clip's address is a hash of all that decides its bytes: weights, prompts, seed, sampling, size,
-// files, encoder (generate/clip_output.h). While a clip is made in a folder, unfinished work lies
-// beside it (generate/latent_files.h): the state of the sampling, and then the latent. The same
-// command resumes from it, and ends with the same bytes.
+// files, encoder (generate/files/clip_output.h). While a clip is made in a folder, unfinished work
+// lies beside it (generate/files/latent_files.h): the state of the sampling, and then the latent.
+// The same command resumes from it, and ends with the same bytes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "generate/clip_ranks.h"
-#include "generate/prompts.h"
+#include "generate/ranks/clip_ranks.h"
+#include "generate/request/prompts.h"
 #include "io/manifest.h"
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
@@ -58,8 +58,8 @@ struct GenerateJob {
 /// allowed.
 ///
 /// A collective: the ranks of `world` deal the prompts among themselves, or share each clip as
-/// job.parallel says (generate/clip_ranks.h). Rank 0 reads prompts and writes the manifest; the
-/// other ranks return 0. They write to one folder, so they need one file system. Throws
+/// job.parallel says (generate/ranks/clip_ranks.h). Rank 0 reads prompts and writes the manifest;
+/// the other ranks return 0. They write to one folder, so they need one file system. Throws
 /// Error{usage} for what ranks cannot share.
 long generate_clips(const GenerateJob& job, dist::World& world, share::Slots& slots,
                     Progress& progress, io::ManifestWriter& manifest);

@@ -184,7 +184,7 @@ void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& 
     draw(p.state ? *p.state : p, options.init, options.seed);
 }
 
-// What others have the state of comes from them (train/state_shards.h).
+// What others have the state of comes from them (train/state/state_shards.h).
 void Weight::add_state(Parameter& p) const {
   const std::int64_t elements = p.elements();
   p.stack = value_.elements();

@@ -4,7 +4,7 @@
 // Of each there is a folder, which has all that is of that kind alone: its part of the recipe, its
 // data and how it fits them, its batches and its loss. diffusion/, codes/ (autoregressive, of
 // discrete latents), tokenizer/. kind_of() is the only place that chooses; what steps a model is
-// train/objective.h. Thread-safety: kinds have no state.
+// train/step/objective.h. Thread-safety: kinds have no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "train/dataset.h"
-#include "train/memory.h"
-#include "train/objective.h"
-#include "train/recipe.h"
+#include "train/cost/memory.h"
+#include "train/data/dataset.h"
+#include "train/recipe/recipe.h"
+#include "train/step/objective.h"
 
 namespace vfm::train {
 

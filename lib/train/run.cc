@@ -18,20 +18,20 @@
 #include "io/held_begin.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/lora_file.h"
-#include "train/beginning.h"
-#include "train/blend.h"
-#include "train/checkpoint.h"
-#include "train/generation_facts.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/generation_facts.h"
+#include "train/cost/memory.h"
+#include "train/data/blend.h"
 #include "train/kind.h"
-#include "train/memory.h"
-#include "train/next_stage.h"
-#include "train/recipe_file.h"
+#include "train/plan/tp_chunks.h"
+#include "train/recipe/recipe_file.h"
+#include "train/report/run_log.h"
+#include "train/report/training_report.h"
 #include "train/run_folder.h"
-#include "train/run_log.h"
-#include "train/tp_chunks.h"
-#include "train/trainer.h"
-#include "train/training_report.h"
-#include "train/validations.h"
+#include "train/state/beginning.h"
+#include "train/state/next_stage.h"
+#include "train/step/trainer.h"
+#include "train/step/validation_set.h"
 
 namespace vfm::train {
 namespace {
@@ -97,7 +97,7 @@ class Run {
   std::optional<Trainer> trainer_;
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
-  Json stages_ = Json::array();                  // those before this one (train/next_stage.h)
+  Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
   bool due_ = false;                             // a checkpoint
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0

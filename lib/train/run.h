@@ -1,9 +1,9 @@
 // A training run from beginning to end: folder, resume, the loop, logs, checkpoints.
 //
 //   RUN/recipe.yaml                     the effective recipe
-//   RUN/metrics.jsonl, timing.jsonl     train/metrics.h
-//   RUN/events.out.tfevents.*           train/tensorboard.h
-//   RUN/checkpoints/step-*              train/checkpoint.h
+//   RUN/metrics.jsonl, timing.jsonl     train/report/metrics.h
+//   RUN/events.out.tfevents.*           train/report/tensorboard.h
+//   RUN/checkpoints/step-*              train/checkpoint/checkpoint.h
 //   RUN/errors.jsonl                    samples that could not be read, if any
 // Thread-safety: one thread; every rank of the world calls run().
 // SPDX-License-Identifier: Apache-2.0
@@ -19,8 +19,8 @@
 #include "models/folder/model_facts.h"
 #include "models/predict.h"
 #include "tensor/tensor.h"
-#include "train/recipe.h"
-#include "train/synthetic.h"
+#include "train/data/synthetic.h"
+#include "train/recipe/recipe.h"
 
 namespace vfm::train {
 
@@ -35,7 +35,8 @@ struct RunOptions {
   Recipe recipe;  ///< not yet fitted to the data
   /// Folder of latents (data/latents.h); with encoders, and for a tokenizer, a dataset of clips.
   std::string data;
-  std::vector<std::string> blend;  ///< of several such folders all (train/blend.h); data: the first
+  std::vector<std::string>
+      blend;  ///< of several such folders all (train/data/blend.h); data: the first
   EncoderNames encoders;
   /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
@@ -55,7 +56,7 @@ struct RunOptions {
   int local_ranks = 1;      ///< on this machine, whose memory they share: for training_cost()
   /// For training_cost(): the GPU to predict for, with Device::cuda; or null.
   const models::Gpu* gpu = nullptr;
-  std::string report;  ///< file for a page about the run (train/training_report.h), or ""
+  std::string report;  ///< file for a page about the run (train/report/training_report.h), or ""
 };
 
 /// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0

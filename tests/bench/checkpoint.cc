@@ -6,7 +6,7 @@
 //   bytes
 // Both as they are, or by mpirun.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <chrono>
 #include <cstdio>

@@ -11,7 +11,7 @@
 
 #include "base/philox.h"
 #include "train/diffusion/batch.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 
 using namespace vfm;
 

@@ -21,10 +21,10 @@
 #include "base/stopwatch.h"
 #include "dist/world.h"
 #include "support/watched_world.h"
-#include "train/diffusion/latents.h"
-#include "train/recipe_file.h"
-#include "train/synthetic.h"
-#include "train/trainer.h"
+#include "train/data/synthetic.h"
+#include "train/diffusion/data.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 

@@ -21,7 +21,7 @@
 
 #include "plan_scaling.h"
 #include "train/kind.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
 
 using namespace vfm;

@@ -10,7 +10,7 @@
 #include "base/philox.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
 
 namespace vfm::bench {

@@ -12,16 +12,16 @@
 #include <string>
 
 #include "base/error.h"
-#include "generate/shared_pass.h"
+#include "generate/ranks/shared_pass.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/dit/network_cost.h"
 #include "models/t5/t5.h"
+#include "train/cost/memory.h"
+#include "train/cost/step_work.h"
 #include "train/kind.h"
-#include "train/memory.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
-#include "train/step_work.h"
 
 using namespace vfm;
 using models::Gpu;

@@ -19,10 +19,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "dist/world.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/recipe_file.h"
-#include "train/trainer.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

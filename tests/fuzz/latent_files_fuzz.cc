@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "fuzz.h"
-#include "generate/latent_files.h"
+#include "generate/files/latent_files.h"
 #include "io/file.h"
 #include "support/temporary_folder.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "fuzz.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace vfm;

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "fuzz.h"
-#include "generate/sampler.h"
+#include "generate/sampling/sampler.h"
 #include "models/folder/model_facts.h"
 #include "models/tokenizer.h"
 

@@ -24,7 +24,7 @@ std::string_view fp8_name(Fp8Parts parts);
 /// are: cuDNN's, in bf16.
 bool attention_by_cudnn(Device device);
 /// `parts`, without those that are faster without FP8 on `device`, of which a warning says so. Of
-/// ranks between whom keys go round: generate/faster_fp8.h.
+/// ranks between whom keys go round: generate/sampling/faster_fp8.h.
 Fp8Parts faster_in_fp8(Fp8Parts parts, Device device);
 
 /// Throws Error{usage} naming what FP8 does not take: matrices whose sizes are no multiples of 16;

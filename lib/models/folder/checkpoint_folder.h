@@ -6,7 +6,7 @@
 //   train.json                                                     step, recipe, tokenizer, ...
 //   COMPLETE                       written last: hash and name, a line a file, sorted by name
 //
-// Not here: writing one (train/checkpoint.h). Thread-safety: free functions, any thread.
+// Not here: writing one (train/checkpoint/checkpoint.h). Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -60,8 +60,8 @@ std::string checkpoint_at(const std::string& path);
 /// The newest checkpoint of the run folder `path`; "" if it is no run, or has none.
 std::string newest_of_run(const std::string& path);
 
-/// Its train.json, with what only the recipe's readers know (train/recipe_file.h), and how messages
-/// name that file. Throws Error. The rest has types: models/folder/model_facts.h.
+/// Its train.json, with what only the recipe's readers know (train/recipe/recipe_file.h), and how
+/// messages name that file. Throws Error. The rest has types: models/folder/model_facts.h.
 Json read_train_json(const std::string& checkpoint);
 std::string train_json_name(const std::string& checkpoint);
 

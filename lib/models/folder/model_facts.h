@@ -34,7 +34,7 @@ struct Extents {
 struct SamplingFacts {
   std::optional<std::int64_t> steps;
   std::optional<double> guidance;
-  std::string sampler;  ///< of generate/sampler.h
+  std::string sampler;  ///< of generate/sampling/sampler.h
   std::optional<double> sigma_min, sigma_max, shift;
 
   Json to_json() const;  ///< null if nobody said anything

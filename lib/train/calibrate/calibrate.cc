@@ -24,13 +24,13 @@
 #include "models/predict.h"
 #include "train/calibrate/kernel_times.h"
 #include "train/calibrate/link_times.h"
-#include "train/diffusion/latents.h"
+#include "train/cost/memory.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/memory.h"
-#include "train/optimizer.h"
-#include "train/parallel.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
+#include "train/state/optimizer.h"
+#include "train/step/parallel.h"
 
 namespace vfm::train {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "data/latents.h"
-#include "train/latents.h"
-#include "train/recipe_file.h"
+#include "train/data/packed_folder.h"
+#include "train/recipe/recipe_file.h"
 
 namespace vfm::train {
 namespace {

@@ -7,7 +7,7 @@
 #include "train/codes/objective.h"
 #include "train/encoded/clip_fields.h"
 #include "train/encoded/encoded_clips.h"
-#include "train/recipe_field.h"
+#include "train/recipe/recipe_field.h"
 #include "train/run.h"
 
 namespace vfm::train {

@@ -8,7 +8,7 @@
 #include "models/decoder/decoder.h"
 #include "models/decoder/decoder_json.h"
 #include "models/decoder/decoder_lora.h"
-#include "train/chunks.h"
+#include "train/step/chunks.h"
 
 namespace vfm::train {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "train/objective.h"
+#include "train/step/objective.h"
 
 namespace vfm::train {
 

@@ -17,8 +17,8 @@
 #include "models/dit/network.h"
 #include "ops/loss/noisy_pair.h"
 #include "ops/loss/squared_error.h"
+#include "train/data/sample.h"
 #include "train/diffusion/recipe.h"
-#include "train/sample.h"
 
 namespace vfm::train {
 

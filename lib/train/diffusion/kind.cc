@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "models/dit/pipeline_stages.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/diffusion/objective.h"
 #include "train/encoded/clip_fields.h"
 #include "train/encoded/encoded_clips.h"
-#include "train/recipe_field.h"
+#include "train/recipe/recipe_field.h"
 #include "train/run.h"
 
 namespace vfm::train {

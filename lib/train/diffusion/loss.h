@@ -5,7 +5,7 @@
 
 #include "ops/loss/squared_error.h"
 #include "train/diffusion/batch.h"
-#include "train/loss_sums.h"
+#include "train/step/loss_sums.h"
 
 namespace vfm::train {
 

@@ -10,9 +10,9 @@
 #include "base/json_fwd.h"
 #include "models/dit/network.h"
 #include "tensor/graph_cache.h"
-#include "train/chunks.h"
 #include "train/diffusion/loss.h"
-#include "train/objective.h"
+#include "train/step/chunks.h"
+#include "train/step/objective.h"
 
 namespace vfm::train {
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "train/kind.h"
-#include "train/recipe_field.h"
+#include "train/recipe/recipe_field.h"
 #include "train/run.h"
 
 namespace vfm::train {

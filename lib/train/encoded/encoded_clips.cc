@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "tensor/device.h"
+#include "train/data/packed_folder.h"
 #include "train/encoded/measured_scale.h"
-#include "train/latents.h"
 
 namespace vfm::train {
 namespace {

@@ -7,7 +7,7 @@
 // picture is taken (data.crop), and another of its captions (data.captions), by seed, epoch and the
 // clip's key; without an epoch, for validation, the middle and the first column. A clip that gives
 // fewer frames than the index says cannot be read. Ranks that share samples encode each once,
-// between them (train/shared_samples.h).
+// between them (train/data/shared_samples.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "base/held_json.h"
 #include "base/json_fwd.h"
 #include "data/clips.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 #include "train/encoded/encoder_cost.h"
 #include "train/encoded/encoders.h"
 

@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "models/dit/network.h"
+#include "train/cost/memory.h"
 #include "train/kind.h"
-#include "train/memory.h"
-#include "train/parallel.h"
 #include "train/plan/stage_cuts.h"
+#include "train/step/parallel.h"
 
 namespace vfm::train {
 namespace {

@@ -1,7 +1,7 @@
 // One way to run a recipe on so many GPUs, and all of them.
 //
 // A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
-// and so its tokens. Which candidates a run takes, check_layout() says (train/parallel.h).
+// and so its tokens. Which candidates a run takes, check_layout() says (train/step/parallel.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,7 @@
 #include "data/latents.h"
 #include "models/dit/cp_kind.h"
 #include "models/recompute.h"
-#include "train/recipe.h"
+#include "train/recipe/recipe.h"
 
 namespace vfm::train {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "train/parallel.h"
+#include "train/step/parallel.h"
 
 namespace vfm::train {
 namespace {

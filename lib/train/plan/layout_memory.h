@@ -1,4 +1,4 @@
-// What memory a rank of a layout takes: that of the run's own accounting (train/memory.h).
+// What memory a rank of a layout takes: that of the run's own accounting (train/cost/memory.h).
 //
 // For a first look what lasts is counted without a batch, and what passes with few passes, once for
 // each local shape; both on few ranks and with few blocks, as all blocks are alike, and ranks that
@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "train/memory.h"
-#include "train/pipeline_schedule.h"
+#include "train/cost/memory.h"
 #include "train/plan/candidate.h"
 #include "train/plan/stage_cuts.h"
+#include "train/step/pipeline_schedule.h"
 
 namespace vfm::train {
 

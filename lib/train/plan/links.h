@@ -7,8 +7,8 @@
 
 #include "dist/traffic.h"
 #include "models/link_time.h"
+#include "train/cost/step_work.h"
 #include "train/plan/candidate.h"
-#include "train/step_work.h"
 
 namespace vfm::train {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "models/predict.h"
-#include "train/parallel.h"
 #include "train/plan/links.h"
+#include "train/step/parallel.h"
 
 namespace vfm::train {
 namespace {

@@ -1,12 +1,12 @@
 // What a rank of a layout computes and sends in a step, found from few counts for many layouts.
 //
-// A step on Device::meta (train/step_work.h) is counted once for each local shape, which is that of
-// tp, cp and what its ranks exchange, recomputation and packs together: with two blocks and with
-// three, as all others are like the third. The first and the last stage of a pipeline are counted
-// with a block each, and the first with a second chunk; what is in both, and in no block, every
-// stage computes anew. What ranks send of weights and gradients, and compute for it, depends on tp
-// and shards alone, and is counted there, on few ranks. `whole` counts all blocks of a layout.
-// Thread-safety: one thread at a time.
+// A step on Device::meta (train/cost/step_work.h) is counted once for each local shape, which is
+// that of tp, cp and what its ranks exchange, recomputation and packs together: with two blocks and
+// with three, as all others are like the third. The first and the last stage of a pipeline are
+// counted with a block each, and the first with a second chunk; what is in both, and in no block,
+// every stage computes anew. What ranks send of weights and gradients, and compute for it, depends
+// on tp and shards alone, and is counted there, on few ranks. `whole` counts all blocks of a
+// layout. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "models/gpu_table.h"
+#include "train/cost/step_work.h"
 #include "train/plan/candidate.h"
 #include "train/plan/stage_cuts.h"
-#include "train/step_work.h"
 
 namespace vfm::train {
 

@@ -1,5 +1,5 @@
 // How long the ranks of a pipeline take for a step, where its stages take unequal time and messages
-// travel: what a run's own schedule (train/pipeline_schedule.h) comes to.
+// travel: what a run's own schedule (train/step/pipeline_schedule.h) comes to.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "train/pipeline_schedule.h"
+#include "train/step/pipeline_schedule.h"
 
 namespace vfm::train {
 

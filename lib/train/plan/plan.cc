@@ -15,12 +15,12 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "models/predict.h"
-#include "train/beginning.h"
-#include "train/blend.h"
+#include "train/cost/less_memory.h"
+#include "train/data/blend.h"
 #include "train/kind.h"
-#include "train/less_memory.h"
+#include "train/report/signs.h"
 #include "train/run.h"
-#include "train/signs.h"
+#include "train/state/beginning.h"
 
 namespace vfm::train {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "train/cost/workload.h"
 #include "train/plan/step_time.h"
-#include "train/workload.h"
 
 namespace vfm::train {
 

@@ -11,7 +11,7 @@
 #include "base/stop.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"
-#include "train/tp_chunks.h"
+#include "train/plan/tp_chunks.h"
 
 namespace vfm::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/recipe.h"
+#include "train/recipe/recipe.h"
 
 namespace vfm::train {
 

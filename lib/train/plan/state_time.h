@@ -1,6 +1,6 @@
 // What weights and gradients of a step take on their way between ranks, beside what computing
-// hides: as train/gradients.h, train/state_shards.h and nn/block_shards.h have them travel.
-// Thread-safety: free functions, any thread.
+// hides: as train/step/gradients.h, train/state/state_shards.h and nn/block_shards.h have them
+// travel. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "train/kind.h"
-#include "train/parallel.h"
 #include "train/plan/links.h"
 #include "train/plan/pipeline_time.h"
 #include "train/plan/state_time.h"
-#include "train/tp_chunks.h"
+#include "train/plan/tp_chunks.h"
+#include "train/step/parallel.h"
 
 namespace vfm::train {
 namespace {

@@ -5,13 +5,12 @@
 // is counted there, too, and takes the latency of each message and the time of its bytes on the
 // slowest link that its group crosses. A pipeline takes what its own schedule does, with its stages
 // as unequal as they are (plan/pipeline_time.h). What computing hides, as the run has it: keys that
-// go round under attention; of tp what chunks of rows hide (train/tp_chunks.h), and without chunks
-// a part as the GPU's table says; gradients under backward of a
-// rank's last packs (but where steps are CUDA graphs, which gradients follow, and the sums of
-// replicas, which backward waits for); matrices that are gathered under the block before, and their
-// gradients under the block after. What nothing hides: weights that go from those that keep their
-// state to all after an update.
-// Predicted, never to be called measured. Not in it: reading data, checkpoints, validation.
+// go round under attention; of tp what chunks of rows hide (train/plan/tp_chunks.h), and without
+// chunks a part as the GPU's table says; gradients under backward of a rank's last packs (but where
+// steps are CUDA graphs, which gradients follow, and the sums of replicas, which backward waits
+// for); matrices that are gathered under the block before, and their gradients under the block
+// after. What nothing hides: weights that go from those that keep their state to all after an
+// update. Predicted, never to be called measured. Not in it: reading data, checkpoints, validation.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "train/dataset.h"
-#include "train/synthetic.h"
+#include "train/data/dataset.h"
+#include "train/data/synthetic.h"
 
 namespace vfm::train {
 

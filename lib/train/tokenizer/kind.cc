@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "data/clips.h"
-#include "train/recipe_field.h"
+#include "train/recipe/recipe_field.h"
 #include "train/run.h"
 #include "train/tokenizer/clips.h"
 #include "train/tokenizer/objective.h"

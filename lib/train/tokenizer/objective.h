@@ -10,7 +10,7 @@
 
 #include "base/json_fwd.h"
 #include "models/cosmos/autoencoder.h"
-#include "train/objective.h"
+#include "train/step/objective.h"
 
 namespace vfm::train {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "generate/generator.h"
+#include "generate/sampling/generator.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 

@@ -17,7 +17,7 @@
 #include "tensor/device_cuda.h"
 #include "tensor/graph_cache.h"
 #include "train/diffusion/objective.h"
-#include "train/validation.h"
+#include "train/step/validation.h"
 #include "train_test.h"
 
 using namespace vfm;

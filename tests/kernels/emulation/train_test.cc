@@ -15,11 +15,11 @@
 #include "support/temporary_folder.h"
 #include "tensor/device.h"
 #include "tensor/download.h"
-#include "train/checkpoint.h"
-#include "train/recipe_file.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
 #include "train/tokenizer/objective.h"
-#include "train/trainer.h"
-#include "train/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

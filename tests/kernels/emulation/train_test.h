@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "tensor/device.h"
-#include "train/diffusion/latents.h"
-#include "train/recipe_file.h"
-#include "train/trainer.h"
+#include "train/diffusion/data.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/trainer.h"
 
 namespace vfm::train {
 

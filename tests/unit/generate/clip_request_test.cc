@@ -1,6 +1,6 @@
 // Which clips a model can make, and the latents that they are cut from.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/clip_request.h"
+#include "generate/request/clip_request.h"
 
 #include <array>
 #include <catch2/catch.hpp>

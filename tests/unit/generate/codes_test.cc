@@ -1,13 +1,13 @@
 // Codes drawn from logits, and written by a decoder.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/codes.h"
+#include "generate/sampling/codes.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
 #include "base/error.h"
-#include "generate/sampler.h"
+#include "generate/sampling/sampler.h"
 
 using namespace vfm;
 using generate::CodeOptions;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/decode_latents.h"
+#include "generate/decode/decode_latents.h"
 
 #include <fcntl.h>
 
@@ -9,8 +9,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "dist/world.h"
-#include "generate/latent_facts.h"
-#include "generate/latent_files.h"
+#include "generate/files/latent_files.h"
+#include "generate/request/latent_facts.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/manifest.h"

@@ -1,6 +1,6 @@
 // What the network is asked, and what is made of its answers: with a network that remembers.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/denoiser.h"
+#include "generate/sampling/denoiser.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "base/half.h"
 #include "base/json.h"
 #include "base/philox.h"
-#include "generate/generator.h"
+#include "generate/sampling/generator.h"
 #include "models/dit/edm.h"
 #include "models/dit/lora.h"
 #include "models/dit/staged_forward.h"

@@ -1,6 +1,6 @@
 // From latents to frames of 8 bits, whatever pieces the tokenizer hands over.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/frames.h"
+#include "generate/decode/frames.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/generator.h"
+#include "generate/sampling/generator.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

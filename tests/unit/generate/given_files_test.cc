@@ -2,7 +2,7 @@
 // picture in the clip's size, to the bits of Pillow (tests/golden/pictures.json, written by
 // scripts/golden/pictures.py).
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/given_files.h"
+#include "generate/request/given_files.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

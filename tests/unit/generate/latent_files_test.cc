@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/latent_files.h"
+#include "generate/files/latent_files.h"
 
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
 #include "base/json.h"
-#include "generate/latent_facts.h"
+#include "generate/request/latent_facts.h"
 #include "io/safetensors.h"
 #include "support/temporary_folder.h"
 

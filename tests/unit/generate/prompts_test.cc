@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/prompts.h"
+#include "generate/request/prompts.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,7 +1,6 @@
 // Requests on their way to other ranks, and results on theirs back.
 // SPDX-License-Identifier: Apache-2.0
-#include "base/json.h"
-#include "generate/rounds.h"
+#include "generate/ranks/rounds.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "dist/threads.h"
 
 using namespace vfm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/sampler.h"
+#include "generate/sampling/sampler.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Ranks that make a clip together: who they are, and the output of one rank's network.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/shared_clip.h"
+#include "generate/ranks/shared_clip.h"
 
 #include <algorithm>
 #include <atomic>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "generate/codes.h"
+#include "generate/sampling/codes.h"
 #include "io/safetensors.h"
 #include "models/decoder/decoder_json.h"
 #include "models/folder/load_tensors.h"

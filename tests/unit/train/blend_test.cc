@@ -1,6 +1,6 @@
 // Several folders as one: what must agree, what a blend says of itself, and how it is trained on.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/blend.h"
+#include "train/data/blend.h"
 
 #include <omp.h>
 
@@ -13,9 +13,9 @@
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/usage_error.h"
-#include "train/step_reader.h"
-#include "train/trainer.h"
-#include "train/validations.h"
+#include "train/data/step_reader.h"
+#include "train/step/trainer.h"
+#include "train/step/validation_set.h"
 
 using namespace vfm;
 using namespace vfm::train;

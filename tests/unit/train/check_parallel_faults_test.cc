@@ -12,9 +12,9 @@
 #include "base/json.h"
 #include "faulty_world.h"
 #include "parallel_cases.h"
-#include "train/check_steps.h"
-#include "train/trainer.h"
-#include "train/validation.h"
+#include "train/check/check_steps.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,7 +1,7 @@
 // A training has the same loss and gradients on every layout: vfm-train's own proof of it, among
 // threads.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/check_parallel.h"
+#include "train/check/check_parallel.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "parallel_cases.h"
 #include "support/usage_error.h"
-#include "train/parallel.h"
+#include "train/step/parallel.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -22,8 +22,8 @@
 #include "saved_state.h"
 #include "support/temporary_folder.h"
 #include "tensor/allocator.h"
-#include "train/diffusion/latents.h"
-#include "train/trainer.h"
+#include "train/diffusion/data.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -19,8 +19,8 @@
 #include "saved_state.h"
 #include "support/temporary_folder.h"
 #include "tensor/allocator.h"
-#include "train/checkpoint.h"
-#include "train/checkpoint_files.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/checkpoint_files.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 #include <fcntl.h>
 
@@ -11,7 +11,7 @@
 #include "latents_fixture.h"
 #include "models/folder/load_model.h"
 #include "train/run.h"
-#include "train/trainer.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -5,7 +5,7 @@
 
 #include "models/dit/edm.h"
 #include "train/diffusion/loss.h"
-#include "train/objective.h"
+#include "train/step/objective.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -17,7 +17,7 @@
 #include "base/json_fwd.h"
 #include "dist/world.h"
 #include "support/pass_on.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 
 namespace vfm {
 
@@ -234,7 +234,7 @@ class FaultyWorld final : public PassingWorld {
   }
   using PassingWorld::all_reduce_sum;
   void all_reduce_sum(std::span<double> values) override {
-    // Sums of the loss and elements of images, and of videos, come first (train/trainer.cc).
+    // Sums of the loss and elements of images, and of videos, come first (train/step/trainer.cc).
     if (fault_.of_loss && values.size() == kResults) {
       std::array<double, 2> losses = {values[0], values[2]}, elements = {values[1], values[3]};
       fault_.of_loss(losses, elements);

@@ -1,6 +1,6 @@
 // Gradients that are added over ranks while backward still runs.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/gradients.h"
+#include "train/step/gradients.h"
 
 #include <omp.h>
 

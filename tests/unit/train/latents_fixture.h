@@ -14,7 +14,7 @@
 #include "io/npy.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 
 namespace vfm {
 

@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "parallel_cases.h"
-#include "train/parallel.h"
-#include "train/recipe_field.h"
-#include "train/trainer.h"
+#include "train/recipe/recipe_field.h"
+#include "train/step/parallel.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

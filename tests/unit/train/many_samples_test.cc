@@ -8,11 +8,11 @@
 
 #include "support/private_bytes.h"
 #include "support/temporary_folder.h"
-#include "train/blend.h"
-#include "train/diffusion/latents.h"
-#include "train/order.h"
-#include "train/recipe_file.h"
-#include "train/workload.h"
+#include "train/cost/workload.h"
+#include "train/data/blend.h"
+#include "train/data/order.h"
+#include "train/diffusion/data.h"
+#include "train/recipe/recipe_file.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,6 +1,6 @@
 // What is told of a run before it begins, against a run.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/memory.h"
+#include "train/cost/memory.h"
 
 #include <fmt/format.h>
 
@@ -17,13 +17,13 @@
 #include "support/usage_error.h"
 #include "tensor/allocator.h"
 #include "tensor/meta.h"
-#include "train/diffusion/latents.h"
+#include "train/cost/less_memory.h"
+#include "train/cost/step_work.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/less_memory.h"
-#include "train/recipe_file.h"
-#include "train/step_work.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/trainer.h"
 #include "train/tokenizer/clips.h"
-#include "train/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

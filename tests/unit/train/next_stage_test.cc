@@ -1,6 +1,6 @@
 // Runs that continue others as their next stage.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/next_stage.h"
+#include "train/state/next_stage.h"
 
 #include <fcntl.h>
 #include <omp.h>
@@ -22,11 +22,11 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "support/usage_error.h"
-#include "train/beginning.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/data/order.h"
 #include "train/kind.h"
-#include "train/order.h"
-#include "train/validation.h"
+#include "train/state/beginning.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

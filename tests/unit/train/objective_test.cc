@@ -1,6 +1,6 @@
 // The gradients that the batches of a step leave, whatever is trained.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/objective.h"
+#include "train/step/objective.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/tokenizer/clips.h"
 
 namespace vfm::train {

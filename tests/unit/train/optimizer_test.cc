@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/optimizer.h"
+#include "train/state/optimizer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "train/schedule.h"
+#include "train/step/schedule.h"
 
 using namespace vfm;
 using namespace vfm::train;

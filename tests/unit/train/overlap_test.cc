@@ -15,10 +15,10 @@
 #include "parallel_cases.h"
 #include "support/watched_world.h"
 #include "tensor/meta.h"
-#include "train/gradients.h"
-#include "train/parallel.h"
-#include "train/pipeline.h"
-#include "train/trainer.h"
+#include "train/step/gradients.h"
+#include "train/step/parallel.h"
+#include "train/step/pipeline.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -11,10 +11,10 @@
 
 #include "dist/threads.h"
 #include "latents_fixture.h"
-#include "train/check_parallel.h"
-#include "train/diffusion/latents.h"
+#include "train/check/check_parallel.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 
 namespace vfm {
 

@@ -13,11 +13,11 @@
 #include "dist/threads.h"
 #include "latents_fixture.h"
 #include "support/distance.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
 #include "train/run.h"
-#include "train/trainer.h"
-#include "train/validation.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

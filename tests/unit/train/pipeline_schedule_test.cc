@@ -1,6 +1,6 @@
 // The schedule of a pipeline, by a simulator of its own: ranks that do one thing after the other.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/pipeline_schedule.h"
+#include "train/step/pipeline_schedule.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // A training through a pipeline: the bits of one rank, what passes between stages, and what each
 // of them has and writes.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/pipeline.h"
+#include "train/step/pipeline.h"
 
 #include <omp.h>
 
@@ -17,11 +17,11 @@
 #include "parallel_cases.h"
 #include "saved_state.h"
 #include "support/parameter_parts.h"
-#include "train/gradients.h"
+#include "train/cost/memory.h"
+#include "train/data/order.h"
 #include "train/kind.h"
-#include "train/memory.h"
-#include "train/order.h"
-#include "train/trainer.h"
+#include "train/step/gradients.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

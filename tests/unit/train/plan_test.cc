@@ -9,15 +9,15 @@
 
 #include "base/json.h"
 #include "support/usage_error.h"
+#include "train/cost/step_work.h"
 #include "train/kind.h"
-#include "train/parallel.h"
 #include "train/plan/links.h"
 #include "train/plan/pipeline_time.h"
 #include "train/plan/state_time.h"
-#include "train/recipe_file.h"
+#include "train/plan/tp_chunks.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
-#include "train/step_work.h"
-#include "train/tp_chunks.h"
+#include "train/step/parallel.h"
 
 using namespace vfm;
 using namespace vfm::train;

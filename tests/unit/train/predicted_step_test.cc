@@ -6,12 +6,12 @@
 #include "base/json.h"
 #include "models/predict.h"
 #include "support/usage_error.h"
-#include "train/diffusion/latents.h"
+#include "train/cost/step_work.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/parallel.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
 #include "train/run.h"
-#include "train/step_work.h"
+#include "train/step/parallel.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/rank_timing.h"
+#include "train/report/rank_timing.h"
 
 #include <catch2/catch.hpp>
 

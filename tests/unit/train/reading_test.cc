@@ -16,12 +16,12 @@
 #include "data/latents.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
-#include "train/diffusion/latents.h"
+#include "train/data/reading_parts.h"
+#include "train/data/shared_samples.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/reading_parts.h"
 #include "train/run.h"
-#include "train/shared_samples.h"
-#include "train/trainer.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

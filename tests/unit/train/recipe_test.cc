@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "support/usage_error.h"
-#include "train/recipe_file.h"
-#include "train/recipe_page.h"
+#include "train/recipe/recipe_file.h"
+#include "train/recipe/recipe_page.h"
 
 using namespace vfm;
 using namespace vfm::train;

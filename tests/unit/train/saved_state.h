@@ -18,7 +18,7 @@
 #include "dist/mesh.h"
 #include "dist/threads.h"
 #include "io/file.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 namespace vfm::train {
 

@@ -1,6 +1,6 @@
 // Signs that a training is worse than it need be: each told where it is, and only there.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/signs.h"
+#include "train/report/signs.h"
 
 #include <catch2/catch.hpp>
 

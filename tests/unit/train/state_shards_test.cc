@@ -1,7 +1,7 @@
 // Ranks that share the state of what they train have the bits of ranks that do not, send what is
 // said, and hold each part once.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/state_shards.h"
+#include "train/state/state_shards.h"
 
 #include <omp.h>
 
@@ -17,9 +17,9 @@
 #include "io/tensor_range.h"
 #include "latents_fixture.h"
 #include "models/folder/load_tensors.h"
-#include "train/diffusion/latents.h"
-#include "train/trainer.h"
-#include "train/validation.h"
+#include "train/diffusion/data.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

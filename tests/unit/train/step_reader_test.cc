@@ -1,6 +1,6 @@
 // Reading is ahead by bytes: how far, in which order, and what a store costs that stands still.
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step_reader.h"
+#include "train/data/step_reader.h"
 
 #include <omp.h>
 
@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/kind.h"
-#include "train/trainer.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/tensorboard.h"
+#include "train/report/tensorboard.h"
 
 #include <catch2/catch.hpp>
 
 #include "io/atomic_file.h"
 #include "support/temporary_folder.h"
-#include "train/metrics.h"
+#include "train/report/metrics.h"
 
 using namespace vfm;
 using namespace vfm::train;

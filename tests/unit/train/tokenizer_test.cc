@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "train/optimizer.h"
-#include "train/recipe_file.h"
+#include "train/recipe/recipe_file.h"
+#include "train/state/optimizer.h"
 #include "train/tokenizer/objective.h"
 
 using namespace vfm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/trainer.h"
+#include "train/step/trainer.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -11,9 +11,9 @@
 #include "latents_fixture.h"
 #include "support/distance.h"
 #include "support/epoch_packs.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/diffusion/objective.h"
-#include "train/validation.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

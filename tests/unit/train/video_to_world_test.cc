@@ -11,10 +11,10 @@
 #include "latents_fixture.h"
 #include "models/dit/edm.h"
 #include "support/golden.h"
-#include "train/diffusion/latents.h"
+#include "train/diffusion/data.h"
 #include "train/diffusion/loss.h"
-#include "train/trainer.h"
-#include "train/validation.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
 
 using namespace vfm;
 using namespace vfm::train;

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/cost/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "generate/files/clip_output.h"
+#include "generate/ranks/shared_pass.h"
+#include "generate/request/given_files.h"
+#include "generate/request/named_request.h"
+#include "generate/sampling/denoiser.h"
+#include "generate/sampling/usable_model.h"
+#include "models/cosmos/cost.h"
+#include "models/dit/fp8.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/model_folder.h"
+#include "models/fsq.h"
+#include "tensor/device.h"
+#include "tensor/meta.h"
+#include "tensor/program_memory.h"
+
+namespace vfm::generate {
+namespace {
+
+constexpr int kUsualText = 512;  // tokens of a prompt, at most
+/// Of the memory of tensors that is not in use the allocator keeps so much (caching_allocator.h).
+constexpr double kKept = 0.25;
+
+/// An encoder of the kind of x264 with the preset that clips have: its tables, and the frames that
+/// it looks ahead and refers to, each with the half-pixel planes that it is searched in. All of it
+/// is that library's own, and estimated: there is no run of a model that would tell.
+double encoder_bytes(double frames, double pixels) {
+  constexpr double kAhead = 14, kOthers = 4;
+  return 3.0 * (1 << 20) + 5.5 * pixels * (std::min(frames, kAhead) + kOthers);
+}
+
+}  // namespace
+
+ClipEstimate::ClipEstimate(const GenerateJob& job)
+    : job_(job), fp8_(job.fp8), facts_(models::retry_if_gone(job.model, [&] {
+        return models::read_facts(models::ModelFolder(job.model));
+      })) {
+  own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
+  network_ = read_network(job);
+  const bool f32 = job.device == Device::cpu && !job.fp8.any();
+  compute_ =
+      job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
+  Faults& faults = network_.faults;
+  faults.look([&] {
+    move_parts(facts_, job);
+    read_tokenizer();
+  });
+  faults.look([&] { read_text_encoder(); });
+  faults.finish();
+  shape_ = shape_of_model();
+  shape_.check_parts(facts_, job.model);
+  if (job.fp8.any()) check_fp8();
+  if (job.quantize && network_.decoder)
+    fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
+  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
+  sampling_ = job.defaults.choice.over(own_sampling_);
+  sampling_.validate();
+  plan_clip();
+  if (job.output != "-") usable_encoder(job.encoder);
+  share(job.parallel, job.gpu != nullptr ? job.gpu->per_node : job.parallel.ranks());
+}
+
+void ClipEstimate::share(const ClipParallel& parallel, int per_node) {
+  cp_ = {};
+  if (!parallel.alone())
+    cp_ = choose_cp(parallel, network_, facts_, std::min(per_node, parallel.ranks()));
+  parallel_ = parallel;
+  if (parallel.cp > 1) parallel_.cp_kind = models::cp_kind_name(cp_.kind);
+}
+
+ModelShape ClipEstimate::shape_of_model() const {
+  ModelShape shape;
+  if (network_.decoder)
+    shape.take(*network_.decoder);
+  else
+    shape.take(*network_.dit);
+  if (cosmos_) {
+    const models::CosmosConfig& config = cosmos_->config;
+    shape.channels = config.latent_channels;
+    shape.vocabulary = config.discrete() ? models::Fsq(config.levels).codes() : 0;
+    shape.time_factor = config.temporal_compression_ratio;
+    shape.space_factor = config.spatial_compression_ratio;
+  } else {
+    shape.channels = tokenizer_->channels();
+    shape.vocabulary = tokenizer_->vocabulary();
+    shape.time_factor = tokenizer_->time_factor();
+    shape.space_factor = tokenizer_->space_factor();
+  }
+  shape.flow = own_sampling_.flow();
+  if (text_)
+    shape.encoder_width = text_->width;
+  else if (shape.foreign_text = foreign_text(); shape.foreign_text)
+    shape.encoder_width = shape.text_width;
+  else if (facts_.text_encoder && shape.text_width > 0)
+    shape.encoder_width = models::make_text_encoder(*facts_.text_encoder)->dim();
+  return shape;
+}
+
+void ClipEstimate::check_fp8() const {
+  if (network_.decoder)
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
+  models::check_fp8(*network_.dit, compute_, job_.fp8);
+  if (job_.fp8.linear && !network_.adapters.empty())
+    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
+}
+
+void ClipEstimate::read_tokenizer() {
+  if (models::is_cosmos_tokenizer(facts_.tokenizer->name))
+    cosmos_ = models::inspect_cosmos(*facts_.tokenizer, job_.device);
+  else
+    tokenizer_ = models::make_tokenizer(*facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
+}
+
+void ClipEstimate::read_text_encoder() {
+  models::TextEncoderOptions options{job_.device, {}, job_.text_encoder, "--text-encoder"};
+  if (!facts_.text_encoder) {
+    if (!job_.text_encoder.empty())
+      fail_usage("--text-encoder: the model was trained without text: leave it out");
+  } else if (foreign_text()) {
+    if (!job_.text_encoder.empty())
+      fail_usage(
+          "--text-encoder: the model was trained on text embeddings that vfm-embed did not make: "
+          "leave it out");
+  } else if (!facts_.text_encoder->path.empty()) {
+    if (facts_.text_encoder->compute.empty()) options.compute = compute_;
+    text_ = models::inspect_text_encoder(*facts_.text_encoder, options);
+  }
+}
+
+void ClipEstimate::plan_clip() {
+  Clip& c = clip_;
+  c.request = request_of(job_.defaults, shape_.pixels_of(facts_.usual), facts_.fps);
+  ClipRequest request = c.request;
+  GivenFiles files = job_.defaults.files;
+  read_given_files(files, shape_, request);
+  shape_.check(request);
+  c.latent = shape_.latent_of(c.request);
+  const std::array<int, 3>& patch = shape_.patch;
+  c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
+             (c.latent.width / patch[2]);
+  const bool text = facts_.text_encoder.has_value();
+  const bool tokens = text && !facts_.text_encoder->one_token();
+  c.text_tokens = facts_.text_padding > 0 ? facts_.text_padding : tokens ? kUsualText : 1;
+  if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
+  if (request.negative_embedding)
+    c.text_tokens = std::max<std::int64_t>(c.text_tokens, request.negative_embedding->tokens);
+  c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
+}
+
+ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
+  ModelPart part{network_.type, network_.file_bytes};
+  if (network_.decoder) {
+    const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
+                                    static_cast<int>(clip_.text_tokens)};
+    part.cost =
+        models::writing_cost(*network_.decoder, network_.adapters, sample, compute_, job_.device);
+  } else {
+    models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
+    sample.text_tokens = static_cast<int>(clip_.text_tokens);
+    const Extents &size = clip_.latent, &known = facts_.largest;
+    sample.position_step =
+        position_steps({size.frames, size.height, size.width},
+                       {known.frames, known.height, known.width}, network_.dit->patch_size);
+    SharedPassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
+                        fp8_,          job_.device,       job_.quantize};
+    SharedPass pass = shared_pass(work, parallel_, cp_, gpu);
+    // On a GPU they wait on the host, but for shards.
+    if (job_.quantize && (job_.device == Device::cpu || parallel_.shard)) {
+      work.quantize.reset();
+      const models::PartCost whole = shared_pass(work, parallel_, cp_, nullptr).cost;
+      part.whole_bytes = whole.weight_bytes;
+      part.whole_pass_bytes = whole.weight_bytes + whole.held_bytes;
+    }
+    part.cost = std::move(pass.cost);
+    part.exchanges = std::move(pass.exchanges);
+    const double passes = evaluations(sampling_);
+    for (models::TimeLine& line : part.exchanges)
+      line.seconds *= passes, line.calls *= passes, line.bytes *= passes;
+    part.cost.repeat(passes);
+    // Of the sampler, not of the model: its state, the estimate, and two more that some have.
+    part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
+                           clip_.latent.height * clip_.latent.width;
+  }
+  part.held_bytes = part.cost.held_bytes;
+  return part;
+}
+
+ModelPart ClipEstimate::tokenizer_part() const {
+  const Clip& c = clip_;
+  ModelPart part{facts_.tokenizer->name};
+  if (cosmos_) {
+    models::CosmosRoom room;
+    if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
+    const auto cost = [&](std::int64_t step, int bands) {
+      return models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                                 c.latent.height, c.latent.width, step, job_.device,
+                                 cosmos_->compute, bands);
+    };
+    part.split = models::cosmos_split(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
+                                      c.latent.height, c.latent.width, room, job_.device,
+                                      cosmos_->compute, parallel_.ranks());
+    part.file_bytes = cosmos_->file_bytes;
+    part.cost = cost(part.split.step, 1);
+    // The work is that of the clip, the memory a rank's.
+    if (part.split.bands > 1) {
+      const models::PartCost band = cost(part.split.step, part.split.bands);
+      part.cost.activation_bytes = band.activation_bytes;
+      part.cost.held_bytes = band.held_bytes;
+      part.cost.host_bytes = band.host_bytes;
+    }
+  } else {
+    const Tensor latent({tokenizer_->channels(), c.latent.frames, c.latent.height, c.latent.width},
+                        DType::f32, Device::meta);
+    const MetaAccount account(job_.device);
+    models::make_tokenizer(*facts_.tokenizer, Device::meta)
+        ->decode({latent.data<float>(), static_cast<std::size_t>(latent.elements())},
+                 c.latent.frames, c.latent.height, c.latent.width);
+    part.cost.take(account, 0);
+    // All pixels, which it returns.
+    const double space = tokenizer_->space_factor();
+    const double frames = 1.0 + (c.latent.frames - 1) * tokenizer_->time_factor();
+    part.cost.host_bytes =
+        sizeof(float) * 3 * frames * c.latent.height * c.latent.width * space * space;
+  }
+  part.held_bytes = part.cost.held_bytes;
+  // Its many sizes come one after the other: what the allocator gives back of them the C library
+  // keeps, in part.
+  if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;
+  return part;
+}
+
+ModelPart ClipEstimate::text_part() const {
+  ModelPart part{"none"};
+  if (facts_.text_encoder) part.type = facts_.text_encoder->name;
+  if (!text_) return part;
+  part.file_bytes = text_->file_bytes;
+  // Of the embedding only the rows of the text are touched.
+  part.mapped_bytes = std::max(0.0, part.file_bytes - text_->table_bytes);
+  part.cost = text_->cost(clip_.text_tokens, job_.device);
+  const bool second = clip_.samples > 1 && (facts_.encode_empty || !job_.defaults.negative.empty());
+  part.cost.repeat(second ? 2 : 1);
+  part.held_bytes = part.cost.held_bytes;
+  return part;
+}
+
+ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelPart& tokenizer,
+                                          const ModelPart& text) const {
+  // On the CPU what is outside of tensors counts, and files that are mapped, while they are.
+  const double host = job_.device == Device::cpu ? 1 : 0;
+  Memory memory;
+  memory.program = host * program_memory();
+  const double weights = network.cost.weight_bytes + tokenizer.cost.weight_bytes;
+  // Ranks that share the clip share the reading, too.
+  const double read = host / parallel_.ranks();
+  const double whole = std::max(network.cost.weight_bytes, network.whole_bytes);
+  const double loading =
+      std::max(whole + read * network.file_bytes,
+               whole + tokenizer.cost.weight_bytes + read * tokenizer.file_bytes);
+  const auto using_it = [&](const ModelPart& part, double held) {
+    return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
+  };
+  // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
+  // back before the clip is decoded (Generator::denoise).
+  const double sampling = std::max(
+      {text.held_bytes, network.held_bytes, network.whole_pass_bytes - network.cost.weight_bytes});
+  const double decoding =
+      host > 0 ? tokenizer.held_bytes : std::max(sampling, tokenizer.held_bytes);
+  const Clip& c = clip_;
+  const double encoder =
+      job_.output == "-" ? 0
+                         : encoder_bytes(c.request.frames,
+                                         static_cast<double>(c.request.width) * c.request.height);
+  memory.phases = {
+      std::pair{"loading", loading},
+      {"encoding_text", using_it(text, text.held_bytes) + whole - network.cost.weight_bytes},
+      {"sampling", using_it(network, sampling)},
+      {"decoding", using_it(tokenizer, decoding) + host * encoder}};
+  for (auto& [phase, bytes] : memory.phases)
+    memory.peak = std::max(memory.peak, bytes += memory.program);
+  return memory;
+}
+
+/// Ranks decode a clip together with a tokenizer from a folder: a rank has the share of the one
+/// that has most.
+ClipEstimate::Time ClipEstimate::time(const models::Gpu& gpu, const ModelPart& network,
+                                      const ModelPart& tokenizer, const ModelPart& text) const {
+  Time time;
+  time.lines = models::predict(gpu, network.cost.calls);
+  time.lines.insert(time.lines.end(), network.exchanges.begin(), network.exchanges.end());
+  const double passes = network_.decoder ? 1 : evaluations(sampling_);
+  time.pass = models::sum_of("network", time.lines).seconds / passes;
+  time.lines.push_back(models::sum_of("text encoder", models::predict(gpu, text.cost.calls)));
+  models::TimeLine frames = models::sum_of("tokenizer", models::predict(gpu, tokenizer.cost.calls));
+  const double share =
+      cosmos_ ? tokenizer.split.share(clip_.latent.frames, clip_.latent.height) : 1;
+  for (double* const sum : {&frames.seconds, &frames.calls, &frames.flops, &frames.bytes})
+    *sum *= share;
+  time.lines.push_back(frames);
+  return time;
+}
+
+Json ModelPart::json() const {
+  const auto whole = [](double bytes) { return static_cast<std::int64_t>(bytes); };
+  return {{"type", type},
+          {"parameters", cost.parameters},
+          {"file_bytes", whole(file_bytes)},
+          {"weight_bytes", whole(cost.weight_bytes)},
+          {"activation_bytes", whole(cost.activation_bytes)},
+          {"host_bytes", whole(cost.host_bytes)},
+          {"flops", cost.flops}};
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,110 @@
+// Estimates a clip's cost, part by part, for vfm-generate cost (generate/cost/generate_cost.h) and
+// --parallel auto (generate/ranks/choose_parallel.h). It reads configurations and headers, no
+// weights. Thread-safety: one thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "generate/generate.h"
+#include "generate/request/clip_request.h"
+#include "generate/sampling/network_headers.h"
+#include "generate/sampling/sampler.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/folder/model_facts.h"
+#include "models/part_cost.h"
+#include "models/predict.h"
+#include "models/text_encoder.h"
+#include "models/tokenizer.h"
+
+namespace vfm::generate {
+
+/// A part of the model: facts from its headers, and its cost for the clip.
+struct ModelPart {
+  std::string type;
+  double file_bytes = 0;    ///< of its weights
+  double mapped_bytes = 0;  ///< of the file, while it is used from there
+  models::PartCost cost;    ///< flops of the clip
+  /// Memory while matrices to be quantised to 8 bits are still whole: at rest, and with a pass.
+  double whole_bytes = 0, whole_pass_bytes = 0;
+  double held_bytes = 0;  ///< bytes that the allocator holds for activations, with its reserve
+  /// For a network shared by ranks, on a GPU: one rank's waiting times for the clip.
+  std::vector<models::TimeLine> exchanges = {};
+  models::CosmosSplit split = {};  ///< of a tokenizer from a folder, over the ranks
+
+  Json json() const;
+};
+
+class ClipEstimate {
+ public:
+  /// Throws Error{usage} for a folder that cannot generate, listing all mismatches.
+  explicit ClipEstimate(const GenerateJob& job);
+
+  /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
+  /// they cannot.
+  void share(const ClipParallel& parallel, int per_node);
+  /// Sets the parts in FP8 from now on, among the job's; at first all of these.
+  void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
+
+  /// The clip, and the latent that it is made of.
+  struct Clip {
+    ClipRequest request;
+    Extents latent;
+    std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+  };
+  const Clip& clip() const { return clip_; }
+  const SampleOptions& sampling() const { return sampling_; }
+  const NetworkHeaders& network() const { return network_; }
+  DType compute() const { return compute_; }
+  const ClipParallel& parallel() const { return parallel_; }  ///< with the kind of cp
+
+  /// With a GPU, the cost includes exchanges between ranks.
+  ModelPart network_part(const models::Gpu* gpu) const;
+  ModelPart tokenizer_part() const;
+  ModelPart text_part() const;
+
+  /// Bytes of a rank in each phase, in order, including the program's; and their peak.
+  struct Memory {
+    double program = 0, peak = 0;
+    std::array<std::pair<const char*, double>, 4> phases;
+  };
+  Memory memory(const ModelPart& network, const ModelPart& tokenizer, const ModelPart& text) const;
+  /// The time of the clip on a GPU: by lines, with all passes of the network; `pass`: the sum of
+  /// one pass.
+  struct Time {
+    std::vector<models::TimeLine> lines;
+    double pass = 0;
+  };
+  Time time(const models::Gpu& gpu, const ModelPart& network, const ModelPart& tokenizer,
+            const ModelPart& text) const;
+
+ private:
+  void read_tokenizer();
+  void read_text_encoder();
+  bool foreign_text() const { return facts_.text_encoder && facts_.text_encoder->foreign(); }
+  ModelShape shape_of_model() const;
+  void check_fp8() const;
+  void plan_clip();
+
+  const GenerateJob& job_;
+  models::Fp8Parts fp8_;
+  ModelFacts facts_;
+  NetworkHeaders network_;
+  std::optional<models::CosmosFolder> cosmos_;         // or a built-in tokenizer:
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // which has no weights
+  std::optional<models::TextEncoderFolder> text_;
+  ModelShape shape_;
+  SampleOptions own_sampling_, sampling_;
+  DType compute_ = DType::f32;
+  Clip clip_;
+  ClipParallel parallel_;
+  models::CpChoice cp_;  ///< of the ranks that share it
+};
+
+}  // namespace vfm::generate

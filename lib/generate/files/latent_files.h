@@ -1,0 +1,39 @@
+// Latents and half-done samplings as files, each whole or not at all.
+//
+//   NAME.latents.safetensors   "latent" F32 (C,T,H,W), in the tokenizer's units; "address" U8
+//   NAME.state.safetensors     "x" F64, "previous" F64 (may be absent), "step" I64; "address" U8
+//
+// The address is a hash of all that decides the latent, as text: a file with another address
+// belongs to another clip or model. Hostile files give an Error, never a crash.
+// Thread-safety: any thread, each name from one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "generate/decode/frames.h"
+#include "generate/sampling/sampler.h"
+
+namespace vfm::generate {
+
+inline constexpr const char* kLatentsExtension = ".latents.safetensors";
+inline constexpr const char* kLatentsRecordExtension = ".latents.json";  ///< beside it
+
+void write_latent(const std::string& folder, const std::string& name,
+                  const generate::Latent& latent, const std::string& address);
+/// Throws Error for a missing, damaged or foreign file, or another address.
+generate::Latent read_latent(const std::string& folder, const std::string& name,
+                             const std::string& address);
+
+void write_state(const std::string& folder, const std::string& name,
+                 const generate::SamplerState& state, const std::string& address);
+generate::SamplerState read_state(const std::string& folder, const std::string& name,
+                                  const std::string& address);
+
+bool has_latent(const std::string& folder, const std::string& name);
+bool has_state(const std::string& folder, const std::string& name);
+void remove_latent(const std::string& folder, const std::string& name);
+void remove_state(const std::string& folder, const std::string& name);
+
+}  // namespace vfm::generate

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/ranks/rounds.h"
+
+#include <string>
+#include <utility>
+
+#include "dist/bytes.h"
+#include "dist/together.h"
+#include "generate/request/parcel.h"
+
+namespace vfm::generate {
+
+std::uint64_t clip_cost(const NamedRequest& request, const Extents& latent, bool autoregressive) {
+  const auto tokens = static_cast<std::uint64_t>(latent.frames) *
+                      static_cast<std::uint64_t>(latent.height) *
+                      static_cast<std::uint64_t>(latent.width);
+  if (autoregressive) return tokens;
+  const auto steps = static_cast<std::uint64_t>(request.sampling.steps);
+  return tokens * steps * (request.sampling.guidance != 0 ? 2 : 1);
+}
+
+Round::Round(dist::Group& leaders, std::vector<Asked> asked,
+             const std::vector<std::uint64_t>& costs, bool more,
+             std::optional<double>& output_error)
+    : leaders_(leaders), asked_(std::move(asked)), more_(more) {
+  if (leaders.rank() == 0) {
+    const std::vector<int> dealt = dist::deal(costs, leaders.size());
+    for (std::size_t i = 0; i < asked_.size(); ++i)
+      makers_.push_back(asked_[i].error.empty() ? dealt[i] : -1);
+  }
+  ClipParcel plan;
+  plan.add(makers_);
+  plan.add(more_);
+  plan.add(output_error);
+  const std::string bytes = dist::broadcast_bytes(leaders, plan.take(), 0);
+  ClipParcelReader reader(bytes);
+  reader.read(makers_);
+  reader.read(more_);
+  reader.read(output_error);
+  for (std::size_t i = 0; i < makers_.size(); ++i) {
+    const int maker = makers_[i];
+    if (leaders.rank() == 0 && maker > 0)
+      dist::send_bytes(leaders, maker, pack_request(*asked_[i].request));
+    if (maker != leaders.rank()) continue;
+    Asked own;
+    if (leaders.rank() == 0)
+      own.request = asked_[i].request;
+    else
+      own.request =
+          std::make_shared<const NamedRequest>(unpack_request(dist::receive_bytes(leaders, 0)));
+    mine_.push_back(std::move(own));
+  }
+}
+
+std::vector<Result> Round::collect(std::vector<Result> made) {
+  std::vector<Result> all;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < makers_.size(); ++i) {
+    const int maker = makers_[i], rank = leaders_.rank();
+    if (rank > 0 && maker == rank) dist::send_bytes(leaders_, 0, pack_result(made[next++]));
+    if (rank > 0) continue;
+    Result result;
+    if (maker == 0) result = std::move(made[next++]);
+    std::string where = std::move(asked_[i].where);
+    if (maker == 0) asked_[i].error = std::move(result.asked.error);
+    result.asked = std::move(asked_[i]);
+    result.asked.where = std::move(where);
+    if (maker > 0) unpack_result(dist::receive_bytes(leaders_, maker), result);
+    all.push_back(std::move(result));
+  }
+  return all;
+}
+
+}  // namespace vfm::generate

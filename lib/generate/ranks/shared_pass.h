@@ -1,0 +1,41 @@
+// The cost of a pass through the network for one of the ranks that share it, and the time of their
+// exchanges on GPUs that need not exist. It is counted on Device::meta, as in
+// models/dit/network_cost.h. Thread-safety: free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "generate/ranks/clip_ranks.h"
+#include "models/dit/network_cost.h"
+#include "models/predict.h"
+
+namespace vfm::generate {
+
+/// The network and its input.
+struct SharedPassWork {
+  const models::NetworkConfig& network;
+  const std::vector<std::vector<models::AdapterShape>>& adapters;
+  models::NetworkSample sample;
+  std::int64_t samples = 1;  ///< with guidance two of them
+  DType compute = DType::f32;
+  models::Fp8Parts fp8;
+  Device device = Device::cpu;
+  std::optional<ops::RowFormat> quantize = {};
+};
+
+struct SharedPass {
+  models::PartCost cost;  ///< of the rank that leads
+  /// Its waiting times for other ranks, by kind of exchange, if `gpu` is given.
+  std::vector<models::TimeLine> exchanges;
+};
+
+/// Exchanges of ring attention overlap with attention, except for one part of the keys; those of tp
+/// as far as the table says; gathered blocks (ClipParallel::shard) with computation, except for one
+/// block. The batch goes from host to host. Throws Error{usage} if the ranks cannot share it. `gpu`
+/// may be null.
+SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
+                       const models::CpChoice& cp, const models::Gpu* gpu);
+
+}  // namespace vfm::generate

@@ -1,0 +1,77 @@
+// A complete request for one clip: a prompt with the defaults of the model and the command line.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/held_json.h"
+#include "generate/files/clip_output.h"
+#include "generate/generate.h"
+#include "generate/request/prompts.h"
+#include "generate/sampling/generator.h"
+
+namespace vfm::generate {
+
+/// All that decides a clip's bytes, and its name. It is not changed once made.
+struct NamedRequest {
+  ClipRequest clip;
+  SampleOptions sampling;
+  GivenFiles files;     ///< with their hashes
+  std::string name;     ///< of the files, without extension
+  std::string encoder;  ///< FFmpeg's name; empty: the default one, or none is used
+  int quality = 0;
+  HeldJson extra;  ///< the prompt's other keys
+};
+
+/// The model and settings that make clips, apart from their requests.
+struct ModelInUse {
+  const Generator& generator;
+  std::string hash;
+  models::Fp8Parts fp8;
+  Device device = Device::cpu;
+  std::string tokenizer_compute = {};  ///< of choose_compute()
+  std::string parallel = {};           ///< of ClipParallel::name()
+  std::string quantize = {};           ///< name of the matrices' form; empty: their own
+};
+
+/// Applies the job's folder and type of computation for the model's tokenizer; returns
+/// choose_compute()'s result. If a part of a pipeline has moved, parts get hashes first, to compare
+/// it.
+std::string move_parts(ModelFacts& facts, const GenerateJob& job);
+/// Makes a tokenizer from a folder compute in the requested type. Returns that, "f32" or "bf16", if
+/// it is not its default on `device`; else "".
+std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
+                           Device device);
+
+/// Warns of a guidance that diffusers' pipelines treat as none, but vfm does not.
+void note_guidance(const std::string& model, double guidance);
+
+/// Thread-safety: one thread, prompt after prompt in their order, which decides names and seeds.
+class RequestMaker {
+ public:
+  /// All three must outlive it.
+  RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipFolder& output)
+      : job_(job), in_use_(in_use), output_(output) {}
+
+  /// Reads the files that the prompt names. A repeated text without its own name or seed gets the
+  /// next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder cannot hold,
+  /// and of a guidance that other programs treat as none. Throws Error for an impossible clip, a
+  /// record of another model, and a name already taken.
+  std::shared_ptr<const NamedRequest> make(Prompt prompt);
+  /// Forgets taken names: the caller checks names from now on.
+  void forget_names() { names_.clear(); }
+
+ private:
+  void note_sizes(const NamedRequest& request);
+  void take_name(NamedRequest& request, bool own_seed);
+
+  const GenerateJob& job_;
+  const ModelInUse& in_use_;
+  const ClipFolder& output_;
+  std::set<std::string> names_;  ///< taken in this run
+  bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
+};
+
+}  // namespace vfm::generate

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/sampling/denoiser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/half.h"
+#include "base/stop.h"
+#include "models/dit/edm.h"
+#include "tensor/device.h"
+
+namespace vfm::generate {
+namespace {
+
+constexpr double kFlowTimesteps = 1000;  // what flow matching's time input counts to
+
+// How the network's output F becomes the estimate: x0 = skip x + out F, of an input `in` x.
+struct Scaling {
+  double in, skip, out, time;
+};
+
+Scaling scaling_at(const SampleOptions& options, double sigma) {
+  if (options.flow()) return {1, 1, -sigma, sigma * kFlowTimesteps};
+  const models::EdmScaling c = models::edm_scaling(sigma);
+  return {c.in, c.skip, c.out, c.noise};
+}
+
+}  // namespace
+
+std::array<double, 3> position_steps(const std::array<int, 3>& size,
+                                     const std::array<int, 3>& trained,
+                                     const std::array<int, 3>& patch) {
+  std::array<double, 3> steps = {1, 1, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const int places = size[i] / patch[i], known = trained[i] / patch[i];
+    if (places > known && known > 0) steps[i] = static_cast<double>(known - 1) / (places - 1);
+  }
+  return steps;
+}
+
+Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
+                   SampleOptions options, std::vector<double> levels, std::uint64_t seed,
+                   std::uint64_t key, Forward forward)
+    : network_(network),
+      input_(std::move(input)),
+      options_(std::move(options)),
+      levels_(std::move(levels)),
+      seed_(seed),
+      key_(key),
+      forward_(std::move(forward)) {
+  const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
+  std::vector<float> rows;
+  for (const text::TokenEmbeddings& text : input_.texts) {
+    models::NetworkSample sample = input_.sample;
+    sample.text_tokens = text.tokens;
+    batch_.samples.push_back(sample);
+    rows.insert(rows.end(), text.values.begin(), text.values.end());
+  }
+  batch_.text = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
+}
+
+// Writes the given frames of one sample's input, channel by channel.
+void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t level) const {
+  const models::NetworkSample& s = input_.sample;
+  const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);
+  const std::size_t given = static_cast<std::size_t>(input_.given_frames) * plane;
+  const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
+  const auto channels = static_cast<std::size_t>(input_.channels);
+  const double augment = options_.augment_sigma;
+  const double in = 1 / std::sqrt(augment * augment + models::kSigmaData * models::kSigmaData);
+  const Random random(seed_, Purpose::condition_noise, static_cast<std::uint32_t>(level), key_);
+  std::vector<float> noise(given);
+  for (std::size_t c = 0; c < channels; ++c) {
+    random.fill_normal(noise, (half * channels + c) * channel);
+    for (std::size_t i = 0; i < given; ++i)
+      input[c * channel + i] =
+          static_cast<float>(in * (double{input_.given[c * given + i]} + augment * noise[i]));
+  }
+}
+
+const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double sigma) {
+  const Scaling scale = scaling_at(options_, sigma);
+  const auto found = std::ranges::find(levels_, sigma);
+  if (found == levels_.end())
+    fail("an estimate at noise level {}, which is none of the sampling's", sigma);
+  const auto level = static_cast<std::size_t>(found - levels_.begin());
+  const models::NetworkSample& s = input_.sample;
+  const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);
+  const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
+  const std::size_t n = x.size(), halves = batch_.samples.size();
+  const bool marks = network_.config().in_channels > input_.channels;
+  const std::size_t stride = n + (marks ? channel : 0);
+  batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
+  float time = static_cast<float>(scale.time);
+  if (input_.round_time) time = bfloat16_to_float(float_to_bfloat16(time));
+  for (std::size_t half = 0; half < halves; ++half) {
+    batch_.samples[half].c_noise = time;
+    const std::span<float> input = batch_.latents.floats().subspan(half * stride, stride);
+    for (std::size_t i = 0; i < n; ++i)
+      input[i] = static_cast<float>(scale.in * x[i]);
+    if (input_.given_frames == 0) continue;
+    if (options_.augment_sigma < sigma) put_given(input, half, level);
+    const std::span<float> mark = input.subspan(n);
+    std::fill_n(mark.begin(), static_cast<std::size_t>(input_.given_frames) * plane, 1.0f);
+  }
+  return batch_;
+}
+
+Tensor Denoiser::output(std::span<const double> x, double sigma) {
+  if (forward_) return forward_(batch(x, sigma));
+  ops::Tape tape(false);
+  const auto turn = take_turn(network_.device());
+  return network_.forward(tape, batch(x, sigma)).to(Device::cpu);
+}
+
+void Denoiser::estimate(std::span<const double> x, double sigma, std::span<double> x0) {
+  check_stop();
+  const Scaling scale = scaling_at(options_, sigma);
+  const std::size_t n = x.size();
+  const Tensor both = output(x, sigma);
+  const std::span<const float> f = both.floats();
+  const bool guided = input_.texts.size() == 2;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double with_prompt = scale.skip * x[i] + scale.out * f[i];
+    const double without = guided ? scale.skip * x[i] + scale.out * f[n + i] : with_prompt;
+    x0[i] = with_prompt + options_.guidance * (with_prompt - without);
+  }
+  if (input_.given_frames == 0 || options_.augment_sigma >= sigma) return;
+  const auto channels = static_cast<std::size_t>(input_.channels);
+  const std::size_t channel = n / channels, given = input_.given.size() / channels;
+  for (std::size_t c = 0; c < channels; ++c)
+    std::copy_n(input_.given.begin() + static_cast<std::ptrdiff_t>(c * given), given,
+                x0.begin() + static_cast<std::ptrdiff_t>(c * channel));
+}
+
+}  // namespace vfm::generate

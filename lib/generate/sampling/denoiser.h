@@ -1,0 +1,77 @@
+// The network as a denoiser: the estimate of a clean latent, guided, with condition frames.
+//
+// With the prompt c and the negative prompt u the estimate is c + g (c - u). Both are samples of
+// one pack. A network with one input channel more than the latent has is a video-to-world model:
+// that channel is 1 in the latent frames that are given (the clip's first) and 0 in the others.
+// There the input is not the state, but the given latent with a little noise of its own,
+// augment_sigma, scaled as at that noise level; and the estimate is the given latent. From the
+// noise level augment_sigma down they are denoised as the others, still marked.
+// Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
+// trajectories are the same; NVIDIA, cosmos-predict1.
+// generate/sampling/sampler.h begins and moves the state.
+// Shape letters: C latent channels, T H W of the latent.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/philox.h"
+#include "generate/sampling/sampler.h"
+#include "models/dit/network.h"
+#include "text/encoder.h"
+
+namespace vfm::generate {
+
+/// The steps between neighbouring tokens' positions along T, H, W, for a latent of `size` and a
+/// network trained up to `trained`: 1 within that size, smaller beyond.
+std::array<double, 3> position_steps(const std::array<int, 3>& size,
+                                     const std::array<int, 3>& trained,
+                                     const std::array<int, 3>& patch);
+
+/// One clip as the network sees it.
+struct DenoiseInput {
+  models::NetworkSample sample;  ///< sizes, rate and positions; text and noise level are filled in
+  int channels = 0;              ///< C
+  /// Embeddings of the prompt and, for guidance, of the negative prompt; at least one token each.
+  std::vector<text::TokenEmbeddings> texts;
+  int given_frames = 0;      ///< latent frames that are given, below T
+  std::vector<float> given;  ///< (C, given_frames, H, W), in model units
+  bool round_time = false;   ///< the time input is rounded to bf16
+};
+
+/// Returns the network's output for a batch, on the CPU, when several ranks compute it.
+using Forward = std::function<Tensor(const models::NetworkBatch&)>;
+
+class Denoiser {
+ public:
+  /// `levels`: the noise levels of all later estimates. The noise on given frames is that of
+  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it. With
+  /// `forward` the network itself is not called.
+  Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
+           std::vector<double> levels, std::uint64_t seed, std::uint64_t key, Forward forward = {});
+
+  /// The same as sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
+  void estimate(std::span<const double> x, double sigma, std::span<double> x0);
+
+  /// The network's input batch for `x` at `sigma`. Valid until the next call.
+  const models::NetworkBatch& batch(std::span<const double> x, double sigma);
+  /// The network's output for it, on the CPU.
+  Tensor output(std::span<const double> x, double sigma);
+
+ private:
+  void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
+
+  const models::DiffusionNetwork& network_;
+  DenoiseInput input_;
+  SampleOptions options_;
+  std::vector<double> levels_;
+  std::uint64_t seed_, key_;
+  models::NetworkBatch batch_;
+  Forward forward_;
+};
+
+}  // namespace vfm::generate

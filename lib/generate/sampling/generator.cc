@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/sampling/generator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/one_thread.h"
+#include "base/philox.h"
+#include "generate/sampling/codes.h"
+#include "generate/sampling/prompt_encoder.h"
+#include "tensor/allocator.h"
+#include "tensor/device.h"
+
+namespace vfm::generate {
+
+namespace {
+
+/// The given frames in the size that the latents decode to: edges are repeated where the clip will
+/// be cut out.
+std::vector<float> extend(const GivenFrames& given, int height, int width, int full_height,
+                          int full_width) {
+  const int top = (full_height - height) / 2, left = (full_width - width) / 2;
+  std::vector<float> pixels;
+  pixels.reserve(std::size_t{3} * given.frames * full_height * full_width);
+  for (int plane = 0; plane < 3 * given.frames; ++plane)
+    for (int row = 0; row < full_height; ++row)
+      for (int column = 0; column < full_width; ++column) {
+        const std::size_t y = static_cast<std::size_t>(std::clamp(row - top, 0, height - 1));
+        const std::size_t x = static_cast<std::size_t>(std::clamp(column - left, 0, width - 1));
+        pixels.push_back(given.pixels[(static_cast<std::size_t>(plane) * height + y) * width + x]);
+      }
+  return pixels;
+}
+
+std::size_t elements(const Latent& latent) {
+  return static_cast<std::size_t>(latent.channels) * latent.frames * latent.height * latent.width;
+}
+
+}  // namespace
+
+struct Generator::State {
+  State(models::LoadedModel loaded, std::unique_ptr<models::VideoTokenizer> its_tokenizer,
+        const std::string& cache, const std::string& text_encoder)
+      : model(std::move(loaded)),
+        facts(model.facts),
+        sampling(SampleOptions::of(facts.sampling, "'" + model.folder + "'")),
+        tokenizer(std::move(its_tokenizer)),
+        prompts(facts, cache, text_options(text_encoder), text_width()) {
+    if (autoregressive())
+      shape.take(model.decoder->config());
+    else
+      shape.take(config());
+    shape.channels = tokenizer->channels();
+    shape.vocabulary = tokenizer->vocabulary();
+    shape.time_factor = tokenizer->time_factor();
+    shape.space_factor = tokenizer->space_factor();
+    shape.flow = sampling.flow();
+    shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
+    shape.foreign_text = prompts.foreign();
+    quantize = [this] { model.network->quantize(); };
+  }
+
+  /// On the network's device, and in its type where the checkpoint does not say.
+  models::TextEncoderOptions text_options(const std::string& folder) const {
+    models::TextEncoderOptions options{model.device(), {}, folder, "--text-encoder"};
+    if (facts.text_encoder && facts.text_encoder->compute.empty()) options.compute = model.compute;
+    return options;
+  }
+
+  models::LoadedModel model;
+  const ModelFacts& facts;
+  SampleOptions sampling;
+  std::unique_ptr<models::VideoTokenizer> tokenizer;
+  PromptEncoder prompts;
+  ModelShape shape;
+  Forward forward;  ///< empty: the network itself
+  std::function<void(models::Fp8Parts)> switch_fp8;
+  std::function<void()> quantize;
+  bool quantized = false;
+
+  bool autoregressive() const { return model.decoder != nullptr; }
+  int text_width() const {
+    return autoregressive() ? model.decoder->config().text_embed_dim : config().text_embed_dim;
+  }
+  const models::NetworkConfig& config() const { return model.network->config(); }
+  text::TokenEmbeddings prompt_of(const ClipRequest& request) const {
+    return request.embedding ? prompts.fill_up(*request.embedding) : prompts.encode(request.prompt);
+  }
+  text::TokenEmbeddings negative_of(const ClipRequest& request) const {
+    return request.negative_embedding ? prompts.fill_up(*request.negative_embedding)
+                                      : prompts.encode(request.negative);
+  }
+  Latent latent_of(const ClipRequest& request) const;
+  void check(const ClipRequest& request, const SampleOptions& options) const;
+  Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
+  std::vector<double> first_state(const ClipRequest& request, double sigma) const;
+  Latent write(const ClipRequest& request, const SampleOptions& options,
+               const HowFar& how_far) const;
+  Latent draw(const ClipRequest& request, const SampleOptions& options, SamplerState state,
+              const AfterStep& after_step, const HowFar& how_far) const;
+};
+
+Generator::Generator(models::LoadedModel model, const std::string& cache,
+                     const std::string& text_encoder, std::uint64_t tokenizer_memory) {
+  auto tokenizer =
+      models::make_tokenizer(model.facts.tokenizer.value(), model.device(), tokenizer_memory);
+  *this = Generator(std::move(model), std::move(tokenizer), cache, text_encoder);
+}
+
+Generator::Generator(models::LoadedModel model, std::unique_ptr<models::VideoTokenizer> tokenizer,
+                     const std::string& cache, const std::string& text_encoder)
+    : state_(std::make_unique<State>(std::move(model), std::move(tokenizer), cache, text_encoder)) {
+  State& s = *state_;
+  s.shape.check_parts(s.facts, s.model.folder);
+}
+
+Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+
+const models::LoadedModel& Generator::model() const {
+  return state_->model;
+}
+const SampleOptions& Generator::sampling() const {
+  return state_->sampling;
+}
+const models::VideoTokenizer& Generator::tokenizer() const {
+  return *state_->tokenizer;
+}
+Extents Generator::usual() const {
+  return shape().pixels_of(facts().usual);
+}
+Extents Generator::largest() const {
+  return shape().pixels_of(facts().largest);
+}
+void Generator::check_decodes(const ClipRequest& request) const {
+  state_->shape.check_size(request);
+  const Extents latent = state_->shape.latent_of(request);
+  state_->tokenizer->check_memory(false, latent.frames, latent.height, latent.width, 1);
+}
+bool Generator::autoregressive() const {
+  return state_->autoregressive();
+}
+bool Generator::video_to_world() const {
+  return state_->shape.video_to_world();
+}
+Latent Generator::latent_of(const ClipRequest& request) const {
+  return state_->latent_of(request);
+}
+const ModelShape& Generator::shape() const {
+  return state_->shape;
+}
+
+bool Generator::beyond_training(const ClipRequest& request) const {
+  const Latent size = state_->latent_of(request);
+  const Extents& known = state_->facts.largest;
+  return size.frames > known.frames || size.height > known.height || size.width > known.width;
+}
+
+Latent Generator::State::latent_of(const ClipRequest& request) const {
+  const Extents size = shape.latent_of(request);
+  return {autoregressive() ? 1 : shape.channels, size.frames, size.height, size.width, {}};
+}
+
+void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
+  options.validate();
+  check_sampler(options.sampler, sampling.sampler);
+  shape.check(request);
+}
+
+Denoiser Generator::State::make_denoiser(const ClipRequest& request,
+                                         const SampleOptions& options) const {
+  const Latent size = latent_of(request);
+  const Extents& known = facts.largest;
+  DenoiseInput input;
+  input.channels = size.channels;
+  input.round_time = facts.round_time;
+  input.sample.frames = size.frames;
+  input.sample.height = size.height;
+  input.sample.width = size.width;
+  input.sample.fps = request.frames == 1 ? 0.0f : static_cast<float>(request.fps);
+  input.sample.position_step =
+      position_steps({size.frames, size.height, size.width},
+                     {known.frames, known.height, known.width}, config().patch_size);
+  input.texts.push_back(prompt_of(request));
+  const bool embedded = request.embedding || request.negative_embedding;
+  if (options.guidance != 0 && (embedded || request.prompt != request.negative))
+    input.texts.push_back(negative_of(request));
+  if (request.given) {
+    const GivenFrames& given = *request.given;
+    const int height = size.height * tokenizer->space_factor();
+    const int width = size.width * tokenizer->space_factor();
+    input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
+                                    given.frames, height, width);
+    input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
+    facts.scale->to_model(input.given, input.given_frames);
+  }
+  return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
+                  random_key(request.prompt), forward);
+}
+
+/// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
+/// 1, which NVIDIA's own programs have and at sigma 80 is larger by 0.00008.
+std::vector<double> Generator::State::first_state(const ClipRequest& request, double sigma) const {
+  std::vector<float> noise(elements(latent_of(request)));
+  if (request.noise)
+    noise = *request.noise;
+  else
+    Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
+  std::vector<double> x(noise.size());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = sigma * noise[i];
+  return x;
+}
+
+double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
+                            const SampleOptions& options) {
+  State& s = *state_;
+  if (s.autoregressive())
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
+  s.check(request, options);
+  const OneThread one_thread;
+  Denoiser denoiser = s.make_denoiser(request, options);
+  const double sigma = noise_levels(options).front();
+  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  if (s.forward)
+    return models::fp8_error(
+        s.switch_fp8, [&] { return s.forward(batch); }, parts);
+  const auto turn = take_turn(s.model.device());
+  return models::fp8_error(*s.model.network, batch, parts);
+}
+
+void Generator::set_fp8(models::Fp8Parts parts) {
+  if (state_->autoregressive())
+    fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
+  if (state_->switch_fp8)
+    state_->switch_fp8(parts);
+  else
+    state_->model.network->set_inference_fp8(parts);
+}
+
+double Generator::quantize(const ClipRequest& request, const SampleOptions& options) {
+  State& s = *state_;
+  s.check(request, options);
+  if (s.quantized)
+    fail("the weights are in 8 bits, and what that changes could not be measured: run it again");
+  const OneThread one_thread;
+  Denoiser denoiser = s.make_denoiser(request, options);
+  const double sigma = noise_levels(options).front();
+  const std::vector<double> x = s.first_state(request, sigma);
+  const Tensor without = denoiser.output(x, sigma);
+  quantize();
+  return models::output_change(without, denoiser.output(x, sigma));
+}
+
+void Generator::quantize() {
+  state_->quantized = true;
+  state_->quantize();
+  if (state_->model.device() == Device::cpu) release_cached_memory();  // the whole matrices'
+}
+
+void Generator::share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
+                      std::function<void()> quantize) {
+  state_->forward = std::move(forward);
+  state_->switch_fp8 = std::move(switch_fp8);
+  state_->quantize = std::move(quantize);
+}
+
+/// The codes of a clip, as whole numbers of one channel.
+Latent Generator::State::write(const ClipRequest& request, const SampleOptions& options,
+                               const HowFar& how_far) const {
+  Latent latent = latent_of(request);
+  models::CodeSample sample{latent.frames, latent.height, latent.width, 1};
+  Tensor text;
+  if (model.decoder->config().text_embed_dim > 0) {
+    const text::TokenEmbeddings prompt = prompt_of(request);
+    sample.text_tokens = prompt.tokens;
+    text = Tensor::from(prompt.values, {prompt.tokens, prompt.dim});
+  }
+  std::vector<std::int32_t> given;
+  if (request.given) {
+    const int height = latent.height * tokenizer->space_factor();
+    const int width = latent.width * tokenizer->space_factor();
+    given = tokenizer->encode_codes(
+        extend(*request.given, request.height, request.width, height, width), request.given->frames,
+        height, width);
+  }
+  const auto turn = take_turn(model.device());
+  const std::vector<std::int32_t> codes = write_codes(
+      *model.decoder, sample, text, given, {options.temperature, options.top_p},
+      Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)), how_far);
+  latent.values.assign(codes.begin(), codes.end());
+  return latent;
+}
+
+Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& options,
+                              SamplerState state, const AfterStep& after_step,
+                              const HowFar& how_far) const {
+  Denoiser denoiser = make_denoiser(request, options);
+  const std::vector<double> sigmas = noise_levels(options);
+  if (state.step == 0) state = {0, first_state(request, sigmas.front()), {}};
+  const std::size_t values = elements(latent_of(request));
+  if (state.x.size() != values || (!state.previous.empty() && state.previous.size() != values) ||
+      state.step >= static_cast<int>(sigmas.size()))
+    fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
+  const Denoise denoise = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+    denoiser.estimate(x, sigma, x0);
+  };
+  const auto total = static_cast<std::int64_t>(sigmas.size()) - 1;
+  if (how_far) how_far(state.step, total);
+  sample(
+      options.sampler, sigmas, denoise, state,
+      [&](const SamplerState& at) {
+        if (how_far) how_far(at.step, total);
+        if (after_step) after_step(at);
+      },
+      fresh_noise(options.flow(), request.seed, random_key(request.prompt)));
+  if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
+    fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
+  Latent latent = latent_of(request);
+  latent.values.assign(state.x.begin(), state.x.end());
+  facts.scale->from_model(latent.values, latent.frames);
+  return latent;
+}
+
+Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
+                          SamplerState state, const AfterStep& after_step,
+                          const HowFar& how_far) const {
+  const State& s = *state_;
+  s.check(request, options);
+  const OneThread one_thread;
+  Latent latent = s.autoregressive()
+                      ? s.write(request, options, how_far)
+                      : s.draw(request, options, std::move(state), after_step, how_far);
+  // What this had of tensors has other sizes than what decodes the clip next.
+  if (s.model.device() == Device::cpu) release_cached_memory();
+  return latent;
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/sampling/usable_model.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "dist/together.h"
+#include "generate/ranks/choose_parallel.h"
+#include "generate/request/given_files.h"
+#include "generate/request/named_request.h"
+#include "generate/sampling/faster_fp8.h"
+#include "generate/sampling/network_headers.h"
+#include "models/dit/fp8.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/model_facts.h"
+#include "models/folder/model_folder.h"
+
+namespace vfm::generate {
+namespace {
+
+/// Of the job's own model.
+models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
+  const NetworkHeaders network = read_network(job);
+  network.faults.finish();
+  return choose_cp(job.parallel, network, models::read_facts(models::ModelFolder(job.model)),
+                   of_machine);
+}
+
+}  // namespace
+
+models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine) {
+  if (!network.dit)
+    fail_usage(
+        "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
+        "each rank makes clips of its own");
+  if (parallel.hybrid && network.dit->type != models::NetworkType::stdit)
+    fail_usage(
+        "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
+        "it out",
+        models::network_type_name(network.dit->type));
+  if (parallel.cp == 1) return {};
+  const std::array<int, 3>& patch = network.dit->patch_size;
+  const Extents& usual = facts.usual;
+  const std::int64_t tokens =
+      std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
+  return models::find_cp_kind(parallel.cp_kind, 0, *network.dit,
+                              {parallel.tp, parallel.cp, of_machine, tokens, parallel.hybrid});
+}
+
+namespace {
+
+/// What --parallel auto means here. A collective.
+void choose_on_ranks(GenerateJob& job, dist::World& world) {
+  std::string name;
+  const bool shard = job.parallel.shard;
+  on_all_ranks(world, [&] {
+    const int ranks =
+        job.parallel.choose == ClipParallel::kAllRanks ? world.size() : job.parallel.choose;
+    if (world.size() % ranks != 0)
+      fail_usage("--parallel auto={}: start a multiple of that number of ranks, not {}", ranks,
+                 world.size());
+    if (world.rank() == 0)
+      name =
+          as_usage([&] { return choose_parallel(job, ranks, world.least_local_size()); }).option();
+  });
+  job.parallel = parse_parallel(dist::broadcast(world, name));
+  job.parallel.shard = shard && !job.parallel.alone();
+}
+
+}  // namespace
+
+namespace {
+
+/// Which parts of FP8 pay on these ranks. A collective.
+void settle_on_ranks(GenerateJob& job, dist::World& world) {
+  if (!job.fp8.attention) return;
+  std::string name;
+  on_all_ranks(world, [&] {
+    if (world.rank() > 0) return;
+    GenerateJob settled = job;
+    as_usage([&] { settle_fp8(settled, comparing_rates(job, world.least_local_size())); });
+    name = models::fp8_name(settled.fp8);
+  });
+  job.fp8 = models::parse_fp8(dist::broadcast(world, name));
+}
+
+}  // namespace
+
+std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) {
+  models::CpChoice cp;
+  if (world.size() > 1) {
+    std::string path;
+    on_all_ranks(world, [&] {
+      check_ranks(job.parallel, world.size());
+      if (world.rank() == 0) path = models::checkpoint_at(job.model);
+    });
+    path = dist::broadcast(world, path);
+    if (!path.empty()) job.model = path;
+  }
+  if (job.parallel.choose != 0) choose_on_ranks(job, world);
+  on_all_ranks(world, [&] {
+    check_ranks(job.parallel, world.size());
+    if (!job.parallel.alone())
+      cp = as_usage([&] { return check_shared(job, world.least_local_size()); });
+  });
+  if (job.parallel.cp > 1) job.parallel.cp_kind = models::cp_kind_name(cp.kind);
+  settle_on_ranks(job, world);
+  return std::make_unique<ClipRanks>(world, job.parallel, cp);
+}
+
+namespace {
+
+/// That of the command line. Lines of input may have one, and a length of the clip, of their own.
+void check_condition(const GenerateJob& job, const Generator& generator) {
+  GivenFiles files = job.defaults.files;
+  if (files.condition.path.empty()) return;
+  ClipRequest request = request_of(job.defaults, generator.usual(), generator.facts().fps);
+  if (std::ranges::count(job.prompts, "-") > 0) request.frames = std::numeric_limits<int>::max();
+  read_given_files(files, generator.shape(), request);
+}
+
+/// Throws Error{usage} unless the generator can do what the job asks of it.
+void check_generator(const GenerateJob& job, Generator& generator) {
+  job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
+  job.defaults.choice.over(generator.sampling()).validate();
+  check_condition(job, generator);
+  if (job.tokenizer_memory > 0 && !job.latents_only)
+    generator.check_decodes(request_of(job.defaults, generator.usual(), generator.facts().fps));
+  if (job.quantize && generator.autoregressive())
+    fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
+  // Refuses a model that cannot; one that ranks share has been asked.
+  if (job.fp8.any() && job.parallel.alone()) generator.set_fp8(job.fp8);
+}
+
+/// Of ranks that share the network, before they exchange anything.
+void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& network,
+                      DType compute) {
+  models::check_fp8(network.config(), compute, job.fp8);
+  if (job.fp8.linear && !network.adapters().empty())
+    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
+}
+
+/// as_usage(), but for what ranks have refused together already.
+template <class Act>
+void as_usage_of_ranks(const Act& act) {
+  try {
+    act();
+  } catch (const dist::RefusedTogether&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.what(), ErrorKind::usage);
+  }
+}
+
+}  // namespace
+
+UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
+  std::optional<DType> compute = job.compute;
+  if (!compute && job.fp8.any()) compute = DType::bf16;
+  if (!compute && job.device == Device::cpu) compute = DType::f32;
+  models::LoadingRanks loading;
+  if (ranks.world().size() > 1) {
+    loading.group = &ranks.all();
+    loading.layout = ranks.network();
+    loading.agree = [&](const std::function<void()>& act) {
+      on_all_ranks(ranks.world(), [&] { as_usage([&] { act(); }); });
+    };
+  }
+  loading.layout.quantized = job.quantize;
+  UsableModel usable;
+  as_usage_of_ranks([&] {
+    models::LoadedModel model =
+        models::load_model(job.model, job.ema, compute, job.device, job.lora, loading);
+    loading.agree([&] { usable.tokenizer_compute = move_parts(model.facts, job); });
+    auto tokenizer = models::make_tokenizer(model.facts.tokenizer.value(), job.device,
+                                            job.tokenizer_memory, loading);
+    if (ranks.clip().size() > 1)
+      usable.shared = std::make_unique<SharedClip>(*model.network, ranks);
+    if (usable.shared && job.fp8.any()) {
+      loading.agree([&] { check_shared_fp8(job, *model.network, model.compute); });
+      usable.shared->set_fp8(job.fp8);
+    }
+    if (!ranks.leads()) {
+      usable.network_alone = std::move(model);
+      if (!job.latents_only) usable.tokenizer_alone = std::move(tokenizer);
+    } else if (usable.shared) {
+      tokenizer = usable.shared->share(std::move(tokenizer));
+    }
+    loading.agree([&] {
+      if (!ranks.leads()) return;
+      usable.generator.emplace(std::move(model), std::move(tokenizer), job.cache, job.text_encoder);
+      if (usable.shared)
+        usable.generator->share(
+            [shared = usable.shared.get()](const auto& batch) { return shared->forward(batch); },
+            [shared = usable.shared.get()](models::Fp8Parts parts) { shared->switch_fp8(parts); },
+            [shared = usable.shared.get()] { shared->quantize_all(); });
+      check_generator(job, *usable.generator);
+    });
+    // What that changes is measured by the first rank's group alone.
+    if (job.quantize && ranks.clip().ranks().front() > 0) {
+      if (usable.shared)
+        usable.shared->quantize();
+      else
+        usable.generator->quantize();
+    }
+  });
+  return usable;
+}
+
+}  // namespace vfm::generate

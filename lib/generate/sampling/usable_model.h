@@ -1,0 +1,42 @@
+// The model of a job on its ranks: its layout, loaded and checked before any work. Thread-safety:
+// the thread that made the World.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "generate/generate.h"
+#include "generate/ranks/clip_ranks.h"
+#include "generate/ranks/shared_clip.h"
+#include "generate/sampling/generator.h"
+#include "generate/sampling/network_headers.h"
+
+namespace vfm::generate {
+
+/// The exchange of ranks in self-attention, `of_machine` on a machine, for a clip of the model's
+/// usual size. Throws Error{usage} for clips that ranks cannot share: those of an autoregressive
+/// model.
+models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine);
+
+/// The ranks of the job. Writes into the job what they agree on: the checkpoint of its model, the
+/// layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks cannot
+/// share: those of an autoregressive model. A collective.
+std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
+
+/// A leading rank has a generator, the others only network and tokenizer; `shared` connects them.
+struct UsableModel {
+  std::optional<models::LoadedModel> network_alone;
+  std::unique_ptr<models::VideoTokenizer> tokenizer_alone;  ///< null: latents are made
+  std::unique_ptr<SharedClip> shared;                       ///< null: ranks make clips alone
+  std::optional<Generator> generator;
+  std::string tokenizer_compute;  ///< of move_parts()
+};
+
+/// Loads the model. Throws Error{usage} before any work, on the first rank that finds an unusable
+/// model or unsuitable options. A collective.
+UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks);
+
+}  // namespace vfm::generate

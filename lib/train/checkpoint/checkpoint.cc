@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/full_disk.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "dist/together.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors_reader.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/lora_file.h"
+#include "train/checkpoint/checkpoint_files.h"
+#include "train/state/state_shards.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names of tables of positions begin so (models/dit/network_frame.cc).
+constexpr std::string_view kPositionTables = "learnable_pos_embed.";
+
+void remove_tree(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// "HASH  NAME", a line a file, sorted by name.
+std::string lines_of(const std::map<std::string, std::string>& hashes) {
+  std::string text;
+  for (const auto& [name, hash] : hashes)
+    text += hash + "  " + name + "\n";
+  return text;
+}
+
+/// The sets of tensors.
+std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
+  const Optimizer& optimizer = checkpoint.optimizer;
+  const nn::ParameterList& parameters = optimizer.parameters();
+  const auto values = [&parameters](std::size_t i, std::int64_t begin, std::int64_t end) {
+    return parameters[i]->read(begin, end);
+  };
+  std::vector<SavedSet> sets;
+  if (checkpoint.adapters.empty()) {
+    sets.push_back({"model", models::kWeightsName, DType::f32, values, max_file_bytes});
+  } else {
+    // Programs look for these under one name.
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    const std::string lora = models::lora_folder("");
+    sets.push_back({lora, models::kLoraName, DType::f32, values, kNone,
+                    std::string(models::kLoraPrefix), checkpoint.adapters});
+    sets.push_back(
+        {lora, models::kPeftName, DType::f32, values, kNone, std::string(models::kPeftPrefix)});
+  }
+  const auto add = [&](const char* name, const std::vector<Tensor>& tensors) {
+    const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
+      return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
+    };
+    sets.push_back({"state", name, tensors.front().dtype(), read, max_file_bytes});
+  };
+  add("adam_m", optimizer.m);
+  add("adam_v", optimizer.v);
+  if (optimizer.has_ema()) add("ema", optimizer.ema());
+  return sets;
+}
+
+/// All that is not tensors, name -> contents.
+std::map<std::string, std::string> texts_of(const Checkpoint& checkpoint) {
+  std::map<std::string, std::string> texts = {
+      {"model/config.json", dump_json_pretty(checkpoint.config)},
+      {"train.json", dump_json_pretty(checkpoint.train)}};
+  if (!checkpoint.adapters.empty()) {
+    const std::string base =
+        get_string(checkpoint.train->value("init", Json()), "path").value_or("");
+    texts[io::join_path(models::lora_folder(""), "adapter_config.json")] =
+        dump_json_pretty(models::peft_config(models::lora_settings(checkpoint.adapters), base));
+  }
+  return texts;
+}
+
+/// Writes what rank 0 writes; returns name -> hash.
+std::map<std::string, std::string> write_texts(const std::string& folder,
+                                               std::map<std::string, std::string> texts) {
+  std::map<std::string, std::string> hashes;
+  for (const auto& [name, text] : texts) {
+    io::write_file(io::join_path(folder, name), text);
+    hashes[name] = hash_hex(text);
+  }
+  return hashes;
+}
+
+/// COMPLETE, of the lines that each rank wrote.
+std::string merge_lines(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> hashes;
+  for (const std::string& text : texts)
+    hashes.merge(models::parse_complete(text, "a rank's list of files"));
+  return lines_of(hashes);
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  remove_tree(to);  // only a damaged one, or one of a run that went another way
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail_output(errno, "cannot create '{}'", to);
+  io::sync_directory(io::dir_name(to));
+}
+
+/// Of a set of tensors where a parameter's values come from.
+models::RangeTarget target_in(const io::TensorSet& set, const std::string& name,
+                              const nn::Parameter& parameter, Tables tables) {
+  models::RangeTarget target{
+      name, models::held_range(parameter), {}, parameter.placement.begin, parameter.elements()};
+  const io::TensorView* saved = set.find(name);
+  if (tables == Tables::same || saved == nullptr || !parameter.name.starts_with(kPositionTables))
+    return target;
+  Shape& whole = target.range.shape;
+  // Tables are never cut along tp, so a rank's part is a stretch of rows.
+  if (saved->shape.size() != whole.size() || saved->shape[0] >= whole[0]) return target;
+  target.range = {saved->shape, Shape(saved->shape.size(), 0), saved->shape};
+  const std::int64_t there = target.range.elements();
+  target.count = std::clamp<std::int64_t>(there - target.first, 0, target.count);
+  target.first = std::min(target.first, there);
+  return target;
+}
+
+/// The step in the name of a checkpoint folder, -1 if there is none.
+std::int64_t step_of(const std::string& folder) {
+  const std::string digits = io::base_name(folder).substr(5);  // after "step-"
+  std::int64_t step = -1;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return error == std::errc{} && end == digits.data() + digits.size() ? step : -1;
+}
+
+}  // namespace
+
+std::string checkpoint_path(const std::string& run, std::int64_t step) {
+  return io::join_path(run, fmt::format("checkpoints/step-{:08}", step));
+}
+
+std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
+                             const Checkpoint& checkpoint, const SaveLimits& limits) {
+  dist::World& world = mesh.world();
+  const bool leader = world.rank() == 0;
+  const std::string target = checkpoint_path(run, checkpoint.step);
+  const std::string temporary =
+      io::join_path(io::dir_name(target), "." + io::base_name(target) + ".tmp");
+  const auto clean_up = [&] {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+  };
+  const CheckpointFiles files(checkpoint.optimizer.parameters(),
+                              sets_of(checkpoint, limits.file_bytes), world.size(),
+                              limits.piece_bytes);
+  const auto prepare = [&] {
+    if (!leader) return;
+    remove_tree(temporary);
+    for (const char* folder : {"model", "state"})
+      io::make_directories(io::join_path(temporary, folder));
+    if (!checkpoint.adapters.empty()) io::make_directories(models::lora_folder(temporary));
+  };
+  on_all_ranks(world, prepare, clean_up);
+
+  std::string lines;
+  CheckpointFiles::Written written =
+      files.write(temporary, holders_of(mesh, checkpoint.optimizer.parameters()));
+  const auto write = [&] {
+    if (written.failure) std::rethrow_exception(written.failure);
+    std::map<std::string, std::string>& hashes = written.hashes;
+    if (leader) {
+      hashes.merge(write_texts(temporary, files.texts()));
+      hashes.merge(write_texts(temporary, texts_of(checkpoint)));
+    }
+    lines = lines_of(hashes);
+  };
+  on_all_ranks(world, write, clean_up);
+
+  const std::vector<std::string> all = world.gather(lines);
+  const auto complete = [&] {
+    if (!leader) return;
+    for (const CheckpointFiles::File& file : files.files())
+      if (!io::file_exists(io::join_path(temporary, files.name(file))))
+        fail("rank {} wrote '{}', and rank 0 does not find it: all ranks need one file system (-o)",
+             file.writer, io::join_path(temporary, files.name(file)));
+    io::write_file(io::join_path(temporary, "COMPLETE"), merge_lines(all));
+    rename_durably(temporary, target);
+  };
+  on_all_ranks(world, complete, clean_up);
+  return target;
+}
+
+void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
+                     Tables tables) {
+  const nn::ParameterList& parameters = optimizer.parameters();
+  // `store` gets the number of the tensor, values, and which are before them.
+  const auto read = [&](const std::string& place, const char* name, std::string_view prefix,
+                        const auto& store) {
+    const io::SafetensorsReader set(place, name);
+    std::vector<models::RangeTarget> targets;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      targets.push_back(
+          target_in(set, std::string(prefix) + parameters[i]->name, *parameters[i], tables));
+      targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
+    }
+    models::load_ranges(set, targets);
+  };
+  const auto read_state = [&](const char* name, const std::vector<Tensor>& tensors) {
+    const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
+      const Tensor flat = tensors[i].reshape({tensors[i].elements()});
+      copy(values.to(flat.dtype()), flat.rows(begin, begin + values.elements()));
+    };
+    read(io::join_path(folder, "state"), name, {}, store);
+  };
+  on_all_ranks(world, [&] {
+    const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
+      parameters[i]->write(values, begin);
+    };
+    if (models::has_adapters(folder))
+      read(models::lora_folder(folder), models::kLoraName, models::kLoraPrefix, store);
+    else
+      read(io::join_path(folder, "model"), models::kWeightsName, {}, store);
+    read_state("adam_m", optimizer.m);
+    read_state("adam_v", optimizer.v);
+    if (optimizer.has_ema()) read_state("ema", optimizer.ema());
+  });
+}
+
+void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
+                       std::int64_t last, int keep) {
+  const std::vector<std::string> folders = models::list_checkpoints(run);
+  int regular = step % every == 0 || step == last ? 1 : 0;
+  for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
+    const std::int64_t other = step_of(*folder);
+    if (other < 0 || other == step) continue;
+    if (other < step && other % every == 0 && regular < keep) {
+      ++regular;
+      continue;
+    }
+    // COMPLETE goes first: what a kill leaves of the rest is no checkpoint any more.
+    std::error_code ignored;
+    fs::remove(io::join_path(*folder, "COMPLETE"), ignored);
+    remove_tree(*folder);
+  }
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(io::join_path(run, "checkpoints"), error))
+    if (entry.path().filename().string().starts_with(".step-")) remove_tree(entry.path().string());
+}
+
+std::string damage_of(dist::World& world, const std::string& folder) {
+  std::string problem;
+  std::vector<models::CompleteFile> files;
+  Json shared = Json::array();
+  on_all_ranks(world, [&] {
+    if (world.rank() != 0) return;
+    try {
+      for (const models::CompleteFile& file : models::list_complete(folder))
+        shared.push_back({file.name, file.hash, file.bytes});
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  });
+  problem = dist::broadcast(world, problem);
+  if (!problem.empty()) return problem;
+  shared = parse_json(dist::broadcast(world, dump_json(shared)), "the files of a checkpoint");
+  std::vector<std::uint64_t> sizes;
+  for (const Json& file : shared)
+    sizes.push_back(file[2].get<std::uint64_t>());
+  const std::vector<int> ranks = dist::deal(sizes, world.size());
+  std::string mine;  // "NUMBER MESSAGE" of my first that is damaged
+  on_all_ranks(world, [&] {
+    for (std::size_t i = 0; i < ranks.size() && mine.empty(); ++i) {
+      if (ranks[i] != world.rank()) continue;
+      try {
+        models::verify_file(folder, {shared[i][0], shared[i][1], sizes[i]});
+      } catch (const Error& error) {
+        mine = fmt::format("{:08} {}", i, error.what());
+      }
+    }
+  });
+  for (const std::string& text : world.gather(mine))
+    if (!text.empty() && (problem.empty() || text < problem)) problem = text;
+  problem = dist::broadcast(world, problem);
+  return problem.empty() ? "" : problem.substr(problem.find(' ') + 1);
+}
+
+std::string newest_good_checkpoint(dist::World& world, const std::string& run) {
+  const bool leader = world.rank() == 0;
+  std::vector<std::string> folders;  // on rank 0
+  if (leader) folders = models::list_checkpoints(run);
+  const bool any = !folders.empty();
+  for (;;) {
+    const std::string newest = dist::broadcast(world, folders.empty() ? "" : folders.back());
+    if (newest.empty()) break;
+    const std::string damage = damage_of(world, newest);
+    if (damage.empty()) return newest;
+    if (!leader) continue;
+    log_warning("{}; going back to the checkpoint before it", damage);
+    folders.pop_back();
+  }
+  on_all_ranks(world, [&] {
+    if (any)
+      fail("none of the checkpoints in '{}' is usable; --force starts over",
+           io::join_path(run, "checkpoints"));
+  });
+  return {};
+}
+
+}  // namespace vfm::train

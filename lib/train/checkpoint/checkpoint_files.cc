@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/checkpoint_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dist/together.h"
+#include "train/checkpoint/checkpoint_pieces.h"
+
+namespace vfm::train {
+
+CheckpointFiles::CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets,
+                                 int ranks, std::uint64_t piece)
+    : parameters_(parameters), sets_(std::move(sets)), piece_(piece) {
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    places_[parameters[i]->name] = i;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t s = 0; s < sets_.size(); ++s) {
+    const SavedSet& set = sets_[s];
+    std::vector<io::TensorView> views;
+    for (const nn::Parameter* parameter : parameters)
+      views.push_back({set.prefix + parameter->name,
+                       std::string(dtype_name(set.dtype)),
+                       parameter->placement.global,
+                       {}});
+    io::SafetensorsPlan plan = io::plan_safetensors(set.name, std::move(views), set.max_file_bytes);
+    if (!plan.index_name.empty())
+      texts_[io::join_path(set.folder, plan.index_name)] = std::move(plan.index);
+    for (io::SafetensorsFile& file : plan.files) {
+      sizes.push_back(file.bytes());
+      files_.push_back({s, std::move(file)});
+    }
+  }
+  const std::vector<int> writers = dist::deal(sizes, ranks);
+  for (std::size_t i = 0; i < files_.size(); ++i)
+    files_[i].writer = writers[i];
+}
+
+std::string CheckpointFiles::name(const File& file) const {
+  return io::join_path(sets_[file.set].folder, file.file.name);
+}
+
+std::vector<Piece> CheckpointFiles::pieces(const File& file) const {
+  const SavedSet& set = sets_[file.set];
+  const auto most = static_cast<std::int64_t>(piece_ / dtype_size(set.dtype));
+  std::vector<Piece> pieces;
+  for (const io::TensorView& view : file.file.tensors) {
+    const std::size_t parameter =
+        places_.find(std::string_view(view.name).substr(set.prefix.size()))->second;
+    const std::int64_t elements = view.elements();
+    for (std::int64_t begin = 0; begin < elements; begin += most)
+      pieces.push_back({file.set, parameter, set.dtype, begin, std::min(begin + most, elements)});
+  }
+  return pieces;
+}
+
+CheckpointFiles::Written CheckpointFiles::write(const std::string& folder,
+                                                dist::Group& holders) const {
+  const HeldParts held(holders, parameters_);
+  std::vector<std::vector<Piece>> shared;  // by rank
+  for (const int writer : holders.ranks()) {
+    std::vector<Piece>& list = shared.emplace_back();
+    for (const File& file : files_)
+      if (file.writer == writer)
+        std::ranges::copy_if(pieces(file), std::back_inserter(list),
+                             [&](const Piece& piece) { return held.is_cut(piece.parameter); });
+  }
+  const auto read = [this](const Piece& piece, std::int64_t begin, std::int64_t end) {
+    return sets_[piece.set].read(piece.parameter, begin, end);
+  };
+  PieceRounds rounds(holders, held, std::move(shared), read);
+
+  Written written;
+  const auto attempt = [&written](const auto& act) {
+    try {
+      if (!written.failure) act();
+    } catch (...) {
+      written.failure = std::current_exception();
+    }
+  };
+  for (const File& file : files_) {
+    if (file.writer != holders.ranks()[static_cast<std::size_t>(holders.rank())]) continue;
+    const SavedSet& set = sets_[file.set];
+    std::optional<io::SafetensorsWriter> out;
+    attempt([&] { out.emplace(io::join_path(folder, set.folder), file.file, set.metadata); });
+    for (const Piece& piece : pieces(file)) {
+      Tensor values;
+      if (held.is_cut(piece.parameter)) values = rounds.next();
+      attempt([&] {
+        if (!values.defined()) values = read(piece, piece.begin, piece.end).to(Device::cpu);
+        out->write({values.data<std::byte>(), values.bytes()});
+      });
+    }
+    attempt([&] { written.hashes[name(file)] = out->finish(); });
+  }
+  while (rounds.left())
+    rounds.next();
+  return written;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/export.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/decoder/decoder_json.h"
+#include "models/dit/network_json.h"
+#include "models/folder/adapted_model.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_model.h"
+#include "models/folder/load_tensors.h"
+#include "models/folder/lora_file.h"
+#include "models/folder/model_config.h"
+#include "models/folder/other_models.h"
+#include "train/checkpoint/export_pipeline.h"
+#include "train/state/next_stage.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// f32, in the layout of diffusers: that loads a network whole in one type.
+void write_network(const models::ModelFolder& model, const models::ModelFacts& facts,
+                   const std::string& folder) {
+  io::make_directories(folder);
+  Json config = model.config();
+  models::tell_of_texts(facts, config);
+  io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(config));
+  std::vector<io::TensorView> views = model.weights().tensors();
+  for (io::TensorView& view : views) {
+    view.dtype = "F32";
+    view.data = {};
+  }
+  Tensor held;
+  io::write_safetensors(folder, models::kWeightsName, std::move(views), std::uint64_t{5} << 30,
+                        [&](const io::TensorView& view, std::uint64_t begin, std::uint64_t end) {
+                          io::TensorView from = *model.weights().find(view.name);
+                          const std::uint64_t item = io::safetensors_item_size(from.dtype);
+                          const std::uint64_t first = begin / sizeof(float);
+                          const std::uint64_t count = (end - begin) / sizeof(float);
+                          from.shape = {static_cast<std::int64_t>(count)};
+                          from.data = from.data.subspan(first * item, count * item);
+                          held = models::read_floats(from);
+                          return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
+                        });
+}
+
+/// For diffusers and for peft, which want other names in other files.
+void write_adapters(const std::string& checkpoint, const models::Origin& origin, bool average,
+                    const std::string& folder) {
+  const models::LoraFile file = models::open_adapters(checkpoint, average);
+  io::make_directories(folder);
+  models::write_adapters(file, origin.path, folder);
+}
+
+/// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
+bool is_there(const ExportOptions& options, const Json& mark) {
+  if (!io::file_exists(options.folder)) return false;
+  const std::string path = io::join_path(options.folder, models::kExportMark);
+  if (io::file_exists(path)) {
+    const Json found = parse_json(io::read_file(path), fmt::format("'{}'", path));
+    if (found == mark) return true;
+    if (options.force) return false;
+    fail_usage("'{}' is an export of something else: choose another folder, or --force replaces it",
+               options.folder);
+  }
+  if (!fs::is_empty(options.folder))
+    fail_usage("'{}' is there already, and is not an export: choose another folder",
+               options.folder);
+  return false;
+}
+
+/// What a user of diffusers would not expect.
+void warn_of_padding(int padding) {
+  if (padding != models::kCosmosTextTokens)
+    log_warning(
+        "diffusers' pipeline fills texts up to {} tokens with zero vectors, and this model was "
+        "trained {}: its clips will not be those of vfm-generate",
+        models::kCosmosTextTokens,
+        padding == 0 ? std::string("without such") : fmt::format("with {}", padding));
+}
+
+/// All but the mark, in the temporary folder.
+void write_all(const ExportOptions& options, const models::ModelFolder& model,
+               const models::ModelFacts& facts, const PipelineParts& parts, bool adapters,
+               const std::string& folder) {
+  if (adapters) return write_adapters(model.folder(), facts.origin, options.average, folder);
+  const bool pipeline = !parts.type.empty();
+  write_network(model, facts, pipeline ? io::join_path(folder, "transformer") : folder);
+  if (!pipeline) return;
+  write_parts(parts, facts, models::network_config_from_json(model.config()), folder,
+              options.parts == ExportOptions::Parts::copy);
+  warn_of_padding(facts.text_padding);
+}
+
+Json export_once(const ExportOptions& options) {
+  const std::string checkpoint = models::find_checkpoint(options.run);
+  const models::ModelFolder model = models::open_model(
+      checkpoint, {.types = models::model_class_names(), .average = options.average},
+      options.under);
+  const models::ModelFacts facts = models::read_facts(model, models::FactsFor::training);
+  const std::string& type = model.type();
+  const bool adapted = models::has_adapters(checkpoint), adapters = adapted && !options.merge;
+  if (!options.merge && !adapted)
+    fail_usage("'{}' has no adapters: leave out --no-merge", checkpoint);
+  PipelineParts parts;
+  const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
+  if (diffusion && !adapters)
+    parts = find_parts(facts, models::network_config_from_json(model.config()), options);
+  const bool full =
+      type == "CosmosTransformer3DModel" && model.config()["adaln_lora_dim"].is_null();
+  const bool known =
+      (type == "CosmosTransformer3DModel" && !full) || type == models::kCosmosContinuous;
+
+  const Json part_names = {"link", "copy", "none"};
+  Json record = {{"kind", "model"},
+                 {"path", options.folder},
+                 {"class", adapters ? Json("LoRA") : Json(type)},
+                 {"pipeline", parts.type.empty() ? Json() : Json(parts.type)},
+                 {"weights", model.averaged() ? "ema" : "model"},
+                 {"from", model.absolute_path()},
+                 {"step", facts.step ? Json(*facts.step) : Json()}};
+  if (adapted) record["adapters"] = adapters ? "separate" : "merged";
+  Json mark = record;
+  mark.erase("path");
+  mark["complete"] = io::hash_file(io::join_path(checkpoint, "COMPLETE"));
+  mark["parts"] = part_names[static_cast<std::size_t>(options.parts)];
+  if (const Json stages = stages_of(models::read_train_json(checkpoint)); stages.size() > 1)
+    mark["stages"] = stages;
+  if (is_there(options, mark)) return record;
+
+  const fs::path target = fs::absolute(options.folder).lexically_normal();
+  const std::string name = (target.has_filename() ? target : target.parent_path()).string();
+  const std::string temporary =
+      io::join_path(io::dir_name(name), "." + io::base_name(name) + ".tmp");
+  fs::remove_all(temporary);
+  io::make_directories(temporary);
+  models::verify_checkpoint(checkpoint);
+  write_all(options, model, facts, parts, adapters, temporary);
+  io::write_file(io::join_path(temporary, models::kExportMark), dump_json_pretty(mark));
+  fs::remove_all(name);  // empty, or an export
+  if (std::rename(temporary.c_str(), name.c_str()) != 0)
+    fail_errno(errno, "cannot create '{}'", options.folder);
+  io::sync_directory(io::dir_name(name));
+  if (!known && !adapters)
+    log_warning("diffusers has no class {}{}: '{}' is the network alone, for programs that know it",
+                type, full ? " without an 'adaln_lora_dim' (model.adaln: full)" : "",
+                options.folder);
+  else if (parts.type.empty() && diffusion && !adapters &&
+           options.parts != ExportOptions::Parts::none)
+    log_warning("'{}' is the network alone, not a pipeline of diffusers: {}", options.folder,
+                parts.why_not);
+  return record;
+}
+
+}  // namespace
+
+Json export_model(const ExportOptions& options) {
+  return models::retry_if_gone(options.run, [&] { return export_once(options); });
+}
+
+}  // namespace vfm::train

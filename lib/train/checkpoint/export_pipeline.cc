@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint/export_pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "models/cosmos/autoencoder.h"
+#include "models/cosmos/tokenizer.h"
+#include "models/folder/checkpoint_folder.h"
+#include "models/text_encoder.h"
+
+namespace vfm::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Noise levels of vfm-generate where a run says nothing of them.
+constexpr double kSigmaMin = 0.02, kSigmaMax = 40;
+
+/// Why there is no pipeline; "" if there is one.
+std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig& config,
+                    const ExportOptions& options) {
+  if (options.parts == ExportOptions::Parts::none) return "only the network was asked for";
+  std::vector<std::string> reasons;
+  if (config.type != models::NetworkType::dit)
+    reasons.push_back(fmt::format("diffusers has no class for a network of type {}",
+                                  models::network_type_name(config.type)));
+  else if (config.adaln_lora_dim == 0)
+    reasons.push_back(
+        "diffusers' class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
+  const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";
+  if (tokenizer != models::kCosmosContinuous)
+    reasons.push_back(fmt::format("diffusers has no class for the tokenizer {}", tokenizer));
+  const std::string text = facts.text_encoder ? facts.text_encoder->name : "";
+  if (!facts.text_encoder)
+    reasons.push_back("the model was trained without text");
+  else if (text != "t5" && text != "umt5")
+    reasons.push_back(fmt::format("diffusers has no class for the text encoder {}", text));
+  return fmt::format("{}", fmt::join(reasons, ", and "));
+}
+
+/// Of the tokenizer or the text encoder: where it is now.
+std::string place_of(const std::string& was, const std::string& given, const char* what,
+                     const char* option) {
+  const std::string& path = given.empty() ? was : given;
+  if (!path.empty() && io::file_exists(path)) return path;
+  fail_usage(
+      "the {} is not in '{}' any more; give its folder with {} DIR, or write the network alone "
+      "with --parts none",
+      what, path, option);
+}
+
+Json scheduler_of(const models::SamplingFacts& sampling) {
+  const bool ends_at_minimum = sampling.sampler == "edm-euler";
+  return {{"_class_name", "EDMEulerScheduler"},
+          {"final_sigmas_type", ends_at_minimum ? "sigma_min" : "zero"},
+          {"num_train_timesteps", 1000},
+          {"prediction_type", "epsilon"},
+          {"rho", 7.0},
+          {"sigma_data", models::kSigmaData},
+          {"sigma_max", sampling.sigma_max.value_or(kSigmaMax)},
+          {"sigma_min", sampling.sigma_min.value_or(kSigmaMin)},
+          {"sigma_schedule", "karras"}};
+}
+
+/// diffusers counts as many latent frames of statistics as a clip has, or one for all.
+std::vector<double> statistics(const std::vector<double>& values, int known, int most_frames) {
+  if (known <= 1) return values;
+  const auto frames = static_cast<std::size_t>(known);
+  const std::size_t wanted = std::max(frames, static_cast<std::size_t>(most_frames));
+  std::vector<double> longer;
+  for (std::size_t channel = 0; channel < values.size() / frames; ++channel)
+    for (std::size_t t = 0; t < wanted; ++t)
+      longer.push_back(values[channel * frames + std::min(t, frames - 1)]);
+  return longer;
+}
+
+void write_json(const std::string& folder, const char* name, const Json& json) {
+  io::make_directories(folder);
+  io::write_file(io::join_path(folder, name), dump_json_pretty(json));
+}
+
+void write_vae(const std::string& vae, const models::LatentScale& scale, int most_frames,
+               const std::string& folder) {
+  const models::ModelFolder model(vae, {.part = "vae", .types = {models::kCosmosContinuous}});
+  Json config = model.config();
+  config["latents_mean"] = statistics(scale.mean, scale.frames, most_frames);
+  config["latents_std"] = statistics(scale.std, scale.frames, most_frames);
+  write_json(folder, "config.json", config);
+  io::write_safetensors(folder, models::kWeightsName, model.weights().tensors());
+}
+
+/// A folder with what `wanted` takes of another one.
+void take_files(const std::string& from, const std::string& to, bool copy, bool weights) {
+  io::make_directories(to);
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const std::string name = entry.path().filename().string();
+    const std::string extension = io::extension(name);
+    const bool of_tokenizer = name.find("token") != std::string::npos || extension == "model";
+    if (!entry.is_regular_file() || (!weights && !of_tokenizer)) continue;
+    const std::string target = io::join_path(to, name);
+    if (copy)
+      fs::copy_file(entry.path(), target);
+    else
+      fs::create_symlink(fs::canonical(entry.path()), target);
+  }
+}
+
+/// As the tokenizer's own settings have it.
+std::string tokenizer_class(const std::string& folder) {
+  const std::string path = io::join_path(folder, "tokenizer_config.json");
+  if (!io::file_exists(path)) return "T5TokenizerFast";
+  const Json settings =
+      parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
+  return get_string(settings, "tokenizer_class").value_or("T5TokenizerFast");
+}
+
+}  // namespace
+
+PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkConfig& config,
+                         const ExportOptions& options) {
+  PipelineParts parts;
+  parts.why_not = why_not(facts, config, options);
+  if (!parts.why_not.empty()) return parts;
+  parts.type = config.video_to_world() ? "CosmosVideoToWorldPipeline" : "CosmosTextToWorldPipeline";
+  models::TokenizerConfig tokenizer = *facts.tokenizer;
+  parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
+  tokenizer.path = parts.vae;
+  models::inspect_cosmos(tokenizer);  // refuses another one
+  if (!facts.scale) fail_usage("the run does not say the scale of its latents");
+  const text::EncoderConfig& text = *facts.text_encoder;
+  const std::string path =
+      place_of(text.path, options.text_encoder, "text encoder", "--text-encoder");
+  if (const std::string found = models::text_encoder_hash(path);
+      !text.hash.empty() && found != text.hash)
+    fail_usage("'{}' is not the text encoder that the run was trained with", path);
+  const models::TextFolders folders = models::text_encoder_folders(path);
+  parts.text_model = folders.model;
+  parts.tokenizer = folders.tokenizer;
+  return parts;
+}
+
+void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
+                 const models::NetworkConfig& config, const std::string& folder, bool copy) {
+  write_vae(parts.vae, facts.scale.value(), config.max_size[0], io::join_path(folder, "vae"));
+  write_json(io::join_path(folder, "scheduler"), "scheduler_config.json",
+             scheduler_of(facts.sampling));
+  take_files(parts.text_model, io::join_path(folder, "text_encoder"), copy, true);
+  take_files(parts.tokenizer, io::join_path(folder, "tokenizer"), copy, false);
+  const bool umt5 = models::HfComponent(parts.text_model).type() == "umt5";
+  const auto entry = [](const char* library, const std::string& name) {
+    return Json::array({library, name});
+  };
+  write_json(folder, "model_index.json",
+             {{"_class_name", parts.type},
+              {"safety_checker", Json::array({nullptr, nullptr})},
+              {"scheduler", entry("diffusers", "EDMEulerScheduler")},
+              {"text_encoder", entry("transformers", umt5 ? "UMT5EncoderModel" : "T5EncoderModel")},
+              {"tokenizer", entry("transformers", tokenizer_class(parts.tokenizer))},
+              {"transformer", entry("diffusers", "CosmosTransformer3DModel")},
+              {"vae", entry("diffusers", "AutoencoderKLCosmos")}});
+}
+
+}  // namespace vfm::train

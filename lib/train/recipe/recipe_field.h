@@ -1,0 +1,136 @@
+// The fields of a recipe under their keys: how each is set from text, checked and shown. For
+// recipe_file.cc.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "train/recipe/recipe_file.h"
+
+namespace vfm::train {
+
+/// A field of the recipe under its key: how to set it and how to show it.
+struct Field {
+  std::string key;
+  bool may_change;  ///< may differ between a checkpoint and the run that continues it
+  std::function<void(const Setting&)> set;
+  std::function<Json()> get;
+  std::string values;  ///< those allowed, as the manual lists them: "1 to 1024"
+};
+
+/// Throws Error{usage}: the value is not one of those allowed.
+[[noreturn]] void refuse(const Setting& setting, const std::string& allowed);
+
+/// The allowed values of a number. `open` excludes `low` itself.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool open = false;
+
+  bool holds(double x) const { return (open ? x > low : x >= low) && x <= high; }
+  /// "a number of at least 1 and at most 8", `kind` being "a number".
+  std::string text(std::string kind) const;
+  /// "1 to 8", "above 0".
+  std::string short_text() const;
+};
+constexpr Range kAny;
+constexpr Range positive{0, std::numeric_limits<double>::infinity(), true};
+constexpr Range at_least(double low) {
+  return {low};
+}
+constexpr Range between(double low, double high) {
+  return {low, high};
+}
+
+template <class T>
+T parse_number(const Setting& setting, const std::string& text, const Range& range) {
+  const std::string allowed = range.text(std::is_integral_v<T> ? "a whole number" : "a number");
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || !std::isfinite(static_cast<double>(value)) ||
+      !range.holds(static_cast<double>(value)))
+    refuse(setting, allowed);
+  return value;
+}
+
+/// Collects the fields of one recipe, section by section. The addresses stay inside `recipe`.
+class FieldList {
+ public:
+  std::vector<Field> fields;
+
+  FieldList& section(const std::string& name) {
+    prefix_ = name + ".";
+    return *this;
+  }
+  /// Marks the last field as one that may change when a run continues.
+  void may_change() { fields.back().may_change = true; }
+
+  template <class T>
+  FieldList& number(const char* name, T& value, Range range) {
+    return add(
+        name,
+        [&value, range](const Setting& setting) {
+          if (setting.list) refuse(setting, range.text("a number"));
+          value = parse_number<T>(setting, setting.values[0], range);
+        },
+        [&value] { return Json(value); }, range.short_text());
+  }
+  /// A list; a vector may have any length but none, or also none.
+  template <class List>
+  FieldList& numbers(const char* name, List& list, Range range, bool or_none = false) {
+    return add(
+        name,
+        [&list, range, or_none](const Setting& setting) {
+          using T = typename List::value_type;
+          if (!setting.list || (setting.values.empty() && !or_none))
+            refuse(setting, "a list [a, b, ...]");
+          if constexpr (requires { list.resize(1); })
+            list.resize(setting.values.size());
+          else if (setting.values.size() != list.size())
+            refuse(setting, fmt::format("a list of {} numbers", list.size()));
+          for (std::size_t i = 0; i < list.size(); ++i)
+            list[i] = parse_number<T>(setting, setting.values[i], range);
+        },
+        [&list] { return Json(list); }, "a list, each " + range.short_text());
+  }
+  FieldList& flag(const char* name, bool& value);
+  /// A list of names, which may be empty.
+  FieldList& names(const char* name, std::vector<std::string>& list);
+  /// `then` is done after the value was set.
+  FieldList& choice(const char* name, std::string& value, std::vector<std::string> words,
+                    std::function<void()> then = {});
+
+ private:
+  FieldList& add(const char* name, std::function<void(const Setting&)> set,
+                 std::function<Json()> get, std::string values);
+  std::string prefix_;
+};
+
+/// The section of adapters, of the kinds of training that have some.
+void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
+
+/// What 'model.type' may be.
+const std::vector<std::string>& model_types();
+/// All fields of a recipe, as its model.type has them. They point into `recipe`.
+std::vector<Field> fields_of(Recipe& recipe);
+/// Whether the next stage of a run (train/state/next_stage.h) may have another value under the key
+/// than the run, where a run that goes on may not: what decides which samples there are, how long a
+/// step is, and what is learnt from it; not what weights, moments and average are of.
+bool may_change_in_stages(const std::string& key);
+/// The field of that key, or nullptr.
+const Field* find_field(const std::vector<Field>& fields, const std::string& key);
+/// The key that the user who wrote `key` may have meant. A key whose last word is exactly the one
+/// given (a section forgotten) counts as very near.
+std::string nearest_key(const std::vector<Field>& fields, const std::string& key);
+
+}  // namespace vfm::train

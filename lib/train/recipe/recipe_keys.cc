@@ -1,0 +1,104 @@
+// Which keys all recipes have, what each may be, and which may change when a run goes on; between
+// them those of the kind of training.
+// SPDX-License-Identifier: Apache-2.0
+#include "train/kind.h"
+#include "train/recipe/recipe_field.h"
+
+namespace vfm::train {
+
+const std::vector<std::string>& model_types() {
+  static const std::vector<std::string> types = [] {
+    std::vector<std::string> all;
+    for (const Kind* kind : kinds())
+      all.insert(all.end(), kind->types().begin(), kind->types().end());
+    return all;
+  }();
+  return types;
+}
+
+bool may_change_in_stages(const std::string& key) {
+  // The scale of latents is the earlier run's, and so is how it was whitened.
+  if (key == "diffusion.whitening") return false;
+  for (const char* section : {"data.", "diffusion.", "autoregressive.", "tokenizer."})
+    if (key.starts_with(section)) return true;
+  for (const char* one : {"model.max_size", "model.rope_scale", "model.rope_theta",
+                          "model.yarn_scale", "model.yarn_frames", "model.yarn_betas",
+                          "model.yarn_rows", "optimizer.weight_decay", "optimizer.clip"})
+    if (key == one) return true;
+  return false;
+}
+
+std::vector<Field> fields_of(Recipe& r) {
+  const Kind& kind = kind_of(r.model.type);
+  FieldList list;
+  list.section("model").choice("type", r.model.type, model_types());
+  kind.add_model_fields(list, r.model);
+  std::vector<std::string> recomputes = {"auto"};
+  for (const models::Recompute one : kind.recomputes())
+    recomputes.emplace_back(models::recompute_name(one));
+  list.choice("compute", r.model.compute, {"f32", "bf16"})
+      .choice("recompute", r.model.recompute, recomputes)
+      .may_change();
+  if (kind.can_offload()) list.flag("offload", r.model.offload).may_change();
+  kind.add_sections(list, r);
+  kind.add_data_fields(list.section("data"), r.data);
+  list.number("tokens", r.data.tokens, at_least(1))
+      .number("packs", r.data.packs, between(1, 1 << 20))
+      .number("window", r.data.window, between(1, 1 << 20))
+      .number("micro_packs", r.data.micro_packs, between(0, 1 << 20))
+      .may_change();
+  list.names("folders", r.data.folders).may_change();  // their fingerprint may not
+  list.numbers("weights", r.data.weights, positive, true);
+  list.numbers("repeats", r.data.repeats, positive, true);
+  list.number("ahead", r.data.ahead, at_least(0)).may_change();
+  list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
+  list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
+      .number("beta2", r.optimizer.beta2, between(0, 0.99999))
+      .number("eps", r.optimizer.eps, positive)
+      .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
+      .choice("moments", r.optimizer.moments, {"f32", "bf16"})
+      .number("clip", r.optimizer.clip, at_least(0))
+      .number("max_skips", r.optimizer.max_skips, at_least(0))
+      .may_change();
+  list.section("schedule").number("warmup", r.schedule.warmup, at_least(0)).may_change();
+  list.choice("shape", r.schedule.shape, {"constant", "linear", "cosine"}).may_change();
+  list.number("final", r.schedule.final, between(0, 1)).may_change();
+  list.section("ema")
+      .choice("mode", r.ema.mode, {"off", "decay", "power"})
+      .number("decay", r.ema.decay, between(0, 0.9999999))
+      .number("length", r.ema.length, between(0.01, 0.28))
+      .number("every", r.ema.every, between(1, 1 << 20))
+      .choice("place", r.ema.place, {"device", "host"})
+      .may_change();
+  list.section("validation").number("every", r.validation.every, at_least(0)).may_change();
+  list.number("samples", r.validation.samples, at_least(1)).may_change();
+  kind.add_validation_fields(list, r.validation);
+  list.section("parallel").number("tp", r.parallel.tp, between(1, 1 << 16)).may_change();
+  list.number("tp_chunks", r.parallel.tp_chunks, between(0, 1024)).may_change();
+  list.number("cp", r.parallel.cp, between(1, 1 << 16)).may_change();
+  list.choice("cp_kind", r.parallel.cp_kind,
+              {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"})
+      .may_change();
+  list.number("cp_heads", r.parallel.cp_heads, between(0, 1 << 16)).may_change();
+  list.flag("hybrid", r.parallel.hybrid).may_change();
+  list.number("pp", r.parallel.pp, between(1, 1024)).may_change();
+  list.number("vpp", r.parallel.vpp, between(1, 1024)).may_change();
+  list.number("ahead", r.parallel.ahead, between(0, 8)).may_change();
+  list.numbers("stages", r.parallel.stages, between(1, 1024), true).may_change();
+  list.choice("reduce", r.parallel.reduce, {"f32", "bf16"}).may_change();
+  list.choice("shard", r.parallel.shard, {"none", "optimizer", "full"}).may_change();
+  list.number("replicate", r.parallel.replicate, between(1, 1 << 16)).may_change();
+  list.choice("reshard", r.parallel.reshard, {"auto", "true", "false"}).may_change();
+  list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
+  list.number("seed", r.train.seed, at_least(0));
+  list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();
+  list.number("keep", r.train.keep, at_least(1)).may_change();
+  list.number("log_every", r.train.log_every, at_least(1)).may_change();
+  list.number("setup_limit", r.train.setup_limit, at_least(0)).may_change();
+  list.number("step_limit", r.train.step_limit, at_least(0)).may_change();
+  list.number("checkpoint_limit", r.train.checkpoint_limit, at_least(0)).may_change();
+  list.number("peak_tflops", r.train.peak_tflops, at_least(0)).may_change();
+  return list.fields;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,251 @@
+// What each key of a recipe means, in the words of vfm-recipe(5).
+// SPDX-License-Identifier: Apache-2.0
+#include "train/recipe/recipe_page.h"
+
+namespace vfm::train {
+namespace {
+
+constexpr KeyWords kWords[] = {
+    {"model.type", "",
+     "*dit* is the diffusion transformer of Cosmos-1.0. *stdit* has three self-attentions in each "
+     "block: within a frame, over all tokens, and over time at each position. *moviegen* is "
+     "MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at every "
+     "layer. *autoregressive* predicts discrete latents, one code after the other. *tokenizer* is "
+     "a video tokenizer that trains on clips."},
+    {"model.in_channels", "", "Channels of the latents. 0: as in the data."},
+    {"model.out_channels", "", "Channels that the network predicts. 0: as in the data."},
+    {"model.text_embed_dim", "", "Width of text embeddings. 0: as in the data."},
+    {"model.num_attention_heads", "heads",
+     "Attention heads. The width of the network is heads times _model.attention_head_dim_."},
+    {"model.attention_head_dim", "", "Width of a head."},
+    {"model.num_layers", "", "Blocks of the network. For a tokenizer: layers at each resolution."},
+    {"model.mlp_ratio", "", "Hidden width of the MLP, as a multiple of the network's width."},
+    {"model.patch_size", "",
+     "Latent frames, height and width of a token. For a tokenizer: only the side of its Haar "
+     "patch in pixels."},
+    {"model.max_size", "latent frames, rows, columns",
+     "Size of the position tables. A next stage may increase this size. New rows of learned tables "
+     "begin as in a new run of the larger size. With adapters the size cannot grow."},
+    {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
+    {"model.num_key_value_heads", "heads",
+     "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
+    {"model.qk_norm", "",
+     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. Types without this "
+     "key always have these norms."},
+    {"model.adaln", "",
+     "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with "
+     "a small width between them, as in Cosmos. *full*: by one matrix, with many more "
+     "parameters. diffusers cannot open a model with *full*."},
+    {"model.adaln_lora_dim", "", "The small width of *lora* in _model.adaln_. With *full*: 0."},
+    {"model.rope_scale", "",
+     "Factors that stretch the rotary positions in time, height and width."},
+    {"model.learnable_positions", "", "Add learned position tables to the rotary positions."},
+    {"model.vocabulary", "codes", "Number of codes. 0: as in the data."},
+    {"model.width", "", "Width of the residual stream. 0: heads times head width."},
+    {"model.rope_theta", "", "Base of the rotary positions."},
+    {"model.yarn_scale", "",
+     "Factor by which YaRN stretches slow frequencies along time. 1: no YaRN."},
+    {"model.yarn_frames", "latent frames",
+     "Frames over which YaRN counts the turns of a frequency."},
+    {"model.yarn_rows", "rows",
+     "Rows over which YaRN counts turns to stretch height and width. 0: only time is stretched. "
+     "Cosmos-1.0's 12B and 13B have scale 2, 3 frames and 40 rows."},
+    {"model.yarn_betas", "turns",
+     "Turns that separate fast, medium and slow frequencies for YaRN."},
+    {"model.start_token", "",
+     "A start token comes before the first code. Without this token the first code must be given, "
+     "so the model only continues videos."},
+    {"model.read_positions", "",
+     "A token has the position of the code that it reads. With false, a token has the position of "
+     "the code that it predicts, which needs a start token."},
+    {"model.absolute_positions", "",
+     "Add sinusoids of frame, row and column before each layer. Cosmos-1.0's 4B and 12B have "
+     "_start_token_ false, _read_positions_ true and _absolute_positions_ false. Its 5B and 13B "
+     "have true for all three keys."},
+    {"model.latent_channels", "", "Channels of continuous latents."},
+    {"model.z_channels", "", "Channels before and after quantisation."},
+    {"model.levels", "",
+     "Levels of finite scalar quantisation, as [8, 8, 8, 5, 5, 5]. []: continuous latents."},
+    {"model.encoder_block_out_channels", "", "Channels of the encoder's blocks, as in diffusers."},
+    {"model.decode_block_out_channels", "", "Channels of the decoder's blocks, as in diffusers."},
+    {"model.attention_resolutions", "pixels", "Resolutions with attention, as in diffusers."},
+    {"model.resolution", "pixels",
+     "Input resolution for _model.attention_resolutions_, as in diffusers."},
+    {"model.spatial_compression_ratio", "", "Pixels of a side that become one latent."},
+    {"model.temporal_compression_ratio", "", "Frames that become one latent frame."},
+    {"model.compute", "",
+     "Type of matrix products and activations. Weights are always f32. With bf16 each weight is "
+     "stored as two halves, and the first half is the bf16 weight."},
+    {"model.recompute", "",
+     "To save memory, backward recomputes parts of forward. *elementwise* recomputes norms and "
+     "activations, in little time. *block* keeps only a block's input, and takes a third more "
+     "time. *block_but_attention* also keeps the result of self-attention. *auto* takes the first "
+     "value that fits the memory. Results do not change."},
+    {"model.offload", "",
+     "On a GPU, with recomputed blocks: keep the inputs of blocks in pinned memory of the host. "
+     "*vfm-train cost* prints the memory of GPU and host. With offloading, steps are not CUDA "
+     "graphs. Results do not change."},
+    {"lora.rank", "",
+     "Rank of the adapters. 0: no adapters, all weights are trained. Adapters need *--init* or "
+     "*--continue*."},
+    {"lora.alpha", "",
+     "The product of the adapters is multiplied by alpha/rank, or by 1 if alpha is 0."},
+    {"lora.targets", "",
+     "Matrices that get adapters, by the last words of their names. _to_q_ means all attentions, "
+     "_attn1.to_q_ only self-attention. []: the four projections of every attention."},
+    {"diffusion.p_mean", "", "Mean of ln(sigma), the noise level of a sample."},
+    {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
+    {"diffusion.sigma_min", "", "Smallest sigma."},
+    {"diffusion.sigma_max", "", "Largest sigma."},
+    {"diffusion.whitening", "",
+     "How much the standard deviations of latent channels are equalised. 1: all equal. 0: as from "
+     "the tokenizer."},
+    {"diffusion.loss_scale", "", "Factor on the gradients."},
+    {"diffusion.text_dropout", "of samples",
+     "Share of samples that train without text, for guidance."},
+    {"diffusion.scale_video_noise", "",
+     "Multiply sigma of a video by the square root of the number of frames."},
+    {"diffusion.condition_frames", "latent frames",
+     "Video to world: how many first frames of a sample are given. Each listed number is equally "
+     "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
+     "model. With 0 in the list, the model also makes clips from text alone."},
+    {"diffusion.augment_p_mean", "", "Mean of ln(sigma) of given frames."},
+    {"diffusion.augment_p_std", "", "Standard deviation of ln(sigma) of given frames."},
+    {"diffusion.text_padding", "tokens",
+     "Pad texts to this length with zero vectors. Cosmos-1.0 has 512. 0: no padding. "
+     "*vfm-generate*(1) pads prompts in the same way."},
+    {"sampling.steps", "", "Default steps of *vfm-generate*(1). 0: not set."},
+    {"sampling.guidance", "", "Default guidance of *vfm-generate*(1). -1: not set."},
+    {"sampling.sigma_min", "", "Default noise level at the end of sampling. 0: not set."},
+    {"sampling.sigma_max", "", "Default noise level at the beginning of sampling. 0: not set."},
+    {"autoregressive.z_loss", "", "Weight of the squared log-sum-exp of the logits."},
+    {"autoregressive.text_dropout", "of samples", "Share of samples that train without text."},
+    {"autoregressive.ignored_frames", "latent frames",
+     "First frames of a video that do not count in the loss."},
+    {"autoregressive.text_padding", "tokens", "The same as _diffusion.text_padding_."},
+    {"tokenizer.l1", "", "Weight of the absolute error of pixels. Pixels are in [-1, 1]."},
+    {"tokenizer.l2", "", "Weight of the squared error."},
+    {"data.frames", "frames",
+     "Maximum frames of a window of a clip. A tokenizer takes 1 plus a multiple of "
+     "_model.temporal_compression_ratio_."},
+    {"data.size", "pixels",
+     "Side of a square with the area of a window. For a tokenizer: side of the square that is cut "
+     "out."},
+    {"data.shorter_side", "pixels",
+     "Shrink the shorter side of a picture to this length before the cut. 0: no shrinking."},
+    {"data.fps", "frames a second", "Rate at which frames of a clip are taken. 0: all frames."},
+    {"data.windows", "", "Maximum windows of a clip, each a sample. 0: all consecutive windows."},
+    {"data.overlap", "frames", "Frames that a window shares with the next window."},
+    {"data.crop", "",
+     "Part of larger or longer clips: a random part in each epoch, or always the centre."},
+    {"data.flip", "of samples",
+     "Share of samples that are mirrored. Use 0 if captions mention left and right."},
+    {"data.captions", "",
+     "Caption columns. Each epoch takes one of the columns that the clip has. A column _NAME_ is "
+     "the members _NAME.text.npy_ and _NAME.txt_, or _NAME_ in the json. The keys from "
+     "_data.frames_ to _data.captions_ have no effect on latents."},
+    {"data.tokens", "tokens",
+     "Capacity of a pack. Each pack must have tokens for every rank of tp and cp. The tokens of a "
+     "tokenizer are its latent pixels."},
+    {"data.packs", "packs", "Packs of a step on all ranks together, best a multiple of dp."},
+    {"data.window", "samples", "Samples from which packing chooses."},
+    {"data.micro_packs", "packs",
+     "Packs of one forward pass. Fewer packs save memory. 0: all packs of the rank."},
+    {"data.folders", "",
+     "Folders of data, if *--data* is not given. Folders may move, but their contents must not "
+     "change."},
+    {"data.weights", "",
+     "For several folders, the proportions of their samples, such as [1000, 1]. An epoch has as "
+     "many samples as all folders together."},
+    {"data.repeats", "",
+     "How often an epoch takes each of several folders. [1, 0.5] takes the first folder and half "
+     "of the second folder. _data.weights_ and _data.repeats_ exclude each other. Default of both: "
+     "each folder once."},
+    {"data.ahead", "bytes",
+     "Size of the samples that a rank reads ahead, to bridge pauses of the storage."},
+    {"optimizer.lr", "", "Learning rate of AdamW."},
+    {"optimizer.beta1", "", "Decay of AdamW's first moment."},
+    {"optimizer.beta2", "", "Decay of AdamW's second moment; at most 0.99 with bf16 moments."},
+    {"optimizer.eps", "", "Number added to the root of the second moment."},
+    {"optimizer.weight_decay", "", "Decoupled decay. Norms and position tables have no decay."},
+    {"optimizer.moments", "", "Type of the moments. bf16 halves their memory."},
+    {"optimizer.clip", "", "Maximum norm of the gradient. 0: no limit."},
+    {"optimizer.max_skips", "steps",
+     "How many steps in a row may be skipped because the gradient is not finite."},
+    {"schedule.warmup", "steps", "Linear warm-up."},
+    {"schedule.shape", "", "Shape of the learning rate after warm-up."},
+    {"schedule.final", "", "Share of the learning rate that is left at the last step."},
+    {"ema.mode", "",
+     "Average of the weights. *decay*: with a constant decay, but at most (1+n)/(10+n) at update "
+     "n. *power*: over a length that grows with the run."},
+    {"ema.decay", "", "Decay of mode *decay*."},
+    {"ema.length", "", "Length of mode *power*, as a relative standard deviation."},
+    {"ema.every", "updates", "Updates between changes of the average."},
+    {"ema.place", "", "Keep the average on the GPU or on the host."},
+    {"validation.every", "steps", "Steps between validations. 0: no validation."},
+    {"validation.samples", "samples",
+     "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
+     "there is no such split. With several folders: this many from each folder."},
+    {"validation.sigmas", "", "Noise levels of a validation."},
+    {"parallel.tp", "ranks",
+     "Ranks that share heads and widths; a divisor of the number of heads."},
+    {"parallel.tp_chunks", "chunks",
+     "Chunks of a product's rows. A rank sends one chunk along tp while it multiplies another. 0: "
+     "the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},
+    {"parallel.cp", "ranks", "Ranks that share the tokens of a sample."},
+    {"parallel.cp_kind", "",
+     "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
+     "*all_to_all*: ranks exchange tokens for heads; cp must divide the heads. *ring*: keys and "
+     "values pass from rank to rank. *auto*: *all_to_all* on one machine, *ring* between machines. "
+     "Without _parallel.hybrid_, type *stdit* takes only *all_to_all*. Type *autoregressive* takes "
+     "only *all_to_all* or *gather*."},
+    {"parallel.cp_heads", "ranks",
+     "With *all_to_all+ring*: neighbours that exchange tokens for heads. 0: as many as possible."},
+    {"parallel.hybrid", "",
+     "Each rank of cp has whole frames. This at least halves the messages. If a pack has fewer "
+     "frames than ranks, some ranks are idle."},
+    {"parallel.pp", "stages",
+     "Stages of a pipeline, each with some of the blocks. Not for type *tokenizer*."},
+    {"parallel.vpp", "chunks",
+     "Chunks into which a stage divides its blocks. The chunks take turns. With more chunks, "
+     "stages wait less and send more."},
+    {"parallel.ahead", "microbatches",
+     "With one chunk a stage: how many more microbatches are under way between stages. This hides "
+     "messages, but takes memory."},
+    {"parallel.stages", "blocks",
+     "Numbers of blocks in the pp times vpp chunks. []: about equal work."},
+    {"parallel.reduce", "", "Type in which gradients are sent. Gradients are summed in f32."},
+    {"parallel.shard", "",
+     "Ranks of dp and cp share the state. *optimizer*: each rank has a part of moments, average "
+     "and low halves of weights. Messages do not grow. *full*: each rank also has a part of the "
+     "blocks and gradients. Blocks are gathered one by one, so a rank sends three times the "
+     "weights in each pass."},
+    {"parallel.replicate", "groups",
+     "Groups of ranks. Each group has the whole state. Useful if links between machines are slow."},
+    {"parallel.reshard", "",
+     "With *full* in _parallel.shard_: *true* frees gathered blocks after use, *false* when the "
+     "step ends. *auto*: *true* without a pipeline. In a pipeline a stage gathers its blocks once "
+     "a step."},
+    {"train.steps", "steps", "Length of the run or stage. Schedules depend on this length."},
+    {"train.seed", "", "Seed of weights, order, noise and dropout."},
+    {"train.checkpoint_every", "steps", "Steps between checkpoints."},
+    {"train.keep", "checkpoints", "How many of the newest checkpoints are kept."},
+    {"train.log_every", "steps", "Steps between lines of the logs."},
+    {"train.setup_limit", "seconds",
+     "How long a rank waits for other ranks before the first step. After this time a message names "
+     "the lost or slow rank and its host, and the run ends. 0: no limit."},
+    {"train.step_limit", "seconds", "As _train.setup_limit_, for steps and validations."},
+    {"train.checkpoint_limit", "seconds",
+     "As _train.setup_limit_, for checkpoints and the report."},
+    {"train.peak_tflops", "TFLOP/s",
+     "Peak of a rank's hardware, for _mfu_. 0: as in the data sheet of a known GPU, otherwise "
+     "no _mfu_."},
+};
+
+}  // namespace
+
+std::span<const KeyWords> key_words() {
+  return kWords;
+}
+
+}  // namespace vfm::train

@@ -1,0 +1,69 @@
+// What a run says of itself while it trains: the lines of metrics.jsonl and timing.jsonl
+// (train/report/metrics.h), those of -v, and warnings of what makes it slower than it need be.
+// Thread-safety: the thread that trains; every rank has one.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "dist/world.h"
+#include "train/report/log_sums.h"
+#include "train/report/metrics.h"
+#include "train/report/signs.h"
+#include "train/run.h"
+#include "train/step/trainer.h"
+
+namespace vfm::train {
+
+class RunLog {
+ public:
+  /// Keeps the references; `recipe` is fitted to the data.
+  RunLog(const RunOptions& options, const Recipe& recipe, dist::World& world)
+      : options_(options), recipe_(recipe), world_(world) {}
+
+  /// The files, on rank 0, which go on after `step`.
+  void open(std::int64_t step) { metrics_.emplace(options_.out, world_.host(), step); }
+  /// Time, tokens and samples count from here.
+  void start(const Trainer& trainer);
+  void add(const StepResult& result);
+  /// For the line of progress: "loss 0.2310  12.3k tokens/s", since the start; and where the run
+  /// goes on, which step of `steps` that was.
+  std::string note(const StepResult& result, const RunState& state, std::int64_t steps) const;
+  /// The lines of the steps since the last ones; that of metrics.jsonl with what is `more`, an
+  /// object or null. A collective.
+  void write(const RunState& state, const Json& more);
+  /// A validation's line; on rank 0.
+  void validation(const Json& record);
+  /// Before a checkpoint; on rank 0.
+  void sync() { metrics_->sync(); }
+
+  LogSums sums;  ///< part of the checkpoint
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void restart(const RunState& state);
+  std::string less_memory(double peak, double usable) const;
+  /// What depends on the machine, since the last line.
+  struct TimingSums {
+    Clock::time_point begin = Clock::now();
+    std::int64_t tokens = 0, samples = 0;  ///< seen before
+    std::int64_t steps = 0;
+    double flops = 0, data_seconds = 0, read_bytes = 0;
+  };
+
+  const RunOptions& options_;
+  const Recipe& recipe_;
+  dist::World& world_;
+  std::optional<MetricsLog> metrics_;  // on rank 0
+  TimingSums timing_;
+  TimingSums whole_;  // since the start, of it begin and tokens
+  bool goes_on_ = false;
+  models::Recompute recompute_ = models::Recompute::none;
+  SignWatch signs_;
+};
+
+}  // namespace vfm::train

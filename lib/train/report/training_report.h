@@ -1,0 +1,23 @@
+// The page about a training run (vfm-train --report): what was trained, its curves, and of a
+// tokenizer what it makes of clips that it did not learn from.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json_fwd.h"
+#include "train/run.h"
+#include "train/step/trainer.h"
+#include "train/step/validation.h"
+
+namespace vfm::train {
+
+/// Writes options.report, whole or not at all. `recipe` is fitted to the data; `stages` are those
+/// before this run (train/state/next_stage.h), all of which are listed, if there are some. Of a
+/// tokenizer some clips of `validation` pass through the averaged weights; null: there is none.
+void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
+                           Trainer& trainer, Validation* validation);
+
+}  // namespace vfm::train

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <span>
+
+#include "base/counted.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "tensor/device.h"
+#include "train/cost/memory.h"
+#include "train/kind.h"
+#include "train/recipe/recipe_file.h"
+#include "train/step/pipeline.h"
+#include "train/step/schedule.h"
+
+namespace vfm::train {
+namespace {
+
+/// Sums over ranks of what each knows alone.
+void reduce_result(dist::World& world, StepResult& result) {
+  std::array<double, 7> sums = {result.loss.image_sum,      result.loss.image_elements,
+                                result.loss.video_sum,      result.loss.video_elements,
+                                stop_requested() ? 1.0 : 0, wind_up_requested() ? 1.0 : 0,
+                                result.own_read_bytes};
+  world.all_reduce_sum(std::span<double>(sums));
+  result.loss = {.image_sum = sums[0],
+                 .image_elements = sums[1],
+                 .video_sum = sums[2],
+                 .video_elements = sums[3]};
+  result.stop = sums[4] > 0;
+  result.wind_up = sums[5] > 0;
+  result.read_bytes = sums[6];
+}
+
+/// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
+/// they do alike.
+models::Recompute most_recompute(dist::World& world, models::Recompute own) {
+  std::array<double, 4> chosen{};
+  chosen.at(static_cast<std::size_t>(own)) = 1;
+  world.all_reduce_sum(std::span<double>(chosen));
+  for (std::size_t i = chosen.size(); i-- > 0;)
+    if (chosen[i] > 0) return static_cast<models::Recompute>(i);
+  return own;
+}
+
+}  // namespace
+
+Json RunState::to_json() const {
+  Json json = {{"step", step},        {"updates", updates}, {"skips_in_row", skips_in_row},
+               {"tokens", tokens},    {"samples", samples}, {"epoch", data.epoch},
+               {"block", data.block}, {"pack", data.pack}};
+  if (!of_sources.empty()) json["folder_samples"] = of_sources;
+  return json;
+}
+
+RunState RunState::from_json(const Json& value, std::string_view what) {
+  RunState state;
+  state.step = need_integer(value, "step", what);
+  state.updates = need_integer(value, "updates", what);
+  state.skips_in_row = need_integer(value, "skips_in_row", what);
+  state.tokens = need_integer(value, "tokens", what);
+  state.samples = need_integer(value, "samples", what);
+  if (value.contains("folder_samples"))
+    for (const Json& seen : value["folder_samples"]) {
+      if (!seen.is_number_integer()) fail("'folder_samples' in {} must be whole numbers", what);
+      state.of_sources.push_back(seen.get<std::int64_t>());
+    }
+  state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
+  state.data.block = static_cast<std::uint64_t>(need_integer(value, "block", what));
+  state.data.pack = static_cast<std::uint64_t>(need_integer(value, "pack", what));
+  return state;
+}
+
+Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, Device device)
+    : recipe_(recipe),
+      data_(data),
+      parallel_(recipe, world),
+      recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
+                                                        memory_beside(recipe, data, device, world),
+                                                        fullest_pack(recipe, data)))),
+      objective_(kind_of(recipe.model.type)
+                     .make_objective(recipe, recompute_, device, parallel_.network())),
+      shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
+      reducer_(parallel_.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
+      optimizer_(recipe.optimizer, recipe.ema, shards_.states()),
+      reader_(recipe, data, parallel_) {
+  state_.of_sources.resize(data.sources().size());
+  shards_.gather();
+  if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
+}
+
+Trainer::~Trainer() {
+  if (turn_.owns_lock()) turn_.unlock();  // what is still read may wait for it
+}
+
+StepResult Trainer::train_step(bool update) {
+  StepResult result;
+  const auto begin = std::chrono::steady_clock::now();
+  const StepData data = wait_for_data();
+  result.data_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.flops = data.plan.flops;
+  result.own_read_bytes = data.read_bytes;
+
+  pass(data);
+  reducer_.finish();
+  for (const std::unique_ptr<Batch>& batch : data.batches)
+    if (batch) result.loss += objective_->loss(*batch);
+  reduce_result(parallel_.world(), result);
+  if (result.loss.elements() == 0)
+    fail("none of the samples of step {} could be read", state_.step + 1);
+  if (!update) return result;
+
+  result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
+                                       state_.step - state_.first_step, recipe_.train.steps);
+  // What is not finite in the loss is not finite in the gradient either.
+  result.gradient_norm =
+      optimizer_.update(result.learning_rate, 1 / result.loss.elements(), shards_.squares());
+  result.skipped = !std::isfinite(result.gradient_norm);
+  if (!result.skipped) shards_.gather();
+
+  ++state_.step;
+  state_.updates = optimizer_.updates;
+  state_.skips_in_row = result.skipped ? state_.skips_in_row + 1 : 0;
+  state_.tokens += data.plan.tokens;
+  state_.samples += data.plan.samples;
+  for (std::size_t i = 0; i < state_.of_sources.size(); ++i)
+    state_.of_sources[i] += data.plan.of_sources[i];
+  state_.data = data.plan.after;
+  if (state_.skips_in_row > recipe_.optimizer.max_skips)
+    fail(
+        "the gradient was not finite in {} in a row, up to step {}: {}, start over with a "
+        "lower one; the last checkpoint is from before these steps",
+        counted(state_.skips_in_row, "step"), state_.step,
+        describe_setting(recipe_, "optimizer.lr"));
+  return result;
+}
+
+/// Forward, loss and backward of all batches.
+void Trainer::pass(const StepData& data) {
+  const bool staged = parallel_.network().pp_size() > 1;
+  nn::BlockShards* const blocks = parallel_.blocks();
+  if (data.batches.empty() || staged) nn::zero_gradients(objective_->parameters());
+  if (staged) {
+    if (blocks != nullptr) blocks->gather_all(true);
+    if (!data.batches.empty())
+      run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule,
+                   {blocks, reducer_.listener()});
+  } else {
+    for (const std::unique_ptr<Batch>& batch : data.batches)
+      objective_->pass(*batch, batch == data.batches.front(),
+                       batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
+  }
+  if (blocks != nullptr) {
+    const RankPacks packs = packs_of_rank(recipe_, parallel_.world().size());
+    blocks->fill(static_cast<int>(data.batches.size()), packs.passes());
+    blocks->finish();
+  }
+}
+
+void Trainer::restore(const RunState& state) {
+  const bool turn = turn_.owns_lock();
+  if (turn) turn_.unlock();  // what is still read may wait for it
+  if (built_.valid()) built_.get();
+  reader_.seek(static_cast<std::uint32_t>(state.step), state.data,
+               state.first_step + recipe_.train.steps);
+  if (turn) turn_.lock();
+  shards_.gather();
+  state_ = state;
+  state_.of_sources.resize(data_.sources().size());
+  optimizer_.updates = state.updates;
+}
+
+void Trainer::swap_ema() {
+  if (!optimizer_.has_ema()) return;
+  optimizer_.swap_ema();
+  shards_.gather();
+}
+
+/// Where reading computes on the GPU, that is its turn.
+Trainer::StepData Trainer::wait_for_data() {
+  if (!turn_.owns_lock()) return take_data();
+  turn_.unlock();
+  StepData data = take_data();
+  turn_.lock();
+  return data;
+}
+
+/// The data of this step; and begins to build the next step's while this one is computed. What
+/// ranks share is exchanged here, in this thread, as soon as it is read.
+Trainer::StepData Trainer::take_data() {
+  StepData data = built_.valid() ? built_.get() : build(read_step());
+  for (const auto& [key, message] : data.failures)
+    if (failures_.emplace(key, message).second && parallel_.sharers().rank() == 0)
+      log_warning("left out: {}", message);
+  if (state_.step + 1 >= state_.first_step + recipe_.train.steps) return data;
+  const bool shared = parallel_.sharers().size() > 1;
+  const auto next = std::make_shared<ReadStep>(shared ? read_step() : ReadStep());
+  built_ = std::async(std::launch::async, [this, next, shared] {
+    return build(shared ? std::move(*next) : read_step());
+  });
+  return data;
+}
+
+/// The next one. Where samples are shared a collective of those who share them.
+Trainer::ReadStep Trainer::read_step() {
+  ReadStep step{reader_.next(), {}};
+  if (parallel_.sharers().size() > 1)
+    step.shared = share_samples(parallel_, data_, reader_.take_own());
+  return step;
+}
+
+Trainer::StepData Trainer::build(ReadStep step) {
+  StepData data;
+  data.plan = std::move(step.plan);
+  const auto of_step = static_cast<std::size_t>(data.plan.samples);
+  const bool shared = parallel_.sharers().size() > 1;
+  data.read_bytes = static_cast<double>(step.shared.own_bytes);
+  std::vector<PlacedSample> samples;  // of one forward
+  int packs_in_forward = 0;
+  const int together = recipe_.packs_together();
+  const bool staged = parallel_.network().pp_size() > 1;
+  std::vector<MicrobatchCost> costs;  // of a pipeline
+  double flops = 0;                   // of one forward
+  const auto finish_batch = [&] {
+    if (staged && packs_in_forward > 0) costs.push_back({flops / 3, flops * 2 / 3});
+    if (!samples.empty())
+      data.batches.push_back(objective_->build(data.plan.step, of_step, samples));
+    else if (staged && packs_in_forward > 0)
+      data.batches.push_back(nullptr);  // all stages have it in their schedule
+    samples.clear();
+    packs_in_forward = 0;
+    flops = 0;
+  };
+  std::size_t next = 0;  // of those that are shared
+  for (const StepPlan::Pack& pack : data.plan.packs) {
+    for (std::size_t i = 0; i < pack.samples.size(); ++i) {
+      ReadSample one = shared ? std::move(step.shared.samples[next++]) : reader_.take();
+      if (!shared) data.read_bytes += static_cast<double>(one.sample.read_bytes);
+      if (one.failure.empty())
+        samples.push_back({std::move(one.sample), pack.place + i, pack.came_before(i)});
+      else
+        data.failures.emplace_back(one.sample.key, one.failure);
+    }
+    flops += pack.flops;
+    if (++packs_in_forward == together) finish_batch();
+  }
+  finish_batch();
+  if (!costs.empty())
+    data.schedule = schedule_pipeline(
+        {parallel_.network().pp_size(), recipe_.parallel.vpp, recipe_.parallel.ahead}, costs);
+  return data;
+}
+
+}  // namespace vfm::train
