@@ -27,26 +27,29 @@ enum class CropMode { centre, random };
 
 struct PixelOptions {
   int size = 256;  ///< area of the picture: about size * size pixels
-  /// Not 0: instead of the picture a square of this side, cut out of it. It is shrunk before until
-  /// its shorter side has `shorter_side` pixels (0: not at all), or enlarged to hold the square.
+  /// Not 0: cuts a square of this side out of the picture. Before that the picture is shrunk until
+  /// its shorter side has `shorter_side` pixels (0: it is not shrunk), or enlarged to hold the
+  /// square.
   int square = 0, shorter_side = 0;
-  int frames = 17;  ///< of a window, at most
+  int frames = 17;  ///< most frames of a window
   int windows = 1;  ///< as WindowRule::most
-  int overlap = 0;  ///< of these
-  int only = -1;    ///< not -1: of the windows this one alone
-  /// Not 0: there are as many windows as of so many frames, of which an index tells.
+  int overlap = 0;  ///< as WindowRule::overlap
+  int only = -1;    ///< number of the only window to give; -1: all are given
+  /// Number of frames by which the windows are planned, from an index; 0: the frames that are
+  /// found.
   std::int64_t planned = 0;
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
   CropMode crop = CropMode::centre;
-  std::uint64_t seed = 0;   ///< of random crops
-  std::uint32_t step = 0;   ///< of training, or epoch; random crops are others at each
-  std::uint32_t again = 0;  ///< how often the clip came in that step before: others, too
-  double flip = 0;          ///< of random crops: how probable it is that the picture is mirrored
-  int time_step = 8;        ///< 1 + k * time_step frames: the tokenizer's time factor
-  int multiple = 16;        ///< of both sides of the picture
-  /// Not empty: the picture gets this shape, and not that of its own bucket: one that was planned.
+  std::uint64_t seed = 0;  ///< for random crops
+  std::uint32_t step = 0;  ///< training step, or epoch; random crops differ from step to step
+  /// How often the clip came before in that step; random crops differ here, too.
+  std::uint32_t again = 0;
+  double flip = 0;    ///< probability that a random crop is mirrored
+  int time_step = 8;  ///< windows have 1 + k * time_step frames; the time factor of the tokenizer
+  int multiple = 16;  ///< both sides of the picture are multiples of it
+  /// Not empty: the planned shape of the picture, in place of the bucket of its own shape.
   Bucket bucket = {};
-  /// Decodes the clip, with the same result; null: software.
+  /// Decodes the clip, with the same result as software; null: software decodes it.
   const media::HardwareDecoder* hardware = nullptr;
 };
 
@@ -56,42 +59,42 @@ struct ClipPixels {
   int frames = 0, height = 0, width = 0;
   double fps = 0;                        ///< 0 for a single frame
   std::array<int, 4> crop{};             ///< x, y, width, height in the upright picture, pixels
-  std::int64_t first_frame = 0;          ///< of the clip
+  std::int64_t first_frame = 0;          ///< number of the window's first frame in the clip
   double begin = 0, end = 0;             ///< seconds after the clip's first frame; 0 for a picture
-  std::int64_t window = 0, windows = 1;  ///< its number, and how many there are
-  std::int64_t bytes = 0;                ///< that were read for it; of a ClipSet
+  std::int64_t window = 0, windows = 1;  ///< number of this window, and of all windows of the clip
+  std::int64_t bytes = 0;                ///< bytes that a ClipSet read for it
 };
 
-/// Where the pictures of a clip are made instead of ClipPixels::pixels: where the tokenizer is, as
-/// bytes that stand for these pixels (byte / 127.5 - 1).
+/// A canvas on the tokenizer's device, on which the pictures of a window are made instead of
+/// ClipPixels::pixels. It holds bytes; the pixel of a byte is byte / 127.5 - 1.
 class ClipCanvas {
  public:
   virtual ~ClipCanvas() = default;
-  /// Room for a clip; what was there is forgotten.
+  /// Makes room for a window and forgets what was there.
   virtual void begin(int frames, int height, int width) = 0;
   /// Whether frames shall stay on the GPU that decodes them, for draw().
   virtual bool draws() const = 0;
-  /// Picture n of a frame with Frame::gpu, mirrored left to right at last if `mirror`, just as a
-  /// media::Scaler makes it. False: it cannot; then it gets it by put().
+  /// Makes picture n from a frame with Frame::gpu as a media::Scaler would, and mirrors it left to
+  /// right at the end if `mirror`. Returns false if it cannot; the picture then comes by put().
   virtual bool draw(const media::Frame& frame, const media::ScaleOptions& scale, bool mirror,
                     int n) = 0;
   virtual void put(const media::RgbImage& image, bool mirror, int n) = 0;
 };
 
 using MakeCanvas = std::function<std::unique_ptr<ClipCanvas>()>;
-/// Gets a window, and the canvas that its pictures are on, if one was made. With window 0 all
-/// begins anew, if there was a window before: the container had promised more frames.
+/// Takes a window, and the canvas with its pictures; null without canvases. If window 0 comes
+/// again, forget the windows before it: the container had promised more frames than there are.
 using TakeWindow = std::function<void(ClipPixels window, const ClipCanvas* canvas)>;
 
-/// Decodes the clip in `bytes` once and gives the windows that the options name, in order, to
-/// `take`; `key` seeds random crops, of which all windows have the same. With canvases their
+/// Decodes the clip in `bytes` once and gives the windows that the options name to `take`, in
+/// order. `key` seeds the random crop, which all windows of the clip share. With canvases the
 /// pictures are there, and `pixels` is empty. Throws Error, naming `name` in quotes, if nothing can
 /// be decoded, or fewer frames than were planned.
 FrameCount read_windows(std::string_view bytes, const std::string& name, const std::string& key,
                         const PixelOptions& options, const TakeWindow& take,
                         const MakeCanvas& make_canvas = nullptr);
 
-/// The only window, or the first one.
+/// Returns the window options.only, or the first one if that is -1.
 ClipPixels clip_pixels(std::string_view bytes, const std::string& name, const std::string& key,
                        const PixelOptions& options);
 

@@ -1,6 +1,6 @@
 // The clips of a dataset that vfm-shard wrote, as training on pixels reads them.
 //
-// The shards' indexes alone are read to list them: nothing is decoded for that.
+// To list them only the shards' indexes are read; nothing is decoded.
 // Thread-safety: read() from any thread; free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,15 +24,16 @@ namespace vfm::data {
 
 struct StoredClip {
   std::string key;
-  std::size_t shard = 0;  ///< of the dataset, in the order of its plan
+  std::size_t shard = 0;  ///< number of the shard, in the order of the dataset's plan
   std::int64_t row = 0;   ///< of the sample in its shard
-  bool still = false;     ///< its name says that it is a picture; else it is taken for a video
-  // Of listed ones with ClipListing::facts:
+  bool still = false;     ///< a picture, by its name; else it is taken for a video
+  // Set if ClipListing::facts was:
   ClipFacts facts;
-  std::int64_t embedding_bytes = 0, caption_bytes = 0;  ///< of the largest in the columns; 0: none
+  /// Bytes of the largest text in the columns; 0: none.
+  std::int64_t embedding_bytes = 0, caption_bytes = 0;
 };
 
-/// What is to be known of clips beside key and place.
+/// What to find out about clips beside key and place.
 struct ClipListing {
   bool facts = false;  ///< sizes, by the dataset's index (shard/media_index.h), and texts
   TextColumns texts;
@@ -50,21 +51,22 @@ class ClipSet {
   ClipSet(const std::string& directory, const std::string& split, const ClipListing& listing = {});
   ~ClipSet();
   ClipSet(ClipSet&&) noexcept;
-  /// Whether that dataset has clips in `split`, by vfm-shard's notes on its shards alone.
+  /// Whether that dataset has clips in `split`. Reads only vfm-shard's notes on its shards.
   static bool has_split(const std::string& directory, const std::string& split);
 
-  /// In the order of the plan. Empty if the dataset has no such split.
+  /// The clips in the order of the plan. Empty if the dataset has no such split.
   const std::vector<StoredClip>& clips() const;
-  /// {"clips":[{"path":…,"xxh3":…},…]}: the shards, as the plan names them, and what is in them.
-  /// The same however the dataset's folder is spelled, and wherever it lies.
+  /// {"clips":[{"path":…,"xxh3":…},…]}: the shards as the plan names them, and the hashes of their
+  /// contents. The same wherever the dataset's folder lies and however its name is spelled.
   const Json& info() const;
-  /// Throws Error naming key and shard: unreadable, without video and picture, or one that is not
-  /// what vfm-shard hashed ("media_xxh3" of its JSON; a dataset from before that is not compared).
+  /// Throws Error naming key and shard if the sample cannot be read, has neither video nor picture,
+  /// or is not what vfm-shard hashed ("media_xxh3" of its JSON). Samples without that are not
+  /// compared.
   ClipPixels read(std::size_t i, const PixelOptions& options) const;
-  /// The same, with the text of the columns that is at `place`, of the window (choose_text()).
+  /// The same with a text of the window, from the column that `place` chooses (choose_text()).
   TextedClip read(std::size_t i, const PixelOptions& options, const TextColumns& texts,
                   double place) const;
-  /// Its text alone.
+  /// The text alone, as the second read() gives it.
   SampleText text(std::size_t i, const TextColumns& texts, double place) const;
   /// For messages: "sample 'KEY' of 'TAR'".
   std::string name(std::size_t i) const;

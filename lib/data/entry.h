@@ -1,4 +1,4 @@
-// What the index of a folder of samples says of one of them.
+// An entry of the index of a folder of samples.
 // Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,22 +15,21 @@ namespace vfm::data {
 struct Entry {
   std::string key;
   std::string shard;                      ///< relative to the split's folder
-  std::int64_t row = 0;                   ///< of the sample in its shard
-  int frames = 1, height = 0, width = 0;  ///< of the latent
-  double fps = 0;                         ///< of the pixels; 0 for an image
+  std::int64_t row = 0;                   ///< row of the sample in its shard
+  int frames = 1, height = 0, width = 0;  ///< size of the latent
+  double fps = 0;                         ///< frames a second of the pixels; 0 for an image
   int text_tokens = 0;
-  std::string xxh3;  ///< shard::hash_sample() of it when it was packed; "": not known
+  std::string xxh3;  ///< shard::hash_sample() when it was packed; "": not known
 };
 
 /// {"key":…,"shard":…,"row":…,"frames":…,"height":…,"width":…,"fps":…,"text_tokens":…,"xxh3":…} and
-/// back; the last may be absent.
-/// `what` names the line in errors. Throws Error on absent fields, sizes below 1, a shard that is
-/// not a plain file name.
+/// back; "xxh3" may be absent. `what` names the line in errors. Throws Error if another field is
+/// absent, a size is below 1, or the shard is not a plain file name.
 Json to_json(const Entry& entry);
 Entry parse_entry(const Json& line, std::string_view what);
 
-/// Visual tokens of a sample whose latent is cut in patches: frames * (height / patch_height) *
-/// (width / patch_width).
+/// Patches into which a latent is cut. The sample has frames * (height / patch_height) * (width /
+/// patch_width) visual tokens.
 struct Patch {
   int frames = 1, height = 2, width = 2;
 };

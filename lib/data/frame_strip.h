@@ -1,5 +1,5 @@
-// Pictures of what a tokenizer makes of a clip, for reports.
-// Needs FFmpeg: built without it, frame_strip() throws. Thread-safety: any thread.
+// Pictures of a clip before and after a tokenizer, for reports. Needs FFmpeg: built without it,
+// frame_strip() throws. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace vfm::data {
 
-/// A PNG of up to five frames, spread evenly over the clip, side by side: the original above, what
-/// became of it below. Both are (3, frames, height, width), RGB in [-1, 1]; what is not is clamped.
+/// A PNG of up to five frames, spread evenly over the clip, side by side: the original frames above
+/// the decoded ones. Both arguments are (3, frames, height, width), RGB, clamped to [-1, 1].
 std::string frame_strip(std::span<const float> original, std::span<const float> decoded, int frames,
                         int height, int width);
 

@@ -1,14 +1,14 @@
-// In which order things of several sources come, so that each source has its share at any moment.
+// The order in which things of several sources come, so that each source has its share at any
+// moment.
 //
-// Not by chance: of any number of things from the beginning on each source has its share of them,
-// less than one off for up to three sources, and less than two for any number. The sources are the
-// leaves of a Huffman tree of their shares; of the m things that come to a node its lighter child
-// has m times its part of the node's share, rounded (Bresenham's line). Rounding errors add up on
-// the way to a leaf, times a leaf's part of each node on it, and in such a tree these parts fall as
-// fast as Fibonacci's numbers grow: so their sum is below 1.7. How many of the first n things are
-// of each source follows from n alone, whole numbers all the way; where all shares of n are whole
-// there is no error.
-// Thread-safety: const members from any thread.
+// The order is not random. Among any number of first things each source has its share, with an
+// error below one thing for up to three sources, and below two for any number. The sources are the
+// leaves of a Huffman tree of their shares. Of the m things that come to a node its lighter child
+// gets m times the child's part of the node's share, rounded (Bresenham's line). Rounding errors
+// add up on the way to a leaf, each times the leaf's part of the node where it arose. In a Huffman
+// tree these parts fall as fast as Fibonacci's numbers grow, so the sum is below 1.7. How many of
+// the first n things each source has follows from n alone, in whole numbers; where all shares of n
+// are whole, the error is 0. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,18 +21,18 @@ namespace vfm::data {
 
 class Interleaving {
  public:
-  /// Of these shares, each at least 1, together at most 2^62. At least one.
+  /// Takes at least one share. Each is at least 1, and their sum at most 2^62.
   explicit Interleaving(std::span<const std::uint64_t> shares);
 
-  /// Of the first n things how many are of each source.
+  /// How many of the first n things each source has.
   std::vector<std::uint64_t> counts(std::uint64_t n) const;
 
-  /// Source after source, from the n-th thing on (counted from 0).
+  /// Gives the sources of the things one after another, from the n-th thing on (counted from 0).
   class Walk {
    public:
     /// Keeps the reference.
     Walk(const Interleaving& of, std::uint64_t n);
-    /// Of the next thing.
+    /// The source of the next thing.
     std::size_t next();
 
    private:
@@ -43,7 +43,7 @@ class Interleaving {
  private:
   struct Node {
     std::uint64_t share = 0;
-    std::size_t light = 0, heavy = 0;  ///< children; of a leaf both its source
+    std::size_t light = 0, heavy = 0;  ///< children; both the source if the node is a leaf
   };
   std::vector<std::uint64_t> through(std::uint64_t n) const;
 
@@ -51,10 +51,9 @@ class Interleaving {
   std::vector<Node> nodes_;  ///< leaves by source, then each node after its children
 };
 
-/// Numbers as shares in whole numbers with the same proportions, each at least 1, without a common
-/// divisor. `times` multiplies each: what one is a share of. Throws Error{usage}, calling them
-/// `what`, unless all are above 0, with at most nine decimals and 15 digits
-/// in all, and not too far apart.
+/// Whole numbers with the proportions of `values`, each value multiplied by its `times`. They are
+/// at least 1 and have no common divisor. Throws Error{usage}, calling the values `what`, unless
+/// all are above 0, have at most nine decimals and 15 digits in all, and are not too far apart.
 std::vector<std::uint64_t> whole_shares(std::span<const double> values,
                                         std::span<const std::uint64_t> times, const char* what);
 

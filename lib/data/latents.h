@@ -7,9 +7,9 @@
 //                          KEY.json; discrete: KEY.codes.npy (uint16, or int32 for V above
 //                          65536; T H W) in place of KEY.latent.npy
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
-//   DIR/train/index.bin   the same for planning, where there are many samples (data/index_file.h)
-//   DIR/val/...           the same, if there is a validation split
-// The index alone plans packs: no tensor is read for that.
+// DIR/train/index.bin   the same for planning, where there are many samples (data/index_file.h)
+// DIR/val/...           the same, if there is a validation split
+// Packs are planned from the index; that reads no tensor.
 // Thread-safety: read() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -38,7 +38,7 @@ struct LatentSample {
   std::vector<std::int32_t> codes;  ///< (T, H, W), below vocabulary(); empty if continuous
   std::vector<float> text;          ///< (tokens, dim)
   HeldJson meta;                    ///< KEY.json
-  std::int64_t bytes = 0;           ///< that it takes in its tar
+  std::int64_t bytes = 0;           ///< bytes that the sample takes in its tar
 };
 
 class LatentSet {
@@ -50,22 +50,23 @@ class LatentSet {
   LatentSet(LatentSet&&) noexcept;
 
   const Json& info() const;  ///< latents.json
-  /// Of discrete latents the number of codes; 0: they are continuous.
+  /// The number of codes of discrete latents; 0 if they are continuous.
   int vocabulary() const;
   std::size_t size() const { return index().size(); }
   const SampleIndex& index() const;
-  /// Checks key, sizes and hash against the index. Where that has no hash of the sample, but the
+  /// Checks key, sizes and hash against the index. If the index has no hash of the sample, but the
   /// shard's notes (X.json) have one of the tar, the whole tar is read and compared once, and no
-  /// sample of another one is given. Throws Error naming key and shard.
+  /// sample of a tar that differs is given. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;
-  /// The same in pieces, which several may read, and who has all of them puts together. A piece is
-  /// a part [begin, end) of about_bytes(): of the bytes that there are, the same part. That is
-  /// about as many, by the entry alone: nothing is read for it.
+  /// Reading a sample in pieces, by several readers. A piece is a part [begin, end) of
+  /// about_bytes(), and holds the same part of the bytes in the tar. about_bytes() is an estimate
+  /// of their number by the entry alone; it reads nothing. put_together() takes all pieces in
+  /// order.
   std::int64_t about_bytes(std::size_t i) const;
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   LatentSample put_together(std::size_t i, std::string_view bytes) const;
-  /// Returns where these samples begin in the tars of their shards, as the tars' indexes say. Reads
-  /// only these numbers of the indexes. Throws Error.
+  /// Where these samples begin in the tars of their shards, as the tars' indexes say. Reads only
+  /// these numbers of the indexes. Throws Error.
   std::vector<std::uint64_t> offsets(std::span<const std::uint64_t> samples) const;
 
  private:

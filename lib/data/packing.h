@@ -1,36 +1,35 @@
 // Sequence packing: which samples make up a pack of at most N tokens, planned from lengths alone.
 //
-// Both ways look at a window of samples in data order; what is taken is replaced from the sequence
-// at once, and what is left stays for the next pack. The oldest sample of the window always opens
-// the pack: none waits for more packs than there were samples before it. Pure functions of (lengths
-// in order, capacity, window): the same on any rank.
+// Both methods look at a window of samples in data order. A sample that is taken is replaced from
+// the sequence at once; one that is left stays for the next pack. The oldest sample of the window
+// always opens the pack: none waits for more packs than there were samples before it. Pure
+// functions of (lengths in order, capacity, window): the same on any rank.
 //
-// Best fit: the longest that still fits is added until none fits. So packs are full, but not of
-// equal work: a sample of n tokens costs a n + b n^2 in attention over itself, hence a full pack
-// a * capacity + b * sum(n^2), and ranks wait for the one whose pack has the longest videos.
+// Best fit: adds the longest sample that still fits until none fits. Packs are then full, but their
+// work is unequal. A sample of n tokens costs a n + b n^2 in attention over itself, hence a full
+// pack a * capacity + b * sum(n^2), and ranks wait for the one whose pack has the longest videos.
 //
-// Balanced: each pack is asked for the same tokens, the capacity, and the same squares, so nothing
-// need be known of a and b. Squares asked for are capacity * sum(n^2) / sum(n), four fifths by what
-// is left of the sequence and a fifth by the window, so that a window short of long samples gets to
-// hold more of them. Then, in turn, until nothing fits:
-//   - the pack as it is, with one more sample or with two (the longer being the longest that fits)
-//     is compared with what is asked: squares too many or too few, and for each token of room that
-//     stays the squares of three average ones. The nearest of all is remembered;
-//   - the oldest sample is added after which the room can still have the squares that are missing:
-//     at least those of room filled with the shortest in the window, at most with the longest. If
-//     there is none, the one that comes nearest to it, of equals the oldest.
-// At last what was added after the nearest goes back. That most samples come by age and two by
-// choice keeps packs as mixed as the data.
-// Where it cannot help, as with samples whose own squares are more than a pack should have, packs
-// are those of best fit: unless the spread of squares is smaller by a tenth, or if there are more
-// than 1 % more packs.
+// Balanced: each pack aims at the same tokens, the capacity, and at the same sum of squares, so a
+// and b need not be known. The target of squares is capacity * sum(n^2) / sum(n), four fifths by
+// the samples that are not packed yet and one fifth by the window: so a window short of long
+// samples collects them. Two steps alternate until nothing fits:
+//   - The pack as it is, and with one more sample or two (the longer being the longest that fits),
+//     is compared with the targets. The distance is the absolute error of the squares, plus the
+//     squares of three average tokens for each token of room that stays. The nearest is remembered.
+//   - The oldest sample is added after which the room can still have the missing squares: at least
+//     those of room filled with the shortest samples of the window, at most with the longest. If
+//     there is none, the sample that comes nearest is added; of equals, the oldest.
+// At the end the samples that were added after the nearest pack go back. Most samples come by age
+// and two by choice, which keeps packs as mixed as the data. Packs of best fit are used instead if
+// the spread of squares is not smaller by a tenth, as when single samples have more squares than
+// the target, or if there are more than 1 % more packs.
 //
-// The method is ours. Best fit over a bounded window is known from bin packing; others level work
-// by moving sequences between ranks at each step (KnapFormer, arXiv:2508.06001), which costs
-// messages; here nothing moves.
+// Best fit over a bounded window is known from bin packing; the balanced method is our own. Others
+// level work by moving sequences between ranks at each step (KnapFormer, arXiv:2508.06001), which
+// costs messages.
 //
-// About 0.2 microseconds a sample for best fit, 0.5 balanced with a window of 64, or as many
-// different lengths; both grow with these.
+// With a window of 64, or with 64 different lengths, best fit takes about 0.2 microseconds a
+// sample, and balanced packing 0.5. Both times grow with these numbers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,17 +40,17 @@
 
 namespace vfm::data {
 
-/// The number is what a run remembers (train.json); those of ways once released keep their meaning.
-/// The first two pack whole epochs; the last is balanced, too, in blocks of samples (data/order.h).
+/// A run remembers the number in its train.json, so released numbers keep their meaning. The first
+/// two pack whole epochs; the third is balanced, too, in blocks of samples (data/order.h).
 enum class Packing { best_fit = 1, balanced = 2, blocks = 3 };
 
 struct PackingOptions {
-  std::int64_t tokens = 8192;  ///< capacity of a pack; above 2^30 packs are not balanced
-  int window = 64;             ///< samples looked at
+  std::int64_t tokens = 8192;  ///< capacity of a pack; packs above 2^30 are not balanced
+  int window = 64;             ///< samples in the window
   Packing packing = Packing::blocks;
 };
 
-/// Indices into the sequence of samples, in the order they stand in the pack.
+/// Indices into the sequence of samples, in their order in the pack.
 using Pack = std::vector<std::size_t>;
 
 /// Packs a finite sequence. The last packs may be poorly filled; nothing is lost. Throws
@@ -63,11 +62,11 @@ struct PackStats {
   double fill = 0;           ///< tokens used / capacity over all packs
   double square_spread = 0;  ///< coefficient of variation of sum(tokens^2) per pack
 };
-/// Of packs that come one by one.
+/// Statistics of packs that come one by one.
 class PackTally {
  public:
   explicit PackTally(std::int64_t capacity) : capacity_(capacity) {}
-  /// A pack of samples of these lengths; of those of a sequence.
+  /// Adds a pack: by the lengths of its samples, or by its indices into the lengths of a sequence.
   void add(std::span<const std::int64_t> tokens);
   void add(const Pack& pack, std::span<const std::int64_t> tokens);
   std::size_t packs() const { return packs_; }
@@ -78,7 +77,7 @@ class PackTally {
 
   std::int64_t capacity_;
   std::size_t packs_ = 0;
-  double used_ = 0, sum_ = 0, sum_of_squares_ = 0;  // tokens; squares, and theirs
+  double used_ = 0, sum_ = 0, sum_of_squares_ = 0;  // tokens; sums of squares, and of their squares
 };
 
 }  // namespace vfm::data

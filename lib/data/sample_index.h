@@ -1,9 +1,9 @@
 // What is known of all samples of a set without reading any: their sizes, and where they are.
 //
-// Of a set of any size: what is asked of a sample is found by its number, what is asked of all of
-// them is kept (forms(), fingerprint()). A list in memory (list_index) for few samples, and for
-// made-up ones; for many a file that is mapped (data/index_file.h).
-// Thread-safety: any thread.
+// Works for a set of any size: questions about one sample are answered by its number, and answers
+// about all of them are kept (forms(), fingerprint()). A set of few samples, or of made-up ones, is
+// a list in memory (list_index); a large set is a mapped file (data/index_file.h). Thread-safety:
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,18 +22,18 @@
 
 namespace vfm::data {
 
-/// Sizes that samples have: of all that have the same there is one form. The bytes are those of the
-/// index file.
+/// Sizes that samples have; samples of equal sizes have the same form. The memory layout is that of
+/// the index file.
 struct Form {
   std::int32_t frames = 1, height = 0, width = 0, unused = 0;
   double fps = 0;
   std::uint64_t count = 0;  ///< samples of this form
-  std::uint64_t first = 0;  ///< the number of the first of them
+  std::uint64_t first = 0;  ///< number of the first sample of this form
 };
 
-/// Where samples lie.
+/// Where a sample lies.
 struct SamplePlace {
-  std::uint32_t shard = 0;  ///< number of the name
+  std::uint32_t shard = 0;  ///< number of the shard
   std::int64_t row = 0;
 };
 
@@ -42,44 +42,44 @@ class SampleIndex {
   virtual ~SampleIndex() = default;
 
   virtual std::size_t size() const = 0;
-  /// By the first sample that has each: so the first form of which something is true has the first
-  /// sample of which it is.
+  /// The forms, ordered by the first sample that has each. So the first form with some property
+  /// leads to the first sample with it.
   virtual std::span<const Form> forms() const = 0;
-  /// Of sample `i` the place in forms(). Of the following members `i` is below size(), too.
+  /// The place of sample `i` in forms(). Here and in the following members `i` is below size().
   virtual std::uint32_t form_of(std::size_t i) const = 0;
   virtual int text_tokens(std::size_t i) const = 0;
   virtual SamplePlace place(std::size_t i) const = 0;
   virtual std::string_view shard_name(std::uint32_t shard) const = 0;
   virtual std::uint32_t shards() const = 0;
-  /// entry_check() of sample `i`, and whether its hash is in it.
+  /// entry_check() of sample `i`, and whether it includes the hash.
   virtual std::uint64_t check(std::size_t i) const = 0;
   virtual bool has_hash(std::size_t i) const = 0;
-  /// All of sample `i`. May read a file. Throws Error.
+  /// The whole entry of sample `i`. May read a file. Throws Error.
   virtual Entry entry(std::size_t i) const = 0;
-  /// The keys of all samples, for sets of which they fit into memory. Throws Error.
+  /// The keys of all samples, for sets whose keys fit into memory. Throws Error.
   virtual std::vector<std::string> keys() const = 0;
-  /// Names the data: a hash of `info`, which is what is known of them together, and of each
+  /// Identifies the data: a hash of `info`, which says what the samples have in common, and of each
   /// sample's key and sizes.
   virtual std::string fingerprint(const Json& info) const = 0;
-  /// Says which samples will be asked for next, in no order, so that they are read together.
+  /// Says which samples will be asked for next, in any order, so that they are read together.
   virtual void expect(std::span<const std::uint64_t> /*samples*/) const {}
 
-  /// What entry() says but for key and hash, from memory.
+  /// The entry without key and hash, from memory.
   Entry sizes(std::size_t i) const;
-  /// For messages: the key, or, where it cannot be read, shard and row.
+  /// For messages: the key; or shard and row if the key cannot be read.
   std::string name(std::size_t i) const;
 };
 
-/// Of entries in memory.
+/// An index of these entries, in memory.
 std::unique_ptr<SampleIndex> list_index(std::vector<Entry> entries);
 
-/// What a sample must be: a hash of its key and, where that is known, of its own.
+/// A hash of a sample's key and of its own hash `xxh3`, which is "" if not known.
 std::uint64_t entry_check(std::string_view key, std::string_view xxh3);
 
-/// Finds out the forms of samples that come in order.
+/// Finds the forms of samples that come in order.
 class FormTable {
  public:
-  /// The form of the next sample.
+  /// Adds the next sample and returns the number of its form.
   std::uint32_t add(const Entry& entry);
   const std::vector<Form>& forms() const { return forms_; }
   std::uint64_t samples() const { return samples_; }
@@ -90,17 +90,17 @@ class FormTable {
   std::uint64_t samples_ = 0;
 };
 
-/// Makes SampleIndex::fingerprint() of samples that come in order.
+/// Computes SampleIndex::fingerprint() of samples that come in order.
 class Fingerprint {
  public:
   explicit Fingerprint(const Json& info);
-  /// `form` is that of FormTable.
+  /// `form` is what FormTable::add() returned.
   void add(const Entry& entry, std::uint32_t form);
   std::string hex128() const { return hasher_.hex128(); }
 
  private:
   Hasher hasher_;
-  std::vector<std::string> sizes_;  // of each form, as they are hashed
+  std::vector<std::string> sizes_;  // hashed text of each form
   std::string line_;
 };
 
