@@ -1,10 +1,11 @@
-// A kind of training: what a run must know of it before there is a model, and how the model is
-// made.
+// A kind of training: what a run must know of it before there is a model, and how it makes its
+// model.
 //
-// Of each there is a folder, which has all that is of that kind alone: its part of the recipe, its
-// data and how it fits them, its batches and its loss. diffusion/, codes/ (autoregressive, of
-// discrete latents), tokenizer/. kind_of() is the only place that chooses; what steps a model is
-// train/step/objective.h. Thread-safety: kinds have no state.
+// Each kind has a folder with all that is particular to it: its part of the recipe, its data and
+// how they fit the recipe, its batches and its loss. The folders are diffusion/, codes/
+// (autoregressive models of discrete latents) and tokenizer/. Only kind_of() chooses among the
+// kinds. The interface that trains a model is train/step/objective.h. Thread-safety: kinds have no
+// state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +25,8 @@ namespace vfm::train {
 class FieldList;
 struct RunOptions;
 
-/// A product of a block before which rows are gathered along tp, or after which they are summed:
-/// the width of these rows, and the matrix's other side, of all ranks.
+/// A matrix product of a block before which rows are gathered along tp, or after which they are
+/// summed. `width` is the width of these rows, `columns` the other side of the whole matrix.
 struct TpProduct {
   double width = 0, columns = 0;
 };
@@ -34,97 +35,99 @@ class Kind {
  public:
   virtual ~Kind() = default;
 
-  /// The values of 'model.type' that are of this kind.
+  /// The values of 'model.type' that belong to this kind.
   virtual std::span<const std::string_view> types() const = 0;
   /// The model's keys, which stand between 'model.type' and 'model.compute'.
   virtual void add_model_fields(FieldList& list, ModelRecipe& model) const = 0;
   /// The sections that this kind alone has.
   virtual void add_sections(FieldList& list, Recipe& recipe) const = 0;
-  /// Keys of its own in 'data', before the others; and in 'validation', after them.
+  /// Adds this kind's keys in 'data', before the others, and in 'validation', after them.
   virtual void add_data_fields(FieldList& /*list*/, DataRecipe& /*data*/) const {}
   virtual void add_validation_fields(FieldList& /*list*/, ValidationRecipe& /*validation*/) const {}
-  /// What 'model.recompute' may be besides "auto", from the least on.
+  /// The values that 'model.recompute' may have besides "auto", the least recomputation first.
   virtual std::span<const models::Recompute> recomputes() const;
-  /// Whether it has 'model.offload'.
+  /// Whether recipes of this kind have 'model.offload'.
   virtual bool can_offload() const { return true; }
   /// Sets the fields that follow from others.
   virtual void settle(Recipe& /*recipe*/) const {}
-  /// Checks that involve several fields. A field of 0 that comes from the data is not yet known,
-  /// not wrong. Throws Error{usage}.
+  /// Checks that involve several fields. A field that comes from the data is 0 until the data are
+  /// known; that is not an error. Throws Error{usage}.
   virtual void check(const Recipe& recipe) const = 0;
 
-  /// What of `recipe` the next stage of the run of `earlier` may not have so, of the fields that it
-  /// may otherwise change, as "key: old -> new (why)". Both have been checked.
+  /// Changes from `earlier` to `recipe`, its next stage, that this kind refuses although other
+  /// kinds may allow them, as "key: old -> new (why)". Both recipes have been checked.
   virtual std::vector<std::string> refused_of_stage(const Recipe& /*earlier*/,
                                                     const Recipe& /*recipe*/) const {
     return {};
   }
 
-  /// The program that writes its data.
+  /// The program that writes data of this kind.
   virtual std::string_view data_tool() const { return "vfm-pack"; }
   /// Whether the folder has samples in that split.
   virtual bool has_split(const std::string& folder, const std::string& split) const;
-  /// `split` of options.data, or what options.synthetic asks for. Throws Error{usage}.
+  /// Opens `split` of options.data, or the samples of options.synthetic. Throws Error{usage}.
   virtual std::unique_ptr<Dataset> open(const RunOptions& options,
                                         const std::string& split) const = 0;
-  /// Another split of the data that `first` is of, with its encoders if it has some.
+  /// Opens another split of the data of `first`, with the encoders of `first` if it has any.
   std::unique_ptr<Dataset> open_other(const RunOptions& options, const Dataset& first,
                                       const std::string& split) const;
-  /// Has the folders of a blend, of which training sees so much each, seen alike, before any sample
-  /// is read: latents in one scale.
+  /// Makes all folders of a blend use one scale of latents, before any sample is read. `sources`
+  /// say how much of each folder training sees.
   virtual void unify(const RunOptions& /*options*/,
                      std::span<const std::unique_ptr<Dataset>> /*folders*/,
                      std::span<const DataSource> /*sources*/) const {}
-  /// In place of Dataset::fit, where there is no data: throws Error{usage} naming what the recipe
-  /// must then set.
+  /// Takes the place of Dataset::fit if there are no data. Throws Error{usage} naming the fields
+  /// that the recipe must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
   /// The part of a latent that is one token.
   virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }
 
-  /// The sizes of a sample that fills a pack, or nearly, where there are no data.
+  /// The sizes of a sample that fills a pack, or nearly, for use without data.
   virtual data::Entry full_sample(const Recipe& recipe) const = 0;
-  /// Bytes of one on its way from the disk into a batch.
+  /// Bytes of one sample on its way from the disk into a batch.
   virtual double sample_bytes(const Recipe& recipe, const data::Entry& sample) const = 0;
-  /// Into how many ranges of tokens the share of a rank of cp falls.
+  /// The number of ranges of tokens in the share of one rank of cp.
   virtual int cp_ranges() const { return 1; }
-  /// Whether its model is cut into stages of a pipeline, and how many blocks each chunk of them
-  /// gets, balanced by their work (models/dit/pipeline_stages.h). `recipe` is fitted to the data.
+  /// Whether the model can be cut into the stages of a pipeline. balanced_stages() returns the
+  /// blocks of each chunk, balanced by their work (models/dit/pipeline_stages.h), for a recipe that
+  /// is fitted to the data.
   virtual bool has_stages() const { return false; }
   virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
-  /// Those that can go in chunks ('parallel.tp_chunks').
+  /// The products that can go in chunks ('parallel.tp_chunks').
   virtual std::vector<TpProduct> tp_products(const ModelRecipe& /*model*/) const { return {}; }
   /// Whether the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
 
-  /// The part of a pipeline that such a model begins from.
+  /// The part of a Diffusers pipeline that a model of this kind begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }
-  /// Which matrices 'lora' names, or does by default; none: its models take no adapters.
+  /// The matrices that get adapters, as 'lora' names them or by default. Empty if the models of
+  /// this kind take no adapters.
   virtual std::vector<std::string> adapter_targets(const Recipe& /*recipe*/) const { return {}; }
   /// Whether its steps can be CUDA graphs.
   virtual bool has_graphs() const { return false; }
-  /// Throws Error{usage}, naming the nearest layout, for one that the model cannot have, as
+  /// Throws Error{usage}, naming the nearest possible layout, if the model cannot have this one, as
   /// make_objective() does. `recipe` is fitted to the data.
   virtual void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const = 0;
-  /// With its weights on `device` as the seed says. Keeps the reference. `recipe` is fitted to the
-  /// data (Dataset::fit).
-  /// Of a network that ranks share it has this rank's part. Throws Error{usage}, naming the nearest
-  /// layout, for one that the model cannot have.
+  /// The model with its weights on `device`, initialized by the seed. Keeps the reference. `recipe`
+  /// is fitted to the data (Dataset::fit). If ranks share the network, the objective has this
+  /// rank's part. Throws Error{usage}, naming the nearest possible layout, if the model cannot have
+  /// this one.
   virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe,
                                                     models::Recompute recompute, Device device,
                                                     const models::NetworkLayout& layout) const = 0;
 };
 
-/// Each in the kind.cc of its folder.
+/// The three kinds; each is defined in the kind.cc of its folder.
 const Kind& diffusion_kind();
 const Kind& code_kind();
 const Kind& tokenizer_kind();
 
-/// All of them.
+/// All kinds.
 std::span<const Kind* const> kinds();
-/// That of a 'model.type', which has been checked.
+/// The kind of this 'model.type', which has been checked.
 const Kind& kind_of(std::string_view type);
 
-/// For fit_without_data(): throws Error{usage} if the model's field is not set.
+/// For fit_without_data(): throws Error{usage} if the value of the model's field is 0.
 void need_without_data(int value, std::string_view field);
 
 }  // namespace vfm::train

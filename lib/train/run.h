@@ -24,57 +24,58 @@
 
 namespace vfm::train {
 
-/// What encodes clips while training, as the user names them (train/encoded/encoders.h).
+/// Models that encode clips while training, as the user names them (train/encoded/encoders.h).
 struct EncoderNames {
-  std::string tokenizer;  ///< or "": `data` are latents
-  std::string text;       ///< of captions without an embedding, or ""
-  std::string scale;      ///< a file with mean and deviation of latents, or ""
+  std::string tokenizer;  ///< video tokenizer; "": `data` are latents
+  std::string text;       ///< encoder of captions without an embedding, or ""
+  std::string scale;      ///< file with mean and deviation of latents, or ""
 };
 
 struct RunOptions {
   Recipe recipe;  ///< not yet fitted to the data
-  /// Folder of latents (data/latents.h); with encoders, and for a tokenizer, a dataset of clips.
+  /// Folder of latents (data/latents.h). With encoders, or to train a tokenizer, a dataset of
+  /// clips.
   std::string data;
-  std::vector<std::string>
-      blend;  ///< of several such folders all (train/data/blend.h); data: the first
+  /// All folders of a blend (train/data/blend.h), of which `data` is the first; else empty.
+  std::vector<std::string> blend;
   EncoderNames encoders;
-  /// Made-up latents, or clips, of these sizes instead of `data`; then no checkpoint is written.
+  /// Sizes of made-up latents or clips to use instead of `data`; then no checkpoint is written.
   SampleSizes synthetic;
   Device device = Device::cpu;
   std::string init;  ///< folder of the model to begin from (models/folder/model_folder.h), or ""
-  /// Of `init` that is a run of adapters: these go on, on the model that they are of; else they are
-  /// merged into it.
+  /// If `init` is a run of adapters: whether training continues them on their base model. Otherwise
+  /// they are merged into that model.
   bool go_on_adapters = false;
-  std::string init_under;  ///< of such a run: where that model is now; "": where it was
-  /// The run, or a checkpoint of it, that this one continues as its next stage, or "" (train/
-  /// next_stage.h). Not with `init`.
+  std::string init_under;  ///< where the base model of such a run is now; "": where it was
+  /// The run, or one of its checkpoints, that this run continues as its next stage, or ""
+  /// (train/state/next_stage.h). Not with `init`.
   std::string earlier;
-  models::ModelFacts base;  ///< what `init` or `earlier` says, of read_beginning()
-  std::string out;          ///< RUN; made if need be
+  models::ModelFacts base;  ///< facts of the model in `init` or `earlier`, from read_beginning()
+  std::string out;          ///< RUN; created if it does not exist
   bool force = false;       ///< forget what is in RUN and start over
-  int threads = 0;          ///< of this rank; 0: as OpenMP decides
-  int local_ranks = 1;      ///< on this machine, whose memory they share: for training_cost()
-  /// For training_cost(): the GPU to predict for, with Device::cuda; or null.
+  int threads = 0;          ///< threads of this rank; 0: as OpenMP decides
+  int local_ranks = 1;      ///< for training_cost(): ranks on this machine, which share its memory
+  /// For training_cost() with Device::cuda: the GPU to predict for, or null.
   const models::Gpu* gpu = nullptr;
   std::string report;  ///< file for a page about the run (train/report/training_report.h), or ""
 };
 
-/// Trains, or continues where RUN's newest good checkpoint ends, up to recipe.train.steps. Rank 0
-/// writes one manifest record a checkpoint, when it is durable; a run that is already at its end
-/// writes that of its last one. After SIGUSR1 (base/stop.h) it saves at the end of the step and
-/// returns. Returns the number of samples that could not be read. Throws Error{usage} if recipe,
-/// data and what is in RUN do not fit; Stopped after a signal to stop.
+/// Trains up to recipe.train.steps, from the beginning or from RUN's newest good checkpoint. Rank 0
+/// writes one manifest record a checkpoint when the checkpoint is durable. A run that is already at
+/// its end writes the record of its last checkpoint. After SIGUSR1 (base/stop.h) it saves at the
+/// end of the step and returns. Returns the number of samples that could not be read. Throws
+/// Error{usage} if recipe, data and what is in RUN do not fit, and Stopped after a signal to stop.
 long run(const RunOptions& options, dist::World& world, io::ManifestWriter& manifest,
          Progress& progress);
 
-/// What such a run would cost, with the keys of vfm-train-cost(1): parameters, tokens and
-/// FLOPs a step, memory. Nothing is built or written. Of the options it wants recipe, data or
-/// synthetic, and device. Without data the recipe must say what the data would, and one sample
-/// is taken to fill a pack. With `gpu` also the time that a step would take there, if its packs
-/// were all like the fullest. The headers of the model to begin from are read, and compared: throws
-/// Error{usage} listing the tensors that do not fit.
+/// The cost of such a run with the keys of vfm-train-cost(1): parameters, tokens and FLOPs a step,
+/// memory. Builds and writes nothing. Needs options.recipe, `data` or `synthetic`, and `device`.
+/// Without data the recipe must set the fields that data would, and one sample is taken to fill a
+/// pack. With `gpu` the result has the time of a step on it, if all packs are like the fullest.
+/// Reads the headers of the model to begin from; throws Error{usage} listing the tensors that do
+/// not fit.
 Json training_cost(const RunOptions& options, int ranks);
-/// The same in words, lines "name   value".
+/// The same in words, in lines "name   value".
 std::string training_words(const Json& cost);
 
 }  // namespace vfm::train

@@ -1,4 +1,4 @@
-// The folder of a run: which files in it are vfm-train's. One program at a time writes it
+// The folder of a run, and which files in it belong to vfm-train. One program at a time writes it
 // (io/folder_lock.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,17 +13,19 @@ namespace vfm::train {
 inline constexpr const char* kRecipeHead =
     "# The recipe of this run, as vfm-train understood it.\n";
 
-/// A folder's whole name, with a slash at the end: by any links; what is gone as it was written.
+/// The absolute path of a folder with a slash at the end. Links are resolved as far as the path
+/// exists.
 std::filesystem::path whole_path(const std::filesystem::path& name);
 
-/// Whether a run that is to be kept in `out` goes on at a checkpoint there; not with `force`.
+/// Whether `out` has a checkpoint from which a run there continues; false with `force`.
 bool is_begun(const std::string& out, bool force);
 
-/// Throws Error{usage} if `run` holds files that are not ours under the names of ours.
+/// Throws Error{usage} if `run` holds files of other programs under the names of ours.
 void refuse_foreign_files(const std::string& run);
-/// errors.jsonl: samples that could not be read, key -> why. None: there is no such file.
+/// Writes errors.jsonl: samples that could not be read, key -> reason. Without failures there is no
+/// such file.
 void write_errors(const std::string& run, const std::map<std::string, std::string>& failures);
-/// Removes what an earlier run left, and nothing else that may lie there.
+/// Removes the files of an earlier run, and no others.
 void clear_run(const std::string& run);
 
 }  // namespace vfm::train

@@ -1,4 +1,4 @@
-// Continuous latents for a diffusion network: those that vfm-pack wrote, and made-up ones.
+// Continuous latents for a diffusion network: from vfm-pack, or made up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,32 +13,33 @@
 
 namespace vfm::train {
 
-/// `split` of the latents in `directory`. Throws Error{usage} if there are none. They are seen in
-/// the scale of the model that the run begins from, if there is one and it has as many channels
-/// (fit() refuses others); else in their own, whitened by degree `whitening`
-/// (models::LatentScale::whitened).
+/// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none. `scale` is
+/// the scale of the model that the run begins from; the latents are normalized by it if it has as
+/// many channels (fit() refuses others). Without it they are normalized by their own scale,
+/// whitened by degree `whitening` (models::LatentScale::whitened).
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
                                       double whitening = 1,
                                       const std::optional<models::LatentScale>& scale = {});
 
-/// Fits the network to `data`, which has `channels` channels. Throws Error{usage}.
+/// Fits the recipe's network to `data`, which has `channels` channels. Throws Error{usage}.
 void fit_network(Recipe& recipe, const Dataset& data, int channels);
 
-/// Latents whose scale can be set, before any is read: what a dataset is, too, that can be a folder
-/// of a blend.
+/// Latents whose scale can be set before any is read. A dataset that can be a folder of a blend
+/// implements this, too.
 class ScaledLatents {
  public:
   virtual ~ScaledLatents() = default;
   virtual void set_scale(models::LatentScale scale) = 0;
 };
 
-/// Has the latents of several folders seen in one scale: channels' mean and deviation over all that
-/// training sees, by the samples' shares and their mean sizes; where the folders' own are the same,
-/// these. Whitened as in open_latents(). Of datasets that are ScaledLatents.
+/// Sets one scale for the latents of several folders: mean and deviation of each channel over all
+/// that training sees, weighted by the folders' shares of samples and their mean sizes. If the
+/// folders have equal scales, it is their scale. Whitened as in open_latents(). All folders must be
+/// ScaledLatents.
 void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
                  std::span<const DataSource> sources, double whitening);
 
-/// Normal numbers, and texts of them.
+/// Latents of normal random numbers, with texts of the same.
 struct MadeUpLatents {
   SampleSizes sizes;
   int channels = 16, text_tokens = 512, text_width = 1024;

@@ -10,17 +10,19 @@
 namespace vfm::train {
 
 /// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch. Given frames neither add to it
-/// nor count among its elements, so that its mean does not depend on how many there are.
+/// nor count among its elements, so the mean does not depend on their number.
 struct Loss {
-  ops::SquaredError error;  ///< its seed: scale * gradient of the *sum* by F; undefined for scale 0
+  /// Error.seed is scale * gradient of the *sum* by F; undefined for scale 0.
+  ops::SquaredError error;
 
-  /// On a GPU it waits for the batch, so do it after what follows is queued. `batch` is the same.
+  /// The sums of the loss; `batch` is the one of diffusion_loss(). On a GPU it waits for the batch,
+  /// so queue what follows before the call.
   LossSums sums(const NoisyBatch& batch) const;
 };
 
 /// `output` is the network's F, on the batch's device. Divide by the step's number of elements
-/// after all ranks have added theirs: then every element of the step weighs the same, however
-/// samples are packed and dealt.
+/// after adding up all ranks: then every element of the step has the same weight, however samples
+/// are packed and distributed.
 Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale);
 
 }  // namespace vfm::train

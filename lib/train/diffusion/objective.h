@@ -18,12 +18,12 @@ namespace vfm::train {
 
 class DiffusionObjective final : public Objective {
  public:
-  /// As Kind::make_objective() says.
+  /// See Kind::make_objective().
   DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device,
                      const models::NetworkLayout& layout);
 
   const models::DiffusionNetwork& network() const { return *network_; }
-  /// On a GPU, passes of batches whose shapes repeat.
+  /// The CUDA graphs of passes whose batch shapes repeat; empty on a CPU.
   const GraphCache& graphs() const { return graphs_; }
 
   const nn::ParameterList& parameters() const override;
@@ -37,7 +37,7 @@ class DiffusionObjective final : public Objective {
   std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
                                               const ops::Tape::Listener& final = {}) const override;
   LossSums loss(const Batch& batch) const override;
-  /// The recipe's validation.sigmas.
+  /// One level for each of the recipe's validation.sigmas.
   std::vector<std::string> levels() const override;
   LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const override;
 
@@ -51,7 +51,7 @@ class DiffusionObjective final : public Objective {
   const Recipe& recipe_;
   const models::NetworkLayout layout_;
   std::unique_ptr<models::DiffusionNetwork> network_;
-  mutable GraphCache graphs_;  // of the thread that passes batches
+  mutable GraphCache graphs_;  // used by the thread that passes batches
 };
 
 }  // namespace vfm::train

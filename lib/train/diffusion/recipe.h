@@ -1,4 +1,4 @@
-// What a recipe says of diffusion alone (vfm-recipe(5)): `diffusion` and `sampling`.
+// The sections `diffusion` and `sampling` of a recipe (vfm-recipe(5)), which only diffusion has.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,25 +9,26 @@ namespace vfm::train {
 struct DiffusionRecipe {
   double p_mean = 0.0, p_std = 1.0;             ///< ln sigma ~ N(p_mean, p_std^2), per sample
   double sigma_min = 0.0002, sigma_max = 80.0;  ///< sigma is clamped to these
-  double whitening = 1.0;     ///< 1: every latent channel alike; 0: as the tokenizer scales them
+  /// 1: all latent channels are normalized alike; 0: scaled as the tokenizer does.
+  double whitening = 1.0;
   double loss_scale = 1.0;    ///< factor on the gradients, not on the reported loss (Cosmos: 10)
-  double text_dropout = 0.1;  ///< how often a sample is trained without its text
+  double text_dropout = 0.1;  ///< probability that a sample is trained without its text
   bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
-  /// How many latent frames a sample is given, each number as often as the others. Any above 0
-  /// makes a video-to-world model.
+  /// Numbers of latent frames that a sample may be given; each is drawn equally often. A number
+  /// above 0 makes a video-to-world model.
   std::vector<int> condition_frames = {0};
   /// ln of the noise level of given frames ~ N(augment_p_mean, augment_p_std^2).
   double augment_p_mean = -3.0, augment_p_std = 2.0;
-  int text_padding = 0;  ///< texts are filled up to this many tokens with zero vectors; 0: no
+  int text_padding = 0;  ///< texts are padded to this many tokens with zero vectors; 0: not padded
 
   bool video_to_world() const;
 };
 
-/// How vfm-generate samples the model where its user does not say.
+/// How vfm-generate samples the model by default.
 struct SamplingRecipe {
-  int steps = 0;                        ///< 0: not said
-  double guidance = -1;                 ///< -1: not said
-  double sigma_min = 0, sigma_max = 0;  ///< 0: not said
+  int steps = 0;                        ///< 0: not set
+  double guidance = -1;                 ///< -1: not set
+  double sigma_min = 0, sigma_max = 0;  ///< 0: not set
 };
 
 }  // namespace vfm::train

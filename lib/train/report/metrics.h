@@ -1,9 +1,9 @@
 // What a run writes about itself, on rank 0: metrics.jsonl, timing.jsonl, TensorBoard events.
 //
-// metrics.jsonl holds only what the recipe and the data decide, so that a run that was killed and
-// resumed ends with the same file as one that was not: on resume it is cut back to the checkpoint's
-// step. What depends on the machine goes to timing.jsonl. TensorBoard's files get both, and a new
-// one begins with each start of the program. Thread-safety: one thread at a time.
+// metrics.jsonl depends only on the recipe and the data. On resume it is cut back to the
+// checkpoint's step: so a run that was killed and resumed ends with the same file as one that was
+// not. What depends on the machine goes to timing.jsonl. TensorBoard's files get both; each start
+// of the program begins a new one. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace vfm::train {
 
-/// Cuts a JSON Lines file back to the lines whose "step" is at most `step`, up to the first that is
-/// not, or is malformed (a line that a kill cut short). An absent file stays absent.
+/// Cuts a JSON Lines file before the first line that is malformed (a kill may cut a line short) or
+/// whose "step" is above `step`. An absent file stays absent.
 void truncate_log(const std::string& path, std::int64_t step);
 
 class MetricsLog {
@@ -25,12 +25,12 @@ class MetricsLog {
   /// Opens the files in `run` to append after `step` (0: from the beginning).
   MetricsLog(const std::string& run, const std::string& host, std::int64_t step);
 
-  /// One line each, flushed to the system at once. Both have "step". Numbers become scalars named
-  /// after their key: train/KEY, val/KEY (for keys that begin with "val_") and timing/KEY; those in
-  /// an object val/KEY/NAME, as val/sigmas/0.1.
+  /// Write one line each, flushed to the system at once. Both records have "step". Numbers become
+  /// scalars named after their key: train/KEY, val/KEY (for keys that begin with "val_") and
+  /// timing/KEY. Numbers in an object become val/KEY/NAME, such as val/sigmas/0.1.
   void metrics(const Json& record);
   void timing(const Json& record);
-  /// Makes metrics.jsonl durable: before the checkpoint that it must not lag behind.
+  /// Makes metrics.jsonl durable; call it before a checkpoint, which must not be ahead of it.
   void sync();
 
  private:

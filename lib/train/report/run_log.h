@@ -1,5 +1,5 @@
 // What a run says of itself while it trains: the lines of metrics.jsonl and timing.jsonl
-// (train/report/metrics.h), those of -v, and warnings of what makes it slower than it need be.
+// (train/report/metrics.h), the lines of -v, and warnings that name a cause of slowness.
 // Thread-safety: the thread that trains; every rank has one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,20 +25,20 @@ class RunLog {
   RunLog(const RunOptions& options, const Recipe& recipe, dist::World& world)
       : options_(options), recipe_(recipe), world_(world) {}
 
-  /// The files, on rank 0, which go on after `step`.
+  /// Opens the files on rank 0; they continue after `step`.
   void open(std::int64_t step) { metrics_.emplace(options_.out, world_.host(), step); }
-  /// Time, tokens and samples count from here.
+  /// Begins to count time, tokens and samples.
   void start(const Trainer& trainer);
   void add(const StepResult& result);
-  /// For the line of progress: "loss 0.2310  12.3k tokens/s", since the start; and where the run
-  /// goes on, which step of `steps` that was.
+  /// For the progress line: "loss 0.2310  12.3k tokens/s", the rate since the start. A run that was
+  /// resumed adds the step and `steps`.
   std::string note(const StepResult& result, const RunState& state, std::int64_t steps) const;
-  /// The lines of the steps since the last ones; that of metrics.jsonl with what is `more`, an
-  /// object or null. A collective.
+  /// Writes the lines of the steps since the last ones. `more`, an object or null, is added to the
+  /// line of metrics.jsonl. A collective.
   void write(const RunState& state, const Json& more);
-  /// A validation's line; on rank 0.
+  /// Writes the line of a validation; on rank 0.
   void validation(const Json& record);
-  /// Before a checkpoint; on rank 0.
+  /// Makes the files durable before a checkpoint; on rank 0.
   void sync() { metrics_->sync(); }
 
   LogSums sums;  ///< part of the checkpoint
@@ -47,10 +47,10 @@ class RunLog {
   using Clock = std::chrono::steady_clock;
   void restart(const RunState& state);
   std::string less_memory(double peak, double usable) const;
-  /// What depends on the machine, since the last line.
+  /// Sums since the last line of what depends on the machine.
   struct TimingSums {
     Clock::time_point begin = Clock::now();
-    std::int64_t tokens = 0, samples = 0;  ///< seen before
+    std::int64_t tokens = 0, samples = 0;  ///< counters at the beginning
     std::int64_t steps = 0;
     double flops = 0, data_seconds = 0, read_bytes = 0;
   };
@@ -60,7 +60,7 @@ class RunLog {
   dist::World& world_;
   std::optional<MetricsLog> metrics_;  // on rank 0
   TimingSums timing_;
-  TimingSums whole_;  // since the start, of it begin and tokens
+  TimingSums whole_;  // since the start; only its begin and tokens are used
   bool goes_on_ = false;
   models::Recompute recompute_ = models::Recompute::none;
   SignWatch signs_;

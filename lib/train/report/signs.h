@@ -1,5 +1,5 @@
-// Signs that a training is worse than it need be, each in one line that names the cause and the key
-// to change: of a run's timing, of a dry run and of a plan.
+// Signs that training is slower or closer to full memory than it need be. Each is one line that
+// names the cause and the key to change. They come from a run's timing, a dry run or a plan.
 // Thread-safety: free functions, any thread; a SignWatch is of one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace vfm::train {
 
-/// What they are told from; what is not known is left out.
+/// Values that signs are derived from; a value that is not known keeps its default.
 struct Signs {
-  double memory = 0;     ///< part of what is usable
-  /// What would make that less (train/cost/less_memory.h).
+  double memory = 0;  ///< needed part of the usable memory
+  /// Words that say how to need less memory (train/cost/less_memory.h).
   std::string less_memory = "lower 'data.tokens'";
   double mfu = 1;        ///< model FLOPs utilization
   double bubble = 0;     ///< part of a step in which a pipeline's stages wait
   double data_wait = 0;  ///< part of a step in which a rank waits for its batches
-  double straggler = 1;  ///< what the busiest rank takes of what the mean does
-  int slowest = -1;      ///< that rank; of what is predicted -1, as packs alone make it slow
-  /// What takes most of the time that is not computing, and which part of a step: "tp", "cp", ...
+  double straggler = 1;  ///< busy time of the busiest rank / mean busy time of the ranks
+  int slowest = -1;  ///< the busiest rank; -1 in a prediction, where only its packs make it slow
+  /// The kind of exchange that takes the largest part of a step ("tp", "cp", ...), and that part.
   std::string exchange;
   double exchanged = 0;
 };
@@ -39,31 +39,31 @@ struct Sign {
   std::string words;
 };
 std::vector<Sign> signs_of(const Signs& signs);
-/// Of a line of timing.jsonl (train/report/metrics.h). What takes a moment alone is no sign: of
-/// steps that take less than half a second only MFU and memory. `usable` bytes of memory; 0: not
-/// known. On the CPU the peak is that of tensors alone, so a sign of it is one in any case.
+/// From a line of timing.jsonl (train/report/metrics.h). Steps of less than half a second give only
+/// MFU and memory, as their other values vary by chance. `usable` is in bytes of memory, 0 if not
+/// known. On the CPU the peak of memory counts tensors only, so the actual use is higher.
 Signs signs_of_timing(const Json& timing, double usable);
-/// Of a layout of a plan (train/plan/plan.h), or of a dry run's step in the same form; and of the
-/// seconds that reading a rank's samples takes meanwhile, 0: not known.
+/// From a layout of a plan (train/plan/plan.h), or a dry run's step in the same form.
+/// `read_seconds` is the time to read a rank's samples of the step, 0 if not known.
 Signs signs_of_plan(const Json& layout, double usable, double read_seconds = 0);
-/// Of a layout whose time is not known: of a rank's memory, the stages and chunks of its pipeline,
-/// the microbatches that go through them, and what the rank with the fullest packs computes of what
-/// the mean does.
+/// From a layout whose time is not known. `memory` is the part of the usable memory that a rank
+/// needs; `microbatches` go through a pipeline of `pp` stages with `vpp` chunks each; `straggler`
+/// is the work of the rank with the fullest packs / mean work.
 Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler);
 
-/// Tells each kind of a run's signs once. The first line of timing has what happens only at first,
-/// and says nothing. A machine may be busy with something else for a moment: what depends on time
-/// is told when so many lines in a row have it.
+/// Reports each kind of a run's signs once. The first line of timing is ignored, as it has work
+/// that happens only once. A machine may be busy with something else for a moment: signs that
+/// depend on time are reported when kLinesInARow lines in a row have them.
 class SignWatch {
  public:
   static constexpr int kLinesInARow = 3;
-  /// `less_memory`: asked where memory is full.
+  /// `less_memory` is called if memory is full, for Signs::less_memory.
   std::vector<std::string> news(const Json& timing, double usable,
                                 const std::function<std::string()>& less_memory = {});
 
  private:
   std::set<std::string_view> told_;
-  std::map<std::string_view, int> in_a_row_;  // lines, up to the last one
+  std::map<std::string_view, int> in_a_row_;  // lines in a row, up to the last line
   bool begun_ = false;
 };
 

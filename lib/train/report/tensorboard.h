@@ -1,10 +1,10 @@
 // TensorBoard event files: scalars only.
 //
-// A file is a sequence of TFRecords (length, masked CRC-32C of it, data, masked CRC-32C of them),
-// each an Event message of tensorflow/core/util/event.proto, encoded by hand: four fields are all
-// we need. Each run of the program writes a new file, as TensorBoard expects; a resumed run first
-// marks the step from which earlier files are void (SessionLog START). Thread-safety: one thread at
-// a time.
+// A file is a sequence of TFRecords: length, masked CRC-32C of the length, data, masked CRC-32C of
+// the data. Each holds an Event message of tensorflow/core/util/event.proto, encoded by hand, as
+// only four fields are needed. Each start of the program writes a new file, as TensorBoard expects.
+// A resumed run first marks the step from which earlier files are void (SessionLog START).
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,16 +20,16 @@ namespace vfm::train {
 
 /// CRC-32C (Castagnoli): reflected polynomial 0x82f63b78.
 std::uint32_t crc32c(std::string_view bytes);
-/// One framed record.
+/// Frames `data` as one record.
 std::string make_tfrecord(std::string_view data);
 
 class EventWriter {
  public:
-  /// Creates DIR/events.out.tfevents.TIME.HOST.N, N the first free number. `first_step` > 0
-  /// continues an earlier run there.
+  /// Creates DIR/events.out.tfevents.TIME.HOST.N, where N is the first free number. `first_step` >
+  /// 0 continues an earlier run there.
   EventWriter(const std::string& directory, const std::string& host, std::int64_t first_step);
 
-  /// One event with these (tag, value) pairs, at the present time. Written at once.
+  /// Writes one event with these (tag, value) pairs at the present time, at once.
   void scalars(std::int64_t step, const std::vector<std::pair<std::string, double>>& values);
   const std::string& path() const { return file_.path(); }
 

@@ -1,6 +1,5 @@
-// The page about a training run (vfm-train --report): what was trained, its curves, and of a
-// tokenizer what it makes of clips that it did not learn from.
-// Thread-safety: one thread at a time.
+// The page about a training run (vfm-train --report): what was trained, its curves, and for a
+// tokenizer reconstructions of validation clips. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,9 +13,9 @@
 
 namespace vfm::train {
 
-/// Writes options.report, whole or not at all. `recipe` is fitted to the data; `stages` are those
-/// before this run (train/state/next_stage.h), all of which are listed, if there are some. Of a
-/// tokenizer some clips of `validation` pass through the averaged weights; null: there is none.
+/// Writes options.report, whole or not at all. `recipe` is fitted to the data. `stages` are the
+/// stages before this run (train/state/next_stage.h); the page lists them. For a tokenizer some
+/// clips of `validation` pass through the averaged weights; null if there is no validation.
 void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
                            Trainer& trainer, Validation* validation);
 
