@@ -1,12 +1,12 @@
-// Inside lib/dist only: a thread that does what another one tells it, and meanwhile looks after
-// messages.
+// Inside lib/dist only: a thread that runs the functions (errands) given to it, and polls for
+// messages in between.
 //
-// MPI moves a message only while somebody calls it, and it is called by one thread alone: this one.
-// So messages go on while the other thread computes. It looks without a break for a moment after
-// each errand, and again after a look that took long, as then something moved; else it sleeps
-// between looks, longer and longer, and takes next to nothing of the processor from computing. With
-// nothing to look after it sleeps until there is.
-// Thread-safety: one thread gives errands, that which made it.
+// MPI moves a message only while a thread calls it, and only this thread calls it. So messages move
+// while the thread that gave the errands computes. This thread polls without a pause for a moment
+// after each errand, and after a poll that took long, since then a message moved. Otherwise it
+// sleeps longer and longer between polls, so it takes almost no processor time from computing. When
+// the last poll said that nothing is left, it sleeps until the next errand.
+// Thread-safety: only the thread that made the object gives errands.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,17 +24,17 @@ class ErrandThread {
   using Errand = std::function<void()>;
 
   ErrandThread();
-  /// After the errands that were given.
+  /// Runs the errands that were given, then ends the thread.
   ~ErrandThread();
   ErrandThread(const ErrandThread&) = delete;
   ErrandThread& operator=(const ErrandThread&) = delete;
 
-  /// Returns when the errand is done, after all that were given before; throws what it throws.
+  /// Returns when this errand and all earlier ones are done; throws what the errand throws.
   void call(const Errand& errand);
-  /// Returns at once. The errand throws nothing.
+  /// Returns at once. The errand must not throw.
   void post(Errand errand);
-  /// What it looks after between errands; tells whether there is anything left. Throws nothing.
-  /// From an errand.
+  /// Sets the function that polls between errands. It returns whether anything is left to poll for,
+  /// and must not throw. Call this from an errand.
   void look_after(std::function<bool()> look) { look_ = std::move(look); }
 
  private:
@@ -45,12 +45,12 @@ class ErrandThread {
   std::condition_variable wake_, done_;
   std::deque<Errand> errands_;
   bool end_ = false;
-  // Of the thread alone.
+  // Used by the thread alone.
   std::function<bool()> look_;
-  bool busy_ = false;       // there is something to look after
-  double awake_until_ = 0;  // by the clock
-  double pause_ = 0;        // the next sleep, seconds
-  std::thread thread_;      // the last: it uses the others
+  bool busy_ = false;       // the last poll said that something is left
+  double awake_until_ = 0;  // seconds of the steady clock
+  double pause_ = 0;        // seconds of the next sleep
+  std::thread thread_;      // last, since it uses the other members
 };
 
 }  // namespace vfm::dist

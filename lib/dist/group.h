@@ -1,28 +1,32 @@
-// Some ranks of a World that exchange tensors among themselves, as those along one axis of a mesh
-// (dist/mesh.h) do.
+// Some ranks of a World that exchange tensors among themselves, such as those along one axis of a
+// mesh (dist/mesh.h).
 //
-// A rank has a number here, its place in ranks(), and one in the world. The ranks of a group call
-// the same collectives in the same order, with shapes that fit; ranks of different groups need not
-// agree. That makes the order of all collectives a pure function of the plan that the ranks agreed
-// on. Threads (dist/threads.h) report a rank that calls something else, and both calls; MPI
-// compares the sizes of what arrives, and names both calls when the wait is too long.
+// A rank has a number in the group, which is its place in ranks(), and a number in the world. The
+// ranks of a group must call the same collectives in the same order, with shapes that fit together.
+// Ranks of different groups need not agree, so the plan that the ranks agreed on determines the
+// order of all collectives. With threads (dist/threads.h) a rank that calls something else is
+// reported with both calls. MPI compares the sizes of what arrives, and names both calls when a
+// rank waits too long.
 //
-// Every operation starts at once and is finished by Transfer::wait(). Until then nobody changes
-// what it reads, nor looks at what it writes; it keeps the tensors, but not memory that lend()
-// borrowed. While its rank waits for anything of its World, all its operations go on: so they may
-// be waited for in any order. A send is not buffered: it ends when it is received.
-// Where every rank has a GPU (World::use_device) tensors on it go from GPU to GPU, and wait() makes
-// the compute stream wait, not the host. There one operation of a group follows the other, so two
-// ranks that send each other something exchange() it.
+// Every operation starts at once, and Transfer::wait() finishes it. Until then nobody may change
+// the tensors that it reads, or look at those that it writes. The operation keeps its tensors
+// alive, but not memory borrowed with lend(). While a rank waits for one operation of its World,
+// all its other operations go on, so they may be waited for in any order. A send is not buffered:
+// it ends when it is received.
+// Where every rank has a GPU (World::use_device), GPU tensors go from GPU to GPU, and wait() makes
+// the compute stream wait, not the host. There the operations of a group run one after another, so
+// two ranks that send each other something use exchange().
 //
-// Sums add in the order of the ranks, ((x0 + x1) + x2) + ..., so they have the same bits on every
-// rank and every backend: f32 in f32, bf16 in f32 with one rounding at the end, f64, i64. From GPU
-// to GPU those of floats do so only if asked to; else the order is NCCL's, the same on every rank.
-// Parts of a tensor are ranges of its dim 0, in the order of the ranks; any may be empty, and
-// nothing is sent for an empty one. A group of one rank copies, and counts nothing.
+// Sums add in the order of the ranks, ((x0 + x1) + x2) + ..., so every rank and every backend gets
+// the same bits. Values of f32 add in f32, bf16 in f32 with one rounding at the end, f64 in f64,
+// i64 in i64. From GPU to GPU, sums of floats add in this order only if use_device() was asked for
+// it. Otherwise NCCL chooses an order, the same on every rank.
+// The parts of a tensor are ranges of its dim 0, in the order of the ranks. Any part may be empty,
+// and nothing is sent for it. A group of one rank only copies, and counts no traffic.
 //
-// Errors: shapes that do not fit, at the call; another rank's failure, in wait(). After either the
-// group is of no more use. Thread-safety: the thread that made the World, which must outlive it.
+// Errors: shapes that do not fit throw at the call; another rank's failure throws in wait(). After
+// either the group can no longer be used. Thread-safety: the thread that made the World. The World
+// must outlive the group.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,8 +42,8 @@
 
 namespace vfm::dist {
 
-/// An operation under way, as its backend sees it. Its end, unfinished, is no way to stop the
-/// others.
+/// An operation in progress, as its backend implements it. Destroying an unfinished one does not
+/// stop the other ranks.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -47,14 +51,14 @@ class Pending {
   virtual bool done() = 0;
 };
 
-/// An operation that was started.
+/// Handle of an operation that was started.
 class [[nodiscard]] Transfer {
  public:
-  Transfer() = default;  ///< of nothing: done
+  Transfer() = default;  ///< no operation: wait() returns at once
   explicit Transfer(std::unique_ptr<Pending> pending) : pending_(std::move(pending)) {}
-  /// Returns when it is finished here; the second time at once.
+  /// Returns when this rank's part of the operation is finished. A second call returns at once.
   void wait();
-  /// Whether wait() would return at once. Lets it go on.
+  /// Returns whether wait() would return at once. The call also lets the operation make progress.
   bool done() { return !pending_ || pending_->done(); }
 
  private:
@@ -64,18 +68,19 @@ class [[nodiscard]] Transfer {
 /// How the elements of a sum are read.
 enum class Sum { none, f32, bf16, f64, i64 };
 
-/// What a backend is asked for; checked. Counts are elements, of `element` bytes each, by rank.
+/// One checked operation, as a backend gets it. Counts are elements of `element` bytes, by rank.
 struct Call {
   Operation operation = Operation::barrier;
-  Tensor in, out;  ///< what it reads, what it writes. all_reduce and broadcast: `out` is both
-  std::vector<std::int64_t> to, from;  ///< of `in` for each rank, of `out` from each rank
-  int target = -1, source = -1;        ///< exchange, send, receive; broadcast's root is the source
+  Tensor in, out;  ///< what it reads and writes. For all_reduce and broadcast `out` is both
+  std::vector<std::int64_t> to, from;  ///< elements of `in` to each rank, of `out` from each rank
+  /// For exchange, send and receive; `source` is also broadcast's root.
+  int target = -1, source = -1;
   Sum sum = Sum::none;
   std::size_t element = 1;
 };
-/// "all_gather of F32 elements [6 0 3]": what the ranks of one collective have in common.
+/// "all_gather of F32 elements [6 0 3]": the part of a call that is the same on all ranks.
 std::string describe(const Call& call);
-/// What a rank sends in it, as dist/traffic.h says.
+/// Bytes that a rank sends in this call, counted as dist/traffic.h says.
 std::size_t bytes_sent(const Call& call, int rank, int size);
 
 class Group {
@@ -87,34 +92,36 @@ class Group {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::string& axis() const { return axis_; }
-  const std::vector<int>& ranks() const { return ranks_; }  ///< their ranks in the world, ascending
+  /// The members' ranks in the world, ascending.
+  const std::vector<int>& ranks() const { return ranks_; }
 
-  /// out [sum of rows, ...] = in [rows[rank], ...] of every rank. `rows`: dim 0 of each rank's
-  /// `in`, the same list everywhere; empty: all as here. `in` may be its own part of `out`.
+  /// out [sum of rows, ...] = in [rows[rank], ...] of every rank. The list `rows` has dim 0 of each
+  /// rank's `in`, the same on every rank; empty: every `in` has the same dim 0. `in` may be this
+  /// rank's part of `out`.
   Transfer all_gather(const Tensor& in, const Tensor& out, std::span<const std::int64_t> rows = {});
-  /// out [rows[rank], ...] = the sum of all ranks' in [sum of rows, ...], of this rank's part.
-  /// `rows` empty: even parts. `out` may be its own part of `in`.
+  /// out [rows[rank], ...] = this rank's part of the sum of all ranks' in [sum of rows, ...].
+  /// `rows` empty: equal parts. `out` may be this rank's part of `in`.
   Transfer reduce_scatter(const Tensor& in, const Tensor& out,
                           std::span<const std::int64_t> rows = {});
-  /// In place: the sum, on every rank.
+  /// In place: every rank gets the sum.
   Transfer all_reduce(const Tensor& values);
   Transfer all_reduce(std::span<float> values);
   Transfer all_reduce(std::span<double> values);
-  /// Rank r gets the part r of `in`, of to[r] rows; `out` is made of from[r] rows of each rank r.
-  /// to[r] here is from[this rank] there. Both empty: even parts.
+  /// Rank r gets part r of `in`, to[r] rows. `out` is made of from[r] rows of each rank r. to[r] on
+  /// this rank equals from[this rank] on rank r. Both empty: equal parts.
   Transfer all_to_all(const Tensor& in, const Tensor& out, std::span<const std::int64_t> to = {},
                       std::span<const std::int64_t> from = {});
-  /// In place, from the rank `root`.
+  /// In place: every rank gets the values of the rank `root`.
   Transfer broadcast(const Tensor& values, int root);
-  /// One step of a ring: sends to one rank while it receives from another. What a rank sends to
-  /// another arrives in the order of its calls, of exchange() and send() together.
+  /// One step of a ring: sends to one rank while it receives from another. Messages to one rank, of
+  /// exchange() and send() together, arrive in the order of the calls.
   Transfer exchange(int to, const Tensor& out, int from, const Tensor& in);
   Transfer send(int to, const Tensor& values);
   Transfer receive(int from, const Tensor& values);
 
-  /// Returns when every rank is here.
+  /// Returns when every rank has called it.
   virtual void barrier() = 0;
-  /// Every rank's text, by rank, on rank 0; empty elsewhere.
+  /// On rank 0 returns every rank's text, in the order of the ranks; on other ranks nothing.
   virtual std::vector<std::string> gather(const std::string& text) = 0;
 
  protected:
@@ -128,7 +135,7 @@ class Group {
   const std::vector<int> ranks_;
 };
 
-/// Memory of the caller's as a tensor of bytes, which does not keep it.
+/// The caller's memory as a tensor of bytes, which does not own it.
 Tensor lend(std::span<std::byte> bytes);
 
 }  // namespace vfm::dist

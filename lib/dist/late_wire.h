@@ -1,5 +1,5 @@
-// Inside lib/dist only: a wire whose messages come late, to measure what is hidden behind
-// computing (tests/bench/overlap.sh).
+// Inside lib/dist only: a wire that delays messages, to measure how much communication computing
+// hides (tests/bench/overlap.sh).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfm::dist {
 
-/// `wire`, whose messages land that many seconds after they have arrived, at both ends.
+/// Returns `wire` with each message delayed at both ends by `seconds` after its arrival.
 std::unique_ptr<Wire> late_wire(std::unique_ptr<Wire> wire, double seconds);
 
 }  // namespace vfm::dist

@@ -1,7 +1,7 @@
-// The processes of one launch: how many threads and which GPU each takes, and their world, in which
-// the failure of one ends all.
+// The processes of one launch: how many threads and which GPU each takes, and the world that they
+// share. When one process fails, all end.
 //
-// Not here: what the launcher says of them (cli/runner.h). Thread-safety: the main thread.
+// Not here: reading the launcher's environment (cli/runner.h). Thread-safety: the main thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,21 +13,22 @@
 
 namespace vfm::dist {
 
-/// Threads of this process, one of `ranks`, of which `local_ranks` are on this machine: `jobs`
-/// if that is not 0; else, where the launcher has bound the process to processors, as many as
-/// these; else an even part of the machine's.
+/// How many threads this process should use. The launch has `ranks` processes, `local_ranks` of
+/// them on this machine. Returns `jobs` unless it is 0. Otherwise, if the launcher has bound the
+/// process to some processors, their number; if not, an equal share of the machine's processors.
 int threads_per_rank(int jobs, int ranks, int local_ranks);
 
-/// The device that choose_device(`wanted`) gives. Ranks of one machine take a GPU each, but where
-/// what started them has chosen what each sees (`shown`), and that is one alone.
+/// Returns the device that choose_device(`wanted`) gives. Ranks on one machine each take the GPU
+/// with their local number. If the launcher has chosen what each rank sees (`shown`) and this rank
+/// sees a single GPU, it takes that one.
 Device rank_device(const std::string& wanted, int local_rank, int local_ranks, bool shown);
 
-/// Calls `work` with the world of the launch, of `ranks` processes, and returns what it returns.
-/// Where it throws on one of several, that rank says so, with its number and host, and every
-/// process ends, with status 2 for an Error{usage}, else 1: the others would wait for it for ever.
-/// What all refuse together (dist/together.h) one says, and each throws an Error{usage} without
-/// words, when it has left the world in order.
-/// Stopped passes, and ends one process, which the launcher notices.
+/// Calls `work` with the world of the launch, which has `ranks` processes, and returns its result.
+/// If `work` throws on one of several ranks, that rank logs the error with its number and host.
+/// Then every process ends, with status 2 for an Error{usage}, else 1, since the others would wait
+/// for ever. If all ranks refuse together (dist/together.h), one logs the reason, and each rank
+/// leaves the world in order and throws an Error{usage} without text. Stopped is thrown on, and
+/// ends only its own process; the launcher notices that.
 long with_world(int ranks, const std::function<long(World&)>& work);
 
 }  // namespace vfm::dist

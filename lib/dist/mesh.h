@@ -1,8 +1,9 @@
-// The ranks of a world in rows and columns: which of them share the heads, the tokens, the samples,
-// the layers of one training.
+// Arranges the ranks of a world along axes: which ranks of one training share the heads, the
+// tokens, the samples and the layers.
 //
-// Neighbours are closest along tp, whose messages are the most: then cp, dp, pp. So with tp=2, cp=2
-// the ranks 0 and 1 share heads, 0 and 2 tokens, 0 and 4 nothing but the gradients:
+// Ranks next to each other in number are neighbours along tp, which has the most messages; then
+// come cp, dp, pp. With tp=2, cp=2 the ranks 0 and 1 share heads, 0 and 2 share tokens, and 0 and 4
+// share only the gradients:
 //
 //   rank = tp_i + tp (cp_i + cp (shard_i + shard (replicate_i + replicate pp_i)))
 //
@@ -11,9 +12,9 @@
 //   dp    each has samples of its own                          (data parallel)
 //   pp    each has some of the layers                          (pipeline)
 //
-// dp is two axes: along `shard` each rank keeps a part of the state, along `replicate` the same. So
-// is cp: cp_heads has the closest ranks, who exchange tokens for heads, and cp_ring those between
-// whom keys go round.
+// dp has two axes: ranks along `shard` each keep a part of the state, and ranks along `replicate`
+// keep the same state. cp has two axes, too: ranks along cp_heads, the closest, exchange tokens for
+// heads, and ranks along cp_ring pass keys round a ring.
 // Thread-safety: that of the World, which must outlive the mesh.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,7 +31,7 @@
 
 namespace vfm::dist {
 
-/// One axis, or several together: Axes::cp | Axes::dp are all ranks that sum a weight's gradient.
+/// One axis or several: Axes::cp | Axes::dp are all ranks that sum a weight's gradient.
 enum class Axes : unsigned {
   tp = 1,
   cp_heads = 2,
@@ -44,12 +45,13 @@ enum class Axes : unsigned {
 constexpr Axes operator|(Axes a, Axes b) {
   return static_cast<Axes>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-std::string axes_name(Axes axes);  ///< "tp", "cp+dp", ...: the axis of their group and traffic
+/// "tp", "cp+dp", ...: the name of the axes in groups and traffic.
+std::string axes_name(Axes axes);
 
-/// Ranks along each axis.
+/// Number of ranks along each axis.
 struct Layout {
   int tp = 1, cp = 1;
-  int dp = 0;  ///< 0: as many as are left
+  int dp = 0;  ///< 0: all that remain
   int pp = 1;
   int shard = 1;     ///< divides dp
   int cp_heads = 1;  ///< divides cp
@@ -57,10 +59,10 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 std::string to_string(
-    const Layout& layout);  ///< "tp=2 cp=1 dp=4 pp=1", and what is left unless it is 1
+    const Layout& layout);  ///< "tp=2 cp=1 dp=4 pp=1"; shard and cp_heads follow unless they are 1
 
-/// Error{usage}: a layout cannot be, by a rule; and advice of whoever throws it, which sees that
-/// rule alone. Who knows all rules gives his own.
+/// Error{usage}: a layout breaks a rule. The message is the rule, then advice from the code that
+/// checks that rule alone. A caller who knows all rules gives advice of its own after rule().
 class LayoutRefused : public Error {
  public:
   LayoutRefused(const std::string& rule, const std::string& advice)
@@ -71,25 +73,26 @@ class LayoutRefused : public Error {
   std::string rule_;
 };
 
-/// `wanted` on that many ranks, with dp filled in. Throws LayoutRefused that names the nearest
-/// layout if they do not make up the number of ranks, or shard does not divide dp, or cp_heads cp.
+/// Returns `wanted` for `ranks` ranks, with dp filled in. Throws LayoutRefused with the nearest
+/// layout if the axes do not multiply to `ranks`, shard does not divide dp, or cp_heads does not
+/// divide cp.
 Layout fit_layout(const Layout& wanted, int ranks);
-/// The layout of that many ranks whose sizes differ from the wanted by the smallest factors,
-/// multiplied; dp may be any where it was left open. Of two alike the one with more tp, then cp,
-/// pp.
+/// Returns the layout of `ranks` ranks that is nearest to `wanted`: the product of the factors by
+/// which its sizes differ is smallest. A wanted dp of 0 leaves dp free. Among equally near layouts
+/// the one with more tp wins, then more cp, then more pp.
 Layout nearest_layout(const Layout& wanted, int ranks);
-/// The ranks that share `axes` with `rank`: those equal to it along all others, ascending.
+/// The ranks that differ from `rank` at most along `axes`, ascending.
 std::vector<int> ranks_along(Axes axes, const Layout& layout, int rank);
 
-/// Which groups along `axes` lie on more than one host, and the largest tp that would not; empty:
-/// none. `hosts` of all ranks.
+/// Text that names the groups along `axes` that lie on more than one host, and the largest tp that
+/// fits on one host; empty if there are no such groups. `hosts` has one entry per rank.
 std::string split_groups(Axes axes, const Layout& layout, std::span<const std::string> hosts);
 
 class Mesh {
  public:
-  /// A collective. Makes the group of each axis (of cp_heads and cp_ring if there are both), of dp,
-  /// of cp|dp (who sums gradients), tp|cp (who works on one sample), cp|shard (who shares one
-  /// state), and of `more`.
+  /// A collective. Makes the groups of each axis, of dp, of cp|dp (sums gradients), of tp|cp (works
+  /// on one sample), of cp|shard (shares one state), and of `more`. cp_heads and cp_ring have
+  /// groups only if both have more than one rank.
   Mesh(World& world, const Layout& wanted, std::span<const Axes> more = {});
 
   const Layout& layout() const { return layout_; }
@@ -97,20 +100,20 @@ class Mesh {
   /// Throws Error for axes whose group was not made.
   Group& group(Axes axes) const;
   int size(Axes axes) const { return group(axes).size(); }
-  /// The ranks along pp once more, for what goes from later stages to earlier ones: it does not
-  /// queue behind what goes the other way.
+  /// A second group of the ranks along pp, for messages from later stages to earlier ones, so that
+  /// they do not queue behind messages in the other direction.
   Group& upstream() const { return upstream_ ? *upstream_ : group(Axes::pp); }
-  /// This rank's place among them.
+  /// This rank's place in the group of `axes`.
   int place(Axes axes) const { return group(axes).rank(); }
-  /// A collective: says with a warning if ranks that share tp, which exchange most, are on
-  /// different hosts.
+  /// A collective. Logs a warning if ranks that share tp, which exchange most, are on different
+  /// hosts.
   void warn_of_slow_tp() const;
 
  private:
   World& world_;
   const Layout layout_;
   std::map<Axes, std::unique_ptr<Group>> groups_;
-  std::unique_ptr<Group> upstream_;  // null: no pipeline
+  std::unique_ptr<Group> upstream_;  // null without a pipeline
 };
 
 }  // namespace vfm::dist

@@ -1,10 +1,11 @@
-// Inside lib/dist only: a group whose collectives are messages between its ranks, on the host.
+// Inside lib/dist only: a group that builds its collectives from messages between the ranks, on the
+// host.
 //
-// Every part goes straight from the rank that has it to the rank that wants it. Sums are made where
-// their part belongs: parts travel in an all-to-all, are added there in the order of the ranks, and
-// are gathered again for all_reduce; at most kStaging bytes of other ranks' parts lie here at a
-// time. Tensors on the GPU are given to a DeviceCarrier; without one they go by way of the host's
-// memory. Those on meta are counted, not moved.
+// Every part goes directly from the rank that has it to the rank that needs it. A sum is computed
+// on the rank that owns that part: the parts travel in an all-to-all and are added there in the
+// order of the ranks. all_reduce then gathers the sums. At most kStaging bytes of other ranks'
+// parts are held at a time. GPU tensors go through a DeviceCarrier; without one they are copied
+// through the host's memory. Tensors on Device::meta are counted, not moved.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,17 +23,17 @@
 namespace vfm::dist {
 
 inline constexpr std::size_t kStaging = std::size_t{64} << 20;
-/// How many elements of each rank's part a sum takes at a time: all of them together, kStaging.
+/// Elements of each rank's part that a sum handles at a time, so that all ranks' make kStaging.
 constexpr std::size_t sum_chunk(std::size_t element, std::size_t ranks) {
   return std::max<std::size_t>(1, kStaging / (ranks * element));
 }
 
 class MessageGroup final : public Group {
  public:
-  /// `wire` null: no other rank can be reached, so there is none, or all tensors are on meta.
+  /// `wire` may be null if the group has one rank, or if all tensors are on Device::meta.
   MessageGroup(std::string axis, int rank, std::vector<int> ranks, std::unique_ptr<Wire> wire,
                Engine& engine);
-  /// Has tensors of the GPU carried by it from now on.
+  /// Lets `carrier` carry GPU tensors from now on.
   void use(std::unique_ptr<DeviceCarrier> carrier) { carrier_ = std::move(carrier); }
 
   void barrier() override;
@@ -43,18 +44,18 @@ class MessageGroup final : public Group {
 
  private:
   Running::What begin(Operation operation, const std::string& described);
-  /// `bytes`: what this rank sends.
+  /// `bytes` is what this rank sends.
   std::shared_ptr<Running> run(Operation operation, const std::string& described, std::size_t bytes,
                                Running::Next next);
   std::unique_ptr<Pending> count(const Call& call);
   std::unique_ptr<Wire> wire_;
   Engine& engine_;
   std::unique_ptr<DeviceCarrier> carrier_;
-  std::int64_t number_ = 0;  // of the last collective
+  std::int64_t number_ = 0;  // number of the last collective
 };
 
-/// Throws Error unless `ranks` are ascending ranks of a world of `size`, `rank` among them.
-/// Returns the place of `rank`.
+/// Returns the place of `rank` in `ranks`. Throws Error unless `ranks` are ascending ranks of a
+/// world of `size` and contain `rank`.
 int place_in(const std::vector<int>& ranks, int rank, int size, std::string_view axis);
 
 }  // namespace vfm::dist

@@ -1,8 +1,8 @@
-// Inside lib/dist only: the operations of a rank's groups over MPI. A thread that does nothing else
-// has them go on, whether the rank waits or computes (dist/errand_thread.h).
+// Inside lib/dist only: runs the operations of a rank's groups over MPI. A thread of its own moves
+// their messages, whether the rank waits or computes (dist/errand_thread.h).
 //
-// What goes wrong while the rank computes is thrown when it asks for an operation, or starts one.
-// Thread-safety: the thread that made it.
+// An error that happens while the rank computes is thrown when the rank next waits for, polls or
+// starts an operation. Thread-safety: the thread that made the engine.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,10 +23,10 @@ class MpiEngine final : public Engine {
   void start(const std::shared_ptr<Running>& running) override;
   void finish(const Running& running) override;
   bool finished(const Running& running) override;
-  /// MPI may still read and write its memory: the operation stays until it is done. On the way out
-  /// of an error, when that memory may be about to go, nothing moves any more.
+  /// Keeps the operation until it is done, since MPI may still read and write its memory. While an
+  /// exception is in flight, all messages stop for good, since that memory may be freed next.
   void drop(const std::shared_ptr<Running>& running) override;
-  /// Waits for all that were dropped.
+  /// Waits for all operations that are left, including those that were dropped.
   void finish_all();
 
  private:
@@ -36,7 +36,7 @@ class MpiEngine final : public Engine {
 
   Meeting& meeting_;
   ErrandThread& thread_;
-  // Of the other thread, or of this one while that does an errand for it.
+  // Used by the errand thread, or by this thread while the errand thread runs an errand for it.
   UnderWay under_way_;
   std::exception_ptr failure_;
   std::atomic<bool> stands_still_{false};

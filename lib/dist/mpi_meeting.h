@@ -1,14 +1,15 @@
 // Inside lib/dist only: how a rank waits for the others, and when it gives up.
 //
-// MPI's collectives wait as long as it takes, so one rank that is stopped or lost would hang the
-// run. Before each of them the ranks meet here, and the messages of groups are waited for here. A
-// rank that waits longer than the section's limit tells all others where it waits, and for whom;
-// those that wait, too, answer alike. Who waits for a rank that says nothing, itself or by way of
-// others, knows by then who it is: the lowest that is past its limit names it, and ends the run
-// with status 1. If all wait, it is for each other, and it says where. Time in which this process
-// was itself stopped does not count, so suspending and resuming a job is no error. Waiting leaves
-// the processor to others after a moment.
-// Thread-safety: the thread that calls MPI; section() any.
+// MPI's collectives wait for ever, so one rank that is stopped or lost would hang the run. The
+// ranks meet here before each MPI collective, and wait here for messages of groups. A rank that
+// waits longer than the section's limit tells all others where it waits and for which ranks. Every
+// other rank that waits answers in the same way. A rank that does not answer, and for which
+// somebody waits directly or through others, is the missing one. The lowest rank that is past its
+// limit names the missing rank and ends the run with status 1. If every rank waits for another, it
+// reports where each waits.
+// Time in which this process was stopped does not count, so suspending and resuming a job causes no
+// error. After a moment of polling, a wait sleeps and leaves the processor to others.
+// Thread-safety: the thread that calls MPI; section() may be called from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,10 +29,10 @@
 
 namespace vfm::dist {
 
-/// What a rank that waits tells the others.
+/// The message of a waiting rank to all others.
 struct Waits {
   bool too_long = false;
-  std::optional<std::vector<int>> awaited;  // none: all ranks
+  std::optional<std::vector<int>> awaited;  // ranks that it waits for; none: all ranks
   std::string place;
 };
 
@@ -39,24 +40,24 @@ class Meeting {
  public:
   /// A collective.
   Meeting(int rank, int size, const std::string& host);
-  /// Every rank must have left its last collective.
+  /// Every rank must have left its last collective before.
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  /// As World::section().
+  /// The same as World::section().
   void section(std::string_view what, double limit);
 
-  /// Returns when `done` does, which is asked again and again. `place` is where this rank waits,
-  /// for messages; `awaited` tells for which ranks, null: all.
+  /// Calls `done` again and again, and returns when it returns true. `place` says in messages where
+  /// this rank waits. `awaited` returns the ranks that it waits for; null: all ranks.
   void until(const std::string& place, const std::function<bool()>& done,
              const std::function<std::vector<int>()>& awaited);
-  /// What is done at each turn of a wait.
+  /// Sets a function that is called at each turn of a wait.
   void meanwhile(std::function<void()> act) { meanwhile_ = std::move(act); }
   /// "rank 3 on host b".
   std::string name_of(int rank) const;
 
-  /// All ranks meet, then run one blocking call. Returns what it returns.
+  /// Waits until all ranks are here, then runs one blocking MPI call. Returns its result.
   template <class Call>
   int then(const char* operation, Call&& call) {
     come(operation);
@@ -80,7 +81,7 @@ class Meeting {
   const int rank_, size_;
   std::vector<std::string> hosts_;
   std::function<void()> meanwhile_;
-  struct Channel;  // MPI's own, which headers do not name
+  struct Channel;  // hides MPI's types
   std::unique_ptr<Channel> channel_;
 
   std::mutex mutex_;  // guards what_, operation_, before_, end_ against the watching thread

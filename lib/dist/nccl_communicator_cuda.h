@@ -1,11 +1,11 @@
-// Inside lib/dist only: NCCL's communicator of a group, the stream on which it works, and who sees
-// to it that nobody waits for ever.
+// Inside lib/dist only: the NCCL communicator of a group, the stream that it works on, and a thread
+// that prevents endless waits.
 //
-// The host waits for nothing that NCCL does, so a rank that is silent would show nowhere. A thread
-// looks after what was queued: when NCCL says that another rank has ended, or nothing came to its
-// end for the section's limit (World::section), it says so and aborts the communicator, which lets
-// the GPU go on; the next call throws. Errors: NCCL's text, with the operation, axis, rank and
-// host. Thread-safety: the thread that drives the GPU.
+// The host does not wait for NCCL's work, so a silent rank would go unnoticed. A watching thread
+// looks at the queued work. When NCCL reports that another rank has ended, or nothing finishes
+// within the section's limit (World::section), the thread logs that and aborts the communicator.
+// The GPU then goes on, and the next call throws. Errors: NCCL's text, with the operation, axis,
+// rank and host. Thread-safety: the thread that drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,14 +22,14 @@
 
 namespace vfm::dist {
 
-/// An event at the end of what is on the stream.
+/// Records an event after the work that is now on the stream.
 std::shared_ptr<CUevent_st> event_on(CUstream_st* stream);
 
 class Communicator {
  public:
   /// A collective of the group.
   Communicator(Group& group, std::string where, std::shared_ptr<const Section> section);
-  /// Aborts on the way out of an error, as the others may never come to what is under way.
+  /// While an exception is in flight, aborts: the others may never start what is in progress.
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -39,13 +39,13 @@ class Communicator {
   ncclComm_t comm() const { return comm_; }
   CUstream_st* stream() const { return stream_; }
 
-  /// Held while something is queued.
+  /// Hold this lock while work is queued.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// Throws Error if `status` is one.
+  /// Throws Error unless `status` means success.
   void check(ncclResult_t status, const std::string& place);
-  /// Throws Error if what was queued before has failed, here or elsewhere. Under the lock.
+  /// Throws Error if earlier work has failed on this rank or another. Call it with the lock held.
   void poll(const std::string& place);
-  /// What was queued now; returns the event of its end. Under the lock.
+  /// Registers the work queued last and returns the event of its end. Call it with the lock held.
   std::shared_ptr<CUevent_st> queued(const std::string& place);
 
  private:
@@ -62,7 +62,7 @@ class Communicator {
 
   std::mutex mutex_;
   std::deque<std::pair<std::shared_ptr<CUevent_st>, std::string>> under_way_;
-  std::string given_up_;  // why; the communicator is no more
+  std::string given_up_;  // why the communicator was aborted; empty: it was not
   bool end_ = false;
   std::condition_variable ended_;
   std::thread watcher_;

@@ -1,5 +1,5 @@
-// NCCL's library, for nccl_cuda.cc: opened when it is first needed, so that programs start without.
-// Thread-safety: any thread, as far as NCCL's functions are.
+// NCCL's library, for nccl_cuda.cc. It is opened when first needed, so programs start without it.
+// Thread-safety: any thread, as far as NCCL's functions allow.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace vfm::dist::nccl {
 
-/// The functions that we call, found when the library is opened.
+/// The NCCL functions that are used, looked up when the library is opened.
 struct Library {
 #define VFM_EACH_NCCL(x)                                                                        \
   x(GetVersion) x(GetUniqueId) x(CommInitRank) x(CommDestroy) x(CommAbort) x(CommGetAsyncError) \
@@ -18,12 +18,12 @@ struct Library {
 #define VFM_NCCL(name) decltype(&nccl##name) name = nullptr;
   VFM_EACH_NCCL(VFM_NCCL)
 #undef VFM_NCCL
-  std::string missing;  ///< why it cannot be used, or empty
+  std::string missing;  ///< why the library cannot be used; empty: it can
 
   Library();
 };
 
-/// Never closed.
+/// The library stays open until the process ends.
 const Library& library();
 
 }  // namespace vfm::dist::nccl

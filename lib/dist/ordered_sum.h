@@ -10,13 +10,14 @@
 
 namespace vfm::dist {
 
-/// to[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ..., `count` elements of the type of
-/// `sum`; bf16 in f32, rounded once. `to` may be one of the parts, but not overlap one otherwise.
+/// to[i] = ((parts[0][i] + parts[1][i]) + parts[2][i]) + ..., for `count` elements of the type of
+/// `sum`. bf16 is added in f32 and rounded once. `to` may be one of the parts, but may not overlap
+/// a part otherwise.
 void sum_in_order(Sum sum, std::span<const std::byte* const> parts, std::byte* to,
                   std::size_t count);
 
-/// The same of f32 and of bf16, of which there is most: ordered_sum_cpu.cc, compiled once for each
-/// of these instruction sets. All give the same bits.
+/// The same sums of f32 and of bf16, the most frequent types. ordered_sum_cpu.cc is compiled once
+/// for each of these instruction sets. All give the same bits.
 #define VFM_ORDERED_SUMS(isa)                                                                  \
   namespace isa {                                                                              \
   void add_floats(const float* const* parts, std::size_t ranks, float* to, std::size_t count); \

@@ -16,11 +16,11 @@
 
 namespace vfm::dist {
 
-/// What every rank throws where one refuses what the user asks for: all are at one point, and none
-/// waits for another, so that they can end in order. Error{usage}, the same everywhere.
+/// Error{usage} that every rank throws, with the same text, when one rank refuses what the user
+/// asks for. All ranks are at the same point and none waits for another, so they can end in order.
 class RefusedTogether : public Error {
  public:
-  /// `rank` is the first that refuses; `all`: every rank does, with the same words.
+  /// `rank` is the first rank that refuses. `all`: every rank refuses, with the same text.
   RefusedTogether(const std::string& message, int rank, bool all)
       : Error(message, ErrorKind::usage), rank_(rank), all_(all) {}
   int rank() const noexcept { return rank_; }
@@ -31,31 +31,32 @@ class RefusedTogether : public Error {
   bool all_;
 };
 
-/// What became of work that each rank did.
+/// The result of work that each rank did.
 struct Verdict {
-  int rank = -1;                    ///< the first that failed; -1: none did
-  std::exception_ptr failure = {};  ///< of this rank
-  std::string refusal = {};         ///< what that first one refuses; "": it does not
-  bool all_refuse = false;          ///< with the same words
+  int rank = -1;                    ///< the first rank that failed; -1: none
+  std::exception_ptr failure = {};  ///< what this rank threw; null: nothing
+  /// The text of an Error{usage} of that first rank; empty: another failure.
+  std::string refusal = {};
+  bool all_refuse = false;  ///< every rank refused, with the same text
 };
 
-/// Does `act`, which exchanges nothing, on every rank; then all know whether it failed anywhere. If
-/// so, `clean_up` runs on rank 0 before anyone goes on. A disk that is full for one rank of several
-/// is an Error like any other. A collective.
+/// Calls `act`, which exchanges nothing, on every rank. Then all ranks learn whether it failed
+/// anywhere. If so, `clean_up` runs on rank 0 before any rank goes on. A disk that is full on one
+/// rank is an Error like any other. A collective.
 Verdict attempt_on_all_ranks(World& world, const std::function<void()>& act,
                              const std::function<void()>& clean_up = {});
 
-/// The first rank that failed throws what it threw there: its caller says so once, with rank and
-/// host, and ends the others (World::end_all), which wait. What is refused all throw
-/// (RefusedTogether). A collective.
+/// Throws for a `verdict` with a failure. After a refusal every rank throws RefusedTogether.
+/// Otherwise the first rank that failed throws again what it threw; its caller reports that with
+/// rank and host, and ends the others (World::end_all), which wait here. A collective.
 [[noreturn]] void fail_on_all_ranks(World& world, const Verdict& verdict);
 
-/// Both, where it fails. A collective.
+/// Calls attempt_on_all_ranks(), and fail_on_all_ranks() if it failed. A collective.
 void on_all_ranks(World& world, const std::function<void()>& act,
                   const std::function<void()>& clean_up = {});
 
-/// Deals work of these sizes to ranks: the largest first, to the rank that has least; the first
-/// piece and the first rank of several alike. Returns the rank of each. Pure.
+/// Deals pieces of work of these sizes to ranks: the largest piece first, to the rank with the
+/// least work. On a tie the first piece or rank is taken. Returns the rank of each piece. Pure.
 std::vector<int> deal(std::span<const std::uint64_t> sizes, int ranks);
 
 }  // namespace vfm::dist

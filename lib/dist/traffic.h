@@ -1,19 +1,19 @@
-// What the ranks of one run send each other, and how long this one waits for the others.
+// Counts what a rank of a run sends to the others, and how long it waits for them.
 //
-// Counted per axis (the name of a group) and operation. `calls` counts operations of groups of two
-// or more ranks; `bytes` the payload that leaves this rank: what it sends to another rank, not what
-// stays here, and none of the lengths and signs of life that the backends send besides. With n
-// ranks, parts of w_0 … w_(n-1) bytes, W their sum, rank r sends
+// Counts are kept for each axis (the name of a group) and operation. The field `calls` counts
+// operations of groups of two or more ranks. The field `bytes` counts the payload that leaves this
+// rank: not what stays here, and not the lengths and status messages that backends add. With n
+// ranks and parts of w_0 … w_(n-1) bytes, whose sum is W, rank r sends
 //
 //   all_gather      (n-1) w_r               its own part to every other rank
 //   reduce_scatter  W - w_r                 every other rank's part to that rank
-//   all_reduce      (W - w_r) + (n-1) w_r   both, the tensor split as evenly as it goes
-//   all_to_all      its parts for others    all but the one for itself
+//   all_reduce      (W - w_r) + (n-1) w_r   both; the tensor is split as evenly as possible
+//   all_to_all      all parts of its input except its own
 //   broadcast       (n-1) W on the root, 0 elsewhere
-//   exchange, send  what it sends to another; receive 0; barrier 0
-//   gather          its text, 0 on the root
+//   exchange, send  the tensor it sends; receive 0; barrier 0
+//   gather          its text; 0 on the root
 //
-// With even parts the first three are (n-1)/n W and 2 (n-1)/n W: those of a ring, too.
+// With even parts the first three are (n-1)/n W, (n-1)/n W and 2 (n-1)/n W, as in a ring.
 // Thread-safety: that of the World it belongs to.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -54,11 +54,11 @@ class Traffic {
   void sent(std::string_view axis, Operation operation, std::size_t bytes);
   void waited(std::string_view axis, double seconds);
 
-  /// Zeros for what never was.
+  /// Zeros if nothing was counted.
   Count of(std::string_view axis, Operation operation) const;
   Count of(std::string_view axis) const;  ///< all operations together
   double seconds(std::string_view axis) const;
-  std::vector<std::string> axes() const;  ///< those with a call, in the order of their names
+  std::vector<std::string> axes() const;  ///< axes with a call, sorted by name
   void reset() { axes_.clear(); }
 
  private:

@@ -1,7 +1,7 @@
-// Inside lib/dist only: what a backend of the host is, threads or MPI. It moves messages; what a
-// collective is made of them is the same for all (dist/message_group.h).
-// Thread-safety: one thread, that which made the World; messages move in another one where there is
-// one for that (dist/mpi_engine.h).
+// Inside lib/dist only: the interface of a host backend, threads or MPI. A backend moves messages;
+// how collectives are made of messages is the same for all backends (dist/message_group.h).
+// Thread-safety: the thread that made the World. With MPI another thread moves the messages
+// (dist/mpi_engine.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace vfm::dist {
 
-/// Between this rank of a group and another, `peer`; one of its two ends. Not empty.
+/// One end of a message between this rank of a group and the rank `peer`. Never empty.
 struct Message {
   bool sends = false;
   int peer = 0;
@@ -28,53 +28,53 @@ struct Message {
   std::size_t bytes = 0;
 };
 
-/// Messages under way.
+/// Messages in progress.
 class Flight {
  public:
-  /// Nobody reads or writes what has not landed yet, if the wire can see to that.
+  /// Stops messages that have not landed from using their memory, if the wire can.
   virtual ~Flight() = default;
-  /// Whether all have arrived, and what was sent may be changed. Throws Error for a message of
-  /// another size.
+  /// Returns whether all messages have arrived, so that the memory of sends may be changed. Throws
+  /// Error for a message of another size.
   virtual bool landed() = 0;
-  /// The ranks of the group whose end of a message is missing.
+  /// Ranks of the group whose end of a message is missing.
   virtual std::vector<int> awaited() = 0;
 };
 
-/// The messages of one rank of one group. Messages of one tag between two ranks arrive in the
-/// order in which they are sent, and are not buffered: a send lands when it is received.
+/// The messages of one rank of one group. Messages with one tag between two ranks arrive in the
+/// order in which they are sent. They are not buffered: a send lands when it is received.
 class Wire {
  public:
-  static constexpr int kTags = 32768;  ///< MPI promises as many
+  static constexpr int kTags = 32768;  ///< the number of tags that MPI guarantees
   virtual ~Wire() = default;
-  /// The group's collective `number` begins: to compare what the ranks call, where that is cheap.
+  /// Collective `number` of the group begins. The wire may compare what the ranks call.
   virtual void begin(std::int64_t, const std::string&) {}
-  /// `place` for errors.
+  /// `place` is for error messages.
   virtual std::unique_ptr<Flight> post(int tag, const std::string& place,
                                        const std::vector<Message>& messages) = 0;
 };
 
-/// One operation, as rounds of messages. One thread has it go on; any may ask whether it is
+/// One operation, as rounds of messages. One thread advances it; any thread may ask whether it is
 /// finished.
 class Running {
  public:
-  /// Is called when a round has landed, and at first; fills the messages of the next round. False:
-  /// there is none, it is finished. It touches the host's memory alone.
+  /// Called first and each time a round has landed. Fills in the messages of the next round, or
+  /// returns false if the operation is finished. It touches only the host's memory.
   using Next = std::function<bool(std::vector<Message>&)>;
   struct What {
     std::string axis;
-    std::string place;  ///< "all_gather 3 of 'tp'": where its rank waits
+    std::string place;  ///< "all_gather 3 of 'tp'": where this rank waits
     std::vector<int> ranks;
     int tag = 0;
   };
   Running(What what, Wire* wire, Next next)
       : what_(std::move(what)), wire_(wire), next_(std::move(next)) {}
 
-  /// Goes on as far as it can without waiting.
+  /// Advances as far as possible without waiting.
   void advance();
-  /// It has no tensors then.
+  /// A finished operation holds no tensors.
   bool finished() const { return finished_; }
   const What& what() const { return what_; }
-  /// Ranks of the world.
+  /// Ranks of the world that this rank waits for.
   std::vector<int> awaited() const;
 
  private:
@@ -85,10 +85,10 @@ class Running {
   std::atomic<bool> finished_{false};
 };
 
-/// Operations of one rank that go on together. Thread-safety: one thread.
+/// Operations of one rank that are in progress together. Thread-safety: one thread.
 class UnderWay {
  public:
-  /// Begins it, and keeps it until it is finished.
+  /// Starts the operation, and keeps it until it is finished.
   void start(const std::shared_ptr<Running>& running);
   void advance();
   void forget(const std::shared_ptr<Running>& running) { running_.remove(running); }
@@ -99,7 +99,7 @@ class UnderWay {
   std::list<std::shared_ptr<Running>> running_;
 };
 
-/// The operations of all groups of one rank: while it waits for one of them, all go on.
+/// The operations of all groups of one rank. While the rank waits for one, all make progress.
 class Engine {
  public:
   explicit Engine(Traffic& traffic) : traffic_(traffic) {}
@@ -108,11 +108,11 @@ class Engine {
   virtual void start(const std::shared_ptr<Running>& running) = 0;
   virtual void finish(const Running& running) = 0;
   virtual bool finished(const Running& running) = 0;
-  /// The caller wants no more of an operation that is not finished.
+  /// Says that the caller no longer needs an unfinished operation.
   virtual void drop(const std::shared_ptr<Running>& running) = 0;
   Traffic& traffic() { return traffic_; }
 
-  /// How often the rank has waited for operations that are only counted.
+  /// How often the rank has waited for operations on Device::meta, which are only counted.
   std::int64_t counted_waits = 0;
 
  protected:
@@ -123,7 +123,7 @@ class Engine {
   const std::thread::id thread_ = std::this_thread::get_id();
 };
 
-/// Of a rank whose operations go on when it calls, and not in between.
+/// An engine whose operations make progress only while the rank calls it.
 class CallingEngine : public Engine {
  public:
   using Engine::Engine;
@@ -132,8 +132,8 @@ class CallingEngine : public Engine {
   bool finished(const Running& running) override;
 
  protected:
-  /// Returns when `done` does; calls it again whenever messages of this rank may have landed.
-  /// Throws Error when it cannot be.
+  /// Returns when `done` returns true. Calls it again whenever messages of this rank may have
+  /// landed. Throws Error if `done` can never become true.
   virtual void wait(const Running& running, const std::function<bool()>& done) = 0;
   void forget(const std::shared_ptr<Running>& running) { under_way_.forget(running); }
 
