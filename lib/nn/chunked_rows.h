@@ -1,15 +1,16 @@
-// The exchanges before and after the matrices of tensor parallelism in parts (ops/row_chunks.h), so
-// that rows travel beside products.
+// The exchanges before and after the matrices of tensor parallelism in chunks of rows
+// (ops/row_chunks.h), so that rows travel while others are multiplied.
 //
-// The rows of all ranks are some chunks: of each rank's as many, even, the longer ones first; where
-// it has fewer rows than chunks some are empty. To gather, a rank sends each other one its rows,
-// chunk by chunk, and has its own while the others' come. To sum, it makes what is others' first,
-// which travels while it makes the next and, at the end, its own. What is summed is added in the
-// order of the ranks, in f32, with one rounding at the end: the bits of a reduce_scatter that adds
-// in that order (dist/group.h). A rank sends as many bytes as in the exchange as a whole, in
-// (ranks - 1) x chunks / ranks messages between two ranks, each an exchange(); until they have
-// come, what it sends of a sum is in its memory, and what comes. Every rank of the group must run
-// the same ones in the same order; it must outlive them.
+// Each rank's rows are cut into the same number of even chunks, the longer ones first. If a rank
+// has fewer rows than chunks, some are empty. To gather, a rank sends its rows to each other rank,
+// chunk by chunk, and multiplies its own rows while the others' arrive. To sum, it computes the
+// rows of other ranks first. Each chunk travels while the next is computed, and its own rows come
+// last.
+// Sums add in the order of the ranks, in f32, with one rounding at the end. They have the bits of a
+// reduce_scatter in that order (dist/group.h). A rank sends as many bytes as in one whole exchange,
+// in (ranks - 1) x chunks / ranks messages between two ranks, each an exchange(). Until a sum is
+// finished, the rank's memory holds what it sends and what it receives. Every rank of the group
+// must run the same exchanges in the same order. The group must outlive the object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,11 +23,11 @@
 
 namespace vfm::nn {
 
-/// Of a rank's rows, where those of all `ranks` are to be at least so many.
+/// Number of chunks of one rank's rows, if all `ranks` together have at least `chunks`.
 int chunks_of_rank(int chunks, int ranks);
 
-/// `rows` by rank, the same list on all; at least `chunks` in all. Null where there is one rank, or
-/// one chunk: then the exchange is as a whole.
+/// `rows` by rank, the same list on all ranks. All rows together get at least `chunks` chunks. Null
+/// for one rank or one chunk: then the exchange is not cut.
 std::shared_ptr<const ops::RowChunks> chunked_rows(dist::Group& group,
                                                    std::vector<std::int64_t> rows, int chunks);
 

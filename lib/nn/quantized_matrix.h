@@ -1,11 +1,11 @@
-// A matrix of a block that is kept as numbers of 8 bits (ops/matmul/quantize_rows.h), and made
-// numbers of its own type again for each product, which knows it by a name (ops::MatrixSource). So
-// its memory is half of bf16's or a quarter of f32's, and one such matrix is whole at a time.
+// A matrix of a block that is kept as 8-bit numbers (ops/matmul/quantize_rows.h) and converted back
+// to its own type for each product. The product knows it by a name (ops::MatrixSource). Its memory
+// is half of bf16's or a quarter of f32's, and only one such matrix is converted at a time.
 //
-// Until it is rounded it may wait, as it is, in the host's memory, and come to the GPU for a
-// product: a network that the GPU has room for in 8 bits alone can be loaded, changed by adapters
-// and compared with its rounded form.
-// Where each rank keeps a part of it (nn/block_shards.h), the codes are what is gathered.
+// Before it is rounded, the matrix may stay in the host's memory and be copied to the GPU for each
+// product. So a network that fits on the GPU only in 8 bits can be loaded, changed by adapters and
+// compared with its rounded form.
+// If each rank keeps a part of the matrix (nn/block_shards.h), the codes are gathered.
 // Thread-safety: get() from any thread; the rest from one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,9 +21,9 @@ namespace vfm::nn {
 
 class QuantizedMatrix final : public ops::MatrixSource {
  public:
-  /// One that waits: waiting() is on the host, or on Device::meta nowhere.
+  /// A matrix that is not rounded yet. waiting() is on the host; for Device::meta it has no values.
   QuantizedMatrix(const Shape& shape, DType dtype, Device device);
-  /// One that is rounded, of values of `dtype`. With shards these have the codes.
+  /// A rounded matrix whose values have type `dtype`. With `shards` the codes are in `shards`.
   QuantizedMatrix(ops::QuantizedRows rows, DType dtype, std::shared_ptr<ShardedMatrix> shards)
       : dtype_(dtype), rows_(std::move(rows)), shards_(std::move(shards)) {}
 
@@ -38,8 +38,8 @@ class QuantizedMatrix final : public ops::MatrixSource {
   std::shared_ptr<ShardedMatrix> shards_;
 };
 
-/// x [O, I] with scales of its rows: of which `ranks` have more columns; null: nobody. A
-/// collective.
+/// Quantises x [O, I] with one scale per row. The other `ranks` have more columns of the same rows;
+/// null: x is whole. A collective.
 ops::QuantizedRows quantize_rows_together(const Tensor& x, dist::Group* ranks,
                                           ops::RowFormat format);
 

@@ -1,16 +1,17 @@
-// Self-attention of tokens that a group of ranks shares: queries stay where they are, keys and
-// values go round.
+// Self-attention over tokens that a group of ranks shares: queries stay on their rank, keys and
+// values are passed round the ranks.
 //
-// Every rank sends the keys and values that it has to the next one while it attends over them, and
-// adds up what the parts give (ops/attention/partial_attention.h). In backward they go round once
-// more, and behind them their gradients, in f32: each rank adds its share, and after the last one
-// they are where the keys and values came from. So no rank ever holds more than two parts. Of two
-// ranks, each attends over its own keys in two halves of the heads, so that all ways are hidden.
-// Per rank and attention with even parts forward sends 2 (c-1) S/c G K elements, c ranks; backward
-// the same and, once more, the same in f32.
+// Every rank sends the keys and values that it has to the next rank while it attends over them, and
+// adds up the results of the parts (ops/attention/partial_attention.h). In backward the keys and
+// values are passed round again, followed by their gradients in f32. Each rank adds its share, and
+// the last step returns the gradients to the rank of the keys and values. So no rank holds more
+// than two parts. With two ranks and an even number of heads, backward attends over its own keys in
+// two halves of the heads, so that computing hides the transfers in both directions.
+// With even parts and c ranks, a rank sends 2 (c-1) S/c G K elements in forward. In backward it
+// sends the same, and the same number again in f32.
 // Source: Liu, Zaharia and Abbeel, "Ring attention with blockwise transformers for near-infinite
 // context" (2023).
-// Every rank of the group must run the same ones in the same order. Not causal.
+// Every rank of the group must run the same calls in the same order. Not causal.
 // Shape letters: S tokens of all ranks, H heads, G key/value heads, K head dim.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,19 +25,20 @@
 namespace vfm::nn {
 
 struct Ring {
-  dist::Group* group = nullptr;  ///< must outlive it
-  /// This rank's queries over the keys of each rank of the group: lengths by sample. A rank may
+  dist::Group* group = nullptr;  ///< must outlive it; null: no ring
+  /// By rank: this rank's queries over the keys of that rank, with lengths by sample. A rank may
   /// have no token of a sample.
   std::vector<ops::AttentionPack> packs;
   explicit operator bool() const { return group != nullptr; }
 };
 
-/// qkv [rows of this rank, (H + 2 G) K] as ops::self_attention has it. Returns [rows, H K].
+/// qkv [rows of this rank, (H + 2 G) K], laid out as for ops::self_attention. Returns [rows, H K].
 Tensor ring_attention(ops::Tape& tape, const Tensor& qkv, const Ring& ring);
 
-/// Attention in FP8 (ops/attention/attention_fp8.h), for inference, of heads that were rounded with
-/// the scales of all ranks' tokens: keys and values go round as E4M3, a byte an element, and each
-/// part's weights are rounded beside its own largest score. Returns bf16 [rows, H K].
+/// Attention in FP8 (ops/attention/attention_fp8.h), for inference. The heads of `qkv` are rounded
+/// with the scales of all ranks' tokens. Keys and values travel as E4M3, one byte per element. The
+/// weights of each part are rounded relative to the part's own largest score. Returns bf16 [rows, H
+/// K].
 Tensor ring_attention_fp8(const LowHeads& qkv, const Ring& ring);
 
 }  // namespace vfm::nn
