@@ -1,5 +1,5 @@
 // The CPU allocator of Tensor: a CachingAllocator over the C library's memory. Blocks are 64-byte
-// aligned; large ones are aligned for huge pages. Thread-safety: any thread.
+// aligned; large blocks are aligned for huge pages. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,22 +10,22 @@
 
 namespace vfm {
 
-/// At least `bytes` bytes, uninitialised; goes back to the allocator with the last owner. Throws
-/// Error when the system has no more.
+/// Returns at least `bytes` uninitialised bytes, which go back to the allocator with their last
+/// owner. Throws Error when the system has no more memory.
 std::shared_ptr<void> allocate_cpu(std::size_t bytes);
 
-/// The size of the block that a request of `bytes` gets: eight classes to a power of two, so at
-/// most an eighth is wasted.
+/// Returns the size of the block that a request of `bytes` gets. There are eight sizes to a power
+/// of two, so at most an eighth of a block is wasted.
 std::size_t block_size(std::size_t bytes) noexcept;
 
-/// The same of a request on a GPU (memory_cuda.cc): large ones in whole pages, as an eighth of an
-/// activation would be too much to waste.
+/// Returns the block size for a request on a GPU (memory_cuda.cc). Large requests are rounded up to
+/// whole pages only: an eighth of an activation would be too much to waste.
 std::size_t gpu_block_size(std::size_t bytes) noexcept;
 
-/// Gives what is kept for reuse back to the system.
+/// Gives the blocks that are kept for reuse back to the system.
 void release_cached_memory() noexcept;
 
-/// From now on cpu_memory().peak is what is in use at most.
+/// Starts cpu_memory().peak again from the memory in use now.
 void reset_memory_peak();
 
 }  // namespace vfm

@@ -1,9 +1,10 @@
 // Memory for work that is recorded once and then repeated (tensor/graph_cache.h).
 //
-// A recording needs its addresses for ever, but nothing that lies there between two repetitions. So
-// all recordings share a few large regions: a part that is given back is handed out again, joined
-// with its free neighbours, and every recording begins with the same empty regions. What is kept
-// beyond a recording, its results, is never handed out to another.
+// A recording needs the same addresses as long as it exists, but no values that lie there between
+// two repetitions. All recordings therefore share a few large regions. A part that is given back is
+// joined with its free neighbours and can be handed out again, and every recording begins with all
+// regions empty. The results of a recording stay in use, so their memory is never handed out to
+// another recording.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,18 +20,20 @@ namespace vfm {
 
 class Arena {
  public:
-  /// Takes regions from `source`, in its block sizes.
+  /// Takes regions from `source`, in the block sizes of `source`.
   explicit Arena(const MemorySource& source) : source_(source) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// `bytes` bytes, aligned to 512, uninitialised, at the lowest address that has room; they go
-  /// back with the last owner. Takes another region if there is no room; null if there is none.
+  /// Returns `bytes` uninitialised bytes, aligned to 512, at the lowest free address with enough
+  /// room. They go back to the arena with their last owner. If no region has room, takes another
+  /// region; returns null if `source` has no more memory.
   std::shared_ptr<void> allocate(std::size_t bytes);
-  /// Makes the regions `bytes` in all, unless they are, or there is no more.
+  /// Makes all regions together `bytes` large. Does nothing if they are as large already or if
+  /// `source` has no more memory.
   void reserve(std::size_t bytes);
-  /// Gives regions in which nothing is in use back to the source: all, or those that came after
-  /// the last keep().
+  /// Gives regions in which nothing is in use back to the source: release() all of them,
+  /// release_new() those that came after the last keep().
   void release() noexcept { release(true); }
   void release_new() noexcept { release(false); }
   void keep() noexcept;
@@ -39,8 +42,8 @@ class Arena {
  private:
   struct Part {
     std::size_t size = 0;
-    bool free = true, first = false;  // of its region
-    bool kept = false;                // the region, said of its first part
+    bool free = true, first = false;  // the first part of its region
+    bool kept = false;                // the region was there at keep(); set on its first part
   };
   using Parts = std::map<std::byte*, Part>;
 
@@ -50,7 +53,7 @@ class Arena {
 
   MemorySource source_;
   mutable std::mutex mutex_;
-  Parts parts_;  // without gaps within a region
+  Parts parts_;  // the parts of a region leave no gaps
 };
 
 }  // namespace vfm

@@ -1,12 +1,13 @@
-// What the allocators of all devices share: blocks of a few size classes, kept for reuse when
-// freed.
+// The allocator that all devices share: it hands out blocks of a few sizes and keeps freed blocks
+// for reuse.
 //
-// A training step asks for the same sizes every time, so that after the first step no memory is
-// asked of the system: new pages of the host would cost more than the arithmetic of most ops, and
-// cudaFree stops the whole GPU. Used and kept blocks together are at most 5/4 of what was ever in
-// use at once, but for a source that wants all kept. Reuse is in the order of the calls, which on a
-// GPU is the order of its one compute stream; memory that another stream still reads must be kept
-// by its Tensor until then.
+// A training step asks for the same sizes every time, so after the first step no memory is
+// requested from the system. That matters because new pages of the host would cost more than the
+// arithmetic of most ops, and cudaFree stops the whole GPU. Used and kept blocks together are at
+// most 5/4 of the most that was ever in use at once, unless the source has keeps_all. Blocks are
+// reused in the order of the calls, which on a GPU is the order of the one compute stream. If
+// another stream still reads some memory, the caller must keep the Tensor until that stream is
+// done.
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,14 +22,16 @@
 
 namespace vfm {
 
-/// Where blocks come from.
+/// Functions that get blocks from the system and give them back, and the limits of the cache.
 struct MemorySource {
-  void* (*get)(std::size_t bytes) noexcept = nullptr;  ///< null when there is no more
+  void* (*get)(std::size_t bytes) noexcept = nullptr;  ///< null if there is no more memory
   void (*put)(void* block) noexcept = nullptr;
-  std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< the class of a request
+  std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< size of the block for a
+                                                                    ///< request
   const char* where = "";                                           ///< for messages: " on the GPU"
-  bool (*make_room)() noexcept = nullptr;  ///< asks others to give back; false if nobody did
-  bool keeps_all = false;  ///< no limit to what is kept: it goes back when there is no more
+  bool (*make_room)() noexcept = nullptr;  ///< has other allocators give memory back; false if none
+                                           ///< did
+  bool keeps_all = false;                  ///< no limit on kept blocks until memory runs out
 };
 
 class CachingAllocator {
@@ -37,13 +40,13 @@ class CachingAllocator {
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
 
-  /// At least `bytes` bytes, uninitialised; goes back to the allocator, which must outlive it, with
-  /// the last owner. Throws Error when there is no more.
+  /// Returns at least `bytes` uninitialised bytes, which go back to the allocator with their last
+  /// owner. The allocator must outlive them. Throws Error when there is no more memory.
   std::shared_ptr<void> allocate(std::size_t bytes);
-  /// Gives what is kept for reuse back to the source.
+  /// Gives the blocks that are kept for reuse back to the source.
   void release() noexcept;
   MemoryStats stats();
-  /// Forgets the peak: from now on it is what is in use now.
+  /// Starts the peak again from the memory in use now.
   void reset_peak();
 
  private:
@@ -55,7 +58,7 @@ class CachingAllocator {
   std::mutex mutex_;
   std::unordered_map<std::size_t, std::vector<void*>> free_;
   MemoryStats stats_;
-  std::size_t most_ = 0;  // ever in use at once
+  std::size_t most_ = 0;  // most bytes ever in use at once
 };
 
 }  // namespace vfm

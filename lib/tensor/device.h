@@ -1,9 +1,9 @@
 // The devices of this process: the CPU, and one GPU.
 //
-// All work on the GPU is queued on one compute stream, in the order of the calls; the host waits
-// only where it reads results (copy to the host, synchronize). tensor/upload.h has a second stream
-// for data, tensor/graph_cache.h work that is queued as a whole. A build without CUDA has the same
-// functions, and no usable GPU. Thread-safety: one thread drives the GPU.
+// All work on the GPU is queued on one compute stream, in the order of the calls. The host waits
+// only where it reads results: at a copy to the host and in synchronize_gpu(). tensor/upload.h has
+// a second stream for data, and tensor/graph_cache.h queues recorded work as a whole. A build
+// without CUDA has the same functions, and no usable GPU. Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,108 +25,111 @@ namespace vfm {
 /// Whether this build has the CUDA versions of the ops.
 inline constexpr bool kHaveCuda = VFM_HAVE_CUDA;
 
-/// "cpu" or "cuda"; throws Error{usage} for anything else.
+/// Parses "cpu" or "cuda". Throws Error{usage} for anything else.
 Device parse_device(std::string_view name);
 std::string_view device_name(Device device);
 
-/// What the option --device asks for: "cpu", "cuda", or "auto", which is cuda where there is a
-/// usable GPU. Says with log_info which it is. Throws Error{usage} for another name, and, saying
-/// why, for "cuda" without a usable GPU.
+/// Returns the device for the option --device: "cpu", "cuda", or "auto", which is cuda if there is
+/// a usable GPU. Logs the choice with log_info. Throws Error{usage} for another name, and for
+/// "cuda" without a usable GPU, with the reason.
 Device choose_device(std::string_view name);
 
-/// Empty if this process can compute on a GPU, else why it cannot ("built without CUDA", "no NVIDIA
-/// driver", ...). Asks the driver once.
+/// Returns why this process cannot compute on a GPU ("built without CUDA", "no NVIDIA driver",
+/// ...). Empty if it can. Asks the driver once.
 std::string why_no_gpu();
-/// The GPUs that this process sees; 0 where why_no_gpu() has a reason.
+/// Returns the number of GPUs that this process sees; 0 if why_no_gpu() has a reason.
 int gpu_count();
-/// Chooses the GPU of this process, before anything was put on it: ranks of one machine take one
-/// each. Throws Error if there are not that many.
+/// Chooses the GPU of this process; to be called before anything is put on a GPU. Each rank of a
+/// machine takes another GPU. Throws Error if there are not that many.
 void use_gpu(int index);
-/// The runtime's version, and the GPU or why there is none: "runtime 13.0; no usable GPU: ...". For
-/// people.
+/// Returns a text for people: the runtime's version, and the GPU or why there is none: "runtime
+/// 13.0; no usable GPU: ...".
 std::string describe_cuda();
-/// "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a GPU.
+/// Returns a text such as "NVIDIA H200, 139.8 GiB, compute capability 9.0". Throws Error without a
+/// GPU.
 std::string describe_gpu();
-/// A name that no other GPU anywhere has, "GPU-5e6b...", as nvidia-smi has it. Throws Error without
-/// a GPU.
+/// Returns the GPU's UUID, which is unique among all GPUs, as nvidia-smi prints it: "GPU-5e6b...".
+/// Throws Error without a GPU.
 std::string gpu_uuid();
-/// A GPU that this process sees, as CUDA numbers them.
+/// A GPU that this process sees.
 struct GpuFacts {
-  std::string name, uuid;  ///< "NVIDIA H200"; as gpu_uuid()
-  std::size_t memory = 0;  ///< all of it, in bytes
+  std::string name, uuid;  ///< "NVIDIA H200"; as from gpu_uuid()
+  std::size_t memory = 0;  ///< total memory in bytes
 };
-/// None where why_no_gpu() has a reason. Nothing is put on them.
+/// Lists the GPUs in CUDA's order; empty if why_no_gpu() has a reason. Allocates nothing on the
+/// GPUs.
 std::vector<GpuFacts> list_gpus();
-/// What the data sheet of a GPU, named as by describe_gpu(), says of dense products of bf16, in
-/// TFLOP/s; 0 for models that are not known here.
+/// Returns the peak of dense bf16 products in the data sheet of a GPU, in TFLOP/s. `gpu` is a name
+/// as from describe_gpu(). 0 for models that are not known here.
 double peak_tflops(std::string_view gpu);
-/// That of this process's GPU. Throws Error without one.
+/// Returns the peak of this process's GPU, in TFLOP/s. Throws Error without a GPU.
 inline double gpu_peak_tflops() {
   return peak_tflops(describe_gpu());
 }
-/// Memory of the GPU that nobody uses, and all of it, in bytes.
+/// Free and total memory of the GPU, in bytes.
 struct GpuMemory {
   std::size_t free = 0, total = 0;
 };
 GpuMemory gpu_memory();
 
-/// What this process has of it: tensors, uploads (tensor/upload.h), and all that recordings keep
-/// (tensor/gpu_graph.h). The peak counts the most of the uploads as if it were at the same time.
-/// Zeros in a build without CUDA.
+/// Returns the GPU memory that this process uses: tensors, uploads (tensor/upload.h), and the
+/// memory of recordings (tensor/gpu_graph.h). The peak is an upper bound: it adds the peak of the
+/// uploads to the peak of the rest. Zeros in a build without CUDA.
 MemoryStats cuda_memory();
-/// Forgets the peak: from now on it is what is in use now.
+/// Starts the peak again from the memory in use now.
 void reset_cuda_peak();
 
-/// One thread at a time drives the GPU: where several may, each holds this while it does, also
-/// twice. For the CPU the lock holds nothing.
+/// A lock that a thread holds while it drives the GPU, for programs in which several threads may.
+/// One thread may hold it several times. For the CPU the lock holds nothing.
 using DeviceTurn = std::unique_lock<std::recursive_mutex>;
 DeviceTurn take_turn(Device device);
 
 CUstream_st* compute_stream();
-/// Waits until everything queued is done; errors of kernels appear here at the latest.
+/// Waits until everything queued is done. Errors of kernels are thrown here at the latest.
 void synchronize_gpu();
 
-/// Copies between or within devices, after what was queued before. From the GPU to the CPU it
-/// waits; from the CPU to the GPU the source may be changed at return.
+/// Copies between or within devices, after what was queued before. A copy from the GPU to the CPU
+/// waits until it is done. After a copy from the CPU to the GPU returns, the source may be changed.
 void copy_bytes(void* to, Device to_device, const void* from, Device from_device,
                 std::size_t bytes);
 void zero_bytes(void* at, Device device, std::size_t bytes);
-/// Copies `rows` rows of `bytes` each, whose first bytes are a stride apart, on one device.
+/// Copies `rows` rows of `bytes` bytes each on one device. The strides between first bytes of rows
+/// are in bytes.
 void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                std::size_t bytes, std::int64_t rows, Device device);
 
-/// A copy of `values` on the GPU, as bytes: a kernel's lists.
+/// Returns a copy of `values` on the GPU as a tensor of bytes, for the lists of kernels.
 template <class T>
 Tensor upload(const std::vector<T>& values) {
   const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(T));
   return Tensor::borrow(values.data(), {bytes}, DType::u8, nullptr).to(Device::cuda);
 }
 
-/// For tensor.cc: at least `bytes` bytes on the GPU, reused in stream order.
+/// For tensor.cc: returns at least `bytes` bytes on the GPU, reused in stream order.
 std::shared_ptr<void> allocate_gpu(std::size_t bytes);
 
-/// For device.cc: the same where the GPU has a part in it.
+/// For device.cc: the same copies if a GPU takes part.
 void copy_bytes_gpu(void* to, Device to_device, const void* from, Device from_device,
                     std::size_t bytes);
 void zero_bytes_gpu(void* at, std::size_t bytes);
 void copy_rows_gpu(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                    std::size_t bytes, std::int64_t rows);
 
-/// For tensor.cc: a copy that belongs to what the GPU is recording (tensor/gpu_graph.h); undefined
-/// while nothing is recorded.
+/// For tensor.cc: returns a copy of `host` that belongs to what the GPU is recording
+/// (tensor/gpu_graph.h). Undefined if nothing is being recorded.
 Tensor recorded_constant(const Tensor& host);
 
-/// For tensor.cc: between f32 and bf16.
+/// For tensor.cc: converts between f32 and bf16.
 void convert_gpu(const Tensor& from, const Tensor& to);
 
-/// A failure of the GPU or its driver, not of the input that was worked on: jobs that record a bad
-/// input and go on let this one end the run.
+/// A failure of the GPU or its driver, not of the input that was worked on. Jobs that record a bad
+/// input and go on end at this error.
 class GpuError : public Error {
  public:
   explicit GpuError(const std::string& message) : Error(message, ErrorKind::device) {}
 };
 
-/// Throws GpuError{what and why} if `status`, a cudaError_t, is not success.
+/// Throws GpuError with `what` and the reason if `status`, a cudaError_t, is not success.
 void check_gpu(int status, const char* what);
 
 }  // namespace vfm

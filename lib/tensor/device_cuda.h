@@ -1,4 +1,5 @@
-// What the CUDA side of this layer shares. Thread-safety: as device.h, but where it is said.
+// Allocators, streams and the recording that the CUDA files of this folder share. Thread-safety: as
+// device.h, unless stated otherwise.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,31 +15,31 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm {
 
-/// Memory whose blocks are reused in the order of the compute stream, recording or not.
+/// Memory of tensors. Blocks are reused in the order of the compute stream.
 CachingAllocator& gpu_allocator();
-/// That of uploads. When one of the two has no more, the other gives back what it keeps.
-/// Thread-safety: any thread.
+/// Memory of uploads. When this allocator or gpu_allocator() has no more memory, the other gives
+/// back the blocks it keeps. Thread-safety: any thread.
 CachingAllocator& upload_allocator();
-/// Pinned memory of the host, for offload.h alone: reused in the order of its stream.
+/// Pinned memory of the host, for offload.h alone. Blocks are reused in the order of its stream.
 CachingAllocator& pinned_allocator();
-/// That of recordings.
+/// Memory of recordings.
 Arena& gpu_arena();
-/// Before the size of the arena changes: what was in use until now counts for cuda_memory().peak.
+/// To be called before the size of the arena changes: saves the peak so far for cuda_memory().peak.
 void remember_cuda_peak();
-/// Held while something is recorded: other threads give nothing back to the driver meanwhile.
+/// Held during a recording, so that other threads give nothing back to the driver.
 std::mutex& recording_mutex();
 
 /// The stream of upload.h.
 CUstream_st* copy_stream();
-/// Makes the GPU of this process that of the calling thread. Any thread.
+/// Makes this process's GPU the current GPU of the calling thread. Thread-safety: any thread.
 void use_this_gpu();
 
-/// What the compute stream records just now.
+/// The recording that is under way on the compute stream.
 struct GpuRecording {
-  Arena& memory;                  ///< of its tensors
-  std::vector<Tensor> constants;  ///< what the host gave: the same at each repetition
+  Arena& memory;                  ///< memory of its tensors
+  std::vector<Tensor> constants;  ///< copies of what the host gave: the same at each replay
 };
-/// Of the calling thread; null: what is queued is done.
+/// The recording of the calling thread. Null if it records nothing, so that queued work runs.
 GpuRecording*& gpu_recording();
 /// Throws NotRecordable{what} while something is being recorded.
 void refuse_recording(const char* what);

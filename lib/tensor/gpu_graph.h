@@ -1,10 +1,10 @@
-// Work of the compute stream that is recorded once and then repeated with one call: a CUDA graph.
+// A CUDA graph: work of the compute stream that is recorded once and repeated with one call.
 //
-// What is repeated is the work on the GPU, with the same addresses, and nothing that the host did
-// between. While recording, tensors lie in memory of the recordings (tensor/arena.h); a tensor that
-// the host gives is copied at once and is a constant of the recording; what would have to wait for
-// the GPU throws NotRecordable.
-// Thread-safety: the thread that drives the GPU; others may upload (tensor/upload.h) meanwhile.
+// A replay repeats the work on the GPU with the same addresses, and nothing that the host did in
+// between. While recording, tensors lie in memory of the recordings (tensor/arena.h). A tensor that
+// the host gives is copied at once and is a constant of the recording. An operation that would have
+// to wait for the GPU throws NotRecordable. Thread-safety: only the thread that drives the GPU;
+// other threads may upload (tensor/upload.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace vfm {
 
-/// Not an Error: code that handles an Error by another way must let this pass.
+/// Not an Error, so that code which handles an Error in another way lets it pass.
 class NotRecordable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,21 +24,21 @@ class NotRecordable : public std::runtime_error {
 
 class GpuGraph {
  public:
-  /// Calls `work` with the compute stream recording what is queued; nothing of it is done. Tensors
-  /// that outlive `work` are given their values by each replay. Throws what `work` throws, and
-  /// NotRecordable if the driver does not take it.
+  /// Calls `work` and records on the compute stream what it queues, without running it. Tensors
+  /// that outlive `work` get their values at each replay. Throws what `work` throws, and
+  /// NotRecordable if the driver refuses the recording.
   explicit GpuGraph(const std::function<void()>& work);
   ~GpuGraph();
   GpuGraph(const GpuGraph&) = delete;
   GpuGraph& operator=(const GpuGraph&) = delete;
 
-  /// Queues the work.
+  /// Queues the recorded work.
   void replay() const;
 
   /// Whether the calling thread is recording.
   static bool recording();
-  /// Frees memory of recordings that no graph needs: all when there is no graph, else what was
-  /// taken since the last was made. Returns the number of bytes.
+  /// Frees memory of recordings that no graph needs: all of it if there is no graph, else what was
+  /// taken since the last graph was made. Returns the number of bytes freed.
   static std::size_t release_memory() noexcept;
 
  private:

@@ -1,10 +1,9 @@
-// The kernels of this thread in the order in which they run: how long each takes on the CPU, or on
-// Device::meta what each would do.
+// A log of the kernels of this thread in the order in which they run. On the CPU it has the time of
+// each kernel, on Device::meta the work that the kernel would do.
 //
-// The same program on both gives the same kernels in the same order, so that one can be told from
-// the other: this machine is measured so (train/calibrate/). Of a kernel that calls others the
-// outer one counts.
-// Thread-safety: a log belongs to the thread that made it.
+// The same program gives the same kernels in the same order on both, so that times and work can be
+// matched: train/calibrate/ measures a machine that way. If a kernel calls other kernels, only the
+// outer kernel is logged. Thread-safety: a log belongs to the thread that made it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,11 +17,12 @@ namespace vfm {
 class KernelLog {
  public:
   struct Entry {
-    KernelCall call;     ///< on the CPU its name alone
-    double seconds = 0;  ///< on the CPU
+    KernelCall call;     ///< on the CPU only the name
+    double seconds = 0;  ///< on the CPU; 0 on Device::meta
   };
 
-  /// From now on notes what this thread runs, in place of a log that is there, until it is gone.
+  /// Logs what this thread runs until the log is destroyed. Takes the place of an older log
+  /// meanwhile.
   KernelLog();
   ~KernelLog();
   KernelLog(const KernelLog&) = delete;
@@ -30,7 +30,7 @@ class KernelLog {
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  /// That of this thread, or null.
+  /// The log of this thread; null if there is none.
   static KernelLog* current();
 
  private:
@@ -38,11 +38,11 @@ class KernelLog {
   friend void note_work(const char* name, const Work& work);
 
   std::vector<Entry> entries_;
-  bool inside_ = false;  // a kernel
+  bool inside_ = false;  // inside a kernel
   KernelLog* const outer_;
 };
 
-/// Around a kernel on the CPU. Without a log it does nothing.
+/// Times a kernel on the CPU. Does nothing without a log.
 class KernelTimer {
  public:
   explicit KernelTimer(const char* name) : log_(KernelLog::current()) {

@@ -1,4 +1,4 @@
-// DType as kernels/ says it, which knows nothing of lib/.
+// Converts a DType to the type that kernels/ uses, which cannot include headers of lib/.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@ namespace kernels {
 enum class Type;  // kernels/type.h
 }
 
-/// Throws Error for a type that no kernel takes.
+/// Throws Error for a type that no kernel supports.
 kernels::Type kernel_type(DType dtype);
 
 }  // namespace vfm

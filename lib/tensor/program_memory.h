@@ -1,16 +1,17 @@
-// What this program has of the host's memory for itself, for estimates of what it will need.
+// Memory of the host that this program uses apart from tensors, for estimates of what it will need.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm {
 
-/// Bytes that a program of this kind needs besides its tensors and buffers: as many as this one has
-/// had resident so far, and the code of libraries that only computing comes to. Meant for a dry
-/// run, which has computed nothing. 0 where it is not known. Thread-safety: any thread.
+/// Returns the bytes that a program of this kind needs besides its tensors and buffers: the peak of
+/// this process's resident memory so far, plus the code of libraries that is loaded only by
+/// computing. Meant for a dry run, which has computed nothing. 0 if unknown. Thread-safety: any
+/// thread.
 double program_memory();
 
-/// Bytes of anonymous memory that this program has resident now, its tensors among them. 0 where it
-/// is not known. Thread-safety: any thread.
+/// Returns the bytes of anonymous memory that this program has resident now, including tensors. 0
+/// if unknown. Thread-safety: any thread.
 double anonymous_memory();
 
 }  // namespace vfm

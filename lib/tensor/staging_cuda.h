@@ -9,12 +9,12 @@ struct CUevent_st;   // cudaEvent_t
 
 namespace vfm {
 
-/// A copy from pageable memory would wait for the stream; one from pinned memory is queued. So what
-/// is to be copied goes through two pinned halves in turn. Never freed: the driver takes it back.
-/// Thread-safety: one thread at a time.
+/// Copies through two pinned buffers in turn. A copy from pageable memory would make the host wait
+/// for the stream; a copy from pinned memory is queued. The buffers are never freed: the driver
+/// takes them back at the end of the process. Thread-safety: one thread at a time.
 class Staging {
  public:
-  /// Queues a copy on the stream; the source may be changed at return.
+  /// Queues a copy on the stream. The source may be changed once the call returns.
   void copy_in(void* to, const void* from, std::size_t bytes, CUstream_st* stream);
 
  private:

@@ -1,8 +1,9 @@
-// A tensor: dtype, shape, device and shared storage. No arithmetic (that is ops/).
+// A tensor: dtype, shape, device and shared storage. Arithmetic is in ops/.
 //
-// Always contiguous, C order. Copying a Tensor shares its storage; views (reshape, rows) share it
-// too. Storage comes from a caching allocator, so a training step allocates nothing after the
-// first. Thread-safety: reading from any thread; writing through data() is the caller's business.
+// Tensors are always contiguous, in C order. Copies and views (reshape, rows) of a Tensor share its
+// storage. Storage comes from a caching allocator, so a training step requests no memory from the
+// system after the first step. Thread-safety: any thread may read; the caller must order writes
+// through data().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace vfm {
 
-/// meta: no memory, and nothing is computed (tensor/meta.h).
+/// `meta` has no memory and computes nothing (tensor/meta.h).
 enum class Device { cpu, cuda, meta };
 
 using Shape = std::vector<std::int64_t>;
@@ -28,18 +29,18 @@ std::int64_t element_count(const Shape& shape);
 class Tensor {
  public:
   Tensor() = default;  ///< null: defined() is false
-  /// Uninitialised.
+  /// The values are uninitialised.
   explicit Tensor(Shape shape, DType dtype = DType::f32, Device device = Device::cpu);
   static Tensor zeros(Shape shape, DType dtype = DType::f32, Device device = Device::cpu);
   /// Copies `values`.
   static Tensor from(std::span<const float> values, Shape shape);
-  /// Shares memory owned elsewhere (a mapped file); `owner` keeps it alive. Read only by
-  /// convention.
+  /// Shares memory owned elsewhere, such as a mapped file; `owner` keeps the memory alive. The
+  /// memory is read-only by convention.
   static Tensor borrow(const void* data, Shape shape, DType dtype,
                        std::shared_ptr<const void> owner, Device device = Device::cpu);
 
-  /// No values: addresses that are nothing else's and that nobody may read, as a name for what is
-  /// not always in memory.
+  /// A tensor without values, as a name for a tensor that is not always in memory: its addresses
+  /// are unique, and nobody may read them.
   static Tensor name(Shape shape, DType dtype, Device device);
 
   bool defined() const { return storage_ != nullptr; }
@@ -56,19 +57,20 @@ class Tensor {
   T* data() const {
     return static_cast<T*>(data_);
   }
-  std::span<float> floats() const;  ///< f32 on the CPU only; throws Error otherwise
+  std::span<float> floats() const;  ///< only f32 on the CPU; throws Error otherwise
 
   Tensor reshape(Shape shape) const;                        ///< no copy; same element count
-  Tensor rows(std::int64_t begin, std::int64_t end) const;  ///< no copy; slice of dim 0
+  Tensor rows(std::int64_t begin, std::int64_t end) const;  ///< no copy; slice of dimension 0
   Tensor clone() const;
-  /// A converted copy, or itself. Between f32, bf16 and f16 (ops/matmul/quantize.h has f8e4m3,
-  /// which needs a scale).
+  /// Returns a converted copy, or this tensor if it has the type already. Converts between f32,
+  /// bf16 and f16. For f8e4m3, which needs a scale, see ops/matmul/quantize.h.
   Tensor to(DType dtype) const;
-  /// A copy on `device`, or itself.
+  /// Returns a copy on `device`, or this tensor if it is there already.
   Tensor to(Device device) const;
-  /// Where the data starts; together with bytes() it names the extent (a reshape keeps both).
+  /// The address of the first byte. Together with bytes() it identifies the extent; a reshape keeps
+  /// both.
   const void* id() const { return data_; }
-  /// Whether no other Tensor shares the storage, so that overwriting it disturbs nobody.
+  /// Whether no other Tensor shares the storage, so that it may be overwritten.
   bool unique() const { return storage_.use_count() == 1; }
 
  private:
@@ -80,19 +82,21 @@ class Tensor {
   std::shared_ptr<const void> storage_;
 };
 
-/// The bytes of `from` into `to`, between or within devices; one dtype and number of elements.
+/// Copies the bytes of `from` into `to`, between or within devices. Both have the same dtype and
+/// number of elements.
 void copy(const Tensor& from, const Tensor& to);
 
-/// to[i] = from[i], as Tensor::to(dtype) does, into a tensor that is there; both on one device.
+/// Converts like Tensor::to(dtype) into an existing tensor: to[i] = from[i]. Both are on one
+/// device.
 void convert(const Tensor& from, const Tensor& to);
 
-/// dst[i] = src[i], rounded to nearest even on the way to bf16. Uses threads when there is much to
-/// do.
+/// dst[i] = src[i]; values are rounded to nearest even on the way to bf16. Large arrays are
+/// converted by several threads.
 void convert_f32_to_bf16(const float* src, std::uint16_t* dst, std::int64_t count);
 void convert_bf16_to_f32(const std::uint16_t* src, float* dst, std::int64_t count);
 
-/// Bytes that an allocator hands out now, the most it ever did, and what it keeps for reuse; and
-/// the most of what is handed out and what is kept together.
+/// Bytes of an allocator: `current` in use now, `peak` the most ever in use, `cached` kept for
+/// reuse, `held` the most ever in use and kept together.
 struct MemoryStats {
   std::size_t current = 0, peak = 0, cached = 0, held = 0;
 };
