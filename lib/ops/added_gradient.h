@@ -1,5 +1,5 @@
-// The gradient of a tensor, for ops that can only add to it: where it is summed already, or zeros,
-// which finish() hands over.
+// The gradient of a tensor, for ops that can only add to it: the tensor in which the tape sums the
+// gradient, or else zeros, which finish() adds to the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace vfm::ops {
 
-/// Of a tensor that must outlive it.
+/// `of` must outlive this object.
 class AddedGradient {
  public:
   AddedGradient(Tape& tape, const Tensor& of);

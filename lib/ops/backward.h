@@ -1,5 +1,4 @@
-// The parts of which several ops' backward passes are made. For ops only: what models use is in
-// each op's own header.
+// Backward passes that several ops share. For ops only; models include each op's own header.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,41 +11,42 @@
 
 namespace vfm::ops {
 
-/// What a product with `weight` depends on: `others`, its matrix and its adapters'.
+/// Returns `others` with the tensors of `weight` appended: the matrix and the adapters' matrices.
 std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& weight);
 
-/// Backward of y = x w^T: adds to the gradients of the weight's matrices, and returns that of x, of
-/// x's dtype, if it is wanted.
+/// Backward of y = x w^T. Adds to the gradients of the weight's matrices. Returns the gradient of
+/// x, in x's dtype, or an undefined Tensor if not `want_dx`.
 Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
-/// The same in two parts, for x that is computed again together with what follows from dx. dy is of
-/// the weight's dtype.
+/// linear_backward() in two parts, for an x that is recomputed while the gradient goes on from dx.
+/// dy has the weight's dtype.
 struct LinearInputGradient {
   Tensor dx;
-  std::vector<Tensor> inner;  ///< of each adapter, for its matrices' gradients
+  std::vector<Tensor> inner;  ///< one per adapter, for the gradients of its matrices
 };
 LinearInputGradient linear_input_gradient(const Tensor& dy, const LinearWeight& weight,
                                           bool want_dx);
 void linear_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x,
                              const LinearWeight& weight, const std::vector<Tensor>& inner);
 
-/// x w^T and what adapters add, into y; `values` are the weight's. And the gradient of x from that
-/// of y, into dx; without those of adapters' matrices. Rows of larger tensors may be given.
+/// multiply_into() writes x w^T plus the adapters' terms into y; `values` are the weight's.
+/// input_gradient_into() writes the gradient of x into dx, without gradients of adapters' matrices.
+/// All tensors may be rows of larger tensors.
 void multiply_into(const Tensor& x, const LinearWeight& weight, const Tensor& values,
                    const Tensor& y);
 void input_gradient_into(const Tensor& dy, const LinearWeight& weight, const Tensor& values,
                          const Tensor& dx);
 
-/// What gathered_linear and summed_linear are made of, for an exchange that has chunks. Forward of
-/// the first, which also leaves all gathered rows in `all`; and backward, to the gradient of its
-/// x, from those rows or `own` ones, which are gathered again.
+/// gathered_linear for an exchange that has chunks. The forward pass also leaves all gathered rows
+/// in `all`. The backward pass returns the gradient of x. If `all` is undefined, it gathers x again
+/// from `own`.
 Tensor multiply_gathered(const Tensor& x, const LinearWeight& weight, const Exchange& gather,
                          Tensor& all);
 Tensor gathered_backward(Tape& tape, const Tensor& dy, const Tensor& own, const Tensor& all,
                          const LinearWeight& weight, const Exchange& gather, bool want_dx);
-/// Of the second; backward leaves the gradients of the weight to linear_weight_gradients, with the
-/// gathered dy.
+/// summed_linear for an exchange that has chunks. The backward pass computes no gradients of the
+/// weight: pass the gathered dy to linear_weight_gradients.
 Tensor multiply_summed(const Tensor& x, const LinearWeight& weight, const Exchange& sum);
 struct SummedGradient {
   Tensor dy, dx;
@@ -55,38 +55,39 @@ struct SummedGradient {
 SummedGradient summed_input_gradient(const Tensor& dy, const LinearWeight& weight,
                                      const Exchange& sum, bool want_dx);
 
-/// gelu(x); and the gradient of x from that of the result, of the same dtype, which is overwritten
-/// if nobody else has it. Backward writes gelu(x) to `y` if it is defined.
+/// gelu(x) and its backward pass. The gradient of x has the dtype of dy and overwrites dy if nobody
+/// else holds it. If `y` is defined, backward writes gelu(x) to it.
 Tensor gelu_forward(const Tensor& x);
 Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y = Tensor());
 
-/// swiglu(x); and the gradient of x from that of the result, of the same dtype.
+/// swiglu(x) and its backward pass; the gradient of x has the dtype of dy.
 Tensor swiglu_forward(const Tensor& x);
 Tensor swiglu_backward(const Tensor& x, const Tensor& dy);
 
-/// As without `values`; if it is false these are not copied, so that their columns of the result
-/// have no values, though gradients pass.
+/// qk_norm_rope() of qk_norm_rope.h. If `values` is false, the columns of the values are not copied
+/// and stay uninitialised in the result; their gradients pass all the same.
 Tensor qk_norm_rope(Tape& tape, const Tensor& x, const QkNormRope& layout, bool values);
 
-/// From the gradient of qk_norm_rope's result, of whatever dtype, which is overwritten if nobody
-/// else has it: accumulates those of x and of the weights.
+/// Adds the gradients of x and of the weights to the tape, from the gradient dy of qk_norm_rope's
+/// result, of any dtype. Overwrites dy if nobody else holds it.
 void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNormRope& layout);
 
-/// rmsnorm(x) without recording; and as above.
+/// rmsnorm(x) without recording. Backward adds the gradients of x and of the weight to the tape and
+/// overwrites dy if nobody else holds it.
 Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon);
 void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight, float epsilon);
 
-/// What modulate_forward made, and keeps for backward.
+/// Results of modulate_forward that its backward pass needs.
 struct ModulateSaved {
   Tensor stream, moments;
 };
 
-/// Without recording. `normed` is returned apart, so that it need not be kept.
+/// The forward pass without recording. `normed` is returned apart, so that it need not be kept.
 ModulateSaved modulate_forward(const ModulateInput& in, Tensor& normed);
-/// Recomputes `normed`, to the bit.
+/// Recomputes `normed`, bit for bit.
 Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved);
-/// Takes the stream's gradient from the tape, and accumulates those of all inputs. `dnormed` is of
-/// the dtype in.out, or undefined: zero.
+/// Takes the stream's gradient from the tape and adds the gradients of all inputs. `dnormed` has
+/// the dtype in.out; undefined stands for zero.
 void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
                        const Tensor& dnormed);
 

@@ -1,16 +1,16 @@
-// Whether this process must give the same bits at every run.
+// The switch for bitwise reproducible results.
 //
-// The CPU always does. On a GPU three things would not: backward of attention by cuDNN, which adds
-// up gradients in any order, its convolutions, whose kernels may, and choosing among cuBLASLt's
-// algorithms by timing them. With the switch on none is used: slower, and the same bits on the same
-// GPU with the same libraries.
-// Thread-safety: set it before the first op, from one thread; reading is safe from any.
+// The CPU always gives the same bits. A GPU may not, for three reasons: cuDNN's backward pass of
+// attention adds up gradients in any order, cuDNN's convolutions may do so too, and the fastest
+// algorithm of cuBLASLt is chosen by timing. With the switch on, none of the three is used. Runs
+// are slower and give the same bits on the same GPU with the same libraries. Thread-safety: set it
+// before the first op, from one thread; any thread may read it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::ops {
 
-/// Off at the start.
+/// Off at the start of the process.
 void set_deterministic(bool on);
 bool deterministic();
 

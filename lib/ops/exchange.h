@@ -1,9 +1,10 @@
-// What several ranks make of tensors that each has a part of, as ops see it: a linear map and its
-// adjoint. Ops know no ranks: nn/collectives.h makes these of a group of them.
+// Communication among ranks as ops see it: a linear map of tensors that the ranks share, and its
+// adjoint. Ops do not know ranks: nn/collectives.h makes exchanges for a group of ranks.
 //
-// The gradient of what all_gather made is reduce-scattered, that of an all-to-all goes back by its
-// inverse, and so on; nothing is scaled. Every rank of a group runs the same ones in the same
-// order, forward, and again backward: an exchange is recorded whether or not this rank has rows.
+// The backward pass runs the adjoint: an all-gather turns into a reduce-scatter, an all-to-all into
+// the inverse all-to-all. Nothing is scaled. Every rank of a group must run the same exchanges in
+// the same order, in the forward and in the backward pass. An exchange is therefore recorded even
+// if this rank has no rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,22 +18,23 @@ namespace vfm::ops {
 class RowChunks;
 
 struct Exchange {
-  /// Both give a tensor of their own. `adjoint` takes a gradient of the shape that `forward` gives,
-  /// and gives one of the shape that it takes.
+  /// Both return a new tensor. `adjoint` maps a gradient of the shape that `forward` returns to one
+  /// of the shape that `forward` takes.
   std::function<Tensor(const Tensor&)> forward, adjoint;
-  /// The same in parts (ops/row_chunks.h), for products (ops/matmul/exchanged_linear.h); null: only
-  /// as a whole. `forward` is its gather() or its sum(), `adjoint` the other one.
+  /// The exchange in parts (ops/row_chunks.h), for products (ops/matmul/exchanged_linear.h). Either
+  /// gather() or sum() is `forward`, the other one `adjoint`. Null if the exchange runs only as a
+  /// whole.
   std::shared_ptr<const RowChunks> chunks = nullptr;
-  /// Whether there is anything to exchange: else tensors pass as they are.
+  /// False if there is nothing to exchange; tensors then pass unchanged.
   explicit operator bool() const { return static_cast<bool>(forward); }
 };
 
-/// What one makes and then the other; either may be none.
+/// Returns `first` followed by `second`; either may be empty.
 Exchange in_turn(const Exchange& first, const Exchange& second);
-/// The adjoint, whose adjoint is the exchange.
+/// Returns the exchange with `forward` and `adjoint` swapped.
 Exchange adjoint_of(const Exchange& exchange);
 
-/// forward(x); x itself if there is nothing to exchange. The gradient is of x's dtype.
+/// Returns forward(x), or x itself if there is nothing to exchange. The gradient has x's dtype.
 Tensor run_exchange(Tape& tape, const Tensor& x, const Exchange& exchange);
 
 }  // namespace vfm::ops

@@ -1,5 +1,5 @@
-// What a program's options say of how a GPU computes, set at once; and what its --version says.
-// Thread-safety: before the first op, from one thread.
+// Sets the options of programs on how a GPU computes, and describes CUDA and cuDNN for --version.
+// Thread-safety: call before the first op, from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace vfm::ops {
 
-/// ops/determinism.h; ops/attention/attention_choice.h ("auto", "own" or "cudnn"); and the folder
-/// where what was timed is kept for the next run, if any. Throws Error{usage} for another
-/// attention, and for one that is asked for by name where `device` is the CPU.
+/// Sets the switch of ops/determinism.h, the attention of ops/attention/attention_choice.h ("auto",
+/// "own" or "cudnn") and the folder that keeps timings of matrix products for the next run; empty
+/// for none. Throws Error{usage} for another attention, and for "own" or "cudnn" on the CPU.
 void set_gpu_options(Device device, bool deterministic, std::string_view attention,
                      const std::string& cache_folder);
 
-/// Lines for --version: what there is of CUDA and cuDNN. Opens both.
+/// Returns lines for --version on CUDA and cuDNN. Loads both libraries.
 std::string gpu_versions();
 
 }  // namespace vfm::ops

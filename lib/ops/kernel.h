@@ -1,9 +1,9 @@
-// How the header of an op's kernels, x_kernels.h, declares them.
+// Macros with which x_kernels.h declares the kernels of an op x.
 //
-// A kernel is the part of an op that computes: a function that has a version for each device, of
-// one name and of the same arguments, in the namespace of the device: cpu:: (x_cpu.cc) and cuda::
-// (x_cuda.cc). Its arguments have been checked, and what it writes to has been made, by x.cc, which
-// calls it with VFM_RUN (ops/run.h). An element type is a DType; f32 and bf16 are what there is.
+// A kernel is the part of an op that computes. It is a function with a version for each device, of
+// the same name and arguments, in the namespace of the device: cpu:: (x_cpu.cc) and cuda::
+// (x_cuda.cc). x.cc checks the arguments, makes the results and calls the kernel with VFM_RUN
+// (ops/run.h). Element types are given as a DType; kernels have f32 and bf16.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,15 +19,15 @@
   result name(__VA_ARGS__);           \
   }
 
-/// The same where x_cpu.cc is compiled once for each instruction set, into the namespace of its
-/// name: cpu::name calls the best one.
+/// Declares a kernel whose x_cpu.cc is compiled once for each instruction set, into a namespace of
+/// its name. cpu::name calls the best version that the machine supports.
 #define VFM_ISA_KERNEL(result, name, ...) \
   namespace cuda {                        \
   result name(__VA_ARGS__);               \
   }                                       \
   VFM_CPU_KERNEL(result, name, __VA_ARGS__)
 
-/// The same where there is no version for a GPU: for parts of what runs on the CPU.
+/// Declares a kernel of the CPU alone, compiled once for each instruction set.
 #define VFM_CPU_KERNEL(result, name, ...)                                                \
   namespace base {                                                                       \
   result name(__VA_ARGS__);                                                              \

@@ -1,12 +1,11 @@
-// An exchange of rows (ops/exchange.h) that can be had in parts, so that some rows travel while
-// others are multiplied: what tensor parallelism gathers before a matrix and sums after it.
-// Ops know no ranks: nn/chunked_rows.h makes these of a group of them.
+// An exchange of rows (ops/exchange.h) in parts, so that some rows travel while others are
+// multiplied. Tensor parallelism gathers rows before a matrix and sums them after it. Ops do not
+// know ranks: nn/chunked_rows.h makes these objects for a group of ranks.
 //
-// Both directions give what the exchange as a whole gives, as long as the product of some rows does
-// not depend on which others are multiplied with them. Which parts there are, and in what order
-// they come, is the same each time and on all ranks.
-// Source: Wang et al., "Overlap communication with dependent computation via decomposition in large
-// deep learning models" (2023).
+// Results equal those of the exchange as a whole if the product of a row does not depend on which
+// other rows are multiplied with it. The parts and their order are the same each time and on all
+// ranks. Source: Wang et al., "Overlap communication with dependent computation via decomposition
+// in large deep learning models" (2023).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,16 +19,16 @@
 
 namespace vfm::ops {
 
-/// Rows on their way from all ranks.
+/// Rows that arrive from all ranks.
 class ComingRows {
  public:
   virtual ~ComingRows() = default;
-  /// Some of all rows that are there now; waits for them. Each row is in one of the ranges, and
-  /// this rank's own are in the first. Nothing: all are there.
+  /// Waits for some rows and returns their range. The first range has this rank's rows. Each row is
+  /// in exactly one range. Returns nothing once all rows have been returned.
   virtual std::optional<RowRange> next() = 0;
-  /// All rows, [N, D]: of those that next() did not give yet there are no values.
+  /// Returns all rows, [N, D]. Rows that next() has not returned yet are uninitialised.
   virtual Tensor rows() const = 0;
-  /// All of them, when they are there.
+  /// Waits for all rows and returns them.
   Tensor wait() {
     while (next()) {
     }
@@ -41,14 +40,14 @@ class RowChunks {
  public:
   virtual ~RowChunks() = default;
 
-  /// Begins to gather x [rows here, D] of every rank.
+  /// Begins to gather x [S, D] of every rank; S counts this rank's rows.
   virtual std::unique_ptr<ComingRows> gather(const Tensor& x) const = 0;
 
-  /// Writes some rows of this rank's summand.
+  /// Writes the given rows of this rank's summand into `into`.
   using Make = std::function<void(RowRange rows, const Tensor& into)>;
-  /// The sum of all ranks' summands [N, columns], of this rank's rows: the adjoint. `make` is
-  /// called for ranges of rows, each row in one, those of other ranks first; then `meanwhile`,
-  /// before the last of what travels is waited for.
+  /// The adjoint of gather(): returns this rank's rows of the sum of all ranks' summands [N,
+  /// columns]. Calls `make` for ranges that cover each row once, rows of other ranks first. Then
+  /// calls `meanwhile`, before it waits for the last rows that travel.
   virtual Tensor sum(std::int64_t columns, DType dtype, Device device, const Make& make,
                      const std::function<void()>& meanwhile = {}) const = 0;
 };

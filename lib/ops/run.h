@@ -1,7 +1,7 @@
-// Running the kernels of an op (ops/kernel.h) on a device: the one place that chooses.
+// Runs the kernels of an op (ops/kernel.h) on a device. Only these macros choose the device.
 //
-// On Device::meta none runs: what it would do is noted (tensor/meta.h). So each call says what its
-// kernel touches, and where that is something, what it computes and how much scratch it has.
+// On Device::meta no kernel runs; its work is noted instead (tensor/meta.h). Each call therefore
+// says which tensors the kernel touches and, if not negligible, its arithmetic and scratch memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,27 +12,27 @@
 
 namespace vfm::ops {
 
-/// Where a kernel runs, and its work.
+/// The device and the work of a kernel.
 struct Touching {
-  /// A kernel that reads or writes these tensors (one that is overwritten is named twice, an
-  /// undefined one is nothing), all on one device. Lists of what goes where are too little to
-  /// count.
+  /// A kernel that reads or writes these tensors, all on one device. Name a tensor twice if the
+  /// kernel reads and overwrites it. An undefined tensor counts nothing. Small lists of addresses
+  /// or indices need not be named.
   template <class... Others>
   explicit Touching(const Tensor& first, const Others&... others)
       : Touching(Touching(first.device()).and_of(first, others...)) {}
   Touching(Device where, const Work& what = {}) : device(where), work(what) {}  // NOLINT
 
-  /// And these tensors.
+  /// Adds these tensors.
   template <class... Tensors>
   Touching and_of(const Tensors&... tensors) const {
     Touching more = *this;
     if (device != Device::meta) return more;
     more.work.bytes += static_cast<double>((tensors.bytes() + ...));
-    // An undefined tensor is of f32.
+    // An undefined tensor has dtype f32.
     if (((tensors.dtype() == DType::bf16) || ...)) more.work.type = DType::bf16;
     return more;
   }
-  /// And so many columns of a matrix, or none if it is undefined.
+  /// Adds `count` columns of a matrix; nothing if it is undefined.
   Touching columns(const Tensor& matrix, std::int64_t count) const {
     Touching more = *this;
     if (device != Device::meta || !matrix.defined()) return more;
@@ -41,20 +41,22 @@ struct Touching {
     if (matrix.dtype() == DType::bf16) more.work.type = DType::bf16;
     return more;
   }
-  /// Its time is that of another kind of work than of elementwise kernels: of operands of `type`.
+  /// Sets the kind of work that determines the kernel's time, and the type of its operands. Without
+  /// a call the kind is elementwise.
   Touching kind(WorkKind kind, DType type) const {
     Touching more = *this;
     more.work.kind = kind;
     more.work.type = type;
     return more;
   }
-  /// Products: `m` x `n` elements, each a sum of `k`.
+  /// Adds a product of `m` x `n` elements, each a sum of `k` terms.
   Touching products(double m, double n, double k) const {
     Touching more = *this;
     more.work.flops += 2 * m * n * k;
     return more;
   }
-  /// Floats that the CPU's version has for itself: a function that the one who makes them asks too.
+  /// Adds temporary memory of the CPU version: `floats` returns the number of floats. The kernel
+  /// that allocates them should call the same function.
   template <class Floats>
   Touching cpu_scratch(Floats floats) const {
     Touching more = *this;
@@ -63,7 +65,7 @@ struct Touching {
     return more;
   }
 
-  /// Bytes that the GPU's version has for itself.
+  /// Adds temporary memory of the GPU version: `bytes` returns the number of bytes.
   template <class Bytes>
   Touching gpu_scratch(Bytes bytes) const {
     Touching more = *this;
@@ -78,9 +80,9 @@ struct Touching {
 
 }  // namespace vfm::ops
 
-/// Calls function(...) of the namespace of the device: cuda:: or cpu::. `what` is a Touching, or a
-/// Device where nothing is known of the work. In a build without CUDA there are no tensors on a
-/// GPU, and nothing of cuda:: is needed.
+/// Calls cuda::function(...) or cpu::function(...), by the device. `what` is a Touching, or a
+/// Device if nothing is known of the work. A build without CUDA has no tensors on a GPU, so it
+/// needs no functions of cuda::.
 #define VFM_RUN(what, function, ...)                  \
   do {                                                \
     const ::vfm::ops::Touching touching = what;       \
@@ -93,7 +95,7 @@ struct Touching {
       cuda::function(__VA_ARGS__);                    \
   } while (false)
 
-/// The same of a kernel that answers, which is `otherwise` where none runs.
+/// Like VFM_RUN for a kernel that returns a value; `otherwise` is the value if no kernel runs.
 #define VFM_ASK(otherwise, what, function, ...)                                       \
   [&] {                                                                               \
     const ::vfm::ops::Touching touching = what;                                       \

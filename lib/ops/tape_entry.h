@@ -1,4 +1,4 @@
-// For ops/tape.h alone: what a tape knows of a tensor, and a step of backward.
+// For ops/tape.h alone: a tensor that a tape knows, and a step of the backward pass.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,21 +12,21 @@ namespace vfm::ops {
 
 class Tape;
 
-/// What an op or a block made, or what arrived.
+/// Results of an op or a block, or a tensor given to Tape::arrive().
 using TapeResults = std::shared_ptr<std::vector<Tensor>>;
 
 struct TapeNode {
-  TapeResults results;  // null: it always runs
+  TapeResults results;  // null: the step always runs
   std::function<void(Tape&)> backward;
 };
 
 struct TapeEntry {
-  Tensor tensor;    // keeps the memory, and so the name, alive
-  Tensor gradient;  // watched: the caller's buffer
+  Tensor tensor;    // keeps the memory alive
+  Tensor gradient;  // if watched, the caller's buffer
   bool watched = false;
-  bool stale = false;      // watched: what is in the buffer does not count
-  bool told = false;       // watched: the listener was
-  TapeResults block = {};  // of a block, or arrived: what else holds the tensor
+  bool stale = false;      // watched: the buffer has no value yet
+  bool told = false;       // watched: the listener was called
+  TapeResults block = {};  // of a block or arrive(): what else holds the tensor
 };
 
 }  // namespace vfm::ops

@@ -1,6 +1,6 @@
-// Bytes and halves of words to whole numbers in lanes, for CPU kernels beside ops/cpu/simd.h: GCC
-// 12 makes a conversion of vectors of bytes one number after the other, which costs three times the
-// product that follows, and one of halves in two parts.
+// Widening of bytes and 16-bit words to 32-bit integers in vectors, for CPU kernels next to
+// ops/cpu/simd.h. GCC 12 converts a vector of bytes one element at a time, which costs three times
+// the product that follows, and a vector of 16-bit words in two parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// Without the alignment of Native, which would keep arrays of them out of registers.
+/// Without the alignment of Native, which would keep arrays of these types out of registers.
 typedef std::int32_t IntLanes __attribute__((vector_size(4 * kWidth)));
 typedef float FloatLanes __attribute__((vector_size(4 * kWidth)));
 
-/// kWidth bytes from any address.
+/// Loads kWidth bytes from any address.
 VFM_INLINE IntLanes widen_bytes(const std::int8_t* p) {
 #if defined(__AVX512F__)
   return (IntLanes)_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -1,6 +1,5 @@
-// e^x and erf for the CPU kernels, in plain arithmetic that the compiler vectorises: the same
-// result for an element wherever it stands in a row. Include it in x_cpu.cc only (see
-// ops/cpu/isa.h).
+// e^x and erf for CPU kernels, in plain arithmetic that the compiler vectorises. The result of an
+// element does not depend on its place in a row. Include only in x_cpu.cc (see ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +7,7 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// e^x to 2 units in the last place; 0 below -87.3, infinite above 88.7.
+/// e^x to 2 units in the last place; 0 below -87.3, infinity above 88.7.
 VFM_INLINE float exp_f(float x) {
   const float n = __builtin_rintf(x * 1.44269504f);
   const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;  // ln 2 in two parts
@@ -27,7 +26,7 @@ VFM_INLINE float exp_f(float x) {
   return x < 88.7f ? result : (x >= 88.7f ? __builtin_inff() : x);
 }
 
-/// e^x for x <= 0 (a little above does no harm): what softmax needs, cheaper; 0 below -87.
+/// e^x for x <= 0, for softmax; cheaper than exp_f. Slightly positive x is harmless. 0 below -87.
 VFM_INLINE Native exp_of_negative(Native x) {
   const Native clamped = x < -87.f ? Native{} - 87.f : x;  // a NaN stays
   // 1.5 * 2^23 added and subtracted rounds to the nearest integer, which then stands in the low
@@ -45,8 +44,8 @@ VFM_INLINE Native exp_of_negative(Native x) {
   return x < -87.f ? Native{} : result;
 }
 
-/// erf(x) to 4e-7, relative: x P(x^2) / Q(x^2), fitted for the least relative error on |x| <= 3.92,
-/// where erf rounds to 1.
+/// erf(x) with a relative error of 4e-7: x P(x^2) / Q(x^2), fitted for the least relative error on
+/// |x| <= 3.92; beyond that erf rounds to 1.
 VFM_INLINE float erf_f(float x) {
   const float a = x < 3.92f ? (x > -3.92f ? x : -3.92f) : 3.92f;
   const float z = a * a;

@@ -1,7 +1,7 @@
-// Telling the processor what will be read, for CPU kernels that read much memory once, in several
-// short pieces side by side: it sees by itself only where one long piece goes on. Without it such a
-// kernel waits for memory at each new piece; with it Q8_0 weights came four times as fast.
-// It changes no result. Include it in x_cpu.cc only (see ops/cpu/isa.h).
+// Prefetching for CPU kernels that read much memory once, in several short pieces side by side. The
+// processor itself prefetches only within one long piece, so such a kernel would wait for memory at
+// each new piece. With prefetching, Q8_0 weights were read four times as fast. Results do not
+// change. Include only in x_cpu.cc (see ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// How far ahead: what a core reads while memory answers is a few KiB, and all of it must still be
-/// in the first cache (32 KiB or more) when its turn comes.
+/// The distance ahead. A core reads a few KiB while memory answers, and all of them must still be
+/// in the first-level cache (32 KiB or more) when they are used.
 constexpr std::int64_t kAheadBytes = 16384, kLineBytes = 64;
 
-/// Fetches into the cache the `bytes` that are `ahead` behind p. They may be no memory at all, as
-/// behind the end of a matrix: that is no fault, and fetches nothing.
+/// Fetches into the cache the `bytes` that begin `ahead` after p. Addresses outside of memory, such
+/// as beyond the end of a matrix, are harmless and fetch nothing.
 VFM_INLINE void fetch_ahead(const void* p, std::int64_t bytes, std::int64_t ahead = kAheadBytes) {
   const std::uintptr_t from = reinterpret_cast<std::uintptr_t>(p);
   for (std::int64_t line = ahead; line < ahead + bytes; line += kLineBytes)

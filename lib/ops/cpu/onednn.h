@@ -1,4 +1,4 @@
-// oneDNN's engine of this process's CPU. Thread-safety: any thread.
+// The oneDNN engine of this process's CPU. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,14 +6,14 @@
 
 namespace vfm::ops {
 
-/// Never destroyed: threads may still hold compiled kernels when static objects go.
+/// Never destroyed: threads may still hold compiled kernels when static objects are destroyed.
 inline dnnl::engine& cpu_engine() {
   static dnnl::engine* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *engine;
 }
 
-/// What oneDNN takes to describe a primitive's work, by version 3 and by version 2, where a desc
-/// lies between. Throws dnnl::error.
+/// Describes a primitive to oneDNN, with the API of version 3 or of version 2, which needs a desc
+/// in between. Throws dnnl::error.
 template <class Primitive, class... Parts>
 typename Primitive::primitive_desc described(const dnnl::primitive_attr& attributes,
                                              const Parts&... parts) {
@@ -24,7 +24,7 @@ typename Primitive::primitive_desc described(const dnnl::primitive_attr& attribu
 #endif
 }
 
-/// The same of a gradient, whose layouts follow those of its forward pass.
+/// Describes a gradient, whose layouts follow those of the forward primitive.
 template <class Primitive, class Forward, class... Parts>
 typename Primitive::primitive_desc described_gradient(const Forward& forward,
                                                       const Parts&... parts) {

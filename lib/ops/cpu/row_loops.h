@@ -1,6 +1,6 @@
-// Loops over a row for the CPU kernels, and sums over it: in sixteen parts whatever the processor's
-// registers hold, so that instruction sets that round alike give the same bits. Include it in
-// x_cpu.cc only (see ops/cpu/isa.h).
+// Loops and sums over a row for CPU kernels. A sum has sixteen parts, whatever the width of the
+// processor's registers, so instruction sets that round alike give the same bits. Include only in
+// x_cpu.cc (see ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// Calls body(V{}, i) for sixteen elements at a time, V = Native, then one by one, V = float.
+/// Calls body(V{}, i): with V = Native in steps of kWidth for each full group of sixteen elements,
+/// then with V = float for each remaining element.
 template <class Body>
 VFM_INLINE void for_lanes(std::int64_t n, Body body) {
   std::int64_t i = 0;
@@ -20,13 +21,13 @@ VFM_INLINE void for_lanes(std::int64_t n, Body body) {
     body(0.f, i);
 }
 
-/// Sixteen sums, whatever registers hold.
+/// Sixteen partial sums.
 struct Sums {
-  // Aligned, as references to a type with the attribute of Native would lose it.
+  // Aligned, as references to Native would lose its alignment attribute.
   typedef float Aligned __attribute__((vector_size(4 * kWidth)));
   Aligned part[16 / kWidth] = {};
 };
-/// Of all sixteen, as a tree.
+/// Adds the sixteen sums as a tree.
 VFM_INLINE float total_of(const Sums& sums) {
   float room[16];
 #pragma GCC unroll 4
@@ -39,8 +40,8 @@ VFM_INLINE float total_of(const Sums& sums) {
   return room[0];
 }
 
-/// The sum of body(V{}, i) over a row. (A reduction clause of OpenMP adds the lanes one after the
-/// other.)
+/// Returns the sum of body(V{}, i) over a row. OpenMP's reduction clause would add the lanes one
+/// after the other.
 template <class Body>
 VFM_INLINE float sum_lanes(std::int64_t n, Body body) {
   Sums sums;
@@ -58,7 +59,7 @@ VFM_INLINE float sum_lanes(std::int64_t n, Body body) {
 struct TwoSums {
   float first, second;
 };
-/// The same with body(V{}, i, first, second), which adds to both.
+/// Two sums over a row: body(V{}, i, first, second) adds to both.
 template <class Body>
 VFM_INLINE TwoSums two_sums(std::int64_t n, Body body) {
   Sums first, second;

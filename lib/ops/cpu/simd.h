@@ -1,5 +1,5 @@
-// What CPU kernels (files compiled once per instruction set, see ops/cpu/isa.h) share: vectors,
-// loads and stores of f32 and bf16. Include it in x_cpu.cc only.
+// Vectors, and loads and stores of f32 and bf16, for CPU kernels (files compiled once per
+// instruction set, see ops/cpu/isa.h). Include only in x_cpu.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,7 @@
 #include "base/float_bits.h"
 #include "tensor/dtype.h"
 
-// Lanes are only passed between functions that are inlined, so how they would be passed is no
-// matter.
+// Vectors are passed only between inlined functions, so their calling convention does not matter.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #ifndef VFM_ISA
@@ -34,8 +33,8 @@ VFM_INLINE float load(const bf16* p) {
 VFM_INLINE void store(float* p, float value) {
   *p = value;
 }
-// To nearest, ties to even. A NaN stays one, except that with all mantissa bits set, which no
-// arithmetic makes.
+// Rounds to nearest, ties to even. A NaN stays a NaN, except one with all mantissa bits set, which
+// arithmetic never makes.
 VFM_INLINE void store(bf16* p, float value) {
   const std::uint32_t bits = float_to_bits(value);
   *p = static_cast<bf16>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
@@ -47,8 +46,8 @@ VFM_INLINE void by_type(DType type, Body body) {
   type == DType::bf16 ? body(bf16{}) : body(float{});
 }
 
-/// As wide as the processor's registers: what is wider, GCC keeps in memory while it computes.
-/// Unaligned in memory.
+/// Vectors as wide as the processor's registers; GCC would keep wider ones in memory while it
+/// computes. They need no alignment in memory.
 #if defined(__AVX512F__)
 constexpr int kWidth = 16;
 #elif defined(__AVX__)
@@ -60,11 +59,11 @@ typedef float Native __attribute__((vector_size(4 * kWidth), aligned(4), may_ali
 typedef std::uint32_t NativeBits __attribute__((vector_size(4 * kWidth), may_alias));
 typedef bf16 LowNative __attribute__((vector_size(2 * kWidth), aligned(2), may_alias));
 
-/// Loads and stores of V = Native or V = float, so that one body serves the middle of a row and its
-/// end.
+/// Loads and stores for V = Native or V = float, so that one body serves both the middle and the
+/// end of a row.
 template <class V>
 VFM_INLINE V load_as(const float* p) {
-  // Native by name: template arguments lose the attribute that allows any alignment.
+  // Names Native, as template arguments lose the attribute that allows any alignment.
   if constexpr (sizeof(V) == sizeof(float)) {
     return *p;
   } else {

@@ -1,12 +1,11 @@
-// Matrices whose rows are blocks of few bits with scales of their own (base/block_format.h), as
-// they lie in a file: y = x W^T (+ b) of few rows of x, and the numbers that they stand for.
+// Matrices whose rows consist of blocks of few-bit codes with scales (base/block_format.h), stored
+// as in their file: products y = x W^T (+ b) of few rows of x, and conversion to f32 or bf16.
 //
-// A product reads W once for all rows, as few_rows.h does, and widens it in registers to just the
-// numbers of dequantize_blocks(). Row i of y has the same bits whatever other rows there are, and
-// however many.
-// Inference on the CPU, or on Device::meta, where work is counted; no backward.
-// Shape letters: N rows, I columns, O outputs.
-// Thread-safety: any thread.
+// A product reads W once for all rows, as few_rows.h does, and widens the codes in registers to
+// exactly the numbers of dequantize_blocks(). The bits of a row of y do not depend on the other
+// rows or on how many there are. For inference on the CPU; on Device::meta the work is counted.
+// There is no backward pass. Shape letters: N rows, I columns, O outputs. Thread-safety: any
+// thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +15,7 @@
 namespace vfm::ops {
 
 struct BlockRows {
-  Tensor bytes;  ///< [O, bytes of a row] u8, at any address
+  Tensor bytes;  ///< [O, bytes of a row] u8, at any alignment
   BlockFormat format = BlockFormat::q8_0;
 
   std::int64_t columns() const {
@@ -25,11 +24,12 @@ struct BlockRows {
   }
 };
 
-/// The numbers of the blocks, rounded to `dtype`, f32 or bf16: [O, I]. Throws Error for rows that
-/// are not whole blocks.
+/// Returns the numbers that the blocks stand for, [O, I], rounded to `dtype`, f32 or bf16. Throws
+/// Error if rows are not whole blocks.
 Tensor dequantize_blocks(const BlockRows& rows, DType dtype);
 
-/// x [N, I] f32, bias [O] f32 or undefined: [N, O] f32. Throws Error for other shapes and types.
+/// Returns x W^T + bias, [N, O] f32, for x [N, I] f32 and bias [O] f32 or undefined. Throws Error
+/// for other shapes and types.
 Tensor few_rows_of_blocks(const Tensor& x, const BlockRows& w, const Tensor& bias);
 
 }  // namespace vfm::ops

@@ -4,7 +4,7 @@
 
 namespace vfm::ops {
 
-/// As check_gpu(), for the launchers that answer "not supported" on a GPU without FP8: says so.
+/// check_gpu() for launchers that return "not supported" on a GPU without FP8; the error says so.
 void check_fp8_gpu(int status, const char* what);
 
 }  // namespace vfm::ops

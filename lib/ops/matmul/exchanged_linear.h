@@ -1,12 +1,12 @@
-// Linear layers with an exchange among ranks before or after the product. Where the exchange can be
-// had in parts (ops/row_chunks.h), rows travel while others are multiplied, forward and in
-// backward; the gradient of the weight is of all rows at once, as without parts.
+// Linear layers with an exchange among ranks before or after the product. If the exchange has
+// chunks (ops/row_chunks.h), rows travel while others are multiplied, in the forward and in the
+// backward pass. The gradient of the weight is always computed from all rows at once.
 //
-// Where the product of a row does not depend on how many others are multiplied with it, results and
-// gradients are those of the exchange as a whole, to the last bit. gemm_plain() is so; of oneDNN
-// and cuBLASLt, which choose a kernel by the shape, another one may round otherwise. Every rank
-// that takes part must run the same ones in the same order. Shape letters: S rows here, N rows of
-// all ranks, I inputs, O outputs.
+// With and without chunks, results and gradients are the same to the last bit if the product of a
+// row does not depend on how many rows are multiplied with it. This holds for gemm_plain(). oneDNN
+// and cuBLASLt choose a kernel by the shape, and kernels may round differently. Every rank must run
+// the same of these layers in the same order. Shape letters: S rows of this rank, N rows of all
+// ranks, I inputs, O outputs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace vfm::ops {
 
-/// linear(run_exchange(x, gather), w): x [S, I] to [N, O].
+/// Returns linear(run_exchange(x, gather), w), [N, O], for x [S, I].
 Tensor gathered_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& gather);
 
-/// run_exchange(linear(x, w), sum), of dtype `out` as of linear: x [N, I] to [S, O]. In parts only
-/// if that is x's.
+/// Returns run_exchange(linear(x, w), sum), [S, O] of dtype `out`, for x [N, I]. Uses the chunks of
+/// `sum` only if `out` is x's dtype.
 Tensor summed_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum,
                      DType out);
 

@@ -11,7 +11,7 @@ namespace vfm::ops {
 struct FewRowsArgs {
   const float* x;       // [rows, columns]
   const void* w;        // [outputs, columns]
-  DType type;           // of w: f32, bf16; on the CPU f16, too; u8: signed numbers
+  DType type;           // of w: f32, bf16; on the CPU also f16; u8 holds int8 codes
   const float* scales;  // [outputs], or null
   const float* bias;    // [outputs], or null
   float* y;             // [rows, outputs]

@@ -1,4 +1,4 @@
-// The scale rule of quantize.h on the CPU, which attention in FP8 shares.
+// The scale of FP8 codes on the CPU, for quantize.h and attention in FP8.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,18 +12,19 @@
 
 namespace vfm::ops {
 
-/// x ~ scale * code; code = x * inverse, rounded.
+/// x is about scale * code; code = x * inverse, rounded.
 struct Fp8Scale {
   float scale, inverse;
 };
 
-/// The bits of |x|: as whole numbers they are ordered as the values are, infinity and NaN above
-/// all.
+/// The bits of |x|. As whole numbers they are ordered as the values are, with infinity and NaN
+/// above all.
 inline std::uint32_t magnitude_bits(float x) {
   return std::bit_cast<std::uint32_t>(x) & 0x7fffffffu;
 }
 
-/// From the largest magnitude's bits. The operations are the GPU's, so the bits are.
+/// Computes the scale from the bits of the largest magnitude. The operations are the GPU's, so the
+/// bits are the same.
 inline Fp8Scale fp8_scale(std::uint32_t largest) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   if (largest >= 0x7f800000u) return {kNan, kNan};

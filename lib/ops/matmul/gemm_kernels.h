@@ -1,4 +1,4 @@
-// The kernel behind gemm.h, which has the meaning of the arguments.
+// The kernel behind gemm.h, which explains the arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,8 @@ namespace vfm::ops {
 VFM_KERNEL(void, gemm, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
            const Matrix& b, void* c, DType c_dtype, std::int64_t c_stride, bool add)
 
-/// Bytes that cuBLASLt has on a GPU, for all products: Hopper's algorithms want 32 MiB or more.
+/// Bytes of cuBLASLt's workspace on a GPU, shared by all products. Hopper's algorithms use 32 MiB
+/// or more.
 inline constexpr std::size_t kGemmWorkspace = std::size_t{64} << 20;
 
 namespace cuda {

@@ -1,9 +1,9 @@
-// Matrix products on the CPU without a library; gemm.h has the meaning of the arguments.
+// Matrix products on the CPU without a library; gemm.h explains the arguments.
 //
-// What a build without oneDNN computes with (the compute core alone, Meson's -Dtools=disabled), and
-// in every build the second opinion of the tests. f32 sums, bf16 operands widened: a bf16 result is
-// rounded once. Sums run in an order that depends on k only, so results do not depend on the number
-// of threads. Thread-safety: any thread; uses threads inside.
+// Used in a build without oneDNN (the compute core alone, Meson's -Dtools=disabled), and as a
+// reference for tests in every build. Operands are widened to f32 and summed in f32, so a bf16
+// result is rounded once. The order of a sum depends on k only, so results do not depend on the
+// number of threads. Thread-safety: any thread; uses threads inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

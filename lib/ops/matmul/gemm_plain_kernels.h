@@ -8,9 +8,10 @@
 
 namespace vfm::ops {
 
-/// A tile, and how much of the sum is packed at a time: they stay in a core's second cache.
+/// Size of a tile, and the depth of the sum that is packed at a time, so that both fit the
+/// second-level cache.
 inline constexpr std::int64_t kGemmTileRows = 192, kGemmTileColumns = 128, kGemmTileDepth = 256;
-/// Floats of scratch a tile needs: its sums, and the packed parts of A and B.
+/// Floats of scratch memory for a tile: its sums and the packed parts of A and B.
 inline constexpr std::int64_t kGemmTileRoom = kGemmTileRows * kGemmTileColumns +
                                               kGemmTileRows * kGemmTileDepth +
                                               kGemmTileDepth * kGemmTileColumns;
@@ -22,12 +23,13 @@ struct GemmOperand {
   std::int64_t row_stride = 0, column_stride = 0;
 };
 
-/// C = A B or C += A B; A is rows x depth, B depth x columns, C has rows of c_stride elements.
+/// C = A B or C += A B: A is rows x depth, B is depth x columns, C has rows of c_stride elements.
 struct GemmTile {
-  std::int64_t rows = 0, columns = 0, depth = 0;  ///< at most a tile's; any depth
+  std::int64_t rows = 0, columns = 0, depth = 0;  ///< at most kGemmTileRows and kGemmTileColumns;
+                                                  ///< any depth
   GemmOperand a, b;
   void* c = nullptr;
-  DType c_type = DType::f32;  ///< f32 where it is added to
+  DType c_type = DType::f32;  ///< f32 if `add`
   std::int64_t c_stride = 0;
   bool add = false;
   float* room = nullptr;  ///< kGemmTileRoom floats

@@ -8,7 +8,7 @@
 
 namespace vfm::ops {
 
-// the first columns of y [rows, wide] += scale x [rows, narrow]; both of `type`
+// The first `narrow` columns of y [rows, wide] += scale x [rows, narrow]; both have `type`.
 VFM_ISA_KERNEL(void, add_scaled_columns, DType type, void* y, std::int64_t wide, const void* x,
                std::int64_t narrow, std::int64_t rows, float scale)
 

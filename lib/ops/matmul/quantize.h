@@ -1,15 +1,15 @@
-// A tensor as E4M3, 8 bits an element, and one scale: what products in FP8 take, for inference.
+// Quantises a tensor to E4M3, 8 bits an element, with one scale, for FP8 products in inference.
 //
-//   scale = max(largest |x|, 2^-40) / 448, value = x / scale, rounded (base/float8.h); x ~ scale
-//   value
+//   scale = max(largest |x|, 2^-40) / 448
+//   value = x / scale, rounded (base/float8.h), so that x is about scale value
 //
-// One scale a tensor, which every version of cuBLASLt and every GPU with FP8 multiplies with. E4M3
-// has an exponent of its own, 2^15 from its largest to its smallest normal value, so a finer cut
-// changes the range, not the error of the mantissa, which is what is left: at most 2^-4 of a value,
-// 2.6 % in the mean square. (Measured: a scale for each row of x would lower the error of a trained
-// model by a sixth.) NaN or infinity in x makes the scale and all values NaN: nobody may overlook
-// them. CPU and GPU give the same bits.
-// Thread-safety: any thread; on the GPU queued on the compute stream.
+// There is one scale per tensor, which every version of cuBLASLt and every GPU with FP8 supports.
+// E4M3 has an exponent for each element, with a range of 2^15 between its largest and smallest
+// normal values. Finer scales would extend that range, not reduce the error of the mantissa, which
+// dominates: at most 2^-4 of a value, 2.6 % root mean square. (Measured: a scale for each row of x
+// would lower the error of a trained model by a sixth.) If x has NaN or infinity, the scale and all
+// values are NaN, so that it is noticed. CPU and GPU give the same bits. Thread-safety: any thread;
+// on the GPU queued on the compute stream.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,19 +23,19 @@ struct Quantized {
   bool defined() const { return values.defined(); }
 };
 
-/// x of any shape, f32 or bf16. Throws Error for another dtype, and on a GPU without FP8 (compute
-/// capability below 9.0).
+/// Quantises x of any shape, f32 or bf16. Throws Error for another dtype, and on a GPU without FP8
+/// (compute capability below 9.0).
 Quantized quantize(const Tensor& x);
 
-/// Of what x is a part of, together with others: the largest |x| of each part, and then x with the
-/// scale that quantize() gives all of it.
-/// largest_magnitude: its bits, [1] i32, 0 of nothing; as whole numbers they are ordered as the
-/// values are, infinity and NaN above all. `largest`: those of all parts, [n].
+/// quantize() of a tensor in parts, one of which is x. largest_magnitude() returns the bits of the
+/// largest |x|, [1] i32; 0 if x is empty. As whole numbers the bits are ordered as the values are,
+/// with infinity and NaN above all. `largest` [n] holds these numbers of all n parts.
+/// quantize_part() returns x with the scale of the whole tensor.
 Tensor largest_magnitude(const Tensor& x);
 Quantized quantize_part(const Tensor& x, const Tensor& largest);
 
-/// quantize(gelu(x)), to the bit. On the GPU gelu(x) is computed once for the largest value and
-/// once more for the values, from x, and is in no memory.
+/// Returns quantize(gelu(x)), bit for bit. The GPU computes gelu(x) twice, once for the largest
+/// value and once for the values, and never stores it.
 Quantized quantize_gelu(const Tensor& x);
 
 }  // namespace vfm::ops

@@ -11,7 +11,7 @@ namespace vfm::ops {
 
 VFM_KERNEL(void, largest_of_rows, const Tensor& x, const Tensor& largest)
 VFM_KERNEL(void, quantize_rows, const Tensor& x, const Tensor& largest, const QuantizedRows& rows)
-// x [rows, columns] of `type` from codes and scales, as plain pointers
+// Dequantises to x [rows, columns] of `type`; codes and scales are plain pointers.
 struct RowCodes {
   const std::uint8_t* codes;
   const float* scales;

@@ -1,7 +1,7 @@
-// Linear layers whose input is not kept for backward, but recomputed there, element by element:
-// "elementwise" recompute. Values and gradients are those of the two ops one after the other, to
-// the last bit; what is saved is the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP.
-// Shape letters: S tokens, D width, M outputs.
+// Linear layers that recompute their elementwise input in the backward pass instead of keeping it:
+// "elementwise" recompute. Values and gradients equal those of the two separate ops, to the last
+// bit. This saves the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP. Shape letters: S
+// tokens, D width, M outputs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,26 +13,27 @@
 namespace vfm::ops {
 
 struct ModulatedLinear {
-  Tensor stream;  ///< [S, D] f32, as of gated_residual_layernorm_modulate
-  Tensor y;       ///< [S, M]: linear(normed, w), of the dtype input.out
+  Tensor stream;  ///< [S, D] f32, as from gated_residual_layernorm_modulate
+  Tensor y;       ///< [S, M] in the dtype input.out: linear(normed, w)
 };
 
-/// gated_residual_layernorm_modulate, then linear with w [M, D] of the dtype input.out. With an
-/// exchange y is of what that makes of `normed`, and backward runs it again too: in parts, if it
-/// can (ops/matmul/exchanged_linear.h).
+/// gated_residual_layernorm_modulate, then `exchange` of `normed`, then linear with w [M, D] of the
+/// dtype input.out. Backward runs the exchange again. Both use chunks if the exchange has them
+/// (ops/matmul/exchanged_linear.h).
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
                                 const Exchange& exchange = {});
 
-/// gelu, then linear: x [S, D] and w [M, D] of one dtype; and then `sum`, in parts, if it can.
+/// gelu, then linear, then `sum`, in chunks if it has them. x [S, D] and w [M, D] have the same
+/// dtype.
 Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum = {});
 
-/// swiglu, then linear: x [S, 2 D] and w [M, D] of one dtype, y of dtype `out` as of linear; and
-/// then `sum`, as gelu_linear.
+/// swiglu, then linear, then `sum` as in gelu_linear. x [S, 2 D] and w [M, D] have the same dtype.
+/// y has dtype `out` as in linear().
 Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out,
                      const Exchange& sum = {});
 
-/// rmsnorm, cast to w's dtype, then linear: x [S, D] and weight [D] f32, w [M, D]; y of w's dtype.
-/// With an exchange as modulate_linear.
+/// rmsnorm, cast to w's dtype, then `exchange` as in modulate_linear, then linear. x [S, D] and
+/// weight [D] are f32, w is [M, D], y has w's dtype.
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
                       const LinearWeight& w, const Exchange& exchange = {});
 

@@ -1,6 +1,6 @@
-// Which outputs of which rows a product of few rows makes at a time, for CPU kernels: tiles of up
-// to four outputs of one row, or of two or three of four rows, since so many sums have registers. A
-// tile sums in the same order whatever its size, so how rows are dealt out changes no bit.
+// Tiles for CPU products of few rows. A tile has up to four outputs of one row, or two or three
+// outputs of four rows, so that its sums fit into registers. Every tile sums in the same order, so
+// its size does not change any bit.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// The upper half is added to the lower one until one number is left.
+/// Adds the upper half of the vector to the lower half until one number is left.
 VFM_INLINE float lanes_total(FloatLanes lanes) {
 #ifdef __AVX__
 #ifdef __AVX512F__
@@ -45,9 +45,9 @@ VFM_INLINE void row_tiles_of_outputs(const Args& a, std::int64_t first) {
   if (row < a.rows) Tile::template make<C, 1>(a, row, first);
 }
 
-/// Tile::make<C, R>(a, row, first) makes outputs `first` to first + C of rows `row` to row + R,
-/// here all of a.outputs of a.rows, each of a.columns. Tile::kOutputs: of four rows at a time, 2 or
-/// 3, as its numbers leave registers.
+/// Computes all a.outputs of all a.rows, each a sum over a.columns. Tile::make<C, R>(a, row, first)
+/// must compute outputs `first` to first + C of rows `row` to row + R. Tile::kOutputs is C for four
+/// rows, 2 or 3, depending on the registers that its numbers leave.
 template <class Tile, class Args>
 void make_row_tiles(const Args& a) {
   constexpr std::int64_t kAtOnce = 24;
