@@ -38,8 +38,8 @@ class ShardReportTool : public vfm::cli::Tool {
         .everyday()
         .manual(
             "Show the samples with the lowest and highest values of these fields of the JSON. The "
-            "default is the 32 numeric fields that most samples have, except fields that identify "
-            "a clip or its storage, such as _begin_, _width_ and _bytes_.");
+            "default is the 32 most frequent numeric fields, except fields that identify a clip or "
+            "its storage, such as _begin_, _width_ and _bytes_.");
     choices_.add(options);
     for (const char* name : {"--where", "--without", "--balance", "--balance-clusters", "--rekey",
                              "--duplicate-threshold", "--duplicate-method", "--duplicate-vector",

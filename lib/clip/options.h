@@ -58,7 +58,7 @@ struct ClipRecipe {
   bool given = false;  ///< If true, clips are the spans of ClipOptions::spans.
   bool smart = false;  ///< If true, frames are copied where possible (clip/cut/smart_cut.h).
   /// If not empty, only this encoder is used for `smart`. If empty, each codec has its own encoder.
-  /// run() sets `smart_encoder`.
+  /// If `smart` is true, run() sets `smart_encoder` to the given `encoder`.
   std::string smart_encoder;
 
   Json json() const;

@@ -17,8 +17,9 @@ namespace vfm::dataset {
 /// `made` is an index made from the tar's headers.
 enum class TarIndex { beside_it, made };
 
-/// A column that is queried for keys in the order of the first column. A query takes one read if
-/// this column has the same order. Otherwise the class makes a table of all keys.
+/// A column of a shard. The caller asks find() for keys in the order in which the first column has
+/// its keys. If this column has the same order, each find() takes one read. Otherwise the class
+/// makes a table of all keys.
 class ScanColumn {
  public:
   /// If the tar is compressed, first unpacks the tar to `scratch`. Throws Error if no sample can be

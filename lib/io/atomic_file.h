@@ -69,7 +69,7 @@ class QuietWaits {
 
 /// Writes a whole file atomically. Waits while another program writes the file.
 void write_file(const std::string& path, std::string_view contents);
-/// Does what write_file() does, unless the file already has these bytes.
+/// Writes a whole file as write_file() does, unless the file already has these bytes.
 void update_file(const std::string& path, std::string_view contents);
 /// Calls fsync() on a directory. Call sync_directory() after a rename or unlink in the directory.
 void sync_directory(const std::string& path);

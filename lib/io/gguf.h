@@ -34,10 +34,11 @@ struct GgufContents {
   std::map<std::string, std::int64_t> counts;  ///< Settings that are integers or booleans.
 };
 
-/// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for invalid
-/// contents. Examples are a text or integer that is set twice, a shape that is not a whole number
-/// of blocks, data that overlap or exceed the file, and more than 65,536 settings or tensors.
-/// Memory grows at most in proportion to the file's size. The bytes may be hostile. Pure; fuzzed.
+/// Parses a whole file. The tensors are views of `bytes`. Throws Error, which names `what`, for
+/// invalid contents. Examples are a text or integer that is set twice, a shape that is not a whole
+/// number of blocks, data that overlap or exceed the file, and more than 65,536 settings or
+/// tensors. Memory grows at most in proportion to the file's size. The bytes may be hostile. Pure;
+/// fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);
 
 /// A memory-mapped GGUF file.

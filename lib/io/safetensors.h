@@ -33,7 +33,7 @@ struct SafetensorsContents {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses a whole file. The views point into `bytes`. Throws Error, which names `what`, for
+/// Parses a whole file. The tensors are views of `bytes`. Throws Error, which names `what`, for
 /// anything that the format forbids: a header that is too long or not JSON, a repeated name, an
 /// unknown dtype, a size that does not fit the shape, a gap, an overlap, or missing or extra data.
 /// The bytes may be hostile. Pure; fuzzed.

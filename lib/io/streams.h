@@ -49,9 +49,9 @@ class InputStreams {
   /// Call broken_off() after the last line. Returns a clause that names the input and the tool
   /// whose output is incomplete, or "" if all outputs are complete.
   std::string broken_off() const;
-  /// Call check_whole() after the last line. With -v, logs for example how many records a filter
-  /// removed. Throws Error if an output is incomplete. The error's message contains `outcome`, the
-  /// consequence, such as "no dataset is written".
+  /// Call check_whole() after the last line. With -v, logs facts about the outputs, for example how
+  /// many records a filter removed. Throws Error if an output is incomplete. The error's message
+  /// contains `outcome`, the consequence, such as "no dataset is written".
   void check_whole(std::string_view outcome) const;
 
  private:

@@ -33,8 +33,8 @@ inline constexpr std::size_t kMaxDims = 32;
 /// and for types smaller than a byte.
 std::size_t safetensors_item_size(std::string_view dtype);
 
-/// A set of tensors with different names. The views are valid during the life of the set, also
-/// after a move. Thread-safety: const members from any thread.
+/// A set of tensors with different names. The views of its tensors are valid during the life of the
+/// set, also after the set is moved. Thread-safety: const members from any thread.
 class TensorSet {
  public:
   virtual ~TensorSet() = default;

@@ -67,7 +67,8 @@ struct PixelSize {
 /// Returns the size of the last picture above max_pixels that a codec refused on this thread since
 /// the last call, or 0 x 0. Codecs with a CodecWatch (codec_watch.h) are not included.
 PixelSize take_oversize();
-/// Does what take_oversize() does, for pictures that FFmpeg can never decode.
+/// Returns the size of the last picture that FFmpeg can never decode, and otherwise acts as
+/// take_oversize().
 PixelSize take_impossible();
 
 /// Returns the value for AVCodecContext::max_pixels, above which codecs refuse pictures. The value

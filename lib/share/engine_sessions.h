@@ -10,7 +10,8 @@
 // thread that waits for sessions gives up its slot (Slots::Away). A thread that has sessions, or
 // that works for such a thread, never waits for sessions of the same kind, or of an earlier kind in
 // this order. If such a thread gets no sessions, its decoder decodes in software, and its encoder
-// fails. A thread that has a GPU for a model never waits: it uses the model's own sessions.
+// fails. A thread that has a GPU for a model never waits for sessions: it uses the sessions of the
+// model's process (kOwnSessions).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -24,7 +24,7 @@ struct GpuCounts {
   double squares = 0;
   double last = 0;  ///< Seconds that the latest finished item took, or 0 before the first.
 
-  /// Adds the time of a finished item to `squares`, and sets `last`.
+  /// Adds the time of a finished item to `squares`, and sets `last` to this time.
   void count_length(double seconds);
 };
 

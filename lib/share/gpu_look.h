@@ -1,4 +1,4 @@
-// Describes in words how programs used shared GPUs between two looks. A look is one call of
+// Describes in words how programs used shared GPUs between two readings. A reading is one call of
 // GpuWatch::look() (share/gpu_states.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -12,15 +12,15 @@
 
 namespace vfm::share {
 
-/// A program's use of GPUs for one GpuKind between two looks.
+/// A program's use of GPUs for one GpuKind between two readings.
 struct GpuLook {
-  GpuStageState state;  ///< State at the second look.
+  GpuStageState state;  ///< State at the second reading.
   double busy = 0;      ///< Mean number of GPUs or sessions that items used.
   double short_of = 0;  ///< Share of the time in which any item waited for a GPU, 0 to 1.
 };
 
-/// Returns how the program `pid` used GPUs, for each GpuKind. If the program joined after `before`,
-/// the result includes all its work.
+/// Returns how the program `pid` used GPUs between the readings `before` and `after`, for each
+/// GpuKind. If the program joined after `before`, the result includes all its work.
 std::vector<GpuLook> gpus_between(const GpuStates& before, const GpuStates& after, double seconds,
                                   std::int64_t pid);
 

@@ -1,6 +1,6 @@
 // Describes a pipe in lines of text for a terminal: the work of each program, and the bottleneck.
 //
-// A look is one reading of the shared board (share/pipe_board.h).
+// A look is the work between two readings of the shared board (share/pipe_board.h).
 // Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,9 +14,9 @@
 
 namespace vfm::share {
 
-/// The work of one program between two looks.
+/// The work of one program between two readings.
 struct StageLook {
-  StageState state;                  ///< State at the second look.
+  StageState state;                  ///< State at the second reading.
   double rate = 0;                   ///< Finished units of work per second.
   double slots = 0;                  ///< Mean number of slots that the program had.
   double waiting = 0;                ///< Mean number of threads that waited for a slot.
@@ -33,8 +33,8 @@ struct PipeLook {
   std::string held_up;            ///< Bottleneck of the whole run, or empty if not known.
 };
 
-/// Returns the work between two looks. If a program joined after `before`, the result includes all
-/// its work.
+/// Returns the work between the readings `before` and `after`, which are `seconds` apart. If a
+/// program joined after `before`, the result includes all its work.
 PipeLook look_between(const std::vector<StageState>& before, const std::vector<StageState>& after,
                       double seconds, int slots);
 void add_gpus(PipeLook& look, const GpuStates& before, const GpuStates& after);

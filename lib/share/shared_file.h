@@ -33,8 +33,8 @@ void call(std::atomic<std::uint32_t>& call, int most);
 /// The result of an attempt to take a slot or a GPU. `left` means that a slot or GPU is free, but
 /// another program should get it.
 enum class Taken { yes, no, left };
-/// Calls `take` at once, after each change of the word `call`, and every kSharedTurn, until `take`
-/// returns Taken::yes. Returns false if `over` becomes true first.
+/// Calls `take` immediately, after each change of the word `call`, and every kSharedTurn, until
+/// `take` returns Taken::yes. Returns false if `over` becomes true first.
 ///
 /// `takes` is a word that each program changes when it takes a slot or GPU. If `take` returned
 /// Taken::left, and no program took a slot or GPU for kSharedTurn, the next `take` gets

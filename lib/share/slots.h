@@ -29,8 +29,8 @@ class Slots {
   /// at a time. If `makeflags` names no jobserver, or if the descriptors are not a pipe (a recipe
   /// line without '+'), makes `threads` slots.
   Slots(int threads, const std::string& makeflags);
-  /// Uses slots of a board, at most `threads` at a time. If the board has no slots, does what
-  /// Slots(threads, makeflags) does, and the board shows these slots.
+  /// Uses slots of a board, at most `threads` at a time. If the board has no slots, makes slots
+  /// as Slots(threads, makeflags) does, and reports to the board how these slots are used.
   Slots(int threads, const std::string& makeflags, std::shared_ptr<PipeBoard> board);
   /// Lends slots of the object `of` to at most `threads` parts of one item at a time, while the
   /// item's thread is Away. `of` must outlive this object.

@@ -69,8 +69,8 @@ class StageModels {
   std::unique_ptr<State> state_;
 };
 
-/// Returns the service of StageModels' workers, which combines the services `parts`. For
-/// Tool::serve_gpu():
+/// Returns one service, which combines the services `parts`. The workers of StageModels run this
+/// service. For Tool::serve_gpu():
 ///   return serve_gpu(channel, stage_services({{"pictures", open_pictures}}));
 Services stage_services(const Services& parts);
 

@@ -6,7 +6,7 @@
 // steps of a lane in order, so an encoder writes the same bytes with any number of threads. If the
 // memory for waiting frames is full, the video's thread also encodes, or waiting frames lose
 // their pixels and are decoded again later (clip/cut/late_frames.h). With -j1, or with as many
-// videos as slots, the video's thread encodes each frame at once.
+// videos as slots, the video's thread encodes each frame immediately.
 //
 // Each slot has at most two open encoders, or one if many frames wait. A video's thread may open
 // one more encoder.

@@ -2,7 +2,7 @@
 // copied frames are chosen by media/container/splice_plan.h.
 //
 // Frames are added before the clip's end is known. The head (the frames before the clip's first key
-// frame) is encoded at once. The tail (the frames after the last copied frame) is encoded by
+// frame) is encoded immediately. The tail (the frames after the last copied frame) is encoded by
 // finish(). If encoded and copied frames do not fit together, add() or finish() throws Error, and
 // the caller encodes the whole clip.
 //
@@ -36,7 +36,8 @@ struct SmartStart {
   media::DecodeOptions decode;
 };
 
-/// Returns a SmartStart with `encoder`. If no clip of the source can be copied, sets `reason`.
+/// Returns a SmartStart with `encoder`. If no clip of the source can be copied, `reason` says
+/// why.
 SmartStart smart_start(const ClipRecipe& recipe, const media::StreamInfo& info);
 
 /// Decodes the source again, and calls `use` with the frames of [begin, end), in order.

@@ -65,10 +65,10 @@ class ClipStore : public ClipSink {
   Json finish(Json summary) override;
 
   /// Removes all files of NAME: shards or files, their columns, and the index. If the program is
-  /// killed meanwhile, the next remove() or begin() removes the remaining files. Each remaining
-  /// file is complete, or notes mark it as incomplete. Keeps the files of samples for which
-  /// `in_use` returns true. If another program uses NAME, or if a file has changed since it was
-  /// written, throws Error and removes nothing.
+  /// killed during remove(), the next remove() or begin() removes the remaining files. Each
+  /// remaining file is complete, or notes mark it as incomplete. Keeps the files of samples for
+  /// which `in_use` returns true. If another program uses NAME, or if a file has changed since it
+  /// was written, throws Error and removes nothing.
   using InUse = std::function<bool(const std::string& key)>;
   void remove(const InUse& in_use);
 

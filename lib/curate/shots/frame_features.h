@@ -45,8 +45,8 @@ inline constexpr float kSameColours = 0.05f, kOtherColours = 0.25f;
 /// grey levels.
 float structure_difference(const FrameFeatures& a, const FrameFeatures& b, float noise = 2);
 
-/// Returns the mean absolute difference of the luma cells plus that of the chroma cells, in grey
-/// levels.
+/// Returns the mean absolute difference of the luma cells plus the mean absolute difference of the
+/// chroma cells, in grey levels.
 float plain_difference(const SmallPicture& a, const SmallPicture& b);
 /// Returns plain_difference() of means of 4 x 4 cells. The means depend less on grain than single
 /// cells.

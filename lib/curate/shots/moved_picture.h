@@ -33,7 +33,7 @@ inline constexpr int kMoves = 4;
 struct MovedFit {
   int way = 0;       ///< 1 for motion right or down, -1 for left or up, 0 for squeeze.
   float share = 0;   ///< Progress of the transition, 0 to 1.
-  float misfit = 1;  ///< Difference of the best fit, divided by the one of unrelated lines.
+  float misfit = 1;  ///< Difference of the best fit, divided by the difference of unrelated lines.
 };
 /// Returns the best fit for each Move.
 std::array<MovedFit, kMoves> moved_fits(const PictureLines& before, const PictureLines& now,

@@ -16,7 +16,7 @@ struct SharedEdges {
   /// not compared. If few parts have edges, or if the middle parts differ, the share is 0.
   float share = 0;
   int right = 0, down = 0;  ///< Shift from the first to the second picture, in luma cells.
-  /// Contrast of the second picture's edges, divided by that of the first picture's edges.
+  /// Contrast of the second picture's edges, divided by the contrast of the first picture's edges.
   float strength = 1;
 
   /// Returns true if the pictures show one view.

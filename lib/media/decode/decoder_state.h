@@ -59,7 +59,8 @@ struct Decoder::State {
   AVStream* stream = nullptr;
   CodecWatch watch;
   std::shared_ptr<share::EngineSessions::Session> session;
-  /// Bytes of GPU memory for the session that the decoder has yet to take; 0 if none.
+  /// Bytes of GPU memory of the session that the decoder will take before its first picture; 0 if
+  /// the decoder will take no session.
   std::int64_t session_bytes = 0;
   CodecPtr codec;
   PacketPtr packet{not_null(av_packet_alloc())};

@@ -24,8 +24,8 @@ constexpr const char* kServeIsolated = "--serve-isolated";
 int serve_isolated(int channel);
 
 /// If `wanted` is true, forks the helper. Must be called while the program has one thread. In the
-/// helper, returns the number for serve_isolated(). In the parent, returns -1. If forking fails,
-/// begin_isolation() starts a helper.
+/// helper, returns the descriptor to pass to serve_isolated() as `channel`. In the parent, returns
+/// -1. If forking fails, begin_isolation() starts a helper.
 int fork_isolation(bool wanted);
 
 /// If input_limits().isolate is set, uses the forked helper or starts a helper, and tests whether a

@@ -216,8 +216,8 @@ constexpr KeyWords kWords[] = {
      "Numbers of blocks in the pp times vpp chunks. []: about equal work."},
     {"parallel.reduce", "", "Type in which gradients are sent. Gradients are summed in f32."},
     {"parallel.shard", "",
-     "Ranks of dp and cp share the state. *optimizer*: each rank has a part of moments, average "
-     "and low halves of weights. Messages do not grow. *full*: each rank also has a part of the "
+     "Ranks of dp and cp share the state. *optimizer*: each rank has a part of moments, average, "
+     "and the weights' low 16 bits. Messages do not grow. *full*: each rank also has a part of "
      "blocks and gradients. Blocks are gathered one by one, so a rank sends three times the "
      "weights in each pass."},
     {"parallel.replicate", "groups",
