@@ -1,6 +1,6 @@
-// How far reading may be ahead of who takes what is read: by bytes. The bookkeeping alone, so that
-// it can be tried with any clock; whose threads wait for it is train/data/step_reader.h.
-// Thread-safety: one thread at a time.
+// How far reading may be ahead of the thread that takes what is read, in bytes. This is only the
+// accounting, without a clock or threads; train/data/step_reader.h has the threads. Thread-safety:
+// one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,21 +11,22 @@
 
 namespace vfm::train {
 
-/// Of so many steps at most samples are read ahead, however small they are.
+/// Samples of at most this many steps are read ahead, however small they are.
 constexpr std::int64_t kMostStepsAhead = 256;
 
-/// Bytes of samples that a rank may hold of steps before they are a batch's, by the sizes of one
-/// step's: for train/cost/memory.h. `own` is what this rank reads of it.
+/// Bytes of samples that a rank may hold before they become part of a batch, for
+/// train/cost/memory.h. `own` is the bytes that this rank reads for one step; `shared` says whether
+/// ranks share the reading of samples.
 double bytes_ahead(const Recipe& recipe, double own, bool shared);
 
 class AheadWindow {
  public:
-  /// Of so many bytes.
+  /// `limit` is in bytes.
   explicit AheadWindow(std::int64_t limit) : limit_(limit) {}
 
-  /// Whether one more, of so many bytes, may be read now: it fits, or there is none.
+  /// Whether a further item of so many bytes may be read now: it fits, or nothing else is held.
   bool may_read(std::int64_t bytes) const { return count_ == 0 || bytes <= limit_ - held_; }
-  /// It was read; it was taken.
+  /// Call add() when an item was read and take() when it was taken.
   void add(std::int64_t bytes) { held_ += bytes, ++count_; }
   void take(std::int64_t bytes) { held_ -= bytes, --count_; }
   void clear() { held_ = 0, count_ = 0; }

@@ -1,5 +1,5 @@
 // Samples as training sees them: latents, codes or clips, on disk or made up; their lengths, and
-// the recipe fitted to them. Kind::open() (train/kind.h) makes one. Thread-safety: the const
+// the recipe fitted to them. Kind::open() (train/kind.h) makes a Dataset. Thread-safety: the const
 // members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,102 +25,105 @@ class World;
 
 namespace vfm::train {
 
-/// When a sample is seen in training: pixels are taken at other places each time.
+/// When training sees a sample. Pixels are taken at other places each time.
 struct SeenAt {
   std::uint32_t step = 0, epoch = 0;
-  std::uint32_t again = 0;  ///< how often it came in the step before (Dataset::tells_repeats())
+  std::uint32_t again = 0;  ///< how often it came before in that step (Dataset::tells_repeats())
 };
 
-/// One of the sets that a blend is of.
+/// One of the sets of a blend.
 struct DataSource {
-  std::string name;         ///< short, and its own
-  std::uint64_t first = 0;  ///< the number of its first sample
+  std::string name;         ///< short and unique name
+  std::uint64_t first = 0;  ///< number of its first sample
   std::uint64_t samples = 0;
-  double share = 1;  ///< of the samples that training sees
+  double share = 1;  ///< its part of the samples that training sees
 };
 
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Fills what the recipe leaves to the data (channels or vocabulary, text width; of made-up clips
-  /// the largest size), and checks that every sample fits: channels, patch size, position tables,
-  /// capacity of a pack, ranks that share it. Throws Error{usage} naming the field and the first
-  /// sample that does not.
+  /// Sets what the recipe leaves to the data: channels or vocabulary, text width, and for made-up
+  /// clips the largest size. Checks that every sample fits channels, patch size, position tables,
+  /// capacity of a pack, and the ranks that share it. Throws Error{usage} naming the field and the
+  /// first sample that does not fit.
   void fit(Recipe& recipe) const;
 
   std::size_t size() const { return index().size(); }
-  /// Of clips the latents' sizes as the recipe has them; a short clip has fewer frames.
+  /// For clips it has the sizes of their latents by the recipe. A short clip has fewer frames.
   virtual const data::SampleIndex& index() const = 0;
-  /// All that the index says of a sample; or, without reading a file, all but key and hash.
+  /// entry() is all that the index says of a sample. sizes() is the same without key and hash; it
+  /// reads no file.
   data::Entry entry(std::size_t i) const { return index().entry(i); }
   data::Entry sizes(std::size_t i) const { return index().sizes(i); }
-  /// latents.json, or what stands for it.
+  /// latents.json, or what takes its place.
   virtual const Json& info() const = 0;
 
-  /// The order in which training goes through them. Each epoch has some.
+  /// The order in which training sees the samples. Each epoch has at least one.
   virtual std::unique_ptr<data::EpochOrder> order(std::uint64_t seed, data::Packing packing) const;
-  /// Of a blend (train/data/blend.h) the sets, at least two; of others none.
+  /// The sets of a blend (train/data/blend.h), at least two; empty for other data.
   virtual std::span<const DataSource> sources() const { return {}; }
-  /// Whether a sample's key begins with its set's name, and random numbers tell apart what comes
-  /// twice in a step: of a blend.
+  /// True for a blend: sample keys begin with the name of their set, and random numbers differ
+  /// between repeats of a sample in a step.
   virtual bool tells_repeats() const { return false; }
-  /// The set of a sample: its place in sources(); 0 where there are none.
+  /// The place in sources() of a sample's set; 0 if there are no sources.
   std::size_t source_of(std::size_t i) const;
 
-  /// Visual tokens of samples; of the first ones, at most so many. The former keeps the data's
-  /// reference.
+  /// Visual tokens of samples. lengths() keeps a reference to the data; tokens() returns the tokens
+  /// of the first `most` samples.
   data::LengthsOf lengths(const ModelRecipe& model) const;
   std::vector<std::int64_t> tokens(const ModelRecipe& model, std::size_t most = SIZE_MAX) const;
-  /// Latents in model units, or codes; and text. Or pixels: at a place and time that are random for
-  /// each step, or in the middle without one; of clips that are encoded here for each epoch. Throws
-  /// Error naming the key: unreadable, or not finite.
+  /// Reads latents in model units or codes, with the text; or pixels. With `seen`, pixels are taken
+  /// at a random place and time for each step, and encoded clips for each epoch; without it in the
+  /// middle. Throws Error naming the key if the sample cannot be read or is not finite.
   CleanSample read(std::size_t i, std::optional<SeenAt> seen = {}) const {
     return read_sample(i, seen);
   }
-  /// What all samples have in common and is found out once, before the first of them is read: by
-  /// all ranks together, or taken from `kept`, the train.json of the run that goes on (null: none).
-  /// A collective. Throws Error{usage} for what does not fit that run.
+  /// Finds out what all samples have in common, before the first of them is read. All ranks compute
+  /// it together, or take it from `kept`, the train.json of a resumed run (null: a new run). A
+  /// collective. Throws Error{usage} if the data do not fit that run.
   virtual void settle(dist::World& /*world*/, const Json& /*kept*/) {}
-  /// What whoever begins a run on them should know, in sentences.
+  /// Remarks for the user who begins a run on these data, in sentences.
   virtual std::vector<std::string> remarks() const { return {}; }
-  /// Another split, made ready by the same settle(); null: Kind::open() is to make it.
+  /// Another split, to which the same settle() applies. Null if Kind::open() has to make it.
   virtual std::unique_ptr<Dataset> other_split(const std::string& /*split*/) const {
     return nullptr;
   }
-  /// Whether reading computes on the GPU, which who trains leaves to it meanwhile (take_turn()).
+  /// Whether reading computes on the GPU. The training thread then leaves the GPU to it
+  /// (take_turn()).
   virtual bool reads_on_gpu() const { return false; }
-  /// Bytes of the training's device that reading takes, for good and for a while.
+  /// Bytes of the training's device that reading takes, permanent and temporary together.
   virtual double device_bytes() const { return 0; }
-  /// About how much of files a sample is, by its entry alone: what reading is shared out by.
+  /// Estimated bytes of a sample in files, by its entry alone. Reading is shared out by this
+  /// number.
   virtual std::int64_t about_bytes(std::size_t i) const;
-  /// Whether a sample can be read in pieces, by several; else read_piece() and put_together() throw
-  /// Error. Of about_bytes() a piece is the part [begin, end); all of them together are what read()
-  /// makes of the sample. Thrown is what read() throws.
+  /// Whether several readers can read a sample in pieces. A piece is the part [begin, end) of
+  /// about_bytes(); put_together() makes of all pieces the sample that read() returns. Both throw
+  /// what read() throws, and Error if the data have no pieces.
   virtual bool has_pieces() const { return false; }
   virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
-  /// Names the data: a hash of the tokenizer, the statistics and every sample's key and size.
+  /// Identifies the data: a hash of the tokenizer, the statistics and every sample's key and size.
   virtual std::string fingerprint() const { return index().fingerprint(info()); }
-  /// What train.json says of them for generation (train/checkpoint/generation_facts.h):
-  /// "tokenizer", "text_encoder", "latent_scale", and of which sizes they are, "trained". Nothing
-  /// where there is nothing to draw with the model alone.
+  /// What train.json says of the data for generation (train/checkpoint/generation_facts.h):
+  /// "tokenizer", "text_encoder", "latent_scale", and "trained", the sizes of samples. Empty if the
+  /// model alone cannot generate.
   virtual Json facts() const;
 
  private:
-  /// fit(), but for the capacity of a pack, and for the ranks that share it.
+  /// Does the work of fit() except the checks of pack capacity and of the ranks that share a pack.
   virtual void fit_model(Recipe& recipe) const = 0;
   virtual CleanSample read_sample(std::size_t i, std::optional<SeenAt> seen) const = 0;
 };
 
-/// Logs the data's remarks, but for those that were `said`. For one rank.
+/// Logs the data's remarks, without those in `said`. Call it on one rank.
 void warn_of_data(const Dataset& data, const std::vector<std::string>& said = {});
 
-/// Tokens of a sample of these sizes.
+/// Visual tokens of a sample of these sizes.
 std::int64_t token_count(const data::Entry& entry, const ModelRecipe& model);
 
-/// Calls check(entry) with the sizes of the first sample of each form, in the samples' order. Where
-/// that throws Error it is called again with the key, which may have to be read from a file.
+/// Calls check(entry) with the sizes of the first sample of each form, in the samples' order. If
+/// that throws Error, calls it again with the key, which may have to be read from a file.
 void check_forms(const data::SampleIndex& index,
                  const std::function<void(const data::Entry&)>& check);
 

@@ -1,8 +1,8 @@
-// Which samples a run sees, in which order: packs, epoch after epoch without end.
+// The packs that a run sees, in order, epoch after epoch without end.
 //
-// What an epoch holds is data/order.h. A position is (epoch, block, pack), so resuming plans one
-// block and reads no sample; nothing is kept but the packs of a block.
-// Thread-safety: one thread at a time.
+// data/order.h makes the order of an epoch. A position is (epoch, block, pack): resuming plans one
+// block and reads no sample, and only the packs of one block are in memory. Thread-safety: one
+// thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,19 +22,19 @@ struct DataPosition {
 
 class PackOrder {
  public:
-  /// Of so many samples, none of which is longer than the capacity of a pack. `lengths` is asked
-  /// for a block at a time.
+  /// The order of one set of `samples` samples, none longer than the capacity of a pack. Calls
+  /// `lengths` for one block at a time.
   PackOrder(std::uint64_t samples, data::LengthsOf lengths, std::uint64_t seed,
             const data::PackingOptions& options);
 
-  /// Of samples in that order.
+  /// Packs of samples in this order.
   PackOrder(std::unique_ptr<data::EpochOrder> order, data::LengthsOf lengths,
             const data::PackingOptions& options);
 
-  /// The next pack: numbers of samples.
+  /// The next pack, as numbers of samples.
   data::Pack next();
   DataPosition position() const { return position_; }
-  /// Throws Error for a position that the data do not have.
+  /// Throws Error if the data do not have this position.
   void seek(DataPosition position);
 
  private:
@@ -44,7 +44,7 @@ class PackOrder {
   data::LengthsOf lengths_;
   data::PackingOptions options_;
   DataPosition position_;
-  std::vector<data::Pack> packs_;  ///< of the block of position_
+  std::vector<data::Pack> packs_;  ///< packs of the block of position_
 };
 
 }  // namespace vfm::train

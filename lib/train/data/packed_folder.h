@@ -1,5 +1,5 @@
-// What the folders that vfm-pack writes have in common for training, of latents and of codes:
-// texts, sizes, and what made them. Thread-safety: pure.
+// Common parts of training on the folders that vfm-pack writes, of latents and of codes: texts,
+// sizes, tokenizer and text encoder. Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,24 +17,25 @@
 
 namespace vfm::train {
 
-/// Text width of the data, by their latents.json; 0 if they have no text.
+/// Text width of the data by their latents.json; 0 if they have no text.
 int text_width(const Json& info);
 
-/// A field of a model that comes from the data, where it is 0; throws Error{usage} if it is
-/// another.
+/// Sets a model's field to the data's value if the field is 0. Throws Error{usage} if it has
+/// another value.
 void fit_field(int& field, int of_data, const char* name);
 
-/// That the texts of the data in `directory` are not for the model to begin from, which has none.
+/// A remark: the texts of the data in `directory` are not used, as the model to begin from has no
+/// text.
 std::string text_left_aside(const std::string& directory);
 
-/// What was read of a sample of these sizes, as it is. Throws Error naming the key where text or
-/// latent are not finite, or the text has another size than that.
+/// Makes a sample of what was read, with these sizes and without scaling. Throws Error naming the
+/// key if text or latent are not finite, or the text has another size.
 CleanSample take_sample(const data::Entry& sizes, data::LatentSample sample, int text_width);
 
-/// The samples of such a folder, whole or in pieces.
+/// The samples of a folder from vfm-pack, read whole or in pieces.
 class PackedDataset : public Dataset {
  public:
-  /// Throws Error{usage} if the split has none.
+  /// Throws Error{usage} if the split has no samples.
   PackedDataset(const std::string& directory, const std::string& split);
 
   const data::SampleIndex& index() const override { return set_.index(); }
@@ -55,17 +56,18 @@ class PackedDataset : public Dataset {
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     return clean(i, set_.read(i));
   }
-  /// What was read of sample `i`, for the model. Throws Error for what does not fit its entry.
+  /// Makes the model's sample of what was read of sample `i`. Throws Error if it does not fit its
+  /// entry.
   virtual CleanSample clean(std::size_t i, data::LatentSample data) const = 0;
 
   const data::LatentSet set_;
 };
 
 /// {"frames":T,"height":H,"width":W,"fps":[...],"usual":{...}}: the largest latent, the frame
-/// rates, and the size that is most frequent.
+/// rates, and the most frequent size.
 Json trained_sizes(std::span<const data::Form> forms);
 
-/// Dataset::facts() of such data, `scale` being the latents'.
+/// Dataset::facts() of latents or codes on disk; `scale` is the latents' scale.
 Json latent_facts(const Dataset& data, Json scale);
 
 }  // namespace vfm::train

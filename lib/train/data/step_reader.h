@@ -1,13 +1,12 @@
-// Plans steps and reads their samples in a thread of its own, ahead of who takes them.
+// Plans steps and reads their samples in a thread of its own, ahead of the training.
 //
-// By bytes ('data.ahead'), not by steps: a store that stands still now and then costs no time as
-// long as what was read lasts. Samples are read in the order in which they are taken, one at a
-// time. A step is planned alike on all ranks; where samples are shared a rank reads its part, and
-// at least that of a whole step. Nothing is exchanged here, and what was read but not taken is in
-// no position: a run goes on after the last step that was trained.
-// Where reading computes on the GPU it waits for its turn there (take_turn()): who waits for
-// samples, or has the reader stop or go elsewhere, must not have it meanwhile. Thread-safety: one
-// thread at a time.
+// Reading is ahead by a number of bytes ('data.ahead'), not of steps: a short stall of the store
+// costs no time as long as samples are left. Samples are read one at a time, in the order in which
+// they are taken. All ranks plan a step alike. If samples are shared, a rank reads its part of
+// them, for one whole step at least. Nothing is exchanged here. What was read but not taken is in
+// no position: a resumed run continues after the last step that was trained. If reading computes on
+// the GPU, it waits for its turn there (take_turn()): a thread that waits for samples, seeks, or
+// destroys the reader must not hold the turn meanwhile. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,12 +29,12 @@
 
 namespace vfm::train {
 
-/// What is to be done in a step.
+/// The work of a step.
 struct StepPlan {
   struct Pack {
-    std::size_t place = 0;  ///< of its first sample, in the order of the whole step
+    std::size_t place = 0;  ///< place of the first sample in the order of the whole step
     data::Pack samples;
-    /// Of a blend: how often each of them came in the step before. Else empty.
+    /// In a blend: how often each sample came before in the step. Empty for other data.
     std::vector<std::uint32_t> again;
     std::uint32_t epoch = 0;
     double flops = 0;
@@ -43,10 +42,10 @@ struct StepPlan {
     std::uint32_t came_before(std::size_t i) const { return again.empty() ? 0 : again[i]; }
   };
   std::uint32_t step = 0;
-  std::vector<Pack> packs;  ///< of this rank and its sharers
-  /// Over all ranks.
+  std::vector<Pack> packs;  ///< packs of this rank and its sharers
+  /// Sums over all ranks.
   std::int64_t tokens = 0, samples = 0;
-  std::vector<std::int64_t> of_sources;  ///< samples by Dataset::sources()
+  std::vector<std::int64_t> of_sources;  ///< number of samples from each of Dataset::sources()
   double flops = 0;
   DataPosition after;
 };
@@ -59,26 +58,26 @@ class StepReader {
   StepReader(const StepReader&) = delete;
   StepReader& operator=(const StepReader&) = delete;
 
-  /// The next plan is that of `step`, with the data from there; those from `end` on are made only
-  /// when they are asked for. Throws Error as PackOrder::seek.
+  /// The next plan is that of `step`, with the data from position `at`. Steps from `end` on are
+  /// planned only when next() asks for them. Throws Error as PackOrder::seek.
   void seek(std::uint32_t step, DataPosition at, std::int64_t end);
-  /// The next step, when it is planned. Throws what planning and reading threw, if anything but
-  /// that a sample cannot be read.
+  /// Waits for the next step's plan. Throws what planning and reading threw, except that a sample
+  /// cannot be read.
   StepPlan next();
-  /// Of the step that next() gave the next sample; where samples are not shared.
+  /// The next sample of the step that next() returned, if samples are not shared.
   ReadSample take();
-  /// Where they are: this rank's part of all of that step's.
+  /// This rank's part of all samples of that step, if samples are shared.
   OwnReading take_own();
 
  private:
-  /// What is read at once.
+  /// What one call reads.
   struct Item {
     std::int64_t bytes = 0;
     ReadPart part;
   };
   struct Planned {
     StepPlan plan;
-    OwnReading own;  ///< where samples are shared: who reads what
+    OwnReading own;  ///< the parts of each rank, if samples are shared
   };
   void work();
   Planned plan(std::uint32_t step);
@@ -93,9 +92,9 @@ class StepReader {
   const bool shared_;
   PackOrder order_;
   SampleFlops flops_;
-  std::uint32_t step_ = 0;  ///< to be planned next, by the thread alone
-  std::int64_t end_;        ///< of the run or stage: the step after its last
-  OwnReading own_;          ///< of the step that next() gave
+  std::uint32_t step_ = 0;  ///< next step to plan; used by the thread only
+  std::int64_t end_;        ///< step after the last one of the run or stage
+  OwnReading own_;          ///< for the step that next() returned
 
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;

@@ -11,13 +11,13 @@
 
 namespace vfm::train {
 
-/// Frames, height, width of the latents, or the pixels.
+/// Frames, height, width of the latents, or of the pixels.
 using SampleSizes = std::vector<std::array<int, 3>>;
 
-/// "16x88x160" or "1x64x64,8x32x32". Throws Error{usage} for anything else.
+/// Parses "16x88x160" or "1x64x64,8x32x32". Throws Error{usage} for anything else.
 SampleSizes parse_sizes(std::string_view text);
 
-/// Samples of these sizes in turn, 64 of each.
+/// 64 samples of each of these sizes, the sizes in turn.
 std::vector<data::Entry> synthetic_entries(const SampleSizes& sizes);
 
 }  // namespace vfm::train

@@ -1,13 +1,13 @@
-// The clips of a dataset that vfm-shard wrote, as latents or codes that are made of them while
-// others are trained on: by a frozen tokenizer, ahead of the step, on the thread that reads.
+// The clips of a vfm-shard dataset as latents or codes that are encoded during training: by a
+// frozen tokenizer, ahead of the step, on the thread that reads.
 //
-// Sizes follow from the dataset's index by the rule of data/clip_size.h, as vfm-pack's do, so packs
-// are planned without decoding. Windows of a clip follow one another (data.windows), each a sample.
-// Each epoch they begin at another frame, as far as frames are left over, another place of the
-// picture is taken (data.crop), and another of its captions (data.captions), by seed, epoch and the
-// clip's key; without an epoch, for validation, the middle and the first column. A clip that gives
-// fewer frames than the index says cannot be read. Ranks that share samples encode each once,
-// between them (train/data/shared_samples.h).
+// Sizes follow from the dataset's index by the rule of data/clip_size.h, as in vfm-pack, so packs
+// are planned without decoding. Each window of a clip (data.windows) is a sample; windows follow
+// one another. Seed, epoch and key choose for each clip and epoch the first frame among the frames
+// left over, the crop (data.crop) and the caption (data.captions). Validation has no epoch: it
+// takes the middle and the first column. A clip with fewer frames than the index says counts as one
+// that cannot be read. Ranks that share samples encode each of them once
+// (train/data/shared_samples.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,11 +30,12 @@ namespace vfm::train {
 
 class EncodedClips final : public Dataset {
  public:
-  /// Fits a recipe to such data: their info(), index() and number of channels or codes.
+  /// Fits a recipe to encoded clips by their info(), index() and number of channels or codes.
   using Fit = void (*)(Recipe& recipe, const Dataset& data, const Encoders& encoders);
 
-  /// `split` of options.data, by options.encoders. With options.gpu clips are decoded, and encoding
-  /// is left to that GPU, which need not be there: latents are empty then. Throws Error{usage}.
+  /// Opens `split` of options.data with options.encoders. With options.gpu, clips are decoded but
+  /// not encoded, and their latents are empty: the time of encoding is predicted for that GPU.
+  /// Throws Error{usage}.
   EncodedClips(const RunOptions& options, const std::string& split, Fit fit_recipe);
 
   const data::SampleIndex& index() const override { return *index_; }
@@ -52,7 +53,8 @@ class EncodedClips final : public Dataset {
  private:
   EncodedClips(const EncodedClips& other, const std::string& split);
 
-  /// What a sample is made of: a window of a clip, of whose frames so many are there at the rate.
+  /// The window of a clip that a sample is made of. `available` is the clip's number of frames at
+  /// the chosen rate.
   struct Place {
     std::uint32_t clip = 0, window = 0;
     std::int64_t available = 0;
@@ -75,20 +77,20 @@ class EncodedClips final : public Dataset {
   data::ClipSet clips_;
   data::PixelOptions clip_;
   std::unique_ptr<data::SampleIndex> index_;
-  std::vector<Place> places_;      ///< of the samples
-  std::set<std::size_t> unknown_;  ///< clips whose sizes the index does not say
-  HeldJson info_, text_identity_;  ///< the latter null where there is no text
-  int text_width_ = 0;             ///< of the clips' texts, whether they are taken or not
+  std::vector<Place> places_;      ///< by sample
+  std::set<std::size_t> unknown_;  ///< clips whose sizes are not in the index
+  HeldJson info_, text_identity_;  ///< text_identity_ is null without text
+  int text_width_ = 0;  ///< width of the clips' texts, whether or not the model takes them
 
   mutable std::mutex mutex_;  // guards what follows
-  // What validation reads again and again, as far as there is room.
+  // Samples that validation reads repeatedly, as long as there is room.
   mutable std::map<std::size_t, CleanSample> kept_;
   mutable std::size_t kept_bytes_ = 0;
   mutable std::optional<double> device_bytes_;
 };
 
-/// What these options ask for: such clips, or null without options.encoders. Throws Error{usage}
-/// for encoders' options that do not go together.
+/// Opens the clips that these options name; null without options.encoders. Throws Error{usage} if
+/// the options of the encoders conflict.
 std::unique_ptr<Dataset> open_encoded(const RunOptions& options, const std::string& split,
                                       EncodedClips::Fit fit);
 

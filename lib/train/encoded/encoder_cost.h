@@ -1,6 +1,6 @@
-// What the encoders of clips cost beside the training: for vfm-train cost, and for the memory that
-// is left to the model. By headers and Device::meta (models/part_cost.h), no weights are read.
-// Thread-safety: free functions.
+// The cost of the encoders of clips beside the training: for vfm-train cost, and for the memory
+// that is left to the model. Uses headers and Device::meta (models/part_cost.h), and reads no
+// weights. Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,23 +17,24 @@
 
 namespace vfm::train {
 
-/// The memory is that of the largest sample, the work that of the mean one: as much less as it has
-/// fewer latent pixels, or tokens, than the largest.
+/// The memory is for the largest sample. The work is for the mean sample: that of the largest,
+/// scaled by latent pixels or tokens.
 struct EncoderCost {
   std::string_view part;  ///< "tokenizer" or "text encoder"
-  std::string name;       ///< of its configuration
+  std::string name;       ///< name in the encoder's configuration
   models::PartCost cost;
 };
-/// The tokenizer's, and the text encoder's where captions are encoded.
+/// The cost of the tokenizer, and of the text encoder if captions are encoded.
 std::vector<EncoderCost> encoder_costs(const Encoders& encoders, const data::SampleIndex& index);
 
-/// Bytes of the device that encoding takes: weights, and for a while activations.
+/// Bytes of the device that encoding takes: weights, and the largest activations.
 double encoder_bytes(const std::vector<EncoderCost>& costs);
 
-/// [{"part", "name", "parameters", "weight_bytes", "activation_bytes", "flops_per_step"}, ...], of
-/// so many samples a step on all ranks.
+/// [{"part", "name", "parameters", "weight_bytes", "activation_bytes", "flops_per_step"}, ...], for
+/// `samples_a_step` samples a step on all ranks.
 Json encoder_json(const std::vector<EncoderCost>& costs, double samples_a_step);
-/// A line for each, of the share of one of `ranks`, which encode on that GPU before each step.
+/// One line for each encoder: the time of one rank's share of a step. `ranks` ranks encode on such
+/// GPUs before each step.
 std::vector<models::TimeLine> encoder_lines(const std::vector<EncoderCost>& costs,
                                             double samples_a_step, int ranks,
                                             const models::Gpu& gpu);

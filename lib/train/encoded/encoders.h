@@ -1,10 +1,11 @@
-// The frozen models that make latents, or codes, of clips while others train: a video tokenizer,
-// and perhaps a text encoder for captions that have no embedding.
+// The frozen models that encode clips during training: a video tokenizer, and optionally a text
+// encoder for captions that have no embedding.
 //
-// Their configurations and headers are read at once, their weights when something is first encoded,
-// or by load(). Each computes with one thread of the CPU, so that its bits do not depend on how
-// many there are, nor on what else is encoded; on a GPU they take turns with the training
-// (take_turn()). Thread-safety: const members from any thread; use() and load() before them.
+// Configurations and headers are read at once; weights are read by load(), or when something is
+// first encoded. On the CPU an encoder computes with one thread, so that its bits depend neither on
+// the number of threads nor on what else is encoded. On a GPU encoding takes turns with the
+// training (take_turn()). Thread-safety: const members from any thread; use() and load() before
+// them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,14 +24,14 @@
 
 namespace vfm::train {
 
-/// A part's configuration without what differs between devices and places and makes no other data.
+/// An encoder's configuration without the fields that depend on device and place only, not on the
+/// encoder's output.
 Json identity_of(Json config);
 
 class Encoders {
  public:
-  /// names.tokenizer is builtin:wavelet, builtin:fsq, a folder, or a latents.json, whose tokenizer
-  /// and scale are then taken; names.text builtin:hash or a folder. Throws Error{usage} for what
-  /// cannot be used.
+  /// names.tokenizer is builtin:wavelet, builtin:fsq, a folder, or a latents.json with tokenizer
+  /// and scale. names.text is builtin:hash or a folder. Throws Error{usage} if one cannot be used.
   Encoders(const EncoderNames& names, Device device);
   ~Encoders();
 
@@ -38,7 +39,7 @@ class Encoders {
   int time_factor() const { return time_factor_; }
   int space_factor() const { return space_factor_; }
   int vocabulary() const { return vocabulary_; }  ///< 0: continuous
-  /// Whether captions are encoded; of which so many tokens at most.
+  /// Whether captions are encoded, and into how many tokens at most.
   bool has_text() const { return text_config_.has_value(); }
   int most_tokens() const;
   const models::TokenizerConfig& tokenizer_config() const { return config_; }
@@ -47,23 +48,24 @@ class Encoders {
 
   /// Reads the weights. Throws Error{usage}.
   void load() const;
-  /// As it is after loading: with the hash.
+  /// The tokenizer's configuration with its hash, as it is after loading.
   Json tokenizer_json() const;
-  /// identity_of() that. Files are read, but nothing is made of them that it needs the device for.
+  /// identity_of() the same. It reads files, but loads no weights on the device.
   Json tokenizer_identity() const;
 
-  /// Latents in the tokenizer's units, (C, T, H, W); or codes. Throws Error for values that are not
-  /// finite, or beyond the range of halves, which latents on disk have.
+  /// Latents in the tokenizer's units, (C, T, H, W), or codes. Throws Error if values are not
+  /// finite, or beyond the range of halves, in which latents are stored.
   std::vector<float> latent(const data::ClipPixels& clip) const;
   std::vector<std::int32_t> codes(const data::ClipPixels& clip) const;
-  /// (tokens, width), rounded to halves as on disk.
+  /// The embedding of a caption, (tokens, width), rounded to halves as on disk.
   std::vector<float> text(const std::string& caption) const;
 
-  /// The scale that the user gave, by the file or the tokenizer's folder; not whitened.
+  /// The scale from the user's file or the tokenizer's folder, not whitened; nothing if there is
+  /// none.
   std::optional<models::LatentScale> known_scale() const;
-  /// Whether the user gave one as such.
+  /// Whether the user gave a scale, by names.scale or a latents.json.
   bool scale_given() const { return given_.has_value(); }
-  /// From now on latents are seen in this scale; none: as the tokenizer makes them.
+  /// Latents are normalized by this scale from now on. Before, they are in the tokenizer's units.
   void use(models::LatentScale scale) { scale_ = std::move(scale); }
   const std::optional<models::LatentScale>& scale() const { return scale_; }
 
@@ -75,10 +77,10 @@ class Encoders {
   std::optional<models::LatentScale> given_, scale_;
   Device device_;
   int channels_ = 0, time_factor_ = 1, space_factor_ = 1, vocabulary_ = 0;
-  mutable std::mutex mutex_;  // guards these while they are made
+  mutable std::mutex mutex_;  // guards tokenizer_, text_ and hash_ while they are made
   mutable std::unique_ptr<models::VideoTokenizer> tokenizer_;
   mutable std::unique_ptr<text::TextEncoder> text_;
-  mutable std::string hash_;  // of the tokenizer's folder, when it is known
+  mutable std::string hash_;  // hash of the tokenizer's folder, when it is known
 };
 
 }  // namespace vfm::train
