@@ -1,12 +1,12 @@
 // This machine's rates, measured (vfm-train calibrate): a file for --gpu.
 //
-// Steps of small networks, of several widths and lengths, in f32 and bf16, are counted on
-// Device::meta and timed on the CPU, kernel by kernel (kernel_times.h); ranks of one launch do so
-// together, each with its threads, as they will in a training, and then send each other messages.
+// On the CPU, steps of small networks of several widths and lengths, in f32 and bf16, are counted
+// on Device::meta and timed kernel by kernel (kernel_times.h). The ranks of one launch do so
+// together, each with its threads, as in a training; then they time messages between them.
 //
-// Of a GPU probes are timed (gpu_probes.h): kernels at the sizes of large models, many calls of
-// each between two waits for the GPU; the ranks' GPUs do so together, and then send each other
-// messages. Thread-safety: one thread; every rank of the world calls it.
+// On a GPU, probes are timed (gpu_probes.h): kernels at the sizes of large models, with many calls
+// of each between two waits for the GPU. The ranks' GPUs do so together; then they time messages
+// between them. Thread-safety: one thread; every rank of the world calls it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,25 +17,27 @@
 namespace vfm::train {
 
 struct CalibrateOptions {
-  double seconds = 60;  ///< about so long; the smallest steps are measured in any case
-  int threads = 1;      ///< of this rank
-  int local_ranks = 1;  ///< on this machine, whose memory they share
+  double seconds = 60;  ///< approximate duration; the smallest steps are measured in any case
+  int threads = 1;      ///< threads of this rank
+  int local_ranks = 1;  ///< ranks on this machine, which share its memory
   Device device = Device::cpu;
 };
 
-/// On rank 0 what models::find_gpu() reads, with "measured": {"processor", "threads", "ranks",
-/// "seconds", "steps", "spread", "kernel_error", "disturbed"}: how much, as a part, steps took
-/// longer than the fastest of them in the middle, and how far kernels are from what the file says
-/// of them in the mean; how much longer a step's kernels take than each of them does mostly. Of a
-/// GPU "gpu" and "probes" stand in place of "processor" and "threads", and "steps" are calls of
-/// probes. Elsewhere null. A collective. Stopped passes.
+/// Returns on rank 0 a table for models::find_gpu(), elsewhere null. "measured" in it has
+/// "processor", "threads", "ranks", "seconds", "steps", "spread", "kernel_error" and "disturbed";
+/// on a GPU "gpu" and "probes" replace "processor" and "threads", and "steps" counts calls of
+/// probes.
+///   spread        relative difference between the median step and the fastest step
+///   kernel_error  mean relative error of the table's times of kernels
+///   disturbed     time of a step's kernels / sum of their usual times
+/// Passes on Stopped. A collective.
 Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& progress);
-/// Its part for a GPU, after World::use_device().
+/// The part of calibrate() for a GPU, after World::use_device().
 Json calibrate_gpu(const CalibrateOptions& options, dist::World& world, Progress& progress);
-/// Whether more is to be measured: as long as the clock of rank 0 says, so that all do as much.
-/// Throws Stopped on all ranks where one is to stop.
+/// Whether to measure more: `left` > 0 on rank 0, so that all ranks do the same. Throws Stopped on
+/// all ranks if one of them is to stop.
 bool calibration_goes_on(dist::World& world, double left);
-/// What it says of the machine, in words.
+/// What the table says of the machine, in words.
 std::string calibration_words(const Json& table);
 
 }  // namespace vfm::train

@@ -1,5 +1,5 @@
-// What ranks of one launch send each other, and how long it takes.
-// Thread-safety: one thread; every rank of the world calls it.
+// The time of messages between the ranks of one launch. Thread-safety: one thread; every rank of
+// the world calls it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,12 +10,12 @@
 namespace vfm::train {
 
 struct LinkTimes {
-  models::Link link;  ///< of one rank alone what never counts
-  HeldJson measured;  ///< [{"operation", "bytes", "seconds"}, ...], bytes that a rank sends
+  models::Link link;  ///< for a single rank a link that takes no time
+  HeldJson measured;  ///< [{"operation", "bytes", "seconds"}, ...]; bytes that a rank sends
 };
 
-/// A collective: messages of several sizes, by each of the operations of a step, of tensors on that
-/// device: of GPUs as World::use_device() has them go.
+/// Times messages of several sizes by each operation of a step, with tensors on this device. For
+/// GPUs after World::use_device(). A collective.
 LinkTimes measure_links(dist::World& world, Device device);
 
 }  // namespace vfm::train

@@ -1,8 +1,8 @@
-// One way to run a recipe on so many GPUs, and all of them.
+// One way to run a recipe on a number of GPUs, and the list of all such ways.
 //
-// A candidate is what vfm-train plan may choose: a layout, and what decides with it whether a step
-// and so its tokens. Which candidates a run takes, check_layout() says (train/step/parallel.h).
-// Thread-safety: free functions, any thread.
+// A candidate is what vfm-train plan may choose: a layout, and the settings that decide together
+// with it how long a step takes and whether it fits. check_layout() says which candidates a run
+// accepts (train/step/parallel.h). Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,71 +18,72 @@
 
 namespace vfm::train {
 
-/// Who keeps what of the state: all all of it; each rank of dp x cp a part of moments, masters and
-/// average; or of the weights and gradients, too.
+/// How ranks keep the state. none: every rank keeps all of it. optimizer: each rank of dp x cp
+/// keeps a part of moments, masters and average. full: also a part of the weights and gradients.
 enum class ShardKind { none, optimizer, full };
 
 struct Candidate {
   int tp = 1, cp = 1;
-  int tp_chunks = 1;  ///< of rows that travel along tp beside products
+  int tp_chunks = 1;  ///< chunks of rows that travel along tp during products
   models::CpKind cp_kind = models::CpKind::gather;
-  int cp_heads = 1;     ///< of CpKind::all_to_all_ring
-  bool hybrid = false;  ///< of an ST-DiT: cp_kind is of full attention alone
-  int dp = 1;           ///< what the other axes leave of the GPUs
+  int cp_heads = 1;     ///< ranks of the all-to-all in CpKind::all_to_all_ring
+  bool hybrid = false;  ///< for an ST-DiT: cp_kind is used in full attention only
+  int dp = 1;           ///< GPUs / (tp * cp * pp)
   int pp = 1, vpp = 1;
   ShardKind shard = ShardKind::none;
-  int replicate = 1;  ///< groups of ranks that each keep all of the state; divides dp
-  /// Of ShardKind::full, without a pipeline: whether gathered matrices are freed after each use.
+  int replicate = 1;  ///< number of groups of ranks that each keep the whole state; divides dp
+  /// For ShardKind::full without a pipeline: whether gathered matrices are freed after each use.
   bool reshard = true;
   models::Recompute recompute = models::Recompute::none;
   bool offload = false;
-  int micro_packs = 1;  ///< that go through the network together
+  int micro_packs = 1;  ///< packs that go through the network together
 
-  /// Whether the recipe's 'parallel.ahead' is for it.
+  /// Whether the recipe's 'parallel.ahead' applies.
   bool may_be_ahead() const { return pp > 1 && vpp == 1; }
   int gpus() const { return tp * cp * pp * dp; }
-  /// Ranks that share one state, of as many as have the same weights.
+  /// The number of ranks that share one state.
   int state_ranks() const { return shard == ShardKind::none ? 1 : cp * dp / replicate; }
-  /// Packs of a rank in a step, of `packs` in all.
+  /// Packs of one rank in a step of `packs` packs.
   int packs_of_rank(int packs) const { return (packs + dp - 1) / dp; }
-  /// Times that a rank's packs go through the network, of `packs` in all.
+  /// Passes of one rank through the network in a step of `packs` packs.
   int passes(int packs) const { return (packs_of_rank(packs) + micro_packs - 1) / micro_packs; }
-  /// The recipe with it.
+  /// The recipe with the settings of this candidate.
   Recipe of(Recipe recipe) const;
-  /// What must stand in the recipe, or on the command line, where a recipe of defaults has these
-  /// keys given: "parallel.tp=2", ... Without what is as by default and not given.
+  /// The settings that make a default recipe into this candidate: "parallel.tp=2", ... Default
+  /// values are left out, unless their key is in `given`.
   std::vector<std::string> settings(const std::set<std::string>& given = {}) const;
-  /// The layout alone: "tp=2 cp=4 ring dp=8 shard=full".
+  /// The layout without other settings: "tp=2 cp=4 ring dp=8 shard=full".
   std::string layout() const;
   bool operator==(const Candidate&) const = default;
 };
 
-/// What a run of `recipe`, which is fitted to its data, is on so many ranks, `per_node` of them on
-/// a machine. Throws Error{usage} for a layout that they cannot have.
+/// The candidate that a run of `recipe` on `ranks` ranks would be, `per_node` of them on a machine.
+/// `recipe` is fitted to its data. Throws Error{usage} if these ranks cannot have the layout.
 Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute);
 
-/// The layouts of so many GPUs, `per_node` of them on a machine: those that a run of `recipe`,
-/// which is fitted to its data, takes. The others are counted, by why. Drawn are all tp, cp, dp and
-/// pp; all that ranks of cp exchange; of a stage one, two and four chunks; shards of all ranks that
-/// have the same weights, of those on one node, and on four. Gathered matrices stay where a rank
-/// has several passes a step, too.
+/// The layouts of a number of GPUs that a run of the recipe accepts, and counts of the refused
+/// ones. Drawn are all tp, cp, dp and pp; all kinds of exchange along cp; one, two and four chunks
+/// of a stage; shards over all ranks with the same weights, over those on one node, and over those
+/// on four. If a rank has several passes a step, layouts that keep gathered matrices are drawn,
+/// too.
 struct Layouts {
   std::vector<Candidate> accepted;
   int drawn = 0;
-  std::map<std::string, int> refused;  ///< by the rule
+  std::map<std::string, int> refused;  ///< number of refused layouts by the rule
 };
-/// The first rule by which a run does not take one of them, in few words; "": it takes it.
+/// The first rule by which a run refuses the candidate, in few words; "" if it accepts it.
 std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
                           const Candidate& candidate, int per_node);
-/// Whether it is what the keys of 'parallel' in `given` say, with their values in `wanted`.
+/// Whether the candidate has the values in `wanted` of the keys of 'parallel' in `given`.
 bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
                  const ParallelRecipe& wanted);
-/// `shortest`: the sample of fewest tokens.
+/// Draws the layouts. `recipe` is fitted to its data, `per_node` GPUs are on a machine, and
+/// `shortest` is the sample of fewest tokens.
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
                           int per_node);
 
-/// Fewer tokens of a pack on a rank than this are not looked at: kernels work on as many rows at
-/// once, and the rates of the tables are for many of them.
+/// Layouts in which a rank has fewer tokens of a pack are not considered: the rates of the tables
+/// hold for kernels with many rows.
 inline constexpr std::int64_t kLeastTokens = 128;
 
 }  // namespace vfm::train

@@ -1,11 +1,11 @@
-// What memory a rank of a layout takes: that of the run's own accounting (train/cost/memory.h).
+// The memory that a rank of a layout needs, by the run's own accounting (train/cost/memory.h).
 //
-// For a first look what lasts is counted without a batch, and what passes with few passes, once for
-// each local shape; both on few ranks and with few blocks, as all blocks are alike, and ranks that
-// share a state have equal parts of it. Of a pipeline's stages is counted what a microbatch more
-// that is under way keeps, at each place; how many are, the run's schedule says. whole() is what a
-// dry run of the layout says, to the byte.
-// Thread-safety: one thread at a time.
+// An estimate is put together from few counts. Permanent memory is counted without a batch.
+// Temporary memory is counted with few passes, once for each local shape. Both are counted on few
+// ranks and with few blocks: all blocks are alike, and ranks that share a state have equal parts of
+// it. For the stages of a pipeline it counts what each further microbatch in flight keeps, by the
+// place of the stage; the run's schedule gives the number of microbatches. whole() is the same as a
+// dry run of the layout, to the byte. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -32,18 +32,19 @@ class LayoutMemory {
                Device device)
       : recipe_(recipe), pack_(pack), cuts_(cuts), device_(device) {}
 
-  /// What lasts, of the fullest stage.
+  /// Permanent memory of the fullest stage.
   MemoryNeed state(const Candidate& candidate);
-  /// All, from few blocks and few ranks: within a few per cent of whole().
+  /// All memory, estimated from few blocks and ranks: within a few per cent of whole().
   MemoryNeed few(const Candidate& candidate);
-  /// All blocks of all stages. Remembered.
+  /// All memory, counted with all blocks of all stages. The result is kept.
   const MemoryNeed& whole(const Candidate& candidate);
   bool knows_whole(const Candidate& candidate) const;
-  /// Found at once, without 'model.offload': few() of a pipeline, else no more than that.
+  /// A quick lower bound, without 'model.offload'. With a pipeline it is few().
   MemoryNeed at_least(const Candidate& candidate);
 
  private:
-  enum Place : std::uint8_t { first, middle, last };  ///< of a stage, or a chunk; without: first
+  /// Place of a stage or chunk; first without a pipeline.
+  enum Place : std::uint8_t { first, middle, last };
 
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
   using PassKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int,
@@ -53,10 +54,10 @@ class LayoutMemory {
 
   struct Kept {
     double two = 0, block = 0;
-    double pinned = 0;  ///< of the host's memory, of each block
+    double pinned = 0;  ///< of the host's memory, for each block
   };
-  /// Bytes of a batch; of what a chunk of one block keeps of a microbatch that is under way, by the
-  /// chunk's place; and of what a stage takes besides.
+  /// Bytes of a batch, device and host; what a chunk of one block keeps of a microbatch in flight,
+  /// by the chunk's place; and what a stage needs besides.
   struct KeptOfStages {
     double batch = 0, host = 0;
     std::array<double, 3> each{}, rest{};
@@ -80,15 +81,15 @@ class LayoutMemory {
   const Device device_;
   std::map<BlockKey, Kept> kept_;
   std::map<BlockKey, KeptOfStages> kept_of_stages_;
-  std::map<int, double> gathered_;  // by tp
+  std::map<int, double> gathered_;  // key: tp
   std::map<std::tuple<int, int, int, int>, std::vector<std::vector<int>>> under_way_;
   std::map<StateKey, std::array<MemoryNeed, 2>> states_;
   std::map<PassKey, MemoryNeed> passes_;
   std::deque<std::pair<Candidate, MemoryNeed>> wholes_;
 };
 
-/// Of how many microbatches of a step a stage keeps what each of its chunks made, from forward to
-/// the end of backward: the counts of its chunks, whenever there is no more before something goes.
+/// The most microbatches in flight on a stage: those whose activations it keeps between forward and
+/// the end of backward. Returns the counts by chunk at each local maximum.
 std::vector<std::vector<int>> most_under_way(const PipelineShape& shape, int microbatches,
                                              int stage);
 

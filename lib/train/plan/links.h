@@ -1,5 +1,5 @@
-// What travels between GPUs of nodes, and how long it takes.
-// Thread-safety: free functions, any thread.
+// Groups of GPUs that exchange messages, and the time of their messages. Thread-safety: free
+// functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,11 +13,11 @@
 namespace vfm::train {
 
 using models::GroupOnNodes;
-/// The worst of the groups along the axes of this name (dist::axes_name) on that mesh. Throws Error
-/// for no axis.
+/// The slowest group along the axes of this name (dist::axes_name) in the candidate's mesh. Throws
+/// Error if there is no such axis.
 GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, int per_node);
 
-/// models::link_seconds().
+/// models::link_seconds() of these messages.
 double message_seconds(const models::Gpu& gpu, dist::Operation operation, const GroupOnNodes& group,
                        const SentMessages& sent);
 

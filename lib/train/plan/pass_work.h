@@ -1,11 +1,11 @@
-// What a rank of a layout computes and sends in a step, found from few counts for many layouts.
+// What a rank of a layout computes and sends in a step, for many layouts by few counts.
 //
-// A step on Device::meta (train/cost/step_work.h) is counted once for each local shape, which is
-// that of tp, cp and what its ranks exchange, recomputation and packs together: with two blocks and
-// with three, as all others are like the third. The first and the last stage of a pipeline are
-// counted with a block each, and the first with a second chunk; what is in both, and in no block,
-// every stage computes anew. What ranks send of weights and gradients, and compute for it, depends
-// on tp and shards alone, and is counted there, on few ranks. `whole` counts all blocks of a
+// A step on Device::meta (train/cost/step_work.h) is counted once for each local shape: tp, cp, the
+// exchange along cp, recomputation and packs together. It is counted with two blocks and with
+// three; further blocks are like the third. The first and the last stage of a pipeline are counted
+// with one block each, and the first also with a second chunk. Work that both stages have outside
+// of blocks is done by every stage. Messages of weights and gradients, and the work for them,
+// depend on tp and shards only; they are counted on few ranks. whole() counts all blocks of a
 // layout. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,56 +26,57 @@ namespace vfm::train {
 
 using PlanMessages = std::map<std::pair<std::string, dist::Operation>, SentMessages>;
 
-/// Sums that grow with blocks and passes: seconds of what is computed, by the term of a StepTime;
-/// copies that nothing hides; and messages by axis and operation.
+/// Sums that grow with blocks and passes: seconds of computing by the term of a StepTime, seconds
+/// of the optimizer, seconds of copies that computing does not hide, and messages by axis and
+/// operation.
 struct CountedWork {
   std::map<std::string, double> seconds;
   double optimizer = 0, offload = 0;
   PlanMessages messages;
 
   void add(const CountedWork& more, double times);
-  double computing() const;  ///< all of `seconds`
+  double computing() const;  ///< sum of `seconds`
 };
 
-/// Whether ranks along these axes exchange weights or gradients, and not activations.
+/// Whether ranks along these axes exchange weights or gradients, as opposed to activations.
 bool is_of_state(std::string_view axes);
 
-/// A rank's whole step.
+/// The whole step of a rank of one stage.
 struct StageWork {
   int blocks = 0;
-  CountedWork all;          ///< messages of state are in it, too, those of stages are not
-  PlanMessages of_blocks;   ///< of the messages of state those that come block by block
+  CountedWork all;          ///< with messages of state, without messages between stages
+  PlanMessages of_blocks;   ///< the messages of state that are sent block by block
   SentMessages of_streams;  ///< one message between stages
-  double conditioning = 0;  ///< seconds of what each stage computes anew; 0: not known
+  double conditioning = 0;  ///< seconds of work that every stage repeats; 0: not known
 };
 
 class PassWork {
  public:
-  /// Keeps the references. `recipe` is fitted to the data; `pack` the fullest.
+  /// Keeps the references. `recipe` is fitted to the data; `pack` is the fullest pack.
   PassWork(const Recipe& recipe, const std::vector<data::Entry>& pack, const models::Gpu& gpu,
            int per_node);
 
-  /// Of a rank of each stage.
+  /// The work of a rank of each stage: estimated from few blocks, or counted with all.
   std::vector<StageWork> few(const Candidate& candidate);
   std::vector<StageWork> whole(const Candidate& candidate);
 
   StageCuts& cuts() { return cuts_; }
 
  private:
-  /// One pass: of two blocks, and what one more adds; what a pass that is not a step's first has
-  /// more, in no block and in each; of a pipeline's first and last stage, with a block each, of
-  /// each chunk but a stage's first, and of what all stages compute anew.
+  /// Work of one pass: with two blocks, and of one more block; what later passes of a step have
+  /// more, outside of blocks and in each block; of a pipeline's first and last stage with one block
+  /// each; of each further chunk of a stage; and the work that all stages repeat.
   struct Local {
     CountedWork two, block, later, later_block, first, last, chunk, conditioning;
     SentMessages stream;
     bool has_later = false, has_stages = false;
   };
-  /// Messages of state and the optimizer: of what is in no block, and of each block; of the first
-  /// pass and of each later one. Seconds are those of the pass on a network of two blocks, or
-  /// three.
+  /// Messages of state, and the optimizer: outside of blocks, of each block in the first pass, and
+  /// of each block in a later pass. Seconds are those of passes through networks of two and three
+  /// blocks.
   struct State {
     CountedWork rest, block, later_block;
-    double ranks = 1;  ///< of those that it was counted with
+    double ranks = 1;  ///< ranks that it was counted with
   };
   using LocalKey =
       std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
@@ -92,7 +93,7 @@ class PassWork {
   const std::vector<data::Entry>& pack_;
   const models::Gpu& gpu_;
   const int per_node_;
-  int counted_blocks_ = 2;  // 1: the model has none, and is counted as one
+  int counted_blocks_ = 2;  // 1: the model has no blocks and is counted as one
   StageCuts cuts_;
   std::map<LocalKey, Local> locals_;
   std::map<StateKey, State> states_;

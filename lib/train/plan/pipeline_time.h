@@ -1,5 +1,5 @@
-// How long the ranks of a pipeline take for a step, where its stages take unequal time and messages
-// travel: what a run's own schedule (train/step/pipeline_schedule.h) comes to.
+// The time that the ranks of a pipeline take for a step by the run's own schedule
+// (train/step/pipeline_schedule.h), with stages of unequal time and messages between them.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,23 +11,24 @@
 
 namespace vfm::train {
 
-/// Seconds of a microbatch of cost 1 on each stage, all its chunks together; and of a message
-/// between stages.
+/// Seconds of a microbatch of cost 1 on each stage, all chunks of the stage together; and of one
+/// message between stages.
 struct StageSeconds {
   std::vector<double> forward, backward;
   double message = 0;
 };
 
-/// The end of the last rank's last step. A rank does its list in order and waits for what comes to
-/// it when that is used; what it sends arrives `message` later. `costs` of the microbatches.
+/// The time at which the last rank ends. A rank follows its list in order, and waits for a message
+/// when it is used; a message arrives `message` seconds after it was sent. `costs` are the costs of
+/// the microbatches.
 double run_schedule(const PipelineSchedule& schedule, const PipelineShape& shape,
                     const StageSeconds& stages, std::span<const double> costs);
 
-/// The same of `microbatches` that all cost 1, in the order in which they come. Of many a few are
-/// run: from some on each turn of pp of them takes as long as the one before.
+/// The same for `microbatches` of cost 1, in order. Of many only some are run: from some point on
+/// each turn of pp microbatches takes as long as the turn before.
 double pipeline_seconds(const PipelineShape& shape, const StageSeconds& stages, int microbatches);
 
-/// And of these costs in the order that a run would give them.
+/// The same for microbatches of these costs, in the order that a run gives them.
 double pipeline_seconds(const PipelineShape& shape, const StageSeconds& stages,
                         std::span<const double> costs);
 

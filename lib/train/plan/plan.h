@@ -1,9 +1,9 @@
 // The layout chosen for a recipe (vfm-train plan): without a GPU, and without a run.
 //
-// All layouts that a run takes are costed (plan/step_time.h): first as if nothing had to be
-// recomputed; then, the fastest first, with the least recomputation that fits, until ten are found
-// that no other can beat; and these a second time with all their blocks. What fits with a few of
-// them need not: then the next best way of that layout is looked for.
+// All layouts that a run accepts are costed (plan/step_time.h). First each gets a lower bound, as
+// if nothing had to be recomputed. Then, the fastest first, each is costed with the least
+// recomputation that fits, until ten are found that no other can beat. These are costed again with
+// all their blocks. If one does not fit then, the next best settings of that layout are tried.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,40 +23,42 @@ struct RunOptions;
 struct PlanRequest {
   int gpus = 1, per_node = 8;
   const models::Gpu* gpu = nullptr;
-  /// Of it those keys are kept that the recipe was given.
+  /// The keys of 'parallel' that the recipe sets must have the values in it; unset: none must.
   std::optional<ParallelRecipe> given = {};
-  /// Of a run of the recipe as it is: its arguments, and those behind the settings.
+  /// Arguments of a run of the recipe as it is: `arguments` before the settings, `data` after them.
   std::vector<std::string> arguments = {}, data = {};
 };
 
-/// Each layout with its best recomputation and packs together.
+/// Each layout has its best recomputation and number of packs together.
 struct Plan {
   Layouts layouts;
-  std::vector<Costed> best;     ///< that fit, the fastest first; the first ten are whole
-  std::vector<Costed> too_big;  ///< that do not, the least memory first
+  /// Layouts that fit, the fastest first; the first ten are costed whole.
+  std::vector<Costed> best;
+  std::vector<Costed> too_big;  ///< layouts that do not fit, the least memory first
   Costed plain;                 ///< plain data parallel
-  std::string plain_refused;    ///< why a run does not take that; "": it is costed
-  int slower = 0;  ///< whether they fit was not looked at: slower than the ten in any case
-  /// The fastest pipeline, if it fitted: what its stages compute anew, and what sending it took.
+  std::string plain_refused;    ///< why a run refuses plain data parallel; "": it is costed
+  int slower = 0;  ///< layouts not costed, as they are slower than the first ten in any case
+  /// The fastest pipeline, whether or not it fits, and the work that its stages repeat.
   std::optional<Candidate> pipeline;
   Conditioning conditioning;
-  double whole_differs = 0;  ///< most, of the ten: the time of a few blocks against that of all
+  /// Largest relative difference in time between few blocks and all, among the ten.
+  double whole_differs = 0;
 };
 
 PackSpread spread_of_packs(const Workload& load);
 /// `recipe` is fitted to the data of `load`.
 Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& request);
 
-/// Of the options it wants recipe, data or synthetic. What standard output gets, with the keys that
-/// vfm-train-plan(1) documents. Throws Error{usage}.
+/// The plan for standard output, with the keys of vfm-train-plan(1). Needs options.recipe, and
+/// options.data or options.synthetic. Throws Error{usage}.
 Json plan_training(const RunOptions& options, const PlanRequest& request);
 /// The verdict on plain data parallel, in words.
 std::string plain_words(const Json& plain);
 /// The plan in words.
 std::string plan_words(const Json& plan);
-/// Of the plan's "conditioning" alone: one line, or "" without a pipeline.
+/// The plan's "conditioning" in one line; "" without a pipeline.
 std::string conditioning_words(const Json& conditioning);
-/// And as a page.
+/// Writes the plan as an HTML page.
 void write_plan_page(const std::string& path, const Json& plan);
 
 inline constexpr std::size_t kShownLayouts = 10;

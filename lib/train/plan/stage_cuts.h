@@ -1,6 +1,6 @@
-// Where the stages of a pipeline begin, for many pipelines of one recipe: what a run finds for its
-// own (Kind::balanced_stages) is found once for each, as that runs a block on Device::meta.
-// Thread-safety: one thread at a time.
+// Where the stages of a pipeline begin, for many pipelines of one recipe. The cuts are those of a
+// run (Kind::balanced_stages). Each is computed once and kept, as that runs a block on
+// Device::meta. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,7 +12,8 @@
 
 namespace vfm::train {
 
-/// Where the recipe's kind has its number of blocks; null: it has none, and is counted whole.
+/// The recipe's field with the number of blocks; null if the kind has none, and its network is
+/// counted whole.
 int* blocks_of(Recipe& recipe);
 
 class StageCuts {
@@ -20,9 +21,9 @@ class StageCuts {
   /// Keeps the reference. `recipe` is fitted to the data.
   explicit StageCuts(const Recipe& recipe) : recipe_(recipe) {}
 
-  int blocks() const;  ///< of the network; 1: it has none
-  /// The blocks of each of pp·vpp chunks; empty: no pipeline. Throws Error{usage} for more chunks
-  /// than blocks.
+  int blocks() const;  ///< blocks of the network; 1 if it has none
+  /// The blocks of each of pp·vpp chunks; empty without a pipeline. Throws Error{usage} if there
+  /// are more chunks than blocks.
   const std::vector<int>& of(int pp, int vpp);
 
  private:
@@ -30,7 +31,7 @@ class StageCuts {
   std::map<std::pair<int, int>, std::vector<int>> known_;
 };
 
-/// Of such chunks the blocks of rank `stage`.
+/// The number of blocks of rank `stage`, where the chunks have these numbers of blocks.
 int blocks_of_stage(const std::vector<int>& chunks, int pp, int stage);
 
 }  // namespace vfm::train

@@ -1,6 +1,6 @@
-// What weights and gradients of a step take on their way between ranks, beside what computing
-// hides: as train/step/gradients.h, train/state/state_shards.h and nn/block_shards.h have them
-// travel. Thread-safety: free functions, any thread.
+// The time of a step in which weights and gradients travel between ranks and computing does not
+// hide it. They travel as in train/step/gradients.h, train/state/state_shards.h and
+// nn/block_shards.h. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,18 +8,18 @@
 
 namespace vfm::train {
 
-/// What happens meanwhile, of a rank's step: seconds of computing in all passes, and passes.
+/// What a rank computes in the step meanwhile: seconds in all passes, and the number of passes.
 struct Meanwhile {
   double computing = 0;
   double passes = 1;
-  int chunks = 1;       ///< of a stage, each of which begins with a block that is not there
-  bool graphs = false;  ///< steps are CUDA graphs, under which nothing travels
+  int chunks = 1;       ///< chunks of a stage; the first block of each has to be waited for
+  bool graphs = false;  ///< steps are CUDA graphs; nothing travels while they run
 };
 
-/// Seconds that nothing hides.
+/// Seconds that computing does not hide.
 struct StateTime {
-  double gradients = 0;  ///< sums over ranks
-  double shards = 0;     ///< weights that are gathered; of blocks their gradients' sums, too
+  double gradients = 0;  ///< sums of gradients over ranks
+  double shards = 0;  ///< gathers of weights; with sharded blocks also the sums of their gradients
 };
 StateTime state_time(const models::Gpu& gpu, int per_node, const Candidate& candidate,
                      const StageWork& work, const Meanwhile& meanwhile);
