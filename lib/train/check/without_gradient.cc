@@ -5,7 +5,7 @@
 #include <array>
 #include <map>
 
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/kind.h"
 #include "train/step/objective.h"
 

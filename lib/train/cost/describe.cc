@@ -14,7 +14,7 @@
 #include "train/cost/workload.h"
 #include "train/data/blend.h"
 #include "train/data/dataset.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/encoded/encoded_clips.h"
 #include "train/kind.h"
 #include "train/plan/plan.h"

@@ -23,7 +23,7 @@
 #include "train/cost/memory.h"
 #include "train/data/ahead_window.h"
 #include "train/data/dataset.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/data/shared_samples.h"
 #include "train/step/parallel.h"
 

@@ -12,7 +12,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_folder.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/run_folder.h"
 #include "train/state/beginning.h"
 

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 #include "train/cost/workload.h"
 #include "train/data/blend.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/diffusion/data.h"
 #include "train/recipe/recipe_file.h"
 

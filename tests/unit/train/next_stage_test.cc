@@ -23,7 +23,7 @@
 #include "models/folder/load_tensors.h"
 #include "support/usage_error.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/kind.h"
 #include "train/state/beginning.h"
 #include "train/step/validation.h"

@@ -18,7 +18,7 @@
 #include "saved_state.h"
 #include "support/parameter_parts.h"
 #include "train/cost/memory.h"
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 #include "train/kind.h"
 #include "train/step/gradients.h"
 #include "train/step/trainer.h"

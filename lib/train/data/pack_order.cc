@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/data/order.h"
+#include "train/data/pack_order.h"
 
 #include <utility>
 
