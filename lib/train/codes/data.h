@@ -1,4 +1,4 @@
-// Discrete latents for an autoregressive decoder: those that vfm-pack wrote, and made-up ones.
+// Discrete latents for an autoregressive decoder: from vfm-pack, or made up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace vfm::train {
 
-/// `split` of the codes in `directory`; `texts`: with their texts, if they have some. Throws
-/// Error{usage} if there are none.
+/// Opens `split` of the codes in `directory`, with their texts if `texts` is set and there are
+/// some. Throws Error{usage} if there are no codes.
 std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split,
                                     bool texts = true);
 
-/// Fits the decoder to `data`, of so many codes. Throws Error{usage}.
+/// Fits the recipe's decoder to `data`, which has `vocabulary` codes. Throws Error{usage}.
 void fit_decoder(Recipe& recipe, const Dataset& data, int vocabulary);
 
-/// Codes that are all alike probable, and texts of normal numbers.
+/// Uniformly random codes, with texts of normal random numbers.
 struct MadeUpCodes {
   SampleSizes sizes;
   int vocabulary = 64000;

@@ -1,6 +1,6 @@
-// Autoregressive training as an objective: a decoder of discrete latents
-// (models/decoder/decoder.h), which predicts every code from those before it, and the cross-entropy
-// with a z-loss.
+// The objective of autoregressive training. A decoder of discrete latents
+// (models/decoder/decoder.h) predicts every code from the codes before it. The loss is the
+// cross-entropy with a z-loss.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace vfm::train {
 
-/// As Kind::make_objective() says. The sums of its losses are over codes: divided by their number
-/// they are nats a code.
+/// See Kind::make_objective(). The sums of its losses are over codes; divided by the number of
+/// codes they are nats a code.
 std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
                                                Device device, const models::NetworkLayout& layout);
 

@@ -1,6 +1,6 @@
-// What the device of one rank does in an optimizer step, kernel by kernel: what its time can be
-// told from, and what that rank sends. Found as train/cost/memory.h finds memory, by a step on
-// Device::meta. Not in it: samples that ranks share, a few numbers a step.
+// The kernels that the device of one rank runs in an optimizer step, from which its time is
+// predicted, and the messages that the rank sends. Found by a step on Device::meta, as the memory
+// in train/cost/memory.h. Samples that ranks share, and a few numbers a step, are not included.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,26 +24,25 @@ struct SentMessages {
   double calls = 0, bytes = 0;
 };
 
-/// What is done for all packs, with what is recomputed; and beside them: the gradients' norm,
-/// AdamW. The average is kept every few steps: of it the mean. One that the host keeps takes no
-/// time of the device.
+/// `packs` is the work on all packs, with recomputation. `optimizer` is the rest: the gradients'
+/// norm and AdamW, and the mean work of an average that changes every few steps. An average that
+/// the host keeps takes no time of the device.
 struct StepWork {
   KernelCalls packs, optimizer;
-  std::vector<CopyBeside> copies;      ///< of 'model.offload', beside `packs`
+  std::vector<CopyBeside> copies;      ///< copies for 'model.offload' during `packs`
   std::map<std::string, double> sent;  ///< bytes, by axis (dist/traffic.h)
-  /// The same by axis and operation.
+  /// Messages by axis and operation.
   std::map<std::pair<std::string, dist::Operation>, SentMessages> messages;
 };
 
-/// The arguments are those of memory_need(), but `pack` must not be empty. Of one rank.
+/// The work of one rank. The arguments are those of memory_need(); `pack` must not be empty.
 StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
                    const std::vector<data::Entry>& pack, int rank = 0);
 
-/// Sums by kind, that of a WorkKind (tensor/meta.h) or "optimizer": {"products": {"flops",
-/// "bytes"},
-/// ...}, of those that there are.
+/// Sums by kind, which is the name of a WorkKind (tensor/meta.h) or "optimizer": {"products":
+/// {"flops", "bytes"}, ...}. Kinds without work are left out.
 Json work_by_kind(const StepWork& work);
-/// Of each kernel: [{"name", "kind", "calls", "flops", "bytes"}, ...].
+/// An entry for each kernel: [{"name", "kind", "calls", "flops", "bytes"}, ...].
 Json work_by_kernel(const StepWork& work);
 
 }  // namespace vfm::train

@@ -1,4 +1,4 @@
-// The part of the recipe that is of data: which samples, and how they become packs (vfm-recipe(5)).
+// The data part of a recipe: which samples, and how they become packs (vfm-recipe(5)).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,26 +11,27 @@
 namespace vfm::train {
 
 struct DataRecipe {
-  int frames = 17;             ///< of pixels: of a clip, at most
-  int size = 256;              ///< of pixels: side of the square that is cut out; or its area's
-  int shorter_side = 0;        ///< of pixels: of the picture before that, at most; 0: as it is
+  int frames = 17;  ///< for clips: most frames of a clip or window
+  int size = 256;   ///< for clips: side of the cut square, or of a square of the picture's area
+  int shorter_side = 0;        ///< for clips: shrinks the shorter side to it before the cut; 0: no
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
-  int window = 64;             ///< samples that packing looks at
-  /// Of several folders: where they are, unless the command line says; how much each weighs, or how
-  /// often it comes in an epoch. At most one of the latter two; neither: each once.
+  int window = 64;             ///< samples in the window of packing
+  /// For a blend: the folders, unless the command line names some; and the weight of each, or how
+  /// often an epoch repeats it. Set weights or repeats, not both; with neither, an epoch has each
+  /// once.
   std::vector<std::string> folders;
   std::vector<double> weights, repeats;
-  std::int64_t ahead = std::int64_t{64}
-                       << 20;  ///< bytes of samples that are read before their step
-  int micro_packs = 0;         ///< packs that a rank puts into one forward; 0: all of its step
-  // Of clips that are encoded while training (train/encoded/encoded_clips.h):
+  /// Bytes of samples that are read before their step.
+  std::int64_t ahead = std::int64_t{64} << 20;
+  int micro_packs = 0;  ///< packs that go through a rank's network together; 0: all of its step
+  // For clips that are encoded during training (train/encoded/encoded_clips.h):
   double fps = 0;               ///< frames a second to take; 0: all
-  int windows = 0;              ///< of a clip, at most; 0: as many as follow one another
-  int overlap = 0;              ///< frames that one shares with the next
+  int windows = 0;              ///< most windows of a clip; 0: all that follow one another
+  int overlap = 0;              ///< frames that a window shares with the next
   std::string crop = "random";  ///< or "centre"
-  double flip = 0;              ///< how probable it is that a clip is mirrored
-  /// Columns of captions, of which each epoch takes one.
+  double flip = 0;              ///< probability that a clip is mirrored
+  /// Columns of captions; each epoch takes one.
   std::vector<std::string> captions = {"caption"};
 
   data::PackingOptions pack_options() const;

@@ -1,6 +1,6 @@
 // The recipe: everything that decides a training run besides the data (vfm-recipe(5)).
 //
-// Plain structs with documented fields; recipe_file.h fills them from YAML and the command line.
+// Plain structs with documented fields. recipe_file.h fills them from YAML and the command line.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,26 +22,27 @@
 namespace vfm::train {
 
 struct ModelRecipe {
-  /// Which model: a diffusion network, "dit" (models/dit/dit.h), "stdit" (models/dit/stdit.h) or
-  /// "moviegen" (models/dit/moviegen.h); "autoregressive" (models/decoder/decoder.h), of discrete
-  /// latents; or "tokenizer" (models/cosmos/autoencoder.h), of pixels.
+  /// Type of the model. Diffusion networks are "dit" (models/dit/dit.h), "stdit"
+  /// (models/dit/stdit.h) and "moviegen" (models/dit/moviegen.h). "autoregressive"
+  /// (models/decoder/decoder.h) models discrete latents, and "tokenizer"
+  /// (models/cosmos/autoencoder.h) pixels.
   std::string type = "dit";
-  /// The diffusion network. What is 0 here comes from the data.
+  /// The diffusion network. A field that is 0 here is set from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
-  /// Its modulation: by two matrices of a low rank, "lora", or by one, "full"; then its
-  /// adaln_lora_dim is 0. Not of moviegen.
+  /// Modulation of the diffusion network, except moviegen: "lora" is by two matrices of a low rank;
+  /// "full" is by one matrix, and then adaln_lora_dim is 0.
   std::string adaln = "lora";
-  /// That of a model that the run begins from: what is 0 in it is so.
+  /// Whether the network is that of a model to begin from; then a 0 in it is final.
   bool begun = false;
-  /// The autoregressive decoder. What is 0 here comes from the data.
+  /// The autoregressive decoder. A field that is 0 here is set from the data.
   models::DecoderConfig decoder = {.vocabulary = 0};
-  /// The tokenizer. With levels it is discrete.
+  /// The tokenizer. It is discrete if it has levels.
   models::CosmosConfig autoencoder;
   std::string compute = "f32";  ///< "f32" or "bf16": matrix products and activations
-  /// What backward recomputes to save memory: "none", "elementwise", "block", or "auto": the least
-  /// that fits the device's memory.
+  /// What backward recomputes to save memory: "none", "elementwise", "block_but_attention",
+  /// "block", or "auto", the least that fits the device's memory.
   std::string recompute = "auto";
-  /// What goes into whole blocks that are recomputed waits in the host's memory; on a GPU.
+  /// On a GPU: inputs of recomputed blocks are kept in the host's memory.
   bool offload = false;
 
   bool offloads(models::Recompute chosen) const { return models::kept_of(chosen, offload).offload; }
@@ -52,30 +53,31 @@ struct OptimizerRecipe {
   double beta1 = 0.9, beta2 = 0.99;
   double eps = 1e-8;
   double weight_decay = 0.1;    ///< decoupled; not for norms and position tables
-  std::string moments = "f32";  ///< "f32" or "bf16": how the two moments are kept
+  std::string moments = "f32";  ///< "f32" or "bf16": type of the two moments
   double clip = 1.0;            ///< largest global gradient norm; 0: no clipping
-  int max_skips = 10;           ///< steps in a row with a non-finite gradient before giving up
+  int max_skips = 10;  ///< consecutive steps with a non-finite gradient after which the run ends
 
   DType moment_type() const;
 };
 
 struct ScheduleRecipe {
   std::int64_t warmup = 1000;      ///< steps of linear warm-up
-  std::string shape = "constant";  ///< after it: "constant", "linear" or "cosine" down to final*lr
+  /// Shape after warm-up: "constant", "linear" or "cosine" down to final*lr.
+  std::string shape = "constant";
   double final = 0.0;              ///< fraction of lr at the last step
 };
 
 struct EmaRecipe {
   std::string mode = "decay";    ///< "off", "decay", or "power" (Karras et al. 2024)
-  double decay = 0.999;          ///< of "decay", approached as (1+n)/(10+n)
-  double length = 0.1;           ///< of "power": relative standard deviation of the average
-  std::string place = "device";  ///< "device" or "host": whose memory keeps it
-  int every = 1;                 ///< updates from one change of the average to the next
+  double decay = 0.999;          ///< for "decay"; approached as (1+n)/(10+n)
+  double length = 0.1;           ///< for "power": relative standard deviation of the average
+  std::string place = "device";  ///< "device" or "host": memory that keeps the average
+  int every = 1;                 ///< updates between changes of the average
 };
 
 struct ValidationRecipe {
   std::int64_t every = 500;  ///< steps between validations; 0: none
-  int samples = 64;          ///< how many samples of the split
+  int samples = 64;          ///< samples of the split that are used
   std::vector<double> sigmas = {0.1, 0.3, 1, 3, 10};
 };
 
@@ -83,17 +85,17 @@ struct TrainRecipe {
   std::int64_t steps = 10000;
   std::uint64_t seed = 0;
   std::int64_t checkpoint_every = 500;
-  int keep = 2;  ///< checkpoints that stay
+  int keep = 2;  ///< newest checkpoints to keep
   std::int64_t log_every = 10;
-  /// Seconds a rank waits for others before the run ends (dist/world.h); 0: for ever.
+  /// Seconds that a rank waits for others before the run ends (dist/world.h); 0: without limit.
   double setup_limit = 1800, step_limit = 600, checkpoint_limit = 1800;
-  /// Of the hardware of one rank, for MFU in timing.jsonl. 0: a known GPU's, else no MFU.
+  /// Peak of one rank's hardware, for MFU in timing.jsonl. 0: that of a known GPU, else no MFU.
   double peak_tflops = 0;
 };
 
 struct Recipe {
   ModelRecipe model;
-  /// With a rank, only adapters of the model that the run begins from are trained.
+  /// With a rank above 0, only adapters of the model that the run begins from are trained.
   models::LoraOptions lora;
   DiffusionRecipe diffusion;
   SamplingRecipe sampling;
@@ -109,16 +111,16 @@ struct Recipe {
   std::set<std::string> given;  ///< keys that the user set, for describe_setting()
 
   DType compute() const;
-  /// Packs of a rank that go through the network together; 0: all. Those of a pipeline go one by
-  /// one, if 'data.micro_packs' does not say otherwise.
+  /// Packs of a rank that go through the network together; 0: all. In a pipeline 1, unless
+  /// 'data.micro_packs' is set.
   int packs_together() const;
-  /// How often a sample is trained without its text.
+  /// Probability that a sample is trained without its text.
   double text_dropout() const;
-  /// What texts are filled up to; 0: they are not.
+  /// Tokens to which texts are padded; 0: not padded.
   int text_padding() const;
-  /// Whether the model reads texts: one that the run begins from may have none.
+  /// Whether the model reads texts. A model that the run begins from may have none.
   bool takes_text() const;
-  /// Of a text as it goes into the model; that of no text is 1.
+  /// Tokens in the model of a text of `of_sample` tokens, with padding; at least 1.
   int text_tokens(int of_sample) const;
 };
 

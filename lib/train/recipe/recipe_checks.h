@@ -1,4 +1,4 @@
-// What settings of a recipe cannot be together, whatever the kind of training. For recipe_file.cc.
+// Settings of a recipe that exclude each other for any kind of training. Used by recipe_file.cc.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace vfm::train {
 
-/// Each throws Error{usage}. `begins`: from a model, or from an earlier run.
+/// Each throws Error{usage}. `begins`: the run begins from a model or an earlier run.
 void check_adapters(const Recipe& recipe, bool begins);
 void check_offloaded(const Recipe& recipe);
 void check_context(const Recipe& recipe);

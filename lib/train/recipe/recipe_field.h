@@ -1,4 +1,4 @@
-// The fields of a recipe under their keys: how each is set from text, checked and shown. For
+// The fields of a recipe with their keys: how each is set from text, checked and shown. Used by
 // recipe_file.cc.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,16 +18,16 @@
 
 namespace vfm::train {
 
-/// A field of the recipe under its key: how to set it and how to show it.
+/// A field of the recipe: its key, how to set it and how to show it.
 struct Field {
   std::string key;
   bool may_change;  ///< may differ between a checkpoint and the run that continues it
   std::function<void(const Setting&)> set;
   std::function<Json()> get;
-  std::string values;  ///< those allowed, as the manual lists them: "1 to 1024"
+  std::string values;  ///< allowed values, as the manual lists them: "1 to 1024"
 };
 
-/// Throws Error{usage}: the value is not one of those allowed.
+/// Throws Error{usage}, as the value is not allowed.
 [[noreturn]] void refuse(const Setting& setting, const std::string& allowed);
 
 /// The allowed values of a number. `open` excludes `low` itself.
@@ -37,7 +37,7 @@ struct Range {
   bool open = false;
 
   bool holds(double x) const { return (open ? x > low : x >= low) && x <= high; }
-  /// "a number of at least 1 and at most 8", `kind` being "a number".
+  /// "a number of at least 1 and at most 8" if `kind` is "a number".
   std::string text(std::string kind) const;
   /// "1 to 8", "above 0".
   std::string short_text() const;
@@ -63,7 +63,7 @@ T parse_number(const Setting& setting, const std::string& text, const Range& ran
   return value;
 }
 
-/// Collects the fields of one recipe, section by section. The addresses stay inside `recipe`.
+/// Collects the fields of one recipe, section by section. They hold references into the recipe.
 class FieldList {
  public:
   std::vector<Field> fields;
@@ -72,7 +72,7 @@ class FieldList {
     prefix_ = name + ".";
     return *this;
   }
-  /// Marks the last field as one that may change when a run continues.
+  /// Allows that the last field changes when a run is resumed.
   void may_change() { fields.back().may_change = true; }
 
   template <class T>
@@ -85,7 +85,7 @@ class FieldList {
         },
         [&value] { return Json(value); }, range.short_text());
   }
-  /// A list; a vector may have any length but none, or also none.
+  /// A list. A vector may have any length; it may be empty only with `or_none`.
   template <class List>
   FieldList& numbers(const char* name, List& list, Range range, bool or_none = false) {
     return add(
@@ -106,7 +106,7 @@ class FieldList {
   FieldList& flag(const char* name, bool& value);
   /// A list of names, which may be empty.
   FieldList& names(const char* name, std::vector<std::string>& list);
-  /// `then` is done after the value was set.
+  /// Calls `then` after the value was set.
   FieldList& choice(const char* name, std::string& value, std::vector<std::string> words,
                     std::function<void()> then = {});
 
@@ -116,21 +116,21 @@ class FieldList {
   std::string prefix_;
 };
 
-/// The section of adapters, of the kinds of training that have some.
+/// Adds the section of adapters, for the kinds of training that have adapters.
 void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
 
-/// What 'model.type' may be.
+/// The allowed values of 'model.type'.
 const std::vector<std::string>& model_types();
-/// All fields of a recipe, as its model.type has them. They point into `recipe`.
+/// All fields of a recipe of its model.type. They hold references into `recipe`.
 std::vector<Field> fields_of(Recipe& recipe);
-/// Whether the next stage of a run (train/state/next_stage.h) may have another value under the key
-/// than the run, where a run that goes on may not: what decides which samples there are, how long a
-/// step is, and what is learnt from it; not what weights, moments and average are of.
+/// Whether the next stage of a run (train/state/next_stage.h) may change the key although a resumed
+/// run may not. True for keys that decide which samples there are, how long a step is, and what is
+/// learnt from it; false for keys on which weights, moments and average depend.
 bool may_change_in_stages(const std::string& key);
-/// The field of that key, or nullptr.
+/// The field with that key, or nullptr.
 const Field* find_field(const std::vector<Field>& fields, const std::string& key);
-/// The key that the user who wrote `key` may have meant. A key whose last word is exactly the one
-/// given (a section forgotten) counts as very near.
+/// The known key that is nearest to `key`, for messages. A key whose last word equals `key`, as
+/// when the section was forgotten, counts as very near.
 std::string nearest_key(const std::vector<Field>& fields, const std::string& key);
 
 }  // namespace vfm::train

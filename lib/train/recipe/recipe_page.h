@@ -1,4 +1,4 @@
-// A recipe explained: for the user of one, where each value comes from; for the manual, every key.
+// A recipe explained: for its user the origin of each value, for the manual every key.
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace vfm::train {
 
-/// to_yaml() with a comment behind each value: where it comes from. `settings` are those that the
-/// recipe was made of. `begun` names the model or run that it begins from; "": none.
+/// to_yaml() with a comment after each value that says where the value comes from. `settings` are
+/// those of the recipe. `begun` is the model or run that it begins from, or "".
 std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settings,
                            const std::string& begun);
 
@@ -20,12 +20,12 @@ std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settin
 struct KeyWords {
   std::string_view key, unit, words;
 };
-/// Each key of any type of model has one (tests/unit/train/recipe_test.cc).
+/// The words for each key of every type of model (tests/unit/train/recipe_test.cc).
 std::span<const KeyWords> key_words();
 
-/// Every key of every type of model, in scdoc's markup, by sections: its default and values, its
-/// unit, which types have it, what it means. Behind the name stands '*' if it may change when a run
-/// is resumed, '+' if it may change in a next stage.
+/// Every key of every type of model, by section, in scdoc's markup: default, allowed values, unit,
+/// types that have it, and meaning. A '*' after the name marks keys that may change when a run is
+/// resumed, a '+' keys that may change in a next stage.
 std::string recipe_manual();
 
 }  // namespace vfm::train

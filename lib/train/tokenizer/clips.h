@@ -1,4 +1,4 @@
-// Clips for a video tokenizer: those of a dataset that vfm-shard wrote, and made-up ones.
+// Clips for a video tokenizer: from a dataset of vfm-shard, or made up.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace vfm::train {
 
-/// `split` of the clips in `directory`, a dataset of vfm-shard, for the recipe's tokenizer: they
-/// become pixels at places as random as vfm-pack's, those of the middle for validation. Throws
-/// Error{usage} if there are none.
+/// Opens `split` of the vfm-shard dataset `directory` for the recipe's tokenizer. Pixels are taken
+/// at random places as in vfm-pack; for validation in the middle. Throws Error{usage} if there are
+/// no clips.
 std::unique_ptr<Dataset> open_clips(const std::string& directory, const std::string& split,
                                     const Recipe& recipe);
 
-/// Normal numbers as pixels. Throws Error{usage} for sizes that are no squares, or that the
-/// tokenizer cannot encode.
+/// Clips with normal random numbers as pixels. Throws Error{usage} if sizes are not square, or the
+/// tokenizer cannot encode them.
 std::unique_ptr<Dataset> make_up_clips(const SampleSizes& sizes,
                                        const models::CosmosConfig& tokenizer);
 
