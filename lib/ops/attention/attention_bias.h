@@ -1,5 +1,5 @@
-// The bias of a relative position, added to a block of attention's scores. Include it in x_cpu.cc
-// only (see ops/cpu/isa.h).
+// Adds the bias of relative positions to a block of attention scores. Include only in x_cpu.cc (see
+// ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// Where a head's bias of distance 0 stands, or null if there is no bias.
+/// Returns the address of a head's bias for distance 0; null if there is no bias.
 VFM_INLINE const float* bias_of(const AttentionArgs& a, int head) {
   return a.bias ? a.bias + head * (2 * a.bias_reach - 1) + a.bias_reach - 1 : nullptr;
 }
 
-/// scores [keys, columns] += bias[query - key], for `count` queries from `first_query` on.
+/// scores [keys, columns] += bias[query - key] for `count` queries from `first_query` on.
 VFM_INLINE void add_bias(const float* bias, float* scores, std::int64_t columns,
                          std::int64_t first_key, std::int64_t keys, std::int64_t first_query,
                          std::int64_t count) {

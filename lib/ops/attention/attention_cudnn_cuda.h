@@ -1,9 +1,9 @@
-// Attention by cuDNN: the second CUDA body of attention.h, for what why_not_cudnn (in
-// attention_choice.h) has nothing against.
+// Attention with cuDNN: the second CUDA body of attention.h, for calls in which why_not_cudnn() of
+// attention_choice.h is empty.
 //
-// A plan is built once for an AttentionShape and direction, and kept. `log_sum_exp` of the
-// arguments holds the values that our own kernels put there, but in cuDNN's order: [S, H], where
-// ours is [H, S]. So the body that ran forward must run backward, or forward must be repeated.
+// A plan is built once for each AttentionShape and direction, and kept. `log_sum_exp` of the
+// arguments has the same values as with our own kernels, but in the order [S, H] instead of [H, S].
+// The body that ran forward must therefore run backward, or forward must be repeated.
 // Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,16 +15,16 @@
 
 namespace vfm::ops {
 
-/// Whether a pack may have samples of length zero. Before 9.25 they are known to give NaN in the
-/// backward pass, here and there. Only where why_no_cudnn() says nothing.
+/// Whether a pack may have samples of length zero. cuDNN before 9.25 is known to give NaN for them
+/// in some backward passes. Call only if why_no_cudnn() is empty.
 bool cudnn_takes_empty_samples();
 
-/// A pack's lengths and offsets in the GPU's memory; filled when they are first needed.
+/// A pack's lengths and offsets in the GPU's memory, filled at first use.
 struct CudnnPack;
 std::shared_ptr<CudnnPack> cudnn_pack();
 
-/// `pack` belongs to these starts of samples. Throw Error if cuDNN has no engine for the shape, or
-/// cannot run.
+/// `pack` must belong to the starts of samples in `args`. Throw Error if cuDNN has no engine for
+/// the shape or fails to run.
 void attention_forward_cudnn(const AttentionArgs& args, CudnnPack& pack);
 void attention_backward_cudnn(const AttentionArgs& args, CudnnPack& pack);
 

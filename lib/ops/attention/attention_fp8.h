@@ -1,14 +1,14 @@
-// Self-attention with FP8 products, for inference: attention.h's, with queries, keys, values and
+// Self-attention with FP8 products, for inference: attention.h with queries, keys, values and
 // probabilities rounded to E4M3.
 //
-// A scale for each head of each sample, so that what a sample gets does not depend on its
-// neighbours in the pack. A probability is 2^(8 + x - m), rounded, with the score as a power of two
-// x and m the whole number nearest to the largest; they are divided by the sum of the rounded ones.
-// Beside another largest score it is another power of two of itself, and so rounded alike: the CPU,
-// the GPU, which knows the largest of the keys seen so far alone, and parts of the keys differ by
-// the order of f32 sums. NaN or infinity in a head of a sample makes that head's output for all of
-// the sample NaN. Source: Shah et al., "FlashAttention-3" (2024). kernels/attention_fp8.h has the
-// details.
+// Each head of each sample has its own scale, so a sample's result does not depend on the other
+// samples in the pack. A probability is 2^(8 + x - m), rounded: x is the score as an exponent of 2,
+// m the largest score rounded to a whole number. Probabilities are divided by the sum of the
+// rounded ones. With a different m, all probabilities change by the same power of two, so they are
+// rounded alike. The CPU, the GPU, which knows only the largest score so far, and parts of the keys
+// therefore differ only in the order of f32 sums. NaN or infinity in a head of a sample makes that
+// head's output NaN for the whole sample. Source: Shah et al., "FlashAttention-3" (2024).
+// kernels/attention_fp8.h has the details.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,26 +18,26 @@
 
 namespace vfm::ops {
 
-/// Empty if attention in FP8 takes heads of this size, on any device, else why it does not: it
-/// takes 64 and 128.
+/// Returns why attention in FP8 does not support heads of this size on any device; it supports 64
+/// and 128. Empty if it does.
 std::string why_no_fp8_attention(int head_dim);
 
-/// Whether attention in FP8 is worth its rounding on `device`: not on a GPU where cuDNN's attention
-/// runs (attention_choice.h), which is faster in bf16. The CPU always computes what is asked for.
+/// Whether attention in FP8 is faster on `device` and so worth its rounding. False on a GPU where
+/// cuDNN's attention runs (attention_choice.h), which is faster in bf16. True on the CPU.
 bool fp8_attention_pays(Device device);
 
-/// qkv bf16 [S, (H + 2 G) K] as self_attention() takes it; bf16 [S, H K]. There is no gradient:
-/// throws Error for a tape that records, for another dtype, shape or head dim, and on a GPU without
+/// Returns bf16 [S, H K] for bf16 qkv [S, (H + 2 G) K], as self_attention() does. Has no gradient.
+/// Throws Error for a tape that records, for another dtype, shape or head dim, and on a GPU without
 /// FP8.
 Tensor self_attention_fp8(const Tape& tape, const Tensor& qkv, const AttentionPack& pack);
 
-/// Of queries, keys and values that are parts of a sample's, whoever has the others: q bf16
-/// [S, H K], kv bf16 [L, 2 G K], as attend_part() has them, with scales that follow from `largest`,
-/// i32 [R, H + 2 G]: the largest magnitudes of the sample's queries, keys and values, wherever they
-/// are (head_codes.h). The result is of dtype `out`, bf16 or f32. In bf16 over all keys it is
-/// self_attention_fp8() of these queries, to the bit; in f32 over some of them it is what
-/// AttentionSum adds up to that, but for f32's roundings. Throws Error for what does not fit, and
-/// on a GPU without FP8.
+/// Attention of some queries of a sample over some of its keys, as attend_part() computes it: q
+/// bf16 [S, H K], kv bf16 [L, 2 G K]. Scales follow from `largest`, i32 [R, H + 2 G], R samples:
+/// the largest magnitudes of all queries, keys and values of a sample, on all ranks (head_codes.h).
+/// The result has dtype `out`, bf16 or f32. In bf16 over all keys it equals self_attention_fp8() of
+/// these queries, bit for bit. In f32 over parts of the keys, AttentionSum adds up the parts to
+/// that result, except for roundings in f32. Throws Error for unsupported arguments, and on a GPU
+/// without FP8.
 PartOfAttention attend_part_fp8(const Tensor& q, const Tensor& kv, const AttentionPack& pack,
                                 const Tensor& largest, DType out);
 

@@ -6,8 +6,8 @@
 
 namespace vfm::ops {
 
-/// On the CPU plain loops over the rounded numbers: the oracle of the GPU's, and slow. Of `args`
-/// the lists of work and the scratch are not used; log_sum_exp may be null.
+/// The CPU has plain loops over the rounded numbers, slow, as a reference for the GPU. The work
+/// items and the scratch of `args` are not used; log_sum_exp may be null.
 VFM_KERNEL(void, attention_fp8_forward, const AttentionArgs& args, const AttentionPack& pack)
 
 }  // namespace vfm::ops

@@ -1,13 +1,13 @@
-// Attention over a pack as graphs for cuDNN, forward and backward.
+// Graphs of attention over a pack for cuDNN, forward and backward.
 //
-// Both are spelled out in products, pointwise operations and reductions: the pattern that cuDNN
-// recognises and runs as fused attention kernels. Its operation that is all of attention at once
-// gives the same kernel forward, but no causal mask, and takes no graph backward (9.19).
-// Source: the operations of NVIDIA, "cudnn-frontend" 1.x, scaled_dot_product_flash_attention.h.
+// Both consist of products, pointwise operations and reductions, in the pattern that cuDNN
+// recognises and runs as fused attention kernels. cuDNN's single operation for attention gives the
+// same kernel forward, but has no causal mask and no backward graph (9.19). Source: the operations
+// of NVIDIA, "cudnn-frontend" 1.x, scaled_dot_product_flash_attention.h.
 //
-// Tensors are ragged: the memory is that of the pack, rows of all samples below each other, q, k
-// and v being columns of wider matrices. Softmax statistics are the natural logarithms of the sums
-// of e^score, as those of our own kernels, but [S, H] where those are [H, S].
+// Tensors are ragged: the rows of all samples lie one below the other, as in the pack, and q, k and
+// v are columns of wider matrices. The softmax statistics are the natural logarithms of the sums of
+// e^score, as in our own kernels, but in the order [S, H] instead of [H, S].
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,18 +16,17 @@
 
 namespace vfm::ops {
 
-/// The ids of the memory that the graphs have.
+/// Ids of the graphs' tensors in memory.
 enum AttentionId : std::int64_t {
   kQ = 1,
   kK,
   kV,
   kOut,
-  kStatistics,  ///< f32 [S, H]; out of forward, in of backward
-  // i32, a length a sample.
+  kStatistics,  ///< f32 [S, H]; output of forward, input of backward
+  // i32, the length of each sample.
   kQueryLengths,
   kKeyLengths,
-  // ragged_offsets: of q and dq; of k, v, dk and dv; of out, dout and dq's sums; of rows of H
-  // numbers.
+  // Ragged offsets: of q and dq; of k, v, dk and dv; of out, dout and kDqSum; of rows of H numbers.
   kQOffsets,
   kKvOffsets,
   kOutOffsets,
@@ -39,7 +38,7 @@ enum AttentionId : std::int64_t {
   kDv,
   kRowSums,  ///< scratch: f32 [S, H]
   kDqSum,    ///< scratch: f32 [S, H K]
-  kDkHeads,  ///< scratch if key_heads < heads: bf16 as dk and dv, rows heads / key_heads as long
+  kDkHeads,  ///< scratch if key_heads < heads: bf16 like dk and dv, with a row for all heads
   kDvHeads,
 };
 

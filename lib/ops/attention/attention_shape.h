@@ -1,10 +1,10 @@
-// What a plan of attention on the GPU is built for, and the lists that describe a pack to it: host
-// logic that needs no GPU.
+// The shape for which a plan of attention on the GPU is built, and the lists that describe a pack
+// to the plan. Host code; needs no GPU.
 //
-// A plan takes time to build, so packs share one where they can: the longest sample is rounded up,
-// and plans are for numbers of samples that are powers of two. Where cuDNN takes samples of length
-// zero a pack is filled up with them; elsewhere it is cut into parts, one call each. The lengths,
-// and where each sample begins, are arrays that the kernels read.
+// Building a plan takes time, so packs share plans: the length of the longest sample is rounded up,
+// and the number of samples is a power of two. If cuDNN supports samples of length zero, a pack is
+// filled up with such samples. Otherwise it is split into parts, with one call each. Kernels read
+// the lengths and starts of samples from arrays.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,49 +18,52 @@
 
 namespace vfm::ops {
 
-/// Packs of equal shapes share their plans.
+/// Packs of equal shapes share a plan.
 struct AttentionShape {
-  std::int64_t samples = 0;                      ///< rounded up, if they are filled up
-  std::int64_t most_queries = 0, most_keys = 0;  ///< of a sample, rounded up
+  std::int64_t samples = 0;                      ///< number of samples, rounded up if filled up
+  std::int64_t most_queries = 0, most_keys = 0;  ///< of the longest sample, rounded up
   int heads = 0, key_heads = 0, head_dim = 0;
   std::int64_t q_stride = 0, kv_stride = 0;  ///< elements from row to row
   bool causal = false;                       ///< query i sees keys 0 to i
-  float scale = 0;                           ///< of the scores
+  float scale = 0;                           ///< factor on the scores
   auto operator<=>(const AttentionShape&) const = default;
 };
 
 AttentionShape attention_shape(const AttentionArgs& args, bool fill_up);
-/// Whether there is a sample without queries or keys in the pack, or among those that fill it up.
+/// Whether a sample has no queries or keys, in the pack or among those that fill it up.
 bool has_empty_samples(const AttentionArgs& args, const AttentionShape& shape);
 
-/// "4 samples of 8192 queries and 512 keys, 32 heads of 128, 8 key heads, causal", for messages.
+/// Returns a text for messages: "4 samples of 8192 queries and 512 keys, 32 heads of 128, 8 key
+/// heads, causal".
 std::string text_of(const AttentionShape& shape);
 
-/// The next power of two.
+/// Returns the next power of two.
 std::int64_t round_up_samples(std::int64_t samples);
-/// The next multiple of an eighth of the power of two that is not above `rows`, but of 128 at
-/// least: beyond 1024 rows no more than an eighth is added, and there are eight shapes to a
-/// doubling.
+/// Rounds up to a multiple of an eighth of the largest power of two that is at most `rows`, but at
+/// least of 128. Beyond 1024 rows this adds at most an eighth and gives eight shapes to a doubling.
 std::int64_t round_up_rows(std::int64_t rows);
 
-/// Samples of a pack that one call takes, and the plan that it runs.
+/// The samples of a pack that one call takes, and the shape of its plan.
 struct AttentionPart {
-  AttentionShape shape;  ///< rows as in the whole pack, so that there are few
+  AttentionShape shape;  ///< most_queries and most_keys as in the whole pack, so that few shapes
+                         ///< occur
   std::int64_t first = 0, count = 0;
-  /// Where its samples begin and the last one ends, of those of the pack.
+  /// Returns the starts of the part's samples and the end of the last sample, from those of the
+  /// pack.
   std::span<const std::int64_t> starts(const std::int64_t* of_pack) const {
     return {of_pack + first, static_cast<std::size_t>(count) + 1};
   }
 };
-/// The whole pack if it is filled up; else parts of 2^n samples, in order, the largest first.
+/// Returns the whole pack if it is filled up, else parts of 2^n samples, in order, the largest
+/// first.
 std::vector<AttentionPart> attention_parts(const AttentionArgs& args, bool fill_up);
 
-/// Lengths of the samples, with zeros up to `samples`. `starts` has an element more than there are
-/// samples: the first row of each, and the end.
+/// Returns the lengths of the samples, followed by zeros up to `samples` lengths. `starts` holds
+/// the first row of each sample and then the end.
 std::vector<std::int32_t> padded_lengths(std::span<const std::int64_t> starts,
                                          std::int64_t samples);
-/// samples + 1 offsets: where each sample begins, counted in elements, if a row has `stride` of
-/// them. Samples that fill up begin, and end, at the end.
+/// Returns the element offset of each sample and of the end, samples + 1 offsets, for rows of
+/// `stride` elements. Samples that fill up the pack begin at the end.
 std::vector<std::int64_t> ragged_offsets(std::span<const std::int64_t> starts, std::int64_t samples,
                                          std::int64_t stride);
 

@@ -1,5 +1,5 @@
-// A small matrix product for blocks that are in cache, the inner loop of attention. Include it in
-// x_cpu.cc only (see ops/cpu/isa.h).
+// A matrix product for blocks that are in cache: the inner loop of attention. Include only in
+// x_cpu.cc (see ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace vfm::ops::VFM_ISA {
 
-// Sixteen floats, whatever the processor's registers hold. Unaligned in memory.
+// Sixteen floats, whatever the width of the processor's registers. Unaligned in memory.
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
-// Accumulators.
+// Number of registers for sums.
 #if defined(__AVX512F__)
 inline constexpr int kRegisters = 24;
 #elif defined(__AVX__)
@@ -21,8 +21,8 @@ inline constexpr int kRegisters = 12;
 inline constexpr int kRegisters = 8;
 #endif
 
-// R rows by V * kWidth columns of C (+)= A B; A(i, p) = a[i * ai + p * ap], B and C have rows of
-// ldb, ldc.
+// Computes C (+)= A B for R rows by V * kWidth columns. A(i, p) = a[i * ai + p * ap]; rows of B and
+// C are ldb and ldc elements apart.
 template <int R, int V>
 VFM_INLINE void block_tile(std::int64_t depth, const float* a, std::int64_t ai, std::int64_t ap,
                            const float* b, std::int64_t ldb, float* c, std::int64_t ldc, bool add) {
@@ -67,7 +67,7 @@ VFM_INLINE void block_columns(std::int64_t rows, std::int64_t depth, const float
     block_tile<1, V>(depth, a + i * ai, ai, ap, b, ldb, c + i * ldc, ldc, add);
 }
 
-// C (+)= A B, rows x columns; columns is a multiple of 16.
+// C (+)= A B for rows x columns; columns is a multiple of 16.
 static __attribute__((noinline, unused)) void block_gemm(std::int64_t rows, std::int64_t columns,
                                                          std::int64_t depth, const float* a,
                                                          std::int64_t ai, std::int64_t ap,
@@ -101,7 +101,7 @@ VFM_INLINE void swap_quarters(Lanes* row, std::integer_sequence<int, kLane...>) 
   }
 }
 
-// to[j][i] = from[i][j] for a 16 x 16 block of any 32-bit words.
+// to[j][i] = from[i][j] for a 16 x 16 block of 32-bit words.
 VFM_INLINE void transpose_block(const float* from, std::int64_t from_stride, float* to,
                                 std::int64_t to_stride) {
   Lanes row[16];

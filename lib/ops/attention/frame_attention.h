@@ -1,10 +1,11 @@
-// Attention with one wide head, as autoencoders have it in the middle: every pixel of a frame to
-// every pixel of the same frame, softmax(q k^T / sqrt(C)) v.
+// Attention within each frame with one wide head, as in the middle of autoencoders: every pixel
+// attends to all pixels of its frame, softmax(q k^T / sqrt(C)) v.
 //
-// For heads of any width; ops/attention/attention.h, for narrow heads and long sequences, never
-// stores scores. Here some rows of the scores of one frame are stored at a time, in f32, and the
-// rest is matrix products; backward recomputes them. Shape letters: T frames, N pixels of the
-// queries, M of the keys (of a part of the picture the queries, of all of it the keys), C channels.
+// Heads may have any width. ops/attention/attention.h is for narrow heads and long sequences and
+// never stores scores. This op stores the scores of some rows of one frame at a time, in f32, and
+// uses matrix products for the rest; backward recomputes the scores. Shape letters: T frames, N
+// pixels of the queries, M pixels of the keys, C channels. M differs from N if the queries are from
+// a part of the picture.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,16 +13,16 @@
 
 namespace vfm::ops {
 
-/// Of queries that are those of a part of the picture: the first of them, and how many the whole
-/// has. 0: they are the whole's.
+/// For queries from a part of the picture: the index of the first query, and the number of pixels
+/// in the whole picture. `whole` is 0 if the queries are the whole picture.
 struct FramePart {
   std::int64_t first = 0, whole = 0;
 };
 
-/// q [T, ..., C] of N pixels a frame, k and v [T, ..., C] of M: the result is as q. f32 or bf16.
-/// Deterministic; a frame's result does not depend on how many come with it. On the CPU that of a
-/// part has the bits of the whole's: products are of the same rows, of which some may be of no use.
-/// No gradients of a part.
+/// Returns a tensor like q. q is [T, ..., C] with N pixels a frame, k and v are [T, ..., C] with M;
+/// f32 or bf16. Deterministic; a frame's result does not depend on the number of frames. On the CPU
+/// the result for a part has the same bits as for the whole picture, because products run over the
+/// same rows, some of them unused. A part has no gradients: throws Error if the tape records.
 Tensor frame_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
                        const FramePart& part = {});
 

@@ -8,10 +8,10 @@
 
 namespace vfm::ops {
 
-// p = softmax(scale * s) of each row of `columns`; p is of `type`
+// p = softmax(scale * s) of each row of `columns` elements; p has `type`.
 VFM_ISA_KERNEL(void, softmax_rows, const float* s, DType type, void* p, std::int64_t rows,
                std::int64_t columns, float scale)
-// ds = scale * p (dp - the row's sum of p dp); ds may be where dp is; p and ds are of `type`
+// ds = scale * p (dp - sum of p dp over the row). ds may overwrite dp; p and ds have `type`.
 VFM_ISA_KERNEL(void, softmax_rows_backward, DType type, const void* p, const float* dp, void* ds,
                std::int64_t rows, std::int64_t columns, float scale)
 

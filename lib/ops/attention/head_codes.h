@@ -1,11 +1,11 @@
-// Heads of queries, keys and values as E4M3, with a scale for each head of each sample, and back:
-// how ranks that share tokens send them where attention is in FP8 (attention_fp8.h).
+// Converts heads of queries, keys and values to E4M3 and back, with a scale for each head of each
+// sample. Ranks that share tokens send them in this form if attention is in FP8 (attention_fp8.h).
 //
-// The scale is that of attention in FP8, of all rows of the sample, wherever they are: the largest
-// magnitudes of their parts come together first. So attention rounds what was sent to the codes
-// that it was sent as, and gives the bits that it gives one rank.
-// Not recorded: for inference. CPU and GPU give the same bits. Thread-safety: as quantize.h.
-// Shape letters: S rows, H heads, K head dim, R samples, P parts.
+// The scale is that of attention in FP8: it follows from all rows of the sample, on all ranks, so
+// the largest magnitudes of the parts are combined first. Attention then rounds the received values
+// to the codes that were sent, and gives the same bits as on one rank. Not recorded: for inference.
+// CPU and GPU give the same bits. Thread-safety: as quantize.h. Shape letters: S rows, H heads, K
+// head dim, R samples, P parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,20 +16,22 @@
 
 namespace vfm::ops {
 
-/// Rows of each sample, one after the other, some none; and K, a multiple of 16.
+/// Number of rows of each sample, in order, possibly 0; and K, a multiple of 16.
 struct HeadLayout {
   std::vector<std::int64_t> lengths;
   int head_dim = 0;
 };
 
-/// x bf16 [S, H K] to i32 [R, H]: the bits of the largest |x|, ordered as the values are; 0 of no
-/// row. Throws Error for what does not fit the layout, as all here.
+/// Returns the bits of the largest |x| of each head, i32 [R, H], for x bf16 [S, H K]. The bits are
+/// ordered as the values are; 0 for a sample without rows. Throws Error if tensors do not fit the
+/// layout, as do all functions here.
 Tensor largest_of_heads(const Tensor& x, const HeadLayout& layout);
-/// Of P parts, [P R, H], the samples of one after those of the one before, the largest: [R, H].
+/// Returns the largest of P parts, [R, H]. `largest` is [P R, H], one part below the other.
 Tensor largest_of_parts(const Tensor& largest, std::int64_t samples);
-/// E4M3 [S, H K]. `largest` [R, H] is that of all parts. Throws Error on a GPU without FP8.
+/// Returns codes E4M3 [S, H K]. `largest` [R, H] is over all parts. Throws Error on a GPU without
+/// FP8.
 Tensor quantize_heads(const Tensor& x, const HeadLayout& layout, const Tensor& largest);
-/// bf16 [S, H K]: scale times code, rounded.
+/// Returns bf16 [S, H K]: scale times code, rounded.
 Tensor restore_heads(const Tensor& codes, const HeadLayout& layout, const Tensor& largest);
 
 }  // namespace vfm::ops

@@ -1,8 +1,8 @@
-// The small matrix product of block_gemm.h for bf16 operands and f32 sums, on machines that have
-// instructions for it: AMX tiles, or AVX512-BF16. Include it in attention_low_cpu.cc only.
+// The product of block_gemm.h for bf16 operands and f32 sums, with AMX tiles or AVX512-BF16.
+// Include only in attention_low_cpu.cc.
 //
-// B is kept in pairs of rows, which is what both want: the bf16 at b[(p / 2 * ldb + j) * 2 + p %
-// 2] is B(p, j), so a 32-bit word holds two rows of one column.
+// Both instructions need B in pairs of rows: the bf16 at b[(p / 2 * ldb + j) * 2 + p % 2] is B(p,
+// j), so a 32-bit word holds two rows of one column.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace vfm::ops::VFM_ISA {
 #if defined(__AMX_BF16__)
 
 /// Eight tiles of 16 rows of 64 bytes. A thread calls open() before its first product and close()
-/// when it is done: oneDNN's kernels have tiles of their own.
+/// after its last, as oneDNN's kernels configure tiles differently.
 struct Tiles {
   static void open() {
     alignas(64) unsigned char config[64] = {1};  // palette 1
@@ -65,7 +65,7 @@ VFM_INLINE void low_tile(std::int64_t depth, const bf16* a, std::int64_t lda, co
   if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, c + 16 * ldc + 16, c_bytes);
 }
 
-/// C (+)= A B: rows and columns are multiples of 16, depth of 32; A has rows of lda.
+/// C (+)= A B; rows and columns are multiples of 16, depth of 32. Rows of A are lda apart.
 static __attribute__((noinline)) void low_gemm(std::int64_t rows, std::int64_t columns,
                                                std::int64_t depth, const bf16* a, std::int64_t lda,
                                                const bf16* b, std::int64_t ldb, float* c,
@@ -133,7 +133,7 @@ VFM_INLINE void low_columns(std::int64_t rows, std::int64_t depth, const bf16* a
     low_tile<kRows, V>(depth, a + i * lda, lda, b, ldb, c + i * ldc, ldc, add);
 }
 
-/// C (+)= A B: rows and columns are multiples of 16, depth of 32; A has rows of lda.
+/// C (+)= A B; rows and columns are multiples of 16, depth of 32. Rows of A are lda apart.
 static __attribute__((noinline)) void low_gemm(std::int64_t rows, std::int64_t columns,
                                                std::int64_t depth, const bf16* a, std::int64_t lda,
                                                const bf16* b, std::int64_t ldb, float* c,

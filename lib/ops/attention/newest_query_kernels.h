@@ -19,7 +19,7 @@ struct NewestQueryArgs {
   std::int64_t texts;
   int heads, key_heads, head_dim;
   float scale;
-  float* scores;      // [texts, heads, most]; on a GPU none
+  float* scores;      // [texts, heads, most]; null on a GPU
   std::int64_t most;  // the largest number of keys
   float* out;         // [texts, heads head_dim]
 };

@@ -1,16 +1,15 @@
-// Attention whose keys come in parts: each part by itself, and their sum. For ops and layers that
-// bring the parts together (nn/ring_attention.h); nothing here is recorded.
+// Attention whose keys come in parts: attention over each part, and the sum of the parts. For ops
+// and layers that bring the parts together (nn/ring_attention.h). Nothing here is recorded.
 //
-// A part gives the softmax over its own keys and the logarithm of the sum below the fraction. Two
-// parts a and b are one with the weights exp(lse_a - lse) and exp(lse_b - lse), where
-// lse = log(exp(lse_a) + exp(lse_b)). Backward a part only needs the log-sum-exp and the output of
-// all parts together, and its gradients add up.
-// A part's result stays f32 until all are one: rounded to bf16 each, the sum of two parts would be
-// another bf16 number than the whole in every third element or so, and E4M3 made of that now and
-// then a whole step away.
-// Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention with blockwise
-// transformers for near-infinite context" (2023).
-// Shape letters: S queries of the pack, L keys of the part, H heads, G key/value heads, K head dim.
+// The result of a part is the softmax over its keys and the logarithm of the softmax's denominator.
+// Parts a and b are combined with the weights exp(lse_a - lse) and exp(lse_b - lse), where lse =
+// log(exp(lse_a) + exp(lse_b)). The backward pass of a part needs only the log-sum-exp and the
+// output of all parts together, and the gradients of the parts add up. The result of a part stays
+// f32 until all parts are combined. If each were rounded to bf16, about every third element of the
+// sum would be another bf16 number, and E4M3 codes computed from it would sometimes differ by a
+// whole step. Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention
+// with blockwise transformers for near-infinite context" (2023). Shape letters: S queries of the
+// pack, L keys of the part, H heads, G key/value heads, K head dim.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,38 +17,39 @@
 
 namespace vfm::ops {
 
-/// Attention over a part of the keys, by our own kernels. A sample without keys in it has zeros in
-/// both, which no sum uses.
+/// Attention over a part of the keys, by our own kernels. For a sample without keys in the part
+/// both tensors are zero, which AttentionSum ignores.
 struct PartOfAttention {
-  Tensor out;          ///< [S, H K] f32, or what attend_part_fp8() was asked for
+  Tensor out;          ///< [S, H K] f32, or the dtype given to attend_part_fp8()
   Tensor log_sum_exp;  ///< [H, S] f32
 };
-/// q [S, H K], kv [L, 2 G K], as cross_attention has them; `pack` with the key lengths of the part,
-/// not causal.
+/// q [S, H K] and kv [L, 2 G K] are as in cross_attention. `pack` has the key lengths of the part
+/// and is not causal.
 PartOfAttention attend_part(const Tensor& q, const Tensor& kv, const AttentionPack& pack);
 
-/// A part's share of the gradient of the queries, and that of its keys and values; of q's dtype.
+/// The part's share of the gradient of the queries, and the gradient of its keys and values, in q's
+/// dtype.
 struct PartGradients {
   Tensor dq, dkv;
 };
-/// `out` and `log_sum_exp` are those of all parts, `dout` the gradient of `out`, all of q's dtype
-/// but the second.
+/// `out` and `log_sum_exp` are of all parts together, `dout` is the gradient of `out`. `out` and
+/// `dout` have q's dtype.
 PartGradients attend_part_backward(const Tensor& q, const Tensor& kv, const AttentionPack& pack,
                                    const Tensor& out, const Tensor& log_sum_exp,
                                    const Tensor& dout);
 
-/// The sum of parts, in f32.
+/// Adds up parts in f32.
 class AttentionSum {
  public:
-  /// Adds the part. The queries' lengths and the heads are those of the first one. Throws Error
-  /// for a part that is not f32, or of another shape.
+  /// Adds the part. All parts have the same query lengths and heads as the first. Throws Error for
+  /// a part that is not f32 or has another shape.
   void add(const PartOfAttention& part, const AttentionPack& pack);
-  /// The same of attend_part().
+  /// Adds attend_part(q, kv, pack).
   void add(const Tensor& q, const Tensor& kv, const AttentionPack& pack);
 
-  /// [S, H K] f32: zero for queries that no part has keys for.
+  /// [S, H K] f32; zero for queries for which no part has keys.
   const Tensor& out() const { return out_; }
-  /// [H, S] f32: minus infinity for those.
+  /// [H, S] f32; minus infinity for queries for which no part has keys.
   const Tensor& log_sum_exp() const { return log_sum_exp_; }
 
  private:

@@ -8,14 +8,14 @@
 
 namespace vfm::ops {
 
-/// Plain pointers of one call: rows first to end - 1 of a part's results, and the sum of the parts
-/// before.
+/// Plain pointers of one call: rows first to end - 1 of a part's results, and the sum of the
+/// earlier parts.
 struct MergeAttentionArgs {
   int heads = 0, head_dim = 0;
   std::int64_t queries = 0;  // S
   std::int64_t first = 0, end = 0;
-  bool begins = false;                 // there is no sum yet
-  const float* out = nullptr;          // [S, H K]; null: these rows see no key of the part
+  bool begins = false;                 // true if there is no sum yet
+  const float* out = nullptr;          // [S, H K]; null if these rows see no key of the part
   const float* log_sum_exp = nullptr;  // [H, S]
   float* out_sum = nullptr;            // [S, H K]
   float* log_sum_exp_sum = nullptr;    // [H, S]

@@ -9,16 +9,16 @@
 
 namespace vfm::ops {
 
-/// Plain pointers of one call. T is the type `type`.
+/// Plain pointers of one call. T is the element type `type`.
 struct TimeAttentionArgs {
   DType type = DType::f32;
   std::int64_t queries = 0, frames = 0, pixels = 0, channels = 0;  // T, L, N, C
   float scale = 0;
   const void* q = nullptr;              // [T, N, C] T
-  const void* const* keys = nullptr;    // [L]: where each frame's [N, C] begins
+  const void* const* keys = nullptr;    // [L]: address of [N, C] of each frame
   const void* const* values = nullptr;  // [L]
-  void* out = nullptr;                  // as q
-  // Backward only, where L = T: as q.
+  void* out = nullptr;                  // like q
+  // Backward only, where L = T: like q.
   const void* dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
   float* scratch = nullptr;  // scratch_stride floats for each thread; CPU only
@@ -30,8 +30,8 @@ inline std::int64_t time_attention_scratch(const TimeAttentionArgs& a, bool back
   return backward ? 2 * a.frames + 2 * a.frames * a.channels : a.frames + a.channels;
 }
 
-/// Pixels whose weights, two matrices [T, T] of floats for each, are there at one time in a GPU's
-/// backward pass.
+/// Number of pixels that the backward pass on a GPU processes at a time. Each needs two matrices
+/// [T, T] of floats for its weights.
 inline std::int64_t time_attention_pixels_at_once(const TimeAttentionArgs& a) {
   constexpr std::int64_t kMost = std::int64_t{1} << 26;  // floats
   return std::clamp<std::int64_t>(kMost / 2 / (a.queries * a.queries), 1, a.pixels);

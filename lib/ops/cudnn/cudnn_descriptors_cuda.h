@@ -1,5 +1,5 @@
-// cuDNN's library and its "backend descriptors", for the files that build and run graphs.
-// Errors: cuDNN's message, with what was being done. Thread-safety: one thread.
+// cuDNN's library and its "backend descriptors", for files that build and run graphs. Errors have
+// cuDNN's message and the step that failed. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ namespace vfm::ops::cudnn {
 
 using Descriptor = CudnnDescriptor;
 
-/// The functions that we call, found when the library is opened.
+/// The functions of cuDNN that we call, found when the library is opened.
 struct Library {
 #define VFM_EACH_CUDNN(x)                                                                \
   x(BackendCreateDescriptor) x(BackendDestroyDescriptor) x(BackendSetAttribute)          \
@@ -23,12 +23,12 @@ struct Library {
 #define VFM_CUDNN(name) decltype(&cudnn##name) name = nullptr;
   VFM_EACH_CUDNN(VFM_CUDNN)
 #undef VFM_CUDNN
-  std::string missing;  ///< why it cannot be used, or empty
+  std::string missing;  ///< why the library cannot be used; empty if it can
 
   Library();
 };
 
-/// Throws Error where it cannot be used.
+/// Throws Error if the library cannot be used.
 const Library& library();
 
 std::string last_error(cudnnStatus_t status);

@@ -1,8 +1,8 @@
-// Graphs of tensor operations (tensor_graph.h) as cuDNN runs them, by its C API (cudnn_graph.h,
-// "backend descriptors"); nothing of its C++ front end is needed.
+// Runs graphs of tensor operations (tensor_graph.h) with cuDNN, through its C API (cudnn_graph.h,
+// "backend descriptors"); its C++ front end is not needed.
 //
-// The library is opened when it is first needed, so that programs start without it.
-// Errors: cuDNN's message, with what was being done. Thread-safety: one thread.
+// The library is opened when it is first needed, so programs start without it. Errors have cuDNN's
+// message and the step that failed. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,17 +18,18 @@
 
 namespace vfm::ops {
 
-/// Why there is no libcudnn that we can use, or empty if there is one. The same at each call.
+/// Returns why no usable libcudnn was found. Empty if there is one. Each call gives the same
+/// answer.
 std::string why_no_cudnn_library();
-/// "9.14.0", and 91400. Throw Error where there is none.
+/// Version as text and number: "9.14.0" and 91400. Throw Error without libcudnn.
 std::string cudnn_version();
 std::size_t cudnn_version_number();
 
-/// One of cuDNN's objects; destroyed with the last copy.
+/// An object of cuDNN, destroyed with its last copy.
 using CudnnDescriptor = std::shared_ptr<void>;
 
-/// A graph that cuDNN has taken, without an engine for it yet: every tensor and operation is valid,
-/// and so is their whole. Needs no GPU. Throws Error if one is not.
+/// A graph that cuDNN has accepted as valid, without an engine yet. Needs no GPU. Throws Error if a
+/// tensor, an operation or the whole graph is invalid.
 class CudnnGraph {
  public:
   explicit CudnnGraph(const graph::Graph& graph);
@@ -39,20 +40,21 @@ class CudnnGraph {
   CudnnDescriptor whole_;
 };
 
-/// A graph with an engine: the first one that builds of those that cuDNN's heuristics propose (mode
-/// A, then B, then the fallback).
+/// A graph with an engine: the first engine that builds among those that cuDNN's heuristics propose
+/// (mode A, then B, then the fallback).
 class CudnnPlan {
  public:
-  /// For the GPU of this process. Throws Error if no engine takes the graph.
+  /// Builds for the GPU of this process. Throws Error if no engine supports the graph.
   explicit CudnnPlan(const graph::Graph& graph);
-  /// For the GPU that `properties` describe (the JSON of CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR),
-  /// which need not be there: to see whether an engine takes the graph, never to run it.
+  /// Builds for the GPU that `properties` describe (the JSON of
+  /// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). That GPU need not be present: this only tests whether an
+  /// engine supports the graph. Never run it.
   CudnnPlan(const graph::Graph& graph, std::string_view properties);
 
   /// Bytes of scratch that run() needs.
   std::int64_t workspace() const { return workspace_; }
 
-  /// Queues it on the compute stream. `memory` maps the graph's ids to addresses.
+  /// Queues the graph on the compute stream. `memory` maps the graph's ids to addresses.
   using Memory = std::map<std::int64_t, void*>;
   void run(const Memory& memory, void* workspace) const;
 

@@ -1,11 +1,10 @@
-// A graph of tensor operations as plain data: what is handed to cuDNN (cudnn_plan_cuda.h), which
-// turns it into one or a few kernels.
+// A graph of tensor operations as plain data. cudnn_plan_cuda.h passes it to cuDNN, which compiles
+// it into one or a few kernels.
 //
-// Knows nothing of cuDNN, so a test can go through the operations one by one and compute them. The
-// operations, and what they mean, are a choice of those of NVIDIA, "cuDNN backend API" (9.x).
-// Shape letters: B samples, H heads, R rows, C columns: tensors have these four dimensions. Of
-// convolutions they are images, channels, height and width.
-// Thread-safety: none needed.
+// It does not depend on cuDNN, so a test can compute the operations one by one. The operations and
+// their meaning are a selection from NVIDIA, "cuDNN backend API" (9.x). Shape letters: B samples, H
+// heads, R rows, C columns, the four dimensions of every tensor. In convolutions the dimensions are
+// images, channels, height and width. Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,42 +16,45 @@ namespace vfm::ops::graph {
 
 enum class Type { f32, bf16, i32, i64, boolean };
 
-/// Strides are counted in elements.
+/// Dimensions, and strides in elements.
 struct Layout {
   std::array<std::int64_t, 4> dims{}, strides{};
 };
 
-/// [B, H, R, C] without gaps.
+/// Layout [B, H, R, C] without gaps.
 Layout packed(std::int64_t samples, std::int64_t heads, std::int64_t rows, std::int64_t columns);
-/// [B, H, R, C] in a matrix whose rows, those of all heads beside each other, are `stride` apart.
+/// Layout [B, H, R, C] in a matrix with the heads side by side in each row. Rows are `stride`
+/// elements apart.
 Layout strided(std::int64_t samples, std::int64_t heads, std::int64_t rows, std::int64_t columns,
                std::int64_t stride);
-/// [B, H, C, R] of the same elements.
+/// Layout [B, H, C, R] of the same elements.
 Layout transposed(const Layout& layout);
 
-/// A tensor of a graph, by its place in tensors(); `none` where there is none.
+/// Index of a tensor in Graph::tensors(); `none` stands for no tensor.
 using Edge = int;
 inline constexpr Edge none = -1;
 
 enum class Place {
-  memory,  ///< the caller's
-  number,  ///< known when the graph is made; one element
-  inner,   ///< nowhere: it stays inside a kernel
+  memory,  ///< in memory of the caller
+  number,  ///< a constant of one element, known when the graph is made
+  inner,   ///< in no memory: stays inside a kernel
 };
 
 struct TensorOfGraph {
-  std::int64_t id = 0;  ///< unique; the caller's for memory
+  std::int64_t id = 0;  ///< unique; given by the caller for memory
   Type type = Type::f32;
   Layout layout;
   Place place = Place::inner;
   /// B + 1 offsets (i64): sample i begins at element offset[i], not at i times the first stride.
+  /// `none` if samples are not ragged.
   Edge ragged = none;
   float number = 0;
 };
 
 enum class Op {
-  matmul,  ///< a [R, D] times b [D, C]; group heads share a head of a or b that has fewer
-  add,     ///< a + b, also for those below: b is repeated along dimensions where it has 1
+  matmul,  ///< a [R, D] times b [D, C]; a or b may have fewer heads, each shared by a group of
+           ///< heads
+  add,     ///< a + b; here and below, b is repeated along dimensions of size 1
   subtract,
   multiply,
   divide,
@@ -63,15 +65,15 @@ enum class Op {
   log,
   copy,      ///< a in the type of `out`
   select,    ///< c ? a : b
-  position,  ///< of an element along `axis`
-  sum,       ///< over the dimensions that `out` has less of; heads in groups
+  position,  ///< index of an element along `axis`
+  sum,       ///< here and below: over the dimensions in which `out` is smaller; heads in groups
   largest,
-  reshape,           ///< the same elements, moved to the layout of `out`; here: transposed
+  reshape,           ///< the same elements in the layout of `out`, here transposed
   convolution,       ///< of images a with weights b [out, in, height, width] (cross-correlation)
-  convolution_back,  ///< the gradient of its images from that of its result, a
+  convolution_back,  ///< gradient of the images, from a, the gradient of the result
 };
 
-/// Of a convolution, along height and width: the step, and the zeros beyond the edges.
+/// Strides of a convolution along height and width, and the zeros around the image.
 struct Window {
   std::array<std::int64_t, 2> strides{1, 1}, before{}, after{};
 };
@@ -80,7 +82,8 @@ struct Operation {
   Op op = Op::add;
   Edge a = none, b = none, c = none, out = none;
   int axis = 0;
-  /// matmul only: rows of a, columns of b and depth that a sample really has (i32 [B, 1, 1, 1]).
+  /// matmul only: the actual number of rows of a, of columns of b, and the actual depth, for each
+  /// sample (i32 [B, 1, 1, 1]).
   Edge rows = none, columns = none, depth = none;
   Window window{};  ///< convolutions only
 };

@@ -1,5 +1,5 @@
-// An exponential moving average of weights that lies in the host's memory, whatever device they are
-// on.
+// An exponential moving average of weights, kept in the host's memory. The weights may be on any
+// device.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,8 @@
 
 namespace vfm::ops {
 
-/// average = decay average + (1 - decay) values; both f32, of as many elements, on the CPU.
+/// average = decay average + (1 - decay) values. Both are f32 on the CPU, with the same number of
+/// elements.
 void moving_average(const Tensor& average, const Tensor& values, float decay);
 
 }  // namespace vfm::ops

@@ -1,4 +1,4 @@
-// What AdamW and the sum of squares share on a GPU.
+// Functions that AdamW and the sum of squares share on a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace vfm::ops {
 
-/// The lists of `slots`, in the GPU's memory. Training gives the same ones at every step, or two in
-/// turn, and they are some megabytes for a large model: the last few stay there.
+/// Returns the lists of `slots` in the GPU's memory. The lists of the last few different calls stay
+/// there, as they are some megabytes for a large model and training alternates between one or two.
 kernels::OptimizerSlots lists_of(const std::vector<kernels::OptimizerSlot>& slots);
 
-/// The sum of squares of the gradients, as one double on the GPU.
+/// Returns the sum of squares of the gradients, as one double on the GPU.
 Tensor sum_gradients(const kernels::OptimizerSlots& all);
 
-/// Room for `count` doubles on the GPU, and the first of them.
+/// Allocates `count` doubles on the GPU. read_double() returns the first double of a tensor.
 Tensor doubles(std::int64_t count);
 double read_double(const Tensor& tensor);
 

@@ -1,11 +1,12 @@
-// f32 weights in two arrays of 16 bits, so that the bf16 weight which the network computes with
-// costs no memory of its own.
+// Splits f32 weights into two arrays of 16 bits. One of them is the bf16 weight that the network
+// computes with, which therefore needs no memory of its own.
 //
-//   bits(w) = (high << 16) + low      high: w rounded to the nearest bf16, ties away from zero
-//                                     low: what it lacks, a signed number
+//   bits(w) = (high << 16) + low
+//   high: w rounded to the nearest bf16, ties away from zero
+//   low:  the remaining bits, a signed number
 //
-// No precision is lost; a NaN becomes the plain one. ops/optim/adamw.h updates such weights in
-// place.
+// The split is exact, except that every NaN becomes the default NaN. ops/optim/adamw.h updates such
+// weights in place.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +14,8 @@
 
 namespace vfm::ops {
 
-/// weights f32; high bf16 and low i16 of as many elements, all on one device.
+/// `weights` is f32, `high` bf16 and `low` i16. All have the same number of elements and one
+/// device.
 void split_master(const Tensor& weights, const Tensor& high, const Tensor& low);
 void join_master(const Tensor& high, const Tensor& low, const Tensor& weights);
 

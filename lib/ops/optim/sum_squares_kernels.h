@@ -11,7 +11,7 @@ namespace vfm::ops {
 
 VFM_KERNEL(double, sum_squares, std::span<const Extent> arrays)
 
-// One chunk, on the calling thread.
+// Sums one chunk on the calling thread.
 VFM_CPU_KERNEL(double, sum_squares_chunk, const float* x, std::int64_t n)
 
 }  // namespace vfm::ops
