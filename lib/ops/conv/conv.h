@@ -1,12 +1,12 @@
-// The three convolutions of a causal video network, each over one direction only: (1,3,3) in
-// space, (3,1,1) in time, 1x1x1 at a point.
+// The three convolutions of a causal video network, each along one direction: (1,3,3) in space,
+// (3,1,1) in time, and 1x1x1 at a point.
 //
-// Videos are channels last: x[T, H, W, C], one sample. In space the picture goes on with zeros; in
-// time it goes on backwards with its first frame (never forwards, so a video can be worked on as
-// it comes). Whoever makes the input of a convolution in time puts what it looks back at in front
-// of it: the Lead.
-// A result of n frames is the same, to the last bit, however many frames are worked on at once.
-// Shape letters: T frames, H rows, W columns, I and O channels.
+// Videos are channels last: x[T, H, W, C], one sample. In space the picture is padded with zeros.
+// In time it is padded only before the start, with its first frame, so that a video can be computed
+// in chunks. The op whose result is the input of a convolution in time puts the earlier frames that
+// the convolution needs in front of its result: the Lead. The bits of a frame of the result do not
+// depend on the number of frames computed at once. Shape letters: T frames, H rows, W columns, I
+// input and O output channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,50 +14,53 @@
 
 namespace vfm::ops {
 
-/// `frames` frames in front of a result: those of `history` (of that number; no gradient flows
-/// there), or without it the result's first frame, repeated.
+/// `frames` frames in front of a result. They come from `history`, which has this number of frames
+/// and gets no gradient. Without `history` the result's first frame is repeated.
 struct Lead {
   std::int64_t frames = 0;
   Tensor history;
 };
 
-/// How a convolution in space is done.
+/// Options of a convolution in space.
 struct SpaceConv {
   int stride = 1;
-  /// The first (last) row of x is not x's own but a neighbour's, there to be looked at; it stands
-  /// where else there are zeros.
+  /// The first (last) row of x belongs to a neighbour and replaces the zero padding above (below)
+  /// the picture.
   bool halo_above = false, halo_below = false;
-  Tensor residual;  ///< laid out as the result without its lead: added to it; or undefined
+  Tensor residual;  ///< added to the result; shaped like the result without its lead; may be
+                    ///< undefined
   Lead lead;
 };
 
-/// x [T, H, W, I], w [O, I, 1, 3, 3], bias [O] (f32). With stride 1 the result is [T, H, W, O] (H
-/// without halos), each side padded by one; with stride 2 it is [T, H / 2, W / 2, O], padded at the
-/// lower and right side alone, and there is no halo above. H and W must be even then. x, w, the
-/// residual and the result have one dtype, f32 or bf16. Frames of the lead come before.
+/// x is [T, H, W, I], w [O, I, 1, 3, 3], bias [O] f32. With stride 1 the result is [T, H, W, O],
+/// padded by one on each side; H does not count halos. With stride 2 it is [T, H / 2, W / 2, O],
+/// padded at the lower and right side only; then H and W must be even and there is no halo above.
+/// x, w, the residual and the result have the same dtype, f32 or bf16. The frames of the lead come
+/// before the result.
 Tensor conv_space(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
                   const SpaceConv& how = {});
 
-/// How a convolution in time is done.
+/// Options of a convolution in time.
 struct TimeConv {
   int stride = 1;
   Tensor residual;        ///< as in SpaceConv
-  bool add_last = false;  ///< adds the last of the three frames that it sees; O = I, stride 1
+  bool add_last = false;  ///< adds the last of the three input frames; needs O = I, stride 1
 };
 
-/// x [2 + T, H, W, I] with its lead, w [O, I, 3, 1, 1]: frame t of the result is of frames t *
-/// stride to t * stride + 2 of x; as many as there are. With stride 2 the lead is 2 frames at the
-/// start of a video, then one: the last frame of what came before.
+/// x is [2 + T, H, W, I] with its lead, w [O, I, 3, 1, 1]. Frame t of the result is computed from
+/// frames t * stride to t * stride + 2 of x; the result has every frame for which x has all three.
+/// With stride 2 the lead is 2 frames at the start of a video, and later 1 frame: the last frame of
+/// the chunk before.
 Tensor conv_time(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
                  const TimeConv& how = {});
 
-/// x [T, H, W, I], w [O, I, 1, 1, 1]: [T, H, W, O]. `residual` as in SpaceConv.
+/// Returns [T, H, W, O] for x [T, H, W, I] and w [O, I, 1, 1, 1]. `residual` as in SpaceConv.
 Tensor conv_point(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
                   const Tensor& residual = {});
 
-/// For ops that put a lead before their result: fills result[0, lead), when the rest is there.
+/// For ops that put a lead before their result: fills result[0, lead) once the rest is computed.
 void fill_lead(const Tensor& result, const Lead& lead);
-/// Backward of fill_lead: the gradient of the result without its lead. `dy` may be overwritten.
+/// Backward of fill_lead: returns the gradient of the result without its lead. May overwrite `dy`.
 Tensor fold_lead(Tensor dy, const Lead& lead);
 
 }  // namespace vfm::ops

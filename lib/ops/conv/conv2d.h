@@ -1,11 +1,10 @@
-// Two-dimensional convolution of channels-last images, on any device: what ops/conv/conv.h is made
-// of.
+// Two-dimensional convolution of channels-last images on any device, the basis of ops/conv/conv.h.
 //
-// On the CPU by oneDNN (conv2d_cpu.cc) or, in a build without it, by our own code
-// (conv2d_plain.cc); on the GPU by kernels/conv.h or cuDNN (conv2d_cuda.cc). Forward works image by
-// image, so that the result of one image does not depend, to the last bit, on how many come with
-// it. Sums are f32; a bf16 result is rounded once, after bias and residual. Thread-safety: any
-// thread; uses threads inside.
+// The CPU uses oneDNN (conv2d_cpu.cc) or, in a build without oneDNN, our own code
+// (conv2d_plain.cc). The GPU uses kernels/conv.h or cuDNN (conv2d_cuda.cc). Forward computes image
+// by image, so the bits of an image's result do not depend on the number of images. Sums are f32; a
+// bf16 result is rounded once, after bias and residual. Thread-safety: any thread; uses threads
+// inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,10 +15,10 @@
 
 namespace vfm::ops {
 
-/// x: `images` images of height x width x in, one every `x_step` elements; images may overlap. y:
-/// images of out_height() x out_width() x out, one behind the other. Weights are
-/// [out, in, kernel_height, kernel_width] of the dtype of x and y, f32 or bf16; bias is f32. Beyond
-/// its edges an image is zero.
+/// x has `images` images of height x width x in, one every `x_step` elements; images may overlap. y
+/// has images of out_height() x out_width() x out, one behind the other. Weights are [out, in,
+/// kernel_height, kernel_width]. x, y and weights have the same dtype, f32 or bf16; bias is f32.
+/// Images are padded with zeros.
 struct Conv2d {
   std::int64_t images = 1, height = 0, width = 0, in = 0, out = 0;
   std::int64_t kernel_height = 1, kernel_width = 1;
@@ -37,16 +36,16 @@ struct Conv2d {
   auto operator<=>(const Conv2d&) const = default;
 };
 
-/// y = x * w + bias + residual; `residual` is laid out as y, or null. All on `device`.
+/// y = x * w + bias + residual. `residual` has the layout of y, or is null. All are on `device`.
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
             const float* bias, const void* residual, void* y);
 
-/// The gradient of x from that of y, of the same dtype. Images must not overlap.
+/// Computes the gradient of x, in the dtype of dy. Images must not overlap.
 void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const void* dy,
                           const void* w, void* dx);
 
-/// Adds to the gradients of the weights and of the bias (null: not wanted), f32. Images must not
-/// overlap.
+/// Adds to the f32 gradients of the weights and of the bias; dbias is null if not wanted. Images
+/// must not overlap.
 void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, const void* x,
                              const void* dy, float* dw, float* dbias);
 

@@ -1,8 +1,7 @@
-// Convolutions on the CPU as matrix products of gathered pixels; conv2d.h has the meaning of the
-// arguments.
+// Convolutions on the CPU as matrix products of gathered pixels; conv2d.h explains the arguments.
 //
-// What a build without oneDNN computes with, what bf16 takes where oneDNN has no kernel for it, and
-// in every build the second opinion of the tests.
+// Used in a build without oneDNN, for bf16 where oneDNN has no kernel, and as a reference for tests
+// in every build.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +16,7 @@ void conv2d_backward_data_plain(const Conv2d& conv, DType dtype, const void* dy,
 void conv2d_backward_weights_plain(const Conv2d& conv, DType dtype, const void* x, const void* dy,
                                    float* dw, float* dbias);
 
-/// Floats that each of them takes at most.
+/// Returns the most floats of scratch that any of these functions needs.
 std::int64_t conv2d_plain_scratch(const Conv2d& conv);
 
 }  // namespace vfm::ops

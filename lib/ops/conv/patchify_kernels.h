@@ -7,11 +7,11 @@
 
 namespace vfm::ops {
 
-/// The samples of a call and how their tokens are laid out.
+/// The samples of a call and the layout of their tokens.
 struct PatchLayout {
   std::vector<PatchGrid> grids;
   int channels = 0;       ///< of the latents
-  int zero_channels = 0;  ///< of a token, beyond those
+  int zero_channels = 0;  ///< zero channels of a token after those
   std::array<int, 3> patch{};
 
   std::int64_t token_width() const {
@@ -19,12 +19,12 @@ struct PatchLayout {
   }
 };
 
-// A token holds (c, pt, ph, pw): latents f32, tokens f32 or bf16; backward is the inverse.
+// Tokens hold (c, pt, ph, pw). Latents are f32, tokens f32 or bf16. Backward is the inverse.
 VFM_KERNEL(void, patchify_forward, const PatchLayout& layout, const Tensor& latents,
            const Tensor& tokens)
 VFM_KERNEL(void, patchify_backward, const PatchLayout& layout, const Tensor& dtokens,
            const Tensor& dlatents)
-// A token holds (ph, pw, pt, c); f32 throughout.
+// Tokens hold (ph, pw, pt, c); f32 throughout.
 VFM_KERNEL(void, unpatchify_forward, const PatchLayout& layout, const Tensor& tokens,
            const Tensor& latents)
 VFM_KERNEL(void, unpatchify_backward, const PatchLayout& layout, const Tensor& dlatents,

@@ -1,13 +1,13 @@
-// The loss of a model of discrete tokens: cross-entropy, and the z-loss that keeps the logits from
-// drifting.
+// The loss of a model of discrete tokens: cross-entropy, and the z-loss, which keeps the logits
+// from drifting.
 //
 //   lse = ln sum_v e^logit[v],   loss = lse - logit[target] + z lse^2
 //   d loss / d logit[v] = softmax[v] (1 + 2 z lse) - [v = target]
 //
 // Source of the z-loss: de Brebisson and Vincent, "The Z-loss" (2016); Chowdhery et al., "PaLM"
-// (2022), where z is 1e-4.
-// Where ranks have shares of the vocabulary, each gives the log-sum-exp of its own logits and the
-// target's, if it is there; of all those each makes the loss, and the gradient of its own logits:
+// (2022), where z is 1e-4. If ranks have shares of the vocabulary, each rank sends the log-sum-exp
+// of its own logits, and the target's logit if it has it. From those of all ranks, each rank
+// computes the loss and the gradient of its own logits:
 //
 //   lse = ln sum_share e^lse[share]
 //
@@ -24,27 +24,27 @@
 namespace vfm::ops {
 
 struct CrossEntropy {
-  Tensor seed;    ///< [S, V]: scale * gradient of the sum of the losses; undefined for scale 0
-  Tensor losses;  ///< [S] f32, 0 for a token without target
+  Tensor seed;    ///< [S, V]: scale * gradient of the sum of the losses; undefined if scale is 0
+  Tensor losses;  ///< [S] f32; 0 for a token without target
 
-  /// The sum over each stretch of tokens, lengths[i] of them, in order. On a GPU it waits for what
-  /// was queued, so do it late.
+  /// Sums the losses over consecutive stretches of lengths[i] tokens. On a GPU this waits for all
+  /// queued work, so call it late.
   std::vector<double> read_sums(std::span<const std::int64_t> lengths) const;
 };
 
-/// A part of the vocabulary's columns. By default there is but one.
+/// A rank's part of the vocabulary's columns. The default is the whole vocabulary.
 struct VocabularyShare {
-  std::int64_t first = 0;  ///< the entry of the first column
-  std::int64_t of = 0;     ///< entries of all shares
-  /// From [S, 2] of this share to [shares S, 2] of all, in one order everywhere; forward alone.
+  std::int64_t first = 0;  ///< vocabulary entry of the first column
+  std::int64_t of = 0;     ///< number of entries of all shares together
+  /// Gathers [S, 2] of this share to [shares S, 2], in the same order on all ranks. Only its
+  /// forward is used.
   Exchange gather = {};
 };
 
-/// logits [S, V] f32; targets below V, or -1 for a token that has none: it counts nothing. With a
-/// scale other than 0 the logits are overwritten: the seed stands where they stood, since both
-/// together are by far the largest tensors of such a model. Of a share's logits [S, its columns]
-/// the losses are those of the whole vocabulary, on every rank, and the seed is that of its
-/// columns.
+/// `logits` is [S, V] f32. Targets are below V, or -1 for a token without target, which counts
+/// nothing. If scale is not 0, the seed overwrites the logits, as both are by far the largest
+/// tensors of such a model. With a share, the logits are [S, columns of the share]. The losses are
+/// then those of the whole vocabulary, on every rank, and the seed has the share's columns.
 CrossEntropy cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                            double z_loss, double scale, const VocabularyShare& share = {});
 

@@ -7,7 +7,7 @@
 
 namespace vfm::ops {
 
-/// Fills what `out` holds.
+/// Writes the tensors of `out`.
 VFM_KERNEL(void, noisy_pair, const Tensor& x0, std::span<const NoisySample> samples,
            const NoisyPair& out)
 

@@ -1,4 +1,4 @@
-// The loss of training a tokenizer: how far a reconstruction is from the picture.
+// The loss for training a tokenizer: the distance of a reconstruction from the picture.
 //
 //   loss = sum over values of  l1 |e| + l2 e^2,   e = output - target
 //
@@ -15,17 +15,17 @@ struct PixelWeights {
 };
 
 struct PixelError {
-  Tensor seed;  ///< scale * gradient of the loss, of output's shape; undefined for scale 0
-  Tensor sums;  ///< two doubles, as bytes, where output is: see read()
+  Tensor seed;  ///< scale * gradient of the loss, in output's shape; undefined if scale is 0
+  Tensor sums;  ///< two doubles, as bytes, on output's device; see read()
 
   struct Sums {
     double absolute = 0, squares = 0;  ///< of e
   };
-  /// On a GPU it waits for what was queued, so do it late.
+  /// On a GPU this waits for all queued work, so call it late.
   Sums read() const;
 };
 
-/// output and target [N] f32 on one device. Sums are taken in double, in a fixed order.
+/// output and target are [N] f32 on one device. Sums are in double, in a fixed order.
 PixelError pixel_error(const Tensor& output, const Tensor& target, const PixelWeights& weights,
                        double scale);
 

@@ -11,25 +11,25 @@
 
 namespace vfm::ops {
 
-/// The next `count` elements of a pack. The first `given` of each channel, which has `channel`
-/// elements, are given ones: their error counts as 0.
+/// The next `count` elements of a pack, in channels of `channel` elements. The first `given`
+/// elements of each channel are given, so their error counts as 0.
 struct ErrorSample {
   std::int64_t count = 0, channel = 0, given = 0;
 
-  /// Elements whose error counts.
+  /// Number of elements whose error counts.
   std::int64_t counted() const { return given == 0 ? count : count - count / channel * given; }
 };
 
 struct SquaredError {
-  Tensor seed;  ///< 2 scale (output - target), of output's shape; undefined for scale 0
-  Tensor sums;  ///< R doubles, as bytes, where output is: see read_sums
+  Tensor seed;  ///< 2 scale (output - target), in output's shape; undefined if scale is 0
+  Tensor sums;  ///< R doubles, as bytes, on output's device; see read_sums()
 
-  /// The sum of (output - target)^2 over each sample. On a GPU it waits for what was queued, so do
-  /// it late.
+  /// Returns the sum of (output - target)^2 over each sample. On a GPU this waits for all queued
+  /// work, so call it late.
   std::vector<double> read_sums() const;
 };
 
-/// output and target [N] f32 on one device, the samples one after the other. Sums are taken in
+/// output and target are [N] f32 on one device, the samples one after the other. Sums are in
 /// double, in a fixed order.
 SquaredError squared_error(const Tensor& output, const Tensor& target,
                            std::span<const ErrorSample> samples, double scale);

@@ -7,7 +7,7 @@
 
 namespace vfm::ops {
 
-/// Fills out.sums, and out.seed unless scale is 0.
+/// Writes out.sums, and out.seed unless scale is 0.
 VFM_KERNEL(void, squared_error, const Tensor& output, const Tensor& target,
            std::span<const ErrorSample> samples, double scale, const SquaredError& out)
 

@@ -1,9 +1,9 @@
 // Layer norm over the last dimension: y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias.
 //
-// The variance is that of the D numbers (not of D - 1). Both are as exact where the mean is far
-// larger than the deviation: numbers are summed as their distances from the mean, which itself is
-// found in two passes. A row whose numbers are all equal gives the bias, to the bit. A NaN or an
-// infinity makes its whole row NaN, and no other.
+// The variance divides by D, not by D - 1. Mean and variance stay exact if the mean is far larger
+// than the deviation: the mean is computed in two passes, and the variance from distances to the
+// mean. A row of equal numbers gives exactly the bias. NaN or infinity makes its whole row NaN, and
+// no other row.
 // Sources: Ba, Kiros and Hinton, "Layer normalization" (2016); Chan, Golub and LeVeque, "Algorithms
 // for computing the sample variance" (1983), for the passes.
 // SPDX-License-Identifier: Apache-2.0
@@ -13,8 +13,8 @@
 
 namespace vfm::ops {
 
-/// x [N, D], weight [D], bias [D]; f32. Forward only: throws Error if the tape records, or where
-/// sizes or types do not fit.
+/// x is [N, D], weight and bias are [D], all f32. Forward only: throws Error if the tape records,
+/// or if sizes or types do not fit.
 Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   float epsilon);
 

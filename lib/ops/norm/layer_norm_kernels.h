@@ -15,7 +15,7 @@ struct LayerNormArgs {
   const float* x = nullptr;       // [rows, width]
   const float* weight = nullptr;  // [width]
   const float* bias = nullptr;    // [width]
-  float* y = nullptr;             // as x
+  float* y = nullptr;             // like x
 };
 
 VFM_ISA_KERNEL(void, layer_norm_forward, const LayerNormArgs& args)

@@ -8,7 +8,7 @@
 
 namespace vfm::ops {
 
-// args.normed is null: the result is `normed`, [S, D], through the type args.type. There is a norm.
+// args.normed is null. The result is `normed`, [S, D], rounded to args.type before it is quantised.
 VFM_KERNEL(void, modulate_fp8, const ModulateArgs& args, const Quantized& normed)
 
 }  // namespace vfm::ops

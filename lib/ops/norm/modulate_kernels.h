@@ -9,7 +9,7 @@
 
 namespace vfm::ops {
 
-/// Plain pointers of one call. T is the type `type`.
+/// Plain pointers of one call. T is the element type `type`.
 struct ModulateArgs {
   std::int64_t tokens = 0, width = 0;
   DType type = DType::f32;
@@ -19,18 +19,18 @@ struct ModulateArgs {
   const void* branch = nullptr;       // [S, D] T, or null
   const float* gate = nullptr;        // first gate of row 0
   std::int64_t gate_stride = 0;       // floats between rows
-  const float* extra = nullptr;       // [S, D] or null
-  const float* modulation = nullptr;  // shift, then scale; or null, as normed is
+  const float* extra = nullptr;       // [S, D], or null
+  const float* modulation = nullptr;  // shift, then scale; null if normed is null
   std::int64_t modulation_stride = 0;
   const std::int32_t* rows = nullptr;
-  float* stream = nullptr;   // [S, D]; may be x itself when nothing is added
-  void* normed = nullptr;    // [S, D] T; or null: there is no norm
-  float* moments = nullptr;  // [S, 2]: mean (0: not centred) and 1 / deviation; goes with normed
+  float* stream = nullptr;   // [S, D]; may be x if nothing is added
+  void* normed = nullptr;    // [S, D] T; null if there is no norm
+  float* moments = nullptr;  // [S, 2]: mean (0 if not centred) and 1 / deviation; null if normed is
 };
 
 struct ModulateBackwardArgs {
-  ModulateArgs forward;            // as it was
-  const void* dnormed = nullptr;   // [S, D] T, or null for zero: then there is dstream
+  ModulateArgs forward;            // the arguments of forward
+  const void* dnormed = nullptr;   // [S, D] T; null for zero, then dstream is not null
   const float* dstream = nullptr;  // [S, D], or null for zero
   float* dx = nullptr;             // [S, D]; may be dstream
   float* dextra = nullptr;         // [S, D] += dx, or null
@@ -42,7 +42,7 @@ struct ModulateBackwardArgs {
 
 VFM_ISA_KERNEL(void, modulate_forward, const ModulateArgs& args)
 VFM_ISA_KERNEL(void, modulate_backward, const ModulateBackwardArgs& args)
-// sums [rows, 3 D], zeros before: sums[row] = partial sums, in the order of the runs
+// sums [rows, 3 D], zeroed by the caller: sums[row] = sum of the row's partial sums, in run order
 VFM_ISA_KERNEL(void, modulate_reduce, const ModulateBackwardArgs& args, std::int64_t rows,
                float* sums)
 

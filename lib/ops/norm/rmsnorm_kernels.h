@@ -9,10 +9,10 @@ namespace vfm::ops {
 
 VFM_KERNEL(void, rmsnorm_forward, const Tensor& x, const Tensor& weight, float epsilon,
            const Tensor& y)
-/// On a GPU the weight's gradient is summed over so many rows, and these sums then.
+/// Rows over which the weight's gradient is summed first on a GPU, before those sums are added.
 inline constexpr std::int64_t kRmsnormChunk = 16;
 
-/// dx may be dy; dweight is zeros, or undefined: it is not wanted.
+/// dx may be dy. dweight holds zeros, or is undefined if not wanted.
 VFM_KERNEL(void, rmsnorm_backward, const Tensor& x, const Tensor& weight, float epsilon,
            const Tensor& dy, const Tensor& dx, const Tensor& dweight)
 

@@ -1,5 +1,5 @@
-// Which modulation row each token of a pack has. Made once for a pack, used by every layer.
-// Shape letters: S tokens.
+// The modulation row of each token of a pack. Made once for a pack and used by every layer. Shape
+// letters: S tokens.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,24 +12,25 @@
 
 namespace vfm::ops {
 
-/// Neighbouring tokens begin..end-1 of one row: the unit of work, and of summation, in backward.
+/// Consecutive tokens begin..end-1 with the same row: the unit of work and of summation in
+/// backward.
 struct RowRun {
   std::int64_t begin = 0, end = 0;
   std::int32_t row = 0;
 };
 
-/// The length at which runs are best cut where a pack has samples of these lengths, in tokens, and
-/// rows of `width` numbers. On a GPU one block works on a run, so there should be as many runs as
-/// blocks fit at a time, or a multiple of that: that of an H100 or H200 is taken for every GPU, so
-/// that sums have the same order, and the same bits, on all. `device` is no meta device.
+/// Returns the best maximum length of runs for samples of these lengths, in tokens, and rows of
+/// `width` numbers. On a GPU one block works on a run, so the number of runs should be the number
+/// of blocks that fit at a time, or a multiple of it. The numbers of an H100 or H200 are used for
+/// every GPU, so that sums have the same order and the same bits on all. `device` must not be meta.
 std::int64_t longest_run(std::span<const std::int64_t> lengths, std::int64_t width, Device device);
 
 class RowMap {
  public:
   RowMap() = default;
-  /// rows[i] is the row of token i. Runs are cut at `longest` tokens (longest_run): short enough
-  /// that the workers share evenly, long enough that partial sums are few. Throws Error for a
-  /// negative row.
+  /// rows[i] is the row of token i. Runs are split at `longest` tokens (see longest_run): short
+  /// enough that workers share evenly, long enough that there are few partial sums. Throws Error
+  /// for a negative row.
   RowMap(std::span<const std::int32_t> rows, Device device, std::int64_t longest = 64);
 
   std::int64_t tokens() const { return tokens_; }
@@ -43,7 +44,7 @@ class RowMap {
   Device device_ = Device::cpu;
   std::int64_t tokens_ = 0, run_count_ = 0;
   std::int32_t limit_ = 0;
-  Tensor rows_, runs_;  // runs_ as bytes
+  Tensor rows_, runs_;  // runs_ holds bytes
 };
 
 }  // namespace vfm::ops

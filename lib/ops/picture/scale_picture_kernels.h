@@ -15,7 +15,7 @@ VFM_KERNEL(void, scale_picture, const PictureTables& tables, const PicturePlanes
            const PicturePlace& place, const Tensor& image)
 VFM_KERNEL(void, picture_pixels, const Tensor& bytes, const Tensor& pixels)
 
-/// Where the four parts of PictureTables::taps begin.
+/// The addresses of the four parts of PictureTables::taps.
 struct PictureParts {
   explicit PictureParts(const PictureTables& tables);
   struct Part {

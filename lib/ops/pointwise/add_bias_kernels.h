@@ -8,7 +8,7 @@
 
 namespace vfm::ops {
 
-// y[row][i] += bias[i] for i below `width`; rows of y are `stride` apart
+// y[row][i] += bias[i] for i < width; rows of y are `stride` elements apart
 VFM_KERNEL(void, add_bias, float* y, std::int64_t rows, std::int64_t stride, const float* bias,
            std::int64_t width)
 

@@ -1,4 +1,4 @@
-// A change of type within the network, which gradients pass.
+// A change of dtype within the network. Gradients pass through it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace vfm::ops {
 
-/// x, f32 or bf16, as `dtype`, f32 or bf16; x itself if it is that already.
+/// Returns x as `dtype`, or x itself if it has that dtype. Both types are f32 or bf16.
 Tensor cast(Tape& tape, const Tensor& x, DType dtype);
 
 }  // namespace vfm::ops

@@ -1,5 +1,5 @@
-// Rows of a table by their numbers: the first layer of a model of discrete tokens.
-// Shape letters: N tokens, V rows of the table, D width.
+// Looks up rows of a table: the first layer of a model of discrete tokens. Shape letters: N tokens,
+// V rows of the table, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace vfm::ops {
 
-/// table [V, D], f32 or bf16; numbers below V, or -1: a row of zeros, for a number that is in
-/// another rank's part of the table. Returns [N, D] of the table's dtype, on its device.
+/// Returns [N, D] in the table's dtype, on its device. `table` is [V, D], f32 or bf16. `numbers`
+/// are below V, or -1 for a row of zeros, if the row is in another rank's part of the table.
 /// Deterministic: the gradients of a row are added in the order of the tokens. Throws Error for a
 /// number that is not below V.
 Tensor embedding(Tape& tape, const Tensor& table, std::span<const std::int32_t> numbers);

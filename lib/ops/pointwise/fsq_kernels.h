@@ -8,7 +8,7 @@
 namespace vfm::ops {
 
 VFM_KERNEL(void, fsq_forward, const Tensor& z, const FsqLevels& levels, const Tensor& values)
-/// The gradient of z from that of the values.
+/// Computes dz, the gradient of z, from the gradient of the values.
 VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const Tensor& dvalues,
            const Tensor& dz)
 

@@ -1,4 +1,4 @@
-// GELU in its exact form, x * Phi(x), which is what Cosmos was trained with (not the tanh one).
+// GELU in its exact form, x * Phi(x), with which Cosmos was trained (not the tanh approximation).
 // Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace vfm::ops {
 
-/// Any shape, f32 or bf16. Keeps x for backward, nothing else.
+/// x has any shape, f32 or bf16. Keeps only x for backward.
 Tensor gelu(Tape& tape, const Tensor& x);
 
 }  // namespace vfm::ops

@@ -8,8 +8,8 @@
 
 namespace vfm::ops {
 
-// y = gelu(x), and dx = dy gelu'(x); dx may be dy. All of `type`. Backward computes y too, to the
-// same bits, unless it is null.
+// y = gelu(x), and dx = dy gelu'(x). dx may be dy. All have `type`. Backward also computes y, with
+// the same bits, unless it is null.
 VFM_ISA_KERNEL(void, gelu_forward, DType type, const void* x, void* y, std::int64_t n)
 VFM_ISA_KERNEL(void, gelu_backward, DType type, const void* x, const void* dy, void* dx, void* y,
                std::int64_t n)

@@ -1,4 +1,4 @@
-// Which of the functions that are called gelu.
+// The variants of GELU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// Rows of a pack in another order: so that what attends to each other stands together. And some of
-// them, several times, for those who attend to the same.
-// Shape letters: S tokens, D width, N rows of a choice.
+// Reorders the rows of a pack, so that tokens that attend to each other are adjacent; and selects
+// rows, some of them several times, for tokens that attend to the same rows. Shape letters: S
+// tokens, D width, N selected rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,23 +13,23 @@
 
 namespace vfm::ops {
 
-/// A permutation. Made once for a pack, used by every layer.
+/// A permutation. Made once for a pack and used by every layer.
 class RowOrder {
  public:
   RowOrder() = default;
-  /// Row i of the new order is row order[i] of the old. Throws Error unless each of 0..S-1 is there
+  /// Row i of the new order is row order[i] of the old. Throws Error unless each of 0..S-1 occurs
   /// once.
   RowOrder(std::span<const std::int32_t> order, Device device);
 
   std::int64_t rows() const { return there_.elements(); }
   const Tensor& there() const { return there_; }  ///< [S] i32: order
-  const Tensor& back() const { return back_; }    ///< [S] i32: its inverse
+  const Tensor& back() const { return back_; }    ///< [S] i32: the inverse of order
 
  private:
   Tensor there_, back_;
 };
 
-/// Rows of S, any of them several times or never. Made once for a pack, used by every layer.
+/// A selection from S rows, each any number of times. Made once for a pack and used by every layer.
 class RowChoice {
  public:
   RowChoice() = default;
@@ -38,8 +38,8 @@ class RowChoice {
 
   /// y[i] = x[numbers[i]]: [S, D] to [N, D], f32 or bf16, on the choice's device. Not recorded.
   Tensor take(const Tensor& x) const;
-  /// The adjoint: what goes back to one row is added in f32, in the order of the numbers, and is
-  /// of dy's dtype. Not recorded.
+  /// The adjoint of take(): gradients of the same row are added in f32, in the order of the
+  /// numbers. The result has dy's dtype. Not recorded.
   Tensor add_back(const Tensor& dy) const;
 
  private:
@@ -50,7 +50,7 @@ class RowChoice {
 
 /// y[i] = x[order[i]]; x [S, D], f32 or bf16, on the order's device.
 Tensor reorder_rows(Tape& tape, const Tensor& x, const RowOrder& order);
-/// The inverse: restore_rows(reorder_rows(x)) is x.
+/// The inverse of reorder_rows: restore_rows(reorder_rows(x)) is x.
 Tensor restore_rows(Tape& tape, const Tensor& x, const RowOrder& order);
 
 }  // namespace vfm::ops

@@ -1,6 +1,5 @@
-// Ranges of rows taken from a matrix, and put back where they were: a rank's part of a pack's
-// tokens.
-// Shape letters: S rows of the whole, N of the ranges, D width.
+// Takes ranges of rows from a matrix and puts them back: a rank's part of a pack's tokens. Shape
+// letters: S rows of the matrix, N rows of the ranges, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,10 +19,11 @@ struct RowRange {
 };
 std::int64_t row_count(std::span<const RowRange> ranges);
 
-/// The ranges' rows one after the other: x [S, D] to [N, D], of x's dtype. Its gradient is zero in
-/// the other rows. Throws Error for ranges that are not ascending, overlap, or reach beyond x.
+/// Returns the rows of the ranges one after the other, x [S, D] to [N, D], in x's dtype. The
+/// gradient is zero in other rows. Throws Error for ranges that are not ascending, overlap, or
+/// exceed x.
 Tensor take_ranges(Tape& tape, const Tensor& x, std::vector<RowRange> ranges);
-/// The inverse, with zeros in the other rows: x [N, D] to [rows, D].
+/// The inverse of take_ranges, with zeros in other rows: x [N, D] to [rows, D].
 Tensor place_ranges(Tape& tape, const Tensor& x, std::vector<RowRange> ranges, std::int64_t rows);
 
 }  // namespace vfm::ops

@@ -6,7 +6,7 @@
 
 namespace vfm::ops {
 
-/// Any shape, f32.
+/// x has any shape, f32.
 Tensor silu(Tape& tape, const Tensor& x);
 
 }  // namespace vfm::ops

@@ -1,4 +1,4 @@
-// SwiGLU, silu(a) b of two projections that stand beside each other: the activation of Llama's MLP.
+// SwiGLU, silu(a) b for two projections in one matrix: the activation of Llama's MLP.
 // Source: Shazeer, "GLU variants improve transformer" (2020).
 // Shape letters: N rows, F hidden width.
 // SPDX-License-Identifier: Apache-2.0
@@ -8,8 +8,8 @@
 
 namespace vfm::ops {
 
-/// x [N, 2 F], a before b in a row, f32 or bf16; returns [N, F] of the same dtype. Keeps x for
-/// backward, nothing else.
+/// x is [N, 2 F], f32 or bf16; a row holds a, then b. Returns [N, F] of the same dtype. Keeps only
+/// x for backward.
 Tensor swiglu(Tape& tape, const Tensor& x);
 
 }  // namespace vfm::ops

@@ -8,7 +8,7 @@
 
 namespace vfm::ops {
 
-// x [rows, 2 width], y [rows, width]; all of `type`
+// x [rows, 2 width], y [rows, width]; all have `type`
 VFM_ISA_KERNEL(void, swiglu_forward, DType type, const void* x, void* y, std::int64_t rows,
                std::int64_t width)
 VFM_ISA_KERNEL(void, swiglu_backward, DType type, const void* x, const void* dy, void* dx,

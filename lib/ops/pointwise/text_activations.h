@@ -1,4 +1,4 @@
-// The activations of encoders, in place and without gradient: for inference.
+// The activations of text encoders, in place and without gradient, for inference.
 //
 //   relu(x)        max(x, 0)
 //   tanh gelu      x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))   "gelu_new",
@@ -6,9 +6,9 @@
 //   erf gelu       x / 2 (1 + erf(x / sqrt(2)))                        "gelu"
 //   quick gelu     x / (1 + exp(-1.702 x))                             "quick_gelu"
 //
-// with the names that Hugging Face's configs have for them. Of minus infinity each gelu is NaN.
-// Sources: Hendrycks and Gimpel, "Gaussian error linear units" (2016), for all three; Shazeer, "GLU
-// variants improve transformer" (2020).
+// The names in quotes are from Hugging Face's configs. Each gelu of minus infinity is NaN. Sources:
+// Hendrycks and Gimpel, "Gaussian error linear units" (2016), for all three; Shazeer, "GLU variants
+// improve transformer" (2020).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::ops {
 
-// Any shape, f32 or bf16; NaN stays NaN. They throw Error if the tape records.
+// All take any shape, f32 or bf16. NaN stays NaN. They throw Error if the tape records.
 
 /// x = relu(x).
 void relu_in_place(Tape& tape, const Tensor& x);
@@ -25,7 +25,7 @@ void relu_in_place(Tape& tape, const Tensor& x);
 /// x = gelu(x). On the CPU `erf` gives the bits of ops/pointwise/gelu.h.
 void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind);
 
-/// x = gelu(x) factor, of the kind tanh; both of one dtype and as many elements.
+/// x = gelu(x) factor, with the tanh gelu. Both have the same dtype and number of elements.
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor);
 
 }  // namespace vfm::ops

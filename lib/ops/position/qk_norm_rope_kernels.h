@@ -16,25 +16,26 @@ struct QkNormRopeArgs {
   float epsilon = 0;
   const float* query_weight = nullptr;
   const float* key_weight = nullptr;
-  const float* cosines = nullptr;  // null: no rotation
+  const float* cosines = nullptr;  // null if there is no rotation
   const float* sines = nullptr;
   const void* x = nullptr;
-  void* y = nullptr;         // backward: dx, which may be dy
-  bool values = true;        // forward only: whether they are copied to y
+  void* y = nullptr;         // in backward: dx, which may be dy
+  bool values = true;        // forward only: copy the values to y
   const void* dy = nullptr;  // backward only
-  // Backward only: [chunks, 3 K]: sums for the two weights, room for a head.
+  // Backward only, [chunks, 3 K]: sums for the two weights, and scratch for a head.
   float* partial = nullptr;
 };
 
-/// Tokens whose weight gradients are summed together in backward.
+/// Number of tokens whose weight gradients are summed together in backward.
 inline constexpr std::int64_t kNormChunk = 64;
 
 VFM_ISA_KERNEL(void, qk_norm_rope_forward, const QkNormRopeArgs& args)
-// dx to args.y, and the gradients of the weights where a tensor of zeros is given for them.
+// Writes dx to args.y, and adds the gradients of the weights to `query` and `key`, zeroed by the
+// caller, if they are defined.
 VFM_KERNEL(void, qk_norm_rope_gradients, const QkNormRopeArgs& args, const Tensor& query,
            const Tensor& key)
 
-// dx, and the partial sums of the weights' gradients.
+// Writes dx, and the partial sums of the weights' gradients.
 VFM_CPU_KERNEL(void, qk_norm_rope_backward, const QkNormRopeArgs& args)
 
 }  // namespace vfm::ops
