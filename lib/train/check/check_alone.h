@@ -1,6 +1,6 @@
-// The steps of a proof (train/check/check_steps.h) as one rank makes them, with the whole model:
-// what all ranks together are compared with (train/check/check_parallel.h). Thread-safety: the
-// thread that made the world.
+// The steps of the check (train/check/check_steps.h) on one rank with the whole model. They are the
+// reference for all ranks together (train/check/check_parallel.h). Thread-safety: the thread that
+// made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,33 +13,34 @@
 
 namespace vfm::train {
 
-/// Names of what is compared besides gradients, each of which has its parameter's.
+/// Names of the values that are compared. Gradients have the names of their parameters.
 inline constexpr const char *kLoss = "loss", *kNorm = "gradient norm", *kUpdate = "update",
                             *kAverage = "average", *kLaterUpdate = "update of steps 2 to 4",
                             *kLaterAverage = "average of steps 2 to 4", *kValidation = "validation";
-/// "loss of step 2", of the later step `i`.
+/// "loss of step 2" for the first later step, `i` = 0.
 std::string of_step(const char* what, std::size_t i);
 
-/// What one rank made of the steps.
+/// The results of the steps on one rank.
 struct Alone {
-  double memory = 0;  ///< that it needed
+  double memory = 0;  ///< bytes of memory that the steps need
   double loss = 0, norm = 0;
   std::map<std::string, Tensor> gradients;  ///< of the first step, f32, on the host
   Changes changes;
   LaterStart start;
   LaterSteps later;
-  std::map<std::string, std::string> without;  ///< why a parameter has no gradient
-  /// By what is compared: differences between bf16 and f32; of f32 none.
+  std::map<std::string, std::string> without;  ///< why a parameter has no gradient; "": it has one
+  /// Relative differences between bf16 and f32, by name of the value. Empty if the run computes in
+  /// f32.
   std::map<std::string, double> own;
 };
 
-/// |difference| over |to|.
+/// difference| / |to|.
 double relative(double difference, double to);
 
-/// The weights that the steps begin with. A collective of `world`.
+/// Sets the weights with which the steps begin. A collective of `world`.
 void begin_check(const RunOptions& options, const Trainer& trainer, dist::World& world);
-/// Of a run of `recipe` on so many ranks; on one of them. Throws Error{usage} if it has no memory
-/// for it.
+/// Makes the steps of a run of `recipe` on `ranks` ranks; call it on one rank. Throws Error{usage}
+/// if that rank has not enough memory.
 Alone step_alone(const RunOptions& options, const Recipe& recipe, int ranks, const Dataset& data);
 
 }  // namespace vfm::train

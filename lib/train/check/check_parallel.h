@@ -1,15 +1,15 @@
-// The proof that a layout trains what one rank trains: the loss, the gradients and the update of
-// the first step, then losses, norms and updates of three more, and a validation, which rank 0
-// makes alone and then all ranks make together (train/check/check_steps.h), compared one parameter
-// after the other (vfm-train check).
+// Checks that a layout trains the same as one rank (vfm-train check). Compared are the loss, the
+// gradients and the update of the first step; losses, norms and updates of three more steps; and a
+// validation. Rank 0 makes these steps alone, then all ranks make them together
+// (train/check/check_steps.h). One parameter is compared after the other.
 //
-// Weights begin as a run's do, but for parameters that are all zeros: these shut off the gradients
-// of others, so they are drawn at 0.02, the same on every layout. A gradient that is zero both
-// times proves nothing, and is a fault, unless the step's data leave it none. In bf16 rounding
-// alone makes a difference: as much again as from f32, on one rank, is allowed. Also each rank that
-// holds an element of a parameter must have the bits of the others for its gradient, and after the
-// updates for the weight. Nothing is written. Thread-safety: one thread; every rank of the world
-// calls it.
+// Weights begin as in a run, except parameters that are all zeros. These would make the gradients
+// of others zero, so they are drawn with a deviation of 0.02, the same on every layout. A gradient
+// that is zero both times proves nothing and is a fault, unless the step's data leave it none. In
+// bf16, rounding alone makes a difference: the layout may differ from one rank by twice the
+// difference between bf16 and f32 on one rank. All ranks that hold an element of a parameter must
+// have the same bits of its gradient and, after the updates, of its weight. Writes nothing.
+// Thread-safety: one thread; every rank of the world calls it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,19 +28,20 @@ class Trainer;
 /// What tests do between steps.
 using AfterStep = std::function<void(Trainer&)>;
 
-/// The loss of a step or a validation; the gradient of a parameter; the global norm of these; or
-/// what updates changed, in all weights or in their average.
+/// A compared value: the loss of a step or a validation, the gradient of a parameter, the global
+/// norm of gradients, or the change of all weights, or of their average, by updates.
 struct ComparedValue {
-  std::string name;       ///< the parameter's, or one of train/check/check_alone.h
-  double alone = 0;       ///< on one rank: of the loss the mean, of a gradient the L2 norm
-  double together = 0;    ///< of all ranks
-  double difference = 0;  ///< L2 norm of the difference, over `alone`; or the most of a parameter
-  double limit = 0;       ///< of it
+  std::string name;     ///< name of the parameter, or one of train/check/check_alone.h
+  double alone = 0;     ///< on one rank: mean of the loss, or L2 norm
+  double together = 0;  ///< the same on all ranks
+  /// L2 norm of the difference / `alone`; for later updates the most of any parameter.
+  double difference = 0;
+  double limit = 0;       ///< largest difference that passes
   std::string fault;      ///< what is wrong; "": nothing
-  std::string most;       ///< of an update: the parameter in which it differs most
-  std::string without;    ///< why it may be zero, where the data leave it no gradient
+  std::string most;       ///< for an update: the parameter that differs most
+  std::string without;    ///< why it may be zero, if the data leave it no gradient
 
-  bool of_parameter = false;  ///< the gradient of the one of that name
+  bool of_parameter = false;  ///< it is the gradient of the parameter `name`
 
   bool good() const { return fault.empty(); }
   std::string title() const { return (of_parameter ? "gradient of " : "") + name; }
@@ -48,19 +49,19 @@ struct ComparedValue {
 
 struct ParallelCheck {
   std::string layout, compute;        ///< "tp=2 cp=2 dp=1 pp=1"; 'model.compute'
-  double one_rank_bytes = 0;          ///< of memory, on rank 0: of the whole model and its step
+  double one_rank_bytes = 0;  ///< memory that rank 0 needs for the whole model and its steps
   bool passed = false;                ///< the same on all ranks
   std::vector<ComparedValue> values;  ///< on rank 0: faults first, then by difference over limit
 
-  /// With the keys that vfm-train-check(1) documents; and a table.
+  /// to_json() has the keys of vfm-train-check(1); words() is a table.
   Json to_json() const;
   std::string words() const;
 };
 
-/// Of the options it wants those of a run, without `out`. Frozen weights under adapters are drawn,
-/// if there is no options.init. Throws Error{usage} for what a run refuses, and if rank 0 has no
-/// memory for the whole model. `after` is called after each step of all ranks, by tests that spoil
-/// something. A collective.
+/// Checks the layout of a run with these options; `out` is not used. Without options.init, frozen
+/// weights under adapters are drawn at random. Throws Error{usage} for what a run refuses, and if
+/// rank 0 has not enough memory for the whole model. Tests use `after`, which is called after each
+/// step of all ranks, to spoil something. A collective.
 ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dist::World& world,
                              const AfterStep& after = {});
 

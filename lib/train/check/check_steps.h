@@ -1,13 +1,13 @@
-// The steps that a proof of a layout makes (train/check/check_parallel.h), on one rank and on all.
+// The steps of the check of a layout (train/check/check_parallel.h), on one rank and on all.
 //
-// The first is one that says something of all elements: clipped, so that it depends on the global
-// norm, and with an epsilon so large that it is nearly linear in the gradient; AdamW's own first
-// step is each gradient's sign. Those that follow are the run's own, with its epsilon, schedule,
-// decay and average, and with moments that are not zero, drawn as large as the gradients make them:
-// so they say of an element's moments as much as of its gradient. They are not clipped, and the
-// rate is such that weights change by a tenth: what is from the step before is then seen in the
-// loss. At last the average takes the weights' place for a validation.
-// Thread-safety: the thread that made the world.
+// The first step tests the gradients of all elements. It is clipped, so that it depends on the
+// global norm. Its epsilon is so large that it is nearly linear in the gradient, whereas AdamW's
+// own first step is each gradient's sign. The later steps have the run's own epsilon, schedule,
+// decay and average. Their moments are drawn at random, about as large as the gradients make them,
+// so they test an element's moments as much as its gradient. They are not clipped. Their learning
+// rate changes weights by a tenth, so that the loss shows whether a step used the weights of the
+// step before. At the end the average replaces the weights for a validation. Thread-safety: the
+// thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,41 +23,43 @@ namespace vfm::train {
 
 inline constexpr int kLaterSteps = 3;
 
-/// What updates changed, f32 on the host, by parameter: in its value and in its average, if there
+/// Changes by updates in f32 on the host, by parameter: of its value, and of its average if there
 /// is one.
 struct Changes {
   std::vector<Tensor> values, average;
 };
 
-/// What the steps after the first made.
+/// Results of the later steps.
 struct LaterSteps {
   std::vector<double> losses, norms;
-  Changes changes;        ///< of all of them
+  Changes changes;        ///< changes of all later steps together
   double validation = 0;  ///< loss; on rank 0
 };
 
-/// The recipe of the first step. A run that averages seldom does so here among few steps.
+/// The recipe of the first step. A rare averaging is made more frequent, as there are few steps.
 Recipe recipe_of_first(const Recipe& own);
 StepResult first_step(Trainer& trainer, Changes& changes);
 
-/// What they begin with, the same on one rank and on all.
+/// How the later steps begin, the same on one rank and on all.
 struct LaterStart {
-  double rate = 0;  ///< of the first of them: a tenth of the weights' root mean square
-  /// Of each parameter how large its moments are, in their order: the root mean square of its
-  /// gradient, or of all where it has none but rounding.
+  /// Learning rate of the first of them: a tenth of the weights' root mean square.
+  double rate = 0;
+  /// The size of each parameter's moments: the root mean square of its gradient, or of all
+  /// gradients if its own is only rounding.
   std::vector<double> sizes;
 };
-/// Of one rank, after the first step. `without`: why parameters have no gradient, by name.
+/// Computed on one rank after the first step. `without` says why parameters have no gradient, by
+/// name.
 LaterStart start_of_later(const Trainer& trainer,
                           const std::map<std::string, std::string>& without);
-/// `recipe` is that of the first step, which the trainer keeps, and becomes that of these, of the
-/// run's `own`. A collective.
+/// Runs the later steps. The trainer refers to `recipe`, which is that of the first step and is
+/// changed to that of the later steps of the run's `own`. A collective.
 LaterSteps later_steps(Trainer& trainer, Recipe& recipe, const Recipe& own, const Dataset& data,
                        const LaterStart& start, const std::function<void(Trainer&)>& after);
 
-/// Of the weights that ranks compute with, gathered ones too: a rank that has others than another
-/// one, or than it should have by what it keeps itself. In words, on rank 0; "": there is none. A
-/// collective.
+/// Finds ranks that compute with wrong weights, gathered ones included: weights that differ from
+/// those of another rank, or from those that the rank itself keeps. Returns words on rank 0, "" if
+/// all are right. A collective.
 std::string stale_weights(const Trainer& trainer);
 
 }  // namespace vfm::train

@@ -1,8 +1,8 @@
-// Gradients, and other tensors like parameters, that ranks have parts of, compared on rank 0 with
-// whole ones.
+// Compares gradients, or other tensors of the parameters' shapes, with whole ones on rank 0. Ranks
+// have parts of them.
 //
-// Parts come in pieces, so rank 0 needs no memory for a parameter that is cut.
-// Thread-safety: the thread that made the world.
+// Parts are sent in pieces, so rank 0 needs no memory for a whole parameter. Thread-safety: the
+// thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::train {
 
-/// Sums over elements of a gradient.
+/// Sums of squares over the elements of a gradient.
 struct GradientSquares {
   double expected = 0, made = 0, difference = 0;
   std::int64_t elements = 0;
@@ -28,13 +28,13 @@ struct GradientSquares {
 
 class GradientComparer {
  public:
-  /// Keeps the references. A collective of the `holders`, which have the parameters together and
-  /// rank 0 among them (holders_of() in train/state/state_shards.h), as compare() is. Of a shared
-  /// state these are nn::states_of() what is trained.
+  /// Keeps the references. A collective of `holders`, as is compare(): these ranks have the
+  /// parameters together, and rank 0 is one of them (holders_of() in train/state/state_shards.h).
+  /// For a shared state `parameters` are nn::states_of() the trained ones.
   GradientComparer(dist::Group& holders, const nn::ParameterList& parameters);
 
-  /// Of parameter `index` what this rank `made`, f32, to what rank 0 gives: f32, whole, on the
-  /// host. Elsewhere that is null, and what is returned says nothing.
+  /// Compares this rank's `made`, f32, for parameter `index` with `expected` on rank 0: f32, whole,
+  /// on the host. On other ranks `expected` is null, and the result has no meaning.
   GradientSquares compare(std::size_t index, const Tensor& made, const Tensor* expected) const;
 
  private:
@@ -45,15 +45,15 @@ class GradientComparer {
   const std::vector<std::vector<HeldPart>> parts_;  // by parameter and rank; on all ranks
 };
 
-/// For each parameter a rank of whose tensor, the gradient or another that `of` gives, the bits are
-/// not those of that other rank, of the lowest number, which has the same part; no ranks: there is
-/// none. On rank 0. A collective of all ranks.
+/// For each parameter: a rank whose tensor (the gradient, or another that `of` returns) differs in
+/// bits from that of `like`, the lowest rank with the same part. Without such a rank both are -1.
+/// The result is on rank 0. A collective of all ranks.
 struct Stray {
   int rank = -1, like = -1;
 };
 std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                const std::function<Tensor(const nn::Parameter&)>& of);
-/// The same by what the tensors' bits hash to.
+/// The same by hashes of the tensors' bits.
 std::vector<Stray> find_strays(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                std::span<const std::uint64_t> hashes);
 std::uint64_t hash_of(const Tensor& values);

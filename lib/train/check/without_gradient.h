@@ -1,6 +1,6 @@
-// Parameters that the samples of a step leave no gradient but rounding, and why: what a comparison
-// of gradients (train/check/check_parallel.h) can say nothing of.
-// Thread-safety: free functions, any thread.
+// Parameters whose gradient is only rounding with the samples of a step, and why. A comparison of
+// gradients (train/check/check_parallel.h) proves nothing about them. Thread-safety: free
+// functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace vfm::train {
 
-/// The samples of a run's first step, with the texts that it leaves them. `recipe` is fitted to the
-/// data.
+/// The samples of a run's first step; samples whose text is dropped have no text tokens. `recipe`
+/// is fitted to the data.
 std::vector<data::Entry> first_samples(const Recipe& recipe, const Dataset& data);
 
-/// Why the parameter has no gradient in a step of these samples; "": it has one.
+/// Why the parameter has no gradient in a step of these samples; "" if it has one.
 std::string why_no_gradient(const std::vector<data::Entry>& samples, const Recipe& recipe,
                             std::string_view parameter);
 

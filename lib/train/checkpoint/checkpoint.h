@@ -1,12 +1,13 @@
-// Writing and reading checkpoints (vfm-checkpoint(5)); finding the one to resume from. All ranks of
-// a run do each of it together.
+// Writes and reads checkpoints (vfm-checkpoint(5)) and finds the one to resume from. All ranks of a
+// run call these functions together.
 //
-// A checkpoint is built in RUN/checkpoints/.step-N.tmp, every file synced, COMPLETE with all hashes
-// last, and renamed: a killed program leaves the old state or the whole new one. The files of
-// tensors are dealt to the ranks, which hash what they write (train/checkpoint/checkpoint_files.h);
-// rank 0 writes all else. A failure on one rank ends the checkpoint on all, as on_all_ranks()
-// (train/together.h) says, and what there is of it is removed.
-// Reading models: models/folder/checkpoint_folder.h. Thread-safety: one thread, one run at a time.
+// A checkpoint is built in RUN/checkpoints/.step-N.tmp. Every file is synced, COMPLETE with all
+// hashes is written last, and the folder is renamed: a killed program leaves the old state or the
+// whole new one. The files of tensors are distributed over the ranks, which hash what they write
+// (train/checkpoint/checkpoint_files.h); rank 0 writes everything else. A failure on one rank ends
+// the checkpoint on all (on_all_ranks() in train/together.h), and the unfinished folder is removed.
+// Reading of models: models/folder/checkpoint_folder.h. Thread-safety: one thread, one run at a
+// time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,58 +26,55 @@ namespace vfm::train {
 /// RUN/checkpoints/step-00000500
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
-/// What a checkpoint keeps. But for the optimizer it matters on rank 0 alone.
+/// Contents of a checkpoint. All except the optimizer are used on rank 0 only.
 struct Checkpoint {
   std::int64_t step = 0;
   HeldJson config, train;      ///< model/config.json and train.json
   const Optimizer& optimizer;  ///< weights, moments, average
-  /// Where adapters are trained: the metadata of their file (models/folder/lora_file.h), which is
-  /// in lora/, in the forms of diffusers and of peft. The same on all ranks, by whether it is
-  /// empty.
+  /// If adapters are trained: metadata of their file (models/folder/lora_file.h), which is written
+  /// in lora/ in the forms of diffusers and of peft. It must be empty on all ranks or on none.
   std::map<std::string, std::string> adapters = {};
 };
 
-/// How a checkpoint is divided. Its bytes depend on the first alone.
+/// Sizes of files and messages. The bytes of a checkpoint depend on file_bytes only.
 struct SaveLimits {
-  /// The most bytes of tensors in a file, but for a tensor that is larger by itself. With the
-  /// header a file has no more than 1 GiB.
+  /// Most bytes of tensors in a file, except a single tensor that is larger. With its header a file
+  /// has at most 1 GiB.
   std::uint64_t file_bytes = (std::uint64_t{1} << 30) - (std::uint64_t{1} << 20);
-  /// Of a tensor in memory at a time, and in a message from one rank to another.
+  /// Most bytes of a tensor in memory at a time, and in a message from one rank to another.
   std::uint64_t piece_bytes = CheckpointFiles::kPiece;
 };
 
-/// Writes it as RUN/checkpoints/step-N, replacing one of that step. The ranks of holders_of()
-/// (train/state/state_shards.h) hold it together; the others have the same. Returns its path when
-/// it is durable. A collective.
+/// Writes RUN/checkpoints/step-N, replacing a checkpoint of that step. The ranks of holders_of()
+/// (train/state/state_shards.h) have all parameters together; other ranks have copies. Returns the
+/// path when the checkpoint is durable. A collective.
 std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
                              const Checkpoint& checkpoint, const SaveLimits& limits = {});
 
-/// Whether tables of positions may be longer in the model than in the files. Then their first rows
-/// are those of the files, in weights, moments and average; the others stay as the optimizer has
-/// them.
+/// Whether position tables of the model may be longer than those in the files. The files then give
+/// the first rows of weights, moments and average; the optimizer keeps its own for the other rows.
 enum class Tables { same, may_be_longer };
 
-/// Reads weights, moments and average into the optimizer's buffers and the parameters' values: each
-/// rank the parts that it holds the state of, and nothing else of the files: where ranks share it,
-/// StateShards::gather() gives the others the weights. Does not verify hashes. A
-/// collective.
+/// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Each
+/// rank reads only the parts whose state it keeps; then StateShards::gather() sends shared weights
+/// to the other ranks. Does not verify hashes. A collective.
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
                      Tables tables = Tables::same);
 
-/// Removes what is no longer needed after the checkpoint of `step` was written: of those at regular
-/// steps (multiples of `every`, and `step` itself if it is `last`) all but the newest `keep`; all
-/// others but `step`: those saved on request, and damaged ones after the step that the run resumed
-/// from; and temporary folders. For rank 0.
+/// Removes checkpoints that are not needed after that of `step` was written. Of those at regular
+/// steps (multiples of `every`, and `last`) it keeps the newest `keep`. It removes all others
+/// except `step`: those saved on request, and damaged ones after the step from which the run
+/// resumed. It also removes temporary folders. Call it on rank 0.
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
                        std::int64_t last, int keep);
 
-/// What is damaged in a checkpoint, the same on all ranks, which share its files out; "": nothing.
-/// A collective.
+/// Describes damage in a checkpoint, or returns "". The ranks share the files out, and all get the
+/// same result. A collective.
 std::string damage_of(dist::World& world, const std::string& folder);
 
-/// The newest checkpoint of the run that passes verification, which the ranks share out; "" if the
-/// run has none at all. Warns of each newer one that is damaged. Throws Error if there are some and
-/// none is good. A collective.
+/// The newest checkpoint of the run that passes verification, in which all ranks take part. "" if
+/// the run has no checkpoint. Warns of each newer one that is damaged. Throws Error if there are
+/// some and all are damaged. A collective.
 std::string newest_good_checkpoint(dist::World& world, const std::string& run);
 
 }  // namespace vfm::train

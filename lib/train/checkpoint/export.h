@@ -1,12 +1,12 @@
-// A trained model for other programs (vfm-train export): the weights that vfm-generate samples
-// with, as a folder that diffusers' and peft's from_pretrained takes.
+// Exports a trained model for other programs (vfm-train export): the weights that vfm-generate
+// uses, in a folder for from_pretrained of diffusers and of peft.
 //
 //   DIR/model_index.json, transformer/, scheduler/, vae/, text_encoder/, tokenizer/
-//       a pipeline, where diffusers has a class for each part (Cosmos), and all of them are there
-//   DIR/config.json, diffusion_pytorch_model.safetensors     the network alone, else
+//       a pipeline, if diffusers has a class for each part (Cosmos) and all parts are available
+//   DIR/config.json, diffusion_pytorch_model.safetensors     otherwise the network alone
 //   DIR/pytorch_lora_weights.safetensors, adapter_model.safetensors, adapter_config.json
-//       adapters that were not merged, for diffusers and for peft
-//   DIR/vfm-export.json      what it was made of; with this file the folder is ours to replace
+//       adapters that are not merged, for diffusers and for peft
+//   DIR/vfm-export.json      the origin of the export; a folder with this file may be replaced
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,21 +20,22 @@ namespace vfm::train {
 struct ExportOptions {
   enum class Parts { link, copy, none };
 
-  std::string run;      ///< of vfm-train, or one of its checkpoints
+  std::string run;      ///< a run of vfm-train, or one of its checkpoints
   std::string folder;   ///< DIR
-  bool average = true;  ///< the averaged weights, where there are some
-  bool merge = true;    ///< of a run of adapters the model with them; else these alone
-  std::string under;    ///< of such a run: where the model under them is now; "": where it was
-  Parts parts = Parts::link;  ///< of a pipeline: how the text encoder gets there; or no pipeline
+  bool average = true;  ///< export the averaged weights, if there are some
+  bool merge = true;    ///< for a run of adapters: merge them into the model; false: them alone
+  std::string under;    ///< for such a run: where the base model is now; "": where it was
+  /// How the text encoder of a pipeline gets into the folder; none: no pipeline.
+  Parts parts = Parts::link;
   std::string tokenizer, text_encoder;  ///< where they are now; "": where they were
-  bool force = false;                   ///< replaces an export of something else
+  bool force = false;                   ///< replace an export of something else
 };
 
-/// Writes the folder, which appears whole or not at all, and returns a record of it:
-/// {"kind":"model","path":DIR,"class":…,"pipeline":… or null,"weights":"ema" or "model","from":…,
-/// "step":N}. One that is there already, of the same, stays. Warns of what a pipeline would need
-/// and is not there, and of what it does otherwise than vfm. Throws Error{usage}: no such run,
-/// parts that are not those of the run, or a folder with something else in it.
+/// Writes the folder, whole or not at all, and returns a record of it: {"kind":"model","path":DIR,
+/// "class":…,"pipeline":… or null,"weights":"ema" or "model","from":…,"step":N}. An existing export
+/// of the same stays. Warns of parts that a pipeline needs and that are missing, and of what it
+/// does in another way than vfm. Throws Error{usage} if there is no such run, if the parts given
+/// are not those of the run, or if the folder has something else in it.
 Json export_model(const ExportOptions& options);
 
 }  // namespace vfm::train

@@ -12,20 +12,20 @@
 
 namespace vfm::train {
 
-/// What of a run makes a pipeline of diffusers.
+/// Parts of a diffusers pipeline that a run gives.
 struct PipelineParts {
-  std::string why_not;                ///< there is none, for this reason; the rest is empty then
+  std::string why_not;  ///< why no pipeline is possible; the other fields are empty then
   std::string type;                   ///< "CosmosTextToWorldPipeline"
   std::string vae;                    ///< folder or run, as ModelFolder takes it
   std::string text_model, tokenizer;  ///< folders
 };
 
-/// By what a run says whose network is `config`. Throws Error{usage} for a folder
-/// that is not there any more, or holds another model than the one that the run used.
+/// Finds the parts of a run whose network has `config`. Throws Error{usage} if a folder is gone, or
+/// holds another model than the one that the run used.
 PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkConfig& config,
                          const ExportOptions& options);
 
-/// Writes all but transformer/ into `folder`.
+/// Writes all parts except transformer/ into `folder`.
 void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
                  const models::NetworkConfig& config, const std::string& folder, bool copy);
 

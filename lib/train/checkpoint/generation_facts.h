@@ -1,5 +1,5 @@
 // What a checkpoint holds for generation besides its weights: the keys of train.json that
-// vfm-generate reads (vfm-checkpoint(5)); and how that fits what the run began from.
+// vfm-generate reads (vfm-checkpoint(5)), and how they fit the model that the run began from.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,14 +14,15 @@
 
 namespace vfm::train {
 
-/// Of a model that `recipe` trains on `data`: what made latents and texts, the latents' scale and
-/// sizes, and how prompts are filled up; of a tokenizer nothing. What it began from, `base`,
-/// decides how it is sampled, and adds the sizes of its own training.
+/// The facts of a model that `recipe` trains on `data`: tokenizer and text encoder, the latents'
+/// scale and sizes, and padding of prompts. `base`, the facts of the model that the run began from,
+/// decides how the new one is sampled, and adds the sizes that it was trained on. Empty for a
+/// tokenizer.
 Json generation_facts(const Recipe& recipe, const Dataset& data, const models::ModelFacts& base);
 
-/// Sentences for a user about what made these latents and texts, `data` (latents.json), and differs
-/// from what made those of the model `init`. Of a pipeline's parts the weights are compared. What
-/// one of the two does not say is no difference.
+/// Sentences about tokenizer and text encoder of `data` (a latents.json) that differ from those of
+/// the model `init`, whose facts are `base`. Parts of a pipeline are compared by their weights.
+/// What one side does not say is not a difference.
 std::vector<std::string> other_parts(const models::ModelFacts& base, const Json& data,
                                      const std::string& init);
 

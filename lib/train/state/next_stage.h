@@ -1,17 +1,17 @@
-// Training in stages: a run that continues an earlier one (vfm-train --continue). Not the stages of
-// a pipeline.
+// Training in stages: a run that continues an earlier one (vfm-train --continue). A stage of a
+// pipeline is something else.
 //
-// The next stage has a folder of its own. It takes over weights, moments, average and counters of
-// the earlier run's checkpoint, the scale in which that saw latents, and its recipe, of which it
-// may change what may_change_in_stages() (train/recipe/recipe_field.h) says. Steps, samples and
-// tokens are counted on; the schedule of the learning rate, and 'train.steps', are those of the
-// stage. The stages before it stand in train.json, each with its recipe:
+// The next stage has a folder of its own. From the earlier run's checkpoint it takes weights,
+// moments, average, counters, and the scale of latents. It also takes the recipe, and may change
+// what may_change_in_stages() (train/recipe/recipe_field.h) allows. Steps, samples and tokens count
+// on from the earlier run. The learning-rate schedule and 'train.steps' are the stage's own.
+// train.json lists the earlier stages, each with its recipe:
 //
 //   "stages": [{"checkpoint": path, "complete": hash of its COMPLETE, "first_step": 0,
 //               "last_step": 500, "samples": ..., "tokens": ..., "data_fingerprint": ...,
 //               "trained": ..., "recipe": {...}}, ...]
 //
-// Not here: reading the tensors (train/checkpoint/checkpoint.h). Thread-safety: free functions.
+// Tensors are read in train/checkpoint/checkpoint.h. Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,43 +29,41 @@
 
 namespace vfm::train {
 
-/// What a next stage takes over: the same on all ranks.
+/// The earlier run as its next stage sees it; the same on all ranks.
 struct EarlierRun {
   std::string checkpoint;
-  HeldJson train;          ///< its train.json
-  HeldJson stages;         ///< as the next stage keeps them
-  bool same_data = false;  ///< whether it was trained on those that the next stage begins with
+  HeldJson train;          ///< train.json of the checkpoint
+  HeldJson stages;         ///< the list of stages for the train.json of the next one
+  bool same_data = false;  ///< the next stage begins with the data of the earlier run
 };
-/// The checkpoint that options.earlier means, whose files the ranks have verified; the next stage
-/// is on `data`. Throws Error if it is damaged, or was removed meanwhile. A collective.
+/// Finds the checkpoint that options.earlier means; the ranks verify its files. The next stage is
+/// on `data`. Throws Error if the checkpoint is damaged, or was removed meanwhile. A collective.
 EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dataset& data);
 
-/// What a next stage begins with: the model, the facts and the recipe of options.earlier; or, where
-/// options.out has checkpoints and goes on at them, what these say: options.earlier may be gone
-/// then. Throws Error{usage}, also where options.out is that run itself.
+/// Reads what a next stage begins with: the model, facts and recipe of options.earlier. If
+/// options.out has checkpoints and continues at them, these are read instead, and options.earlier
+/// may be gone. Throws Error{usage}, also if options.out is the earlier run itself.
 Beginning read_stage(const RunOptions& options);
 
-/// Throws Error{usage} unless the run of `train`, options.out's train.json, continues
-/// options.earlier, wherever that is now; or neither of them is of a stage that continues another.
+/// Checks that the run options.out, whose train.json is `train`, continues options.earlier, even if
+/// the earlier run has moved. Without options.earlier it must continue none. Throws Error{usage}.
 void check_continues_earlier(const Json& train, const RunOptions& options);
 
-/// The stages before the run of `train`, its train.json, oldest first; none: an empty list.
+/// The stages before the run with this train.json, oldest first; an empty list if there are none.
 Json earlier_stages(const Json& train);
-/// The same, and last the run itself up to there, which has no "checkpoint".
+/// The same stages, and at the end the run itself, without "checkpoint".
 Json stages_of(const Json& train);
-/// The first step of the stage after these: the steps that they made together.
+/// The first step after these stages, which is the number of steps that they made together.
 std::int64_t first_step_after(const Json& stages);
-/// What the recipe of a stage changes of that of the one before it, both as to_json() has them, as
-/// "key: old -> new".
+/// The changes of a stage's recipe to the recipe before, both from to_json(), as "key: old -> new".
 std::vector<std::string> recipe_changes(const Json& earlier, const Json& later);
 
-/// Where the next stage of a run goes on, and how it makes packs, which is set in `recipe`: with
-/// the same data at the run's place, with the run's way to make packs; other packs of them (other
-/// 'data.tokens') begin where as many samples of the block have been seen. With other data at their
-/// beginning.
+/// The position in the data at which the next stage begins. With the same data and packs it is the
+/// earlier run's position. With the same data in other packs (another 'data.tokens') it is where as
+/// many samples of the block have been seen. With other data it is their beginning.
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
                          const Recipe& recipe);
-/// Throws Error{usage} if there are no numbers for so many steps after step `first`.
+/// Throws Error{usage} if the steps of `recipe` after step `first` exceed the largest step number.
 void check_last_step(std::int64_t first, const Recipe& recipe);
 
 }  // namespace vfm::train

@@ -1,9 +1,9 @@
 // The optimizer: AdamW over all parameters of a model, with a running average of the weights.
 //
-// Moments lie where the parameters do, the average too or in the host's memory. The arithmetic is
-// ops/optim/adamw.h. An average that the host keeps of weights on a GPU is changed meanwhile
-// (tensor/download.h), until the next update at the latest.
-// Thread-safety: one thread at a time.
+// Moments are on the parameters' device; the average is there, too, or in the host's memory. The
+// arithmetic is ops/optim/adamw.h. An average that the host keeps of weights on a GPU is updated
+// asynchronously (tensor/download.h); it is done before the next update. Thread-safety: one thread
+// at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,34 +30,34 @@ double power_ema_gamma(double s);
 
 class Optimizer {
  public:
-  /// Moments are zero, the average begins with the parameters' values. `parameters` must outlive
-  /// it.
+  /// Moments begin with zero, the average with the parameters' values. `parameters` must outlive
+  /// this object.
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
             const nn::ParameterList& parameters);
 
-  /// One update with gradients `factor` * gradients, clipped as the recipe says. Returns their
-  /// global norm before that; where it is not finite, nothing is changed. Waits for the device.
-  /// Where parameters are parts, `squares` is what squares_of_gradients() (train/step/gradients.h)
-  /// says.
+  /// Updates with the gradients times `factor`, clipped as the recipe says. Returns their global
+  /// norm before clipping; if it is not finite, nothing is changed. Waits for the device. If
+  /// parameters are parts of tensors, `squares` must be squares_of_gradients()
+  /// (train/step/gradients.h).
   double update(double lr, double factor, std::optional<double> squares = {});
 
-  /// Goes on with the rates and limits of another recipe; moments stay of the type that they are.
+  /// Continues with the rates and limits of another recipe. The type of the moments stays.
   void follow(const OptimizerRecipe& recipe) { recipe_ = recipe; }
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
-  /// Restarts the average with the parameters' values: after these were overwritten.
+  /// Restarts the average with the parameters' values; call it after these were overwritten.
   void restart_ema();
   /// Exchanges the average with the parameters' values; a second call undoes it.
   void swap_ema();
 
   const nn::ParameterList& parameters() const { return parameters_; }
 
-  /// The average, f32, where the parameters are or on the host; empty when off. Waits until it is
-  /// that of the last update; throws what changing it threw.
+  /// The average in f32, on the parameters' device or on the host; empty if there is none. Waits
+  /// for the last update of the average, and throws what that threw.
   const std::vector<Tensor>& ema() const;
 
-  std::vector<Tensor> m, v;  ///< moments, where the parameters are, f32 or bf16
-  std::int64_t updates = 0;  ///< how many so far; skipped steps do not count
+  std::vector<Tensor> m, v;  ///< moments on the parameters' device, f32 or bf16
+  std::int64_t updates = 0;  ///< updates so far, without skipped steps
 
  private:
   Device device() const { return parameters_.front()->device(); }
@@ -69,7 +69,7 @@ class Optimizer {
   EmaRecipe ema_recipe_;
   const nn::ParameterList& parameters_;
   std::vector<Tensor> ema_;
-  mutable Download download_;  // of weights, for an average on the host; uses the others
+  mutable Download download_;  // of weights, for an average on the host; uses the other members
 };
 
 }  // namespace vfm::train
