@@ -4,8 +4,9 @@
 //
 // Results equal those of the exchange as a whole if the product of a row does not depend on which
 // other rows are multiplied with it. The parts and their order are the same each time and on all
-// ranks. Source: Wang et al., "Overlap communication with dependent computation via decomposition
-// in large deep learning models" (2023).
+// ranks.
+// Source: Wang et al., "Overlap communication with dependent computation via decomposition in large
+// deep learning models" (2023).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,9 +46,9 @@ class RowChunks {
 
   /// Writes the given rows of this rank's summand into `into`.
   using Make = std::function<void(RowRange rows, const Tensor& into)>;
-  /// The adjoint of gather(): returns this rank's rows of the sum of all ranks' summands [N,
-  /// columns]. Calls `make` for ranges that cover each row once, rows of other ranks first. Then
-  /// calls `meanwhile`, before it waits for the last rows that travel.
+  /// The adjoint of gather(): returns this rank's rows of the sum of all ranks' summands
+  /// [N, columns]. Calls `make` for ranges that cover each row once, rows of other ranks first.
+  /// Then calls `meanwhile`, before it waits for the last rows that travel.
   virtual Tensor sum(std::int64_t columns, DType dtype, Device device, const Make& make,
                      const std::function<void()>& meanwhile = {}) const = 0;
 };

@@ -6,8 +6,8 @@
 //
 // The tape identifies a tensor by its extent in memory, so a reshaped tensor is the same tensor. A
 // view of a part of a tensor with a gradient is an error; its gradient would be lost. The tape
-// keeps every tensor that it knows alive, so that its memory is not reused. Thread-safety: one
-// thread at a time; ops use threads inside.
+// keeps every tensor that it knows alive, so that its memory is not reused.
+// Thread-safety: one thread at a time; ops use threads inside.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -116,7 +116,7 @@ class Tape {
     std::vector<Tensor> tensors;
     int how = 0;
   };
-  /// For such ops: returns make(), or its first result when a block that keeps `once` runs again.
+  /// For such ops: make(), or its first result when a block that keeps `once` results runs again.
   Made once(const std::function<Made()>& make);
 
   /// Back-propagates from `result` with gradient `seed` (same shape), and clears the tape.

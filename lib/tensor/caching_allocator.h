@@ -2,7 +2,7 @@
 // for reuse.
 //
 // A training step asks for the same sizes every time, so after the first step no memory is
-// requested from the system. That matters because new pages of the host would cost more than the
+// requested from the system. New memory is slow: new pages of the host would cost more than the
 // arithmetic of most ops, and cudaFree stops the whole GPU. Used and kept blocks together are at
 // most 5/4 of the most that was ever in use at once, unless the source has keeps_all. Blocks are
 // reused in the order of the calls, which on a GPU is the order of the one compute stream. If

@@ -3,8 +3,8 @@
 // A replay repeats the work on the GPU with the same addresses, and nothing that the host did in
 // between. While recording, tensors lie in memory of the recordings (tensor/arena.h). A tensor that
 // the host gives is copied at once and is a constant of the recording. An operation that would have
-// to wait for the GPU throws NotRecordable. Thread-safety: only the thread that drives the GPU;
-// other threads may upload (tensor/upload.h).
+// to wait for the GPU throws NotRecordable.
+// Thread-safety: only the thread that drives the GPU; other threads may upload (tensor/upload.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +37,7 @@ class GpuGraph {
 
   /// Whether the calling thread is recording.
   static bool recording();
-  /// Frees memory of recordings that no graph needs: all of it if there is no graph, else what was
+  /// Frees memory of recordings that no graph needs: all of it if no graph exists, else what was
   /// taken since the last graph was made. Returns the number of bytes freed.
   static std::size_t release_memory() noexcept;
 

@@ -5,8 +5,8 @@
 // depends on. Values that change between calls come in as tensors. The first call with a shape runs
 // the work plainly and does everything that is done once: algorithms are timed, plans are built.
 // The second call records the work (tensor/gpu_graph.h). Work that cannot be recorded runs plainly,
-// which is logged once. Results are the same to the last bit either way. Thread-safety: only the
-// thread that drives the GPU; a cache that records nothing, any thread.
+// which is logged once. Results are the same to the last bit either way.
+// Thread-safety: only the thread that drives the GPU; a cache that records nothing, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -3,7 +3,8 @@
 //
 // The same program gives the same kernels in the same order on both, so that times and work can be
 // matched: train/calibrate/ measures a machine that way. If a kernel calls other kernels, only the
-// outer kernel is logged. Thread-safety: a log belongs to the thread that made it.
+// outer kernel is logged.
+// Thread-safety: a log belongs to the thread that made it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,8 +4,8 @@
 // a fault of the program; copying one to another device throws Error. Ops check shapes, make their
 // results there and note what their kernels would do (ops/run.h). While a MetaAccount exists, it
 // counts what its thread does on Device::meta. It allocates like the device that it stands for,
-// with a tensor/caching_allocator.h whose blocks are addresses only. Thread-safety: an account
-// belongs to the thread that made it.
+// with a tensor/caching_allocator.h whose blocks are addresses only.
+// Thread-safety: an account belongs to the thread that made it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace vfm {
 
-/// What limits a kernel's time: arithmetic for products, convolutions and attention; memory
+/// The limit of a kernel's time: arithmetic for products, convolutions and attention; memory
 /// bandwidth for elementwise; the link between host and GPU for transfers, which the GPU waits for.
 enum class WorkKind { products, convolutions, attention, elementwise, transfers };
 std::string_view work_kind_name(WorkKind kind);  ///< "products", ...

@@ -70,7 +70,7 @@ class Tensor {
   /// The address of the first byte. Together with bytes() it identifies the extent; a reshape keeps
   /// both.
   const void* id() const { return data_; }
-  /// Whether no other Tensor shares the storage, so that it may be overwritten.
+  /// True if no other Tensor shares the storage, so that it may be overwritten.
   bool unique() const { return storage_.use_count() == 1; }
 
  private:

@@ -1,10 +1,10 @@
 // Scaled dot-product attention over a pack of samples: softmax(q k^T / sqrt(K)) v for each sample.
 //
 // The score matrix is never stored. The forward pass computes it in blocks and keeps a running
-// maximum and sum; the backward pass recomputes the blocks from the saved log-sum-exp. Sources:
-// Dao, "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation for
-// softmax" (2018). Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value
-// heads, K head dim.
+// maximum and sum; the backward pass recomputes the blocks from the saved log-sum-exp.
+// Sources: Dao, "FlashAttention-2" (2023); Milakov and Gimelshein, "Online normalizer calculation
+// for softmax" (2018).
+// Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K head dim.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,10 +53,10 @@ Tensor attention_over(Tape& tape, const Tensor& qkv, const Tensor& kv, const Att
 Tensor cross_attention(Tape& tape, const Tensor& q, const Tensor& kv, const AttentionPack& pack);
 
 /// Attention of T5, softmax(q k^T + bias) v, without scale. The bias depends on the distance of
-/// query and key. q, k and v are [S, H K], all f32 or all bf16. bias is [H, 2 R - 1] f32; element R
-/// - 1 + query - key is added, with positions counted from the first of the sample. R is at least
-/// the length of the longest sample. Needs key_heads == heads and no causal mask. Forward only:
-/// throws Error if the tape records.
+/// query and key. The tensors q, k and v are [S, H K], all f32 or all bf16. The bias is
+/// [H, 2 R - 1] f32. Element R - 1 + query - key is added, with positions counted from the first of
+/// the sample. R is at least the length of the longest sample. Needs key_heads == heads and no
+/// causal mask. Forward only: throws Error if the tape records.
 Tensor relative_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
                           const Tensor& bias, const AttentionPack& pack);
 

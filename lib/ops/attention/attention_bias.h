@@ -8,7 +8,7 @@
 
 namespace vfm::ops::VFM_ISA {
 
-/// Returns the address of a head's bias for distance 0; null if there is no bias.
+/// Returns the address of a head's bias for distance 0; null without a bias.
 VFM_INLINE const float* bias_of(const AttentionArgs& a, int head) {
   return a.bias ? a.bias + head * (2 * a.bias_reach - 1) + a.bias_reach - 1 : nullptr;
 }

@@ -2,7 +2,8 @@
 //
 // Our kernels are deterministic and support every case. cuDNN's need a Hopper or later GPU, bf16
 // and head dims of 64 or 128; their backward pass is not deterministic. The choice does not affect
-// the CPU, which has one body. Thread-safety: set before the first op, from one thread.
+// the CPU, which has one body.
+// Thread-safety: set before the first op, from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,8 +2,8 @@
 //
 // Both consist of products, pointwise operations and reductions, in the pattern that cuDNN
 // recognises and runs as fused attention kernels. cuDNN's single operation for attention gives the
-// same kernel forward, but has no causal mask and no backward graph (9.19). Source: the operations
-// of NVIDIA, "cudnn-frontend" 1.x, scaled_dot_product_flash_attention.h.
+// same kernel forward, but has no causal mask and no backward graph (9.19).
+// Source: the operations of NVIDIA, "cudnn-frontend" 1.x, scaled_dot_product_flash_attention.h.
 //
 // Tensors are ragged: the rows of all samples lie one below the other, as in the pack, and q, k and
 // v are columns of wider matrices. The softmax statistics are the natural logarithms of the sums of

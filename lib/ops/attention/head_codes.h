@@ -3,9 +3,9 @@
 //
 // The scale is that of attention in FP8: it follows from all rows of the sample, on all ranks, so
 // the largest magnitudes of the parts are combined first. Attention then rounds the received values
-// to the codes that were sent, and gives the same bits as on one rank. Not recorded: for inference.
-// CPU and GPU give the same bits. Thread-safety: as quantize.h. Shape letters: S rows, H heads, K
-// head dim, R samples, P parts.
+// to the codes that were sent, and gives the same bits as on one rank.
+// Not recorded: for inference. CPU and GPU give the same bits. Thread-safety: as quantize.h.
+// Shape letters: S rows, H heads, K head dim, R samples, P parts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,8 +2,10 @@
 // generating text token by token. ops/attention/attention.h is for blocks of queries.
 //
 // Each text has its keys and values in its own tensor. The bits of its result depend on these
-// alone, not on the other texts or their number. For inference; there is no backward pass. Shape
-// letters: N texts, H heads, G key/value heads, K head dim. Thread-safety: any thread.
+// alone, not on the other texts or their number.
+// For inference, without a backward pass.
+// Shape letters: N texts, H heads, G key/value heads, K head dim.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,14 +2,15 @@
 // and layers that bring the parts together (nn/ring_attention.h). Nothing here is recorded.
 //
 // The result of a part is the softmax over its keys and the logarithm of the softmax's denominator.
-// Parts a and b are combined with the weights exp(lse_a - lse) and exp(lse_b - lse), where lse =
-// log(exp(lse_a) + exp(lse_b)). The backward pass of a part needs only the log-sum-exp and the
-// output of all parts together, and the gradients of the parts add up. The result of a part stays
-// f32 until all parts are combined. If each were rounded to bf16, about every third element of the
-// sum would be another bf16 number, and E4M3 codes computed from it would sometimes differ by a
-// whole step. Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention
-// with blockwise transformers for near-infinite context" (2023). Shape letters: S queries of the
-// pack, L keys of the part, H heads, G key/value heads, K head dim.
+// Parts a and b are combined with the weights exp(lse_a - lse) and exp(lse_b - lse), where
+// lse = log(exp(lse_a) + exp(lse_b)). The backward pass of a part needs only the log-sum-exp and
+// the output of all parts together, and the gradients of the parts add up.
+// The result of a part stays f32 until all parts are combined. If each were rounded to bf16, about
+// every third element of the sum would be another bf16 number, and E4M3 codes computed from it
+// would sometimes differ by a whole step.
+// Sources: Dao, "FlashAttention-2" (2023); Liu, Zaharia and Abbeel, "Ring attention with blockwise
+// transformers for near-infinite context" (2023).
+// Shape letters: S queries of the pack, L keys of the part, H heads, G key/value heads, K head dim.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -14,7 +14,7 @@ struct MergeAttentionArgs {
   int heads = 0, head_dim = 0;
   std::int64_t queries = 0;  // S
   std::int64_t first = 0, end = 0;
-  bool begins = false;                 // true if there is no sum yet
+  bool begins = false;                 // true for the first part: no sum yet
   const float* out = nullptr;          // [S, H K]; null if these rows see no key of the part
   const float* log_sum_exp = nullptr;  // [H, S]
   float* out_sum = nullptr;            // [S, H K]

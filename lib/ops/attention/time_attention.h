@@ -1,8 +1,8 @@
 // Attention along time with one wide head: each pixel of a frame attends to the same pixel of that
 // frame and of all earlier frames, softmax(q k^T / sqrt(C)) v.
 //
-// Keys and values come in pieces, so that the pieces of earlier frames can be kept unchanged. Shape
-// letters: T frames of the queries, L >= T frames of the keys, N pixels, C channels.
+// Keys and values come in pieces, so that the pieces of earlier frames can be kept unchanged.
+// Shape letters: T frames of the queries, L >= T frames of the keys, N pixels, C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

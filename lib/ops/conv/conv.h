@@ -4,9 +4,9 @@
 // Videos are channels last: x[T, H, W, C], one sample. In space the picture is padded with zeros.
 // In time it is padded only before the start, with its first frame, so that a video can be computed
 // in chunks. The op whose result is the input of a convolution in time puts the earlier frames that
-// the convolution needs in front of its result: the Lead. The bits of a frame of the result do not
-// depend on the number of frames computed at once. Shape letters: T frames, H rows, W columns, I
-// input and O output channels.
+// the convolution needs in front of its result: the Lead.
+// The bits of a frame of the result do not depend on the number of frames computed at once.
+// Shape letters: T frames, H rows, W columns, I input and O output channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -34,9 +34,9 @@ struct SpaceConv {
 
 /// x is [T, H, W, I], w [O, I, 1, 3, 3], bias [O] f32. With stride 1 the result is [T, H, W, O],
 /// padded by one on each side; H does not count halos. With stride 2 it is [T, H / 2, W / 2, O],
-/// padded at the lower and right side only; then H and W must be even and there is no halo above.
-/// x, w, the residual and the result have the same dtype, f32 or bf16. The frames of the lead come
-/// before the result.
+/// padded at the lower and right side only; H and W must then be even, and halo_above must be
+/// false. x, w, the residual and the result have the same dtype, f32 or bf16. The frames of the
+/// lead come before the result.
 Tensor conv_space(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
                   const SpaceConv& how = {});
 

@@ -16,9 +16,9 @@
 namespace vfm::ops {
 
 /// x has `images` images of height x width x in, one every `x_step` elements; images may overlap. y
-/// has images of out_height() x out_width() x out, one behind the other. Weights are [out, in,
-/// kernel_height, kernel_width]. x, y and weights have the same dtype, f32 or bf16; bias is f32.
-/// Images are padded with zeros.
+/// has images of out_height() x out_width() x out, one behind the other. Weights are
+/// [out, in, kernel_height, kernel_width]. x, y and weights have the same dtype, f32 or bf16; bias
+/// is f32. Images are padded with zeros.
 struct Conv2d {
   std::int64_t images = 1, height = 0, width = 0, in = 0, out = 0;
   std::int64_t kernel_height = 1, kernel_width = 1;

@@ -1,7 +1,8 @@
 // Convolutions with cuDNN: the second CUDA body of conv2d.h.
 //
 // A plan is built once for a ConvShape and kept. It computes one image and runs once for each
-// image. Thread-safety: one thread drives the GPU.
+// image.
+// Thread-safety: one thread drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

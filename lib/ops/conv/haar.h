@@ -5,8 +5,9 @@
 // lhh, hll, hlh, hhl, hhh (time, row, column). The index of the band varies slowest, the channel of
 // the previous level fastest. Analysis divides by 8 at each level, so a low band is a mean;
 // synthesis does not scale. The first frame of a video counts as p equal frames, so 1 + k p frames
-// give 1 + k. Source: the patcher of NVIDIA's Cosmos tokenizer ("haar"). Its filters (1, 1) /
-// sqrt(2) and (1, -1) / sqrt(2) in three directions and its factor 1 / sqrt(8) amount to the same.
+// give 1 + k.
+// Source: the patcher of NVIDIA's Cosmos tokenizer ("haar"). Its filters (1, 1) / sqrt(2) and (1,
+// -1) / sqrt(2) in three directions and its factor 1 / sqrt(8) amount to the same.
 // Shape letters: T H W pixels, C colours, t h w patches.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

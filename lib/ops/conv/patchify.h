@@ -2,8 +2,9 @@
 //
 // The two directions use different orders, both as in Cosmos: a token that goes into the network
 // holds its patch as (c, pt, ph, pw), channel slowest; a token that comes out holds (ph, pw, pt,
-// c), channel fastest. Shape letters: S tokens of the pack, C channels, P = pt ph pw. A sample is
-// (C, T, H, W); its tokens run over (T / pt, H / ph, W / pw).
+// c), channel fastest.
+// Shape letters: S tokens of the pack, C channels, P = pt ph pw. A sample is (C, T, H, W); its
+// tokens run over (T / pt, H / ph, W / pw).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

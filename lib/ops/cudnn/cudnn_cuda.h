@@ -17,8 +17,8 @@ namespace vfm::ops {
 /// Returns why this machine or build cannot use cuDNN (no cuDNN, no GPU of Hopper's generation or
 /// later). Empty if it can. Loads cuDNN.
 std::string why_no_cudnn();
-/// Whether a dry run (tensor/meta.h) should count work as done by cuDNN. A machine without a GPU is
-/// assumed to plan for one that has cuDNN.
+/// Returns true if a dry run (tensor/meta.h) should count work as done by cuDNN. A machine without
+/// a GPU is assumed to plan for one that has cuDNN.
 inline bool counts_as_cudnn() {
   if constexpr (kHaveCuda) return !why_no_gpu().empty() || why_no_cudnn().empty();
   return true;

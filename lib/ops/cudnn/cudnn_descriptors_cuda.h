@@ -1,5 +1,5 @@
-// cuDNN's library and its "backend descriptors", for files that build and run graphs. Errors have
-// cuDNN's message and the step that failed. Thread-safety: one thread.
+// cuDNN's library and its "backend descriptors", for files that build and run graphs.
+// Errors have cuDNN's message and the step that failed. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

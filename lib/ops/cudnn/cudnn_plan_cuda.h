@@ -1,8 +1,8 @@
 // Runs graphs of tensor operations (tensor_graph.h) with cuDNN, through its C API (cudnn_graph.h,
 // "backend descriptors"); its C++ front end is not needed.
 //
-// The library is opened when it is first needed, so programs start without it. Errors have cuDNN's
-// message and the step that failed. Thread-safety: one thread.
+// The library is opened when it is first needed, so programs start without it.
+// Errors have cuDNN's message and the step that failed. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,8 +47,8 @@ class CudnnPlan {
   /// Builds for the GPU of this process. Throws Error if no engine supports the graph.
   explicit CudnnPlan(const graph::Graph& graph);
   /// Builds for the GPU that `properties` describe (the JSON of
-  /// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). That GPU need not be present: this only tests whether an
-  /// engine supports the graph. Never run it.
+  /// CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR). The GPU need not be present: the plan only tells whether
+  /// an engine supports the graph, and must not run.
   CudnnPlan(const graph::Graph& graph, std::string_view properties);
 
   /// Bytes of scratch that run() needs.

@@ -2,9 +2,10 @@
 // it into one or a few kernels.
 //
 // It does not depend on cuDNN, so a test can compute the operations one by one. The operations and
-// their meaning are a selection from NVIDIA, "cuDNN backend API" (9.x). Shape letters: B samples, H
-// heads, R rows, C columns, the four dimensions of every tensor. In convolutions the dimensions are
-// images, channels, height and width. Thread-safety: none needed.
+// their meaning are a selection from NVIDIA, "cuDNN backend API" (9.x).
+// Shape letters: B samples, H heads, R rows, C columns, the four dimensions of every tensor. In
+// convolutions the dimensions are images, channels, height and width.
+// Thread-safety: none needed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,9 +5,10 @@
 //   d loss / d logit[v] = softmax[v] (1 + 2 z lse) - [v = target]
 //
 // Source of the z-loss: de Brebisson and Vincent, "The Z-loss" (2016); Chowdhery et al., "PaLM"
-// (2022), where z is 1e-4. If ranks have shares of the vocabulary, each rank sends the log-sum-exp
-// of its own logits, and the target's logit if it has it. From those of all ranks, each rank
-// computes the loss and the gradient of its own logits:
+// (2022), where z is 1e-4.
+// If ranks have shares of the vocabulary, each rank sends the log-sum-exp of its own logits, and
+// the target's logit if it has it. From those of all ranks, each rank computes the loss and the
+// gradient of its own logits:
 //
 //   lse = ln sum_share e^lse[share]
 //

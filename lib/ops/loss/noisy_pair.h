@@ -1,5 +1,6 @@
 // Mixtures of clean samples and noise for diffusion training: the network's input and its target,
-// in one pass. Shape letters: N elements of the pack.
+// in one pass.
+// Shape letters: N elements of the pack.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

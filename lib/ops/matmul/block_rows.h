@@ -3,9 +3,10 @@
 //
 // A product reads W once for all rows, as few_rows.h does, and widens the codes in registers to
 // exactly the numbers of dequantize_blocks(). The bits of a row of y do not depend on the other
-// rows or on how many there are. For inference on the CPU; on Device::meta the work is counted.
-// There is no backward pass. Shape letters: N rows, I columns, O outputs. Thread-safety: any
-// thread.
+// rows or on how many there are.
+// For inference on the CPU, without a backward pass. On Device::meta the work is counted.
+// Shape letters: N rows, I columns, O outputs.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -5,8 +5,10 @@
 // The bits of a row of y do not depend on the other rows or on how many there are, so a text gets
 // the same result in any batch. Each element is a sum over k in vector lanes. On the CPU its order
 // depends only on the instruction set and k, on a GPU on k and the alignment of x and w. (Products
-// of ops/matmul/gemm.h may sum in another order if there are more rows.) For inference; there is no
-// backward pass. Shape letters: N rows, I columns, O outputs. Thread-safety: any thread.
+// of ops/matmul/gemm.h may sum in another order if there are more rows.)
+// For inference, without a backward pass.
+// Shape letters: N rows, I columns, O outputs.
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

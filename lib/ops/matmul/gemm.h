@@ -12,8 +12,8 @@
 
 namespace vfm::ops {
 
-/// A matrix of f32, bf16 or f8e4m3 in memory. Element (i, j) of the operand is data[i * stride +
-/// j], or data[j * stride + i] if transposed.
+/// A matrix of f32, bf16 or f8e4m3 in memory. Element (i, j) of the operand is
+/// data[i * stride + j], or data[j * stride + i] if transposed.
 struct Matrix {
   const void* data = nullptr;
   DType dtype = DType::f32;

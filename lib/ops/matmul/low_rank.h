@@ -1,7 +1,8 @@
 // LoRA adapters of a weight: W + scale B A, a product of two small matrices that is never formed.
-// Gradients are computed for A and B; W needs none. Source: Hu et al., "LoRA: low-rank adaptation
-// of large language models" (2021). Shape letters: N rows of a batch, I inputs, O outputs of the
-// weight, P outputs with this adapter, R rank of the adapter.
+// Gradients are computed for A and B; W needs none.
+// Source: Hu et al., "LoRA: low-rank adaptation of large language models" (2021).
+// Shape letters: N rows of a batch, I inputs, O outputs of the weight, P outputs with this adapter,
+// R rank of the adapter.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -53,8 +54,8 @@ void add_scaled_columns(const Tensor& target, std::int64_t first, const Tensor& 
 /// recorded.
 void add_low_rank(const Tensor& y, const Tensor& x, const LowRank& added);
 
-/// First part of the backward pass of add_low_rank. dy is [N, O] in the matrices' dtype. Returns g
-/// = scale dy B, [N, R]. If dx [N, I] is defined, adds to it; it has the same dtype.
+/// First part of the backward pass of add_low_rank. dy is [N, O] in the matrices' dtype. Returns
+/// g = scale dy B, [N, R]. If dx [N, I] is defined, adds to it; it has the same dtype.
 Tensor low_rank_input_gradient(const Tensor& dy, const LowRank& added, const Tensor& dx);
 /// Second part: adds to the gradients of A and B if they are wanted.
 void low_rank_weight_gradients(Tape& tape, const Tensor& dy, const Tensor& x, const LowRank& added,

@@ -6,10 +6,10 @@
 // There is one scale per tensor, which every version of cuBLASLt and every GPU with FP8 supports.
 // E4M3 has an exponent for each element, with a range of 2^15 between its largest and smallest
 // normal values. Finer scales would extend that range, not reduce the error of the mantissa, which
-// dominates: at most 2^-4 of a value, 2.6 % root mean square. (Measured: a scale for each row of x
-// would lower the error of a trained model by a sixth.) If x has NaN or infinity, the scale and all
-// values are NaN, so that it is noticed. CPU and GPU give the same bits. Thread-safety: any thread;
-// on the GPU queued on the compute stream.
+// dominates: at most 2^-4 of a value, 2.6 % root mean square. (Measured: a scale for each row
+// of x would lower the error of a trained model by a sixth.) If x has NaN or infinity, the scale
+// and all values are NaN, so that it is noticed. CPU and GPU give the same bits.
+// Thread-safety: any thread; on the GPU queued on the compute stream.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -9,8 +9,9 @@
 // The error of a value is at most half a scale with int8. With E4M3 it is at most 2^-4 of the
 // value, or 2^-10 of a scale if that is more. For normally distributed rows the root mean square
 // error is 0.9 % and 2.6 %. NaN or infinity makes its whole row NaN, so that it is noticed. CPU and
-// GPU give the same bits. Shape letters: O rows, I columns, P parts of the columns. Thread-safety:
-// any thread; on the GPU queued on the compute stream.
+// GPU give the same bits.
+// Shape letters: O rows, I columns, P parts of the columns.
+// Thread-safety: any thread; on the GPU queued on the compute stream.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -4,8 +4,9 @@
 // video can be computed in chunks. They are a separate step, so that a frame may be split into
 // parts. combine_moments() computes the moments of the frame from those of the parts, up to
 // rounding. On the CPU, join_frame_chunks() does so bit for bit, from sums over fixed stretches of
-// pixels that do not depend on how the frame is split. Source: Wu and He, "Group Normalization"
-// (2018), with one group. Shape letters: T frames, H rows, W columns, C channels.
+// pixels that do not depend on how the frame is split.
+// Source: Wu and He, "Group Normalization" (2018), with one group.
+// Shape letters: T frames, H rows, W columns, C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,8 +18,8 @@
 
 namespace vfm::ops {
 
-/// Returns mean and population variance of each frame, [T, 2] f32, on x's device. x is [T, H, W,
-/// C], f32 or bf16. Not recorded.
+/// Returns mean and population variance of each frame, [T, 2] f32, on x's device. x is
+/// [T, H, W, C], f32 or bf16. Not recorded.
 Tensor frame_moments(const Tensor& x);
 
 /// Returns the moments of frames, on the CPU; parts[i] has the moments of a part of weights[i]
@@ -30,7 +31,7 @@ Tensor combine_moments(const std::vector<Tensor>& parts, const std::vector<doubl
 /// be empty.
 std::int64_t frame_chunk_begin(std::int64_t pixels, std::int64_t chunk);
 /// frame_chunk_sums() returns the sums [T, chunks] of stretches from `first` on. x [T, H, W, C] on
-/// the CPU must contain them completely; it begins with pixel `begin` of the frames.
+/// the CPU must contain them completely. It begins with pixel `begin` of the frames.
 /// join_frame_chunks() computes from the sums of all stretches the moments [T, 2] that
 /// frame_moments() gives for whole frames.
 std::vector<ChunkSums> frame_chunk_sums(const Tensor& x, std::int64_t pixels, std::int64_t begin,
@@ -38,9 +39,9 @@ std::vector<ChunkSums> frame_chunk_sums(const Tensor& x, std::int64_t pixels, st
 Tensor join_frame_chunks(std::span<const ChunkSums> sums, std::int64_t pixels,
                          std::int64_t channels);
 
-/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, in x's dtype; with `silu`, y / (1 +
-/// exp(-y)). weight and bias are [C] f32. If `moments` is undefined, they are computed from x. The
-/// gradient is always that for moments of x itself.
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, in x's dtype; with `silu`,
+/// y / (1 + exp(-y)). weight and bias are [C] f32. If `moments` is undefined, they are computed
+/// from x. The gradient is always that for moments of x itself.
 Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   float epsilon, bool silu, const Tensor& moments = {});
 

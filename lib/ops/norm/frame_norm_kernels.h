@@ -32,8 +32,8 @@ struct FrameNormArgs {
   float* dweight = nullptr;       // [C], added to
   float* dbias = nullptr;         // [C], added to
   float* scratch = nullptr;       // kFrameNormChunks * (2 C + 2) floats: backward, CPU
-  // For a part of each frame: the pixels of a whole frame, and the frame's pixel with which x
-  // begins.
+  // For a part of each frame: the pixels of a whole frame, and the frame's pixel with
+  // which x begins.
   std::int64_t whole = 0, begin = 0;
   std::int64_t chunk = 0, chunks = 0;  // the chunks to sum: the first, and their number
   ChunkSums* sums = nullptr;           // [T, chunks]

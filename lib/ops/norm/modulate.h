@@ -3,11 +3,11 @@
 //   stream = x + gate[row] * branch + extra
 //   normed = (stream - mean) / sqrt(var + eps) * (1 + scale[row]) + shift[row]
 //
-// If not centred, this is an RMS norm: mean is 0 and var is the mean of the squares. row =
-// rows[token] is the modulation row of the token, such as its sample in a pack or its frame. One
-// kernel therefore serves packs, per-frame conditioning and plain batches. Source of the formula:
-// Peebles and Xie, "Scalable diffusion models with transformers" (2023). Shape letters: S tokens, D
-// width, R modulation rows.
+// If not centred, this is an RMS norm: mean is 0 and var is the mean of the squares.
+// row = rows[token] is the modulation row of the token, such as its sample in a pack or its frame.
+// One kernel therefore serves packs, per-frame conditioning and plain batches.
+// Source of the formula: Peebles and Xie, "Scalable diffusion models with transformers" (2023).
+// Shape letters: S tokens, D width, R modulation rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

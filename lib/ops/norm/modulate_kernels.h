@@ -24,7 +24,7 @@ struct ModulateArgs {
   std::int64_t modulation_stride = 0;
   const std::int32_t* rows = nullptr;
   float* stream = nullptr;   // [S, D]; may be x if nothing is added
-  void* normed = nullptr;    // [S, D] T; null if there is no norm
+  void* normed = nullptr;    // [S, D] T; null for no norm
   float* moments = nullptr;  // [S, 2]: mean (0 if not centred) and 1 / deviation; null if normed is
 };
 

@@ -1,5 +1,5 @@
-// The modulation row of each token of a pack. Made once for a pack and used by every layer. Shape
-// letters: S tokens.
+// The modulation row of each token of a pack. Made once for a pack and used by every layer.
+// Shape letters: S tokens.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,7 +7,7 @@
 // Source: Loshchilov and Hutter, "Decoupled weight decay regularization" (2019), as in PyTorch.
 // Each element is computed independently, so the result does not depend on the number of threads.
 // Weights may be split masters (ops/optim/split_master.h). Moments may be bf16, which halves their
-// memory: the step computes with unrounded moments and rounds them to nearest, ties to even. bf16
+// memory. The step computes with unrounded moments and rounds them to nearest, ties to even. Such
 // moments need a beta2 of at most 0.99, as a moment that changes by less than 2^-9 of itself does
 // not change when rounded.
 // SPDX-License-Identifier: Apache-2.0

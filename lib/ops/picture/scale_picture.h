@@ -1,8 +1,8 @@
 // Converts 4:2:0 pictures to pixels for a video tokenizer: cropped, scaled and converted to RGB
 // with the weights of base/picture_scale.h, to the same bytes on the CPU and on a GPU.
 //
-// On a GPU it runs on the stream of uploads (tensor/upload.h), beside computing. There is no
-// backward pass. Thread-safety: any thread; picture_pixels() like any other op.
+// On a GPU it runs on the stream of uploads (tensor/upload.h), beside computing. Without a backward
+// pass. Thread-safety: any thread; picture_pixels() like any other op.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +39,7 @@ struct PictureTables {
 /// Throws Error if the numbers are inconsistent.
 PictureTables picture_tables(const PictureScale& numbers, Device device);
 
-/// Where pixel (x, y) of the result goes in an image: to byte first + x * step_x + y * step_y and
+/// The place of a result in an image: pixel (x, y) goes to byte first + x * step_x + y * step_y and
 /// the two bytes after it.
 struct PicturePlace {
   std::int64_t first = 0, step_x = 0, step_y = 0;

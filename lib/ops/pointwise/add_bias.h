@@ -1,6 +1,7 @@
 // Adds a vector to some columns of every row, in place and without gradient: the bias of a product
 // whose result is some columns of a wider matrix. (ops/matmul/linear.h adds a bias to all columns.)
-// The CPU and a GPU give the same bits. Shape letters: N rows, W columns, M elements of the bias.
+// The CPU and a GPU give the same bits.
+// Shape letters: N rows, W columns, M elements of the bias.
 // Thread-safety: any thread; on the GPU queued on the compute stream.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,5 +1,5 @@
-// Looks up rows of a table: the first layer of a model of discrete tokens. Shape letters: N tokens,
-// V rows of the table, D width.
+// Looks up rows of a table: the first layer of a model of discrete tokens.
+// Shape letters: N tokens, V rows of the table, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
 // Reorders the rows of a pack, so that tokens that attend to each other are adjacent; and selects
-// rows, some of them several times, for tokens that attend to the same rows. Shape letters: S
-// tokens, D width, N selected rows.
+// rows, some of them several times, for tokens that attend to the same rows.
+// Shape letters: S tokens, D width, N selected rows.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

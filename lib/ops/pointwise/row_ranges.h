@@ -1,5 +1,5 @@
-// Takes ranges of rows from a matrix and puts them back: a rank's part of a pack's tokens. Shape
-// letters: S rows of the matrix, N rows of the ranges, D width.
+// Takes ranges of rows from a matrix and puts them back: a rank's part of a pack's tokens.
+// Shape letters: S rows of the matrix, N rows of the ranges, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

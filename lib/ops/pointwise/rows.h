@@ -1,6 +1,6 @@
 // Takes rows from a matrix by index, and adds rows back to it. Not recorded: used by ops
-// (ops/pointwise/row_order.h, ops/pointwise/embedding.h). Shape letters: N rows of the result, M
-// rows of the matrix, D width.
+// (ops/pointwise/row_order.h, ops/pointwise/embedding.h).
+// Shape letters: N rows of the result, M rows of the matrix, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +15,11 @@ namespace vfm::ops {
 /// M; -1 gives a row of zeros.
 Tensor gather_rows(const Tensor& x, const Tensor& numbers);
 
-/// For each row that is taken at least once, the indices of the result rows that take it.
+/// For each row taken at least once, the indices of the result rows that take it.
 struct RowTakers {
   std::vector<std::int32_t> rows;   ///< rows that are taken, ascending
-  std::vector<std::int32_t> begin;  ///< start of each row's takers in `takers`, then the end: rows
-                                    ///< + 1
+  std::vector<std::int32_t> begin;  ///< start of each row's takers in `takers`, then the end:
+                                    ///< rows + 1
   std::vector<std::int32_t> takers;
 };
 /// `numbers` are on the CPU; -1 takes no row. Throws Error for another number that is not below

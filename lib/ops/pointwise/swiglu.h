@@ -8,8 +8,8 @@
 
 namespace vfm::ops {
 
-/// x is [N, 2 F], f32 or bf16; a row holds a, then b. Returns [N, F] of the same dtype. Keeps only
-/// x for backward.
+/// x is [N, 2 F], f32 or bf16; a row holds a, then b. Returns [N, F] of the same dtype. Keeps
+/// only x for backward.
 Tensor swiglu(Tape& tape, const Tensor& x);
 
 }  // namespace vfm::ops

@@ -39,7 +39,7 @@ struct RotaryOptions {
   double theta = 10000;
   /// YaRN along time; 1 is off. A frequency f turns r = yarn_frames f / (2 pi) times over the
   /// trained frames. It is kept if r is above the fast beta, divided by yarn_scale if r is below
-  /// the slow beta, and interpolated in between. There is no temperature.
+  /// the slow beta, and interpolated in between. Attention gets no temperature.
   double yarn_scale = 1;
   int yarn_frames = 1;
   int yarn_rows = 0;  ///< trained rows for YaRN in height and width; 0: off there

@@ -17,8 +17,8 @@ namespace vfm::ops {
 struct QkNormRope {
   int query_heads = 0, key_heads = 0, value_heads = 0;  ///< in this order in a row; each may be 0
   int head_dim = 0;
-  Tensor query_weight, key_weight;  ///< [K] f32; undefined if there are no such heads
-  Tensor cosines, sines;            ///< [S, K / 2] f32; undefined if there is no rotation
+  Tensor query_weight, key_weight;  ///< [K] f32; undefined without such heads
+  Tensor cosines, sines;            ///< [S, K / 2] f32; undefined for no rotation
   float epsilon = 1e-5f;
 };
 

@@ -16,7 +16,7 @@ struct QkNormRopeArgs {
   float epsilon = 0;
   const float* query_weight = nullptr;
   const float* key_weight = nullptr;
-  const float* cosines = nullptr;  // null if there is no rotation
+  const float* cosines = nullptr;  // null for no rotation
   const float* sines = nullptr;
   const void* x = nullptr;
   void* y = nullptr;         // in backward: dx, which may be dy

@@ -6,7 +6,7 @@
 // rounded separately, so the CPU and a GPU give the same bits.
 // Source: Su et al., "RoFormer" (2021).
 // Shape letters: N rows, K head dim.
-// For inference; there is no backward pass. Thread-safety: any thread; on the GPU queued on the
+// For inference, without a backward pass. Thread-safety: any thread; on the GPU queued on the
 // compute stream.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,8 +15,8 @@
 
 namespace vfm::ops {
 
-/// Rotates the first `heads` heads of each row of x [N, >= heads K] f32. cosines and sines are [N,
-/// K / 2] f32. Throws Error for other shapes and types.
+/// Rotates the first `heads` heads of each row of x [N, >= heads K] f32. cosines and sines are
+/// [N, K / 2] f32. Throws Error for other shapes and types.
 void turn_heads(const Tensor& x, int heads, const Tensor& cosines, const Tensor& sines);
 
 }  // namespace vfm::ops
