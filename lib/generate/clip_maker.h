@@ -1,5 +1,5 @@
-// Makes clips from prompts by this process's generator: their requests, the measurement of FP8 or 8
-// bits before the first clip, and each clip's file and record. generate/generate.cc and
+// Makes clips from prompts with this process's generator: requests, the measurement of FP8 or 8-bit
+// weights before the first clip, and each clip's file and record. generate/generate.cc and
 // generate/ranks/clip_service.h decide order and process.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,26 +17,27 @@
 
 namespace vfm::generate {
 
-/// Thread-safety: make() from any thread; the rest from one, and ask() not while the clip of the
-/// first request is made.
+/// Thread-safety: make() from any thread; the rest from one thread. Do not call ask() while the
+/// clip of the first request is made.
 class ClipMaker {
  public:
-  /// `job`, `output` and `progress` must outlive it.
+  /// `job`, `output` and `progress` must outlive this object.
   ClipMaker(const GenerateJob& job, Generator generator, const std::string& tokenizer_compute,
             const ClipFolder& output, Progress& progress);
   ClipMaker(const ClipMaker&) = delete;
   ClipMaker& operator=(const ClipMaker&) = delete;
 
-  /// The request of the next prompt, or why there is none. On the first request FP8 or 8-bit
-  /// weights are measured, and used from then on; throws Error if they change more than allowed.
+  /// Returns the request of the next prompt, or the error why there is none. On the first request
+  /// measures FP8 or 8-bit weights, and uses them from then on. Throws Error if they change the
+  /// output more than allowed.
   Asked ask(PromptLine line);
-  /// The measured error, here or in another process.
+  /// The error measured by this process or another.
   std::optional<double>& output_error() { return output_error_; }
-  /// Measures FP8 or weights in 8 bits on this request, if they are wanted and were not measured.
+  /// Measures FP8 or 8-bit weights on this request, if they are wanted and were not measured yet.
   void measure(const NamedRequest& request);
-  /// Uses them from now on, since another process has measured them.
+  /// Uses FP8 or 8-bit weights from now on; another process has measured their error.
   void use_known(double output_error);
-  /// Makes the clip of a request, in its file, or with "-" as output its latent; without a request
+  /// Makes the clip of a request as a file, or its latent if the output is "-". Without a request
   /// returns the error.
   Result make(Asked& asked) const;
   const Generator& generator() const { return generator_; }
@@ -55,7 +56,7 @@ class ClipMaker {
   Generator generator_;
   ModelInUse in_use_;
   RequestMaker requests_;
-  std::optional<double> output_error_;  ///< of FP8 or 8 bits, measured on the first request
+  std::optional<double> output_error_;  ///< error of FP8 or 8-bit weights on the first request
 };
 
 /// Throws Error if the measured error exceeds the job's limit.

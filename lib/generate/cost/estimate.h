@@ -1,5 +1,5 @@
 // Estimates a clip's cost, part by part, for vfm-generate cost (generate/cost/generate_cost.h) and
-// --parallel auto (generate/ranks/choose_parallel.h). It reads configurations and headers, no
+// --parallel auto (generate/ranks/choose_parallel.h). Only configurations and headers are read, no
 // weights. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,31 +28,32 @@ namespace vfm::generate {
 /// A part of the model: facts from its headers, and its cost for the clip.
 struct ModelPart {
   std::string type;
-  double file_bytes = 0;    ///< of its weights
-  double mapped_bytes = 0;  ///< of the file, while it is used from there
+  double file_bytes = 0;    ///< bytes of the weights' files
+  double mapped_bytes = 0;  ///< bytes of files that stay mapped while in use
   models::PartCost cost;    ///< flops of the clip
-  /// Memory while matrices to be quantised to 8 bits are still whole: at rest, and with a pass.
+  /// Memory while matrices that will be quantised to 8 bits are still whole: at rest, and with a
+  /// pass.
   double whole_bytes = 0, whole_pass_bytes = 0;
   double held_bytes = 0;  ///< bytes that the allocator holds for activations, with its reserve
-  /// For a network shared by ranks, on a GPU: one rank's waiting times for the clip.
+  /// For a network shared by ranks, on a GPU: times of the clip in which one rank waits.
   std::vector<models::TimeLine> exchanges = {};
-  models::CosmosSplit split = {};  ///< of a tokenizer from a folder, over the ranks
+  models::CosmosSplit split = {};  ///< how ranks split a tokenizer from a folder
 
   Json json() const;
 };
 
 class ClipEstimate {
  public:
-  /// Throws Error{usage} for a folder that cannot generate, listing all mismatches.
+  /// Throws Error{usage} for a folder that cannot generate; the message lists all mismatches.
   explicit ClipEstimate(const GenerateJob& job);
 
   /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
-  /// they cannot.
+  /// they cannot share it so.
   void share(const ClipParallel& parallel, int per_node);
-  /// Sets the parts in FP8 from now on, among the job's; at first all of these.
+  /// Sets which of the job's FP8 parts are used from now on; at first all.
   void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
 
-  /// The clip, and the latent that it is made of.
+  /// The clip, and the latent that it is made from.
   struct Clip {
     ClipRequest request;
     Extents latent;
@@ -62,21 +63,21 @@ class ClipEstimate {
   const SampleOptions& sampling() const { return sampling_; }
   const NetworkHeaders& network() const { return network_; }
   DType compute() const { return compute_; }
-  const ClipParallel& parallel() const { return parallel_; }  ///< with the kind of cp
+  const ClipParallel& parallel() const { return parallel_; }  ///< with the chosen kind of cp
 
-  /// With a GPU, the cost includes exchanges between ranks.
+  /// With `gpu`, the cost includes exchanges between ranks.
   ModelPart network_part(const models::Gpu* gpu) const;
   ModelPart tokenizer_part() const;
   ModelPart text_part() const;
 
-  /// Bytes of a rank in each phase, in order, including the program's; and their peak.
+  /// Bytes of a rank in each phase, in order, with the program's own memory; and their peak.
   struct Memory {
     double program = 0, peak = 0;
     std::array<std::pair<const char*, double>, 4> phases;
   };
   Memory memory(const ModelPart& network, const ModelPart& tokenizer, const ModelPart& text) const;
-  /// The time of the clip on a GPU: by lines, with all passes of the network; `pass`: the sum of
-  /// one pass.
+  /// The time of the clip on a GPU, by lines, over all passes of the network. `pass` is the total
+  /// of one pass.
   struct Time {
     std::vector<models::TimeLine> lines;
     double pass = 0;
@@ -104,7 +105,7 @@ class ClipEstimate {
   DType compute_ = DType::f32;
   Clip clip_;
   ClipParallel parallel_;
-  models::CpChoice cp_;  ///< of the ranks that share it
+  models::CpChoice cp_;  ///< how the ranks that share the clip use cp
 };
 
 }  // namespace vfm::generate

@@ -1,5 +1,5 @@
-// The report of vfm-generate cost: a clip's cost, and whether the model's files fit. It reads
-// configurations and headers, no weights.
+// The report of vfm-generate cost: a clip's cost, and whether the model's files fit together. Only
+// configurations and headers are read, no weights.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +11,12 @@
 namespace vfm::generate {
 
 /// The estimated cost of the clip of job.defaults, with the keys that vfm-generate-cost(1)
-/// documents; models/part_cost.h explains the counts. Throws Error{usage} for a folder that cannot
-/// generate, with one message for all tensors that are missing, left over, misshapen or not of a
-/// float type, and all truncated files.
+/// documents. models/part_cost.h explains the counts. Throws Error{usage} for a folder that cannot
+/// generate. The message lists all tensors that are missing, left over, of a wrong shape or not of
+/// a float type, and all truncated files.
 Json generation_cost(const GenerateJob& job);
 
-/// The same in words, lines "name   value".
+/// The same as lines of text, "name   value".
 std::string generation_words(const Json& cost);
 
 }  // namespace vfm::generate

@@ -1,5 +1,5 @@
-// The exchange between ranks that decode latents (generate/decode/decode_latents.h): rank 0 deals
-// lines of the input, and gets back clips, or latents for all ranks to decode together.
+// Messages between ranks that decode latents (generate/decode/decode_latents.h). Rank 0 deals lines
+// of the input. It receives clips, or latents that all ranks must decode together.
 //
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,30 +24,31 @@ struct DealtLatents {
 
 struct DecodedLatents {
   DealtLatents input;
-  std::string error, name, mp4;  ///< mp4: empty if the clip was there
-  Cause cause = Cause::line;     ///< of the error
+  std::string error, name, mp4;  ///< mp4: empty if the clip already existed
+  Cause cause = Cause::line;     ///< cause of the error
   HeldJson record;
-  double seconds = 0;  ///< that it took
+  double seconds = 0;  ///< time to decode it
   /// Not decoded yet: all ranks must decode it together, with the tokenizer of the model in
   /// `folder`.
   bool together = false;
   std::string folder;
-  Latent latent;                                      ///< of such ones, and for the stream
+  Latent latent;                                      ///< if `together`, and for the stream
   const models::VideoTokenizer* tokenizer = nullptr;  ///< for the stream
 };
 
-/// Lines for a rank. `more`: another round follows. `few`: the round has fewer lines than ranks.
+/// Packs lines for a rank. `more`: another round follows. `few`: the round has fewer lines than
+/// ranks.
 std::string pack_dealt(const std::vector<DealtLatents>& inputs, bool more, bool few);
 std::vector<DealtLatents> unpack_dealt(std::string_view bytes, bool& more, bool& few);
 
-/// Their results, without the inputs, which rank 0 has.
+/// Packs results without their inputs, which rank 0 has.
 std::string pack_decoded(const std::vector<DecodedLatents>& results);
 std::vector<DecodedLatents> unpack_decoded(std::string_view bytes,
                                            std::vector<DealtLatents> inputs);
 
-/// Values that all ranks decode together, and the model.
+/// Latent values that all ranks decode together, and the model.
 struct SharedDecoding {
-  std::string folder;  ///< empty: there is nothing more to do
+  std::string folder;  ///< folder of the model; empty: no more work
   std::vector<float> values;
   int frames = 0, height = 0, width = 0;
 };

@@ -1,6 +1,6 @@
-// vfm-generate decode: makes clips from the latents of --latents-only.
+// vfm-generate decode: makes clips from the latents that --latents-only wrote.
 //
-// A clip that is made in two stages has the same bytes and address as one that is made in one.
+// A clip made in two stages has the same bytes and address as a clip made in one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,24 +17,25 @@
 namespace vfm::generate {
 
 struct DecodeJob {
-  /// Manifest records of kind "latents", or .latents.safetensors files, whose records lie beside
-  /// them, or these .latents.json; "-": lines on standard input.
+  /// Manifest records of kind "latents", .latents.safetensors files with their records beside them,
+  /// or the .latents.json records; "-": lines on standard input.
   std::vector<std::string> inputs;
-  std::string model;      ///< folder of the model with the tokenizer; empty: the record's
-  std::string tokenizer;  ///< folder of that tokenizer; empty: where the model says
+  std::string model;      ///< folder of the model with the tokenizer; empty: as the record says
+  std::string tokenizer;  ///< folder of the tokenizer; empty: as the model says
   std::string output;     ///< folder, or "-": Y4M on standard output
   bool force = false;
-  std::string encoder;         ///< FFmpeg's name; empty: the record's, or the default one
-  std::optional<int> quality;  ///< 0..51; nothing: the record's
+  std::string encoder;         ///< name in FFmpeg; empty: the record's encoder, or the default
+  std::optional<int> quality;  ///< 0..51; none: the record's
   Device device = Device::cpu;
-  std::optional<DType> compute = {};   ///< of the tokenizer; nothing: as its model says
-  std::uint64_t tokenizer_memory = 0;  ///< of models::make_tokenizer()
+  /// Type of the tokenizer's computation; none: as its model says.
+  std::optional<DType> compute = {};
+  std::uint64_t tokenizer_memory = 0;  ///< bytes, as for models::make_tokenizer()
 };
 
-/// As generate_clips(). A collective: rank 0 reads, deals the latents in turn and writes the clips,
-/// which it gets from the others. All ranks together decode latents that exceed one's memory, and
-/// the last latents if there are fewer than ranks. Throws Error{usage} for a stream from several
-/// ranks.
+/// The same as generate_clips(), for latents. A collective. Rank 0 reads, deals the latents in
+/// turn, receives the clips of the other ranks and writes all clips. All ranks decode a latent
+/// together if it exceeds the memory of one rank, and also the last latents if there are fewer than
+/// ranks. Throws Error{usage} for a stream from several ranks.
 long decode_latents(const DecodeJob& job, dist::World& world, share::Slots& slots,
                     Progress& progress, io::ManifestWriter& manifest);
 

@@ -11,20 +11,20 @@
 
 namespace vfm::generate {
 
-/// The tokenizer's input for decoding: (C, frames, height, width), in its own units. For a discrete
-/// tokenizer it is codes, one channel of whole numbers.
+/// The tokenizer's input for decoding: (C, frames, height, width), in the tokenizer's units. For a
+/// discrete tokenizer the values are codes: one channel of whole numbers.
 struct Latent {
   int channels = 0, frames = 0, height = 0, width = 0;
   std::vector<float> values;
 };
 
-/// Gets a clip's frames in order: packed RGB, 8 bits, height * width * 3. Its exceptions pass
-/// through.
+/// Receives a clip's frames in order: packed RGB, 8 bits, height * width * 3 bytes. Its exceptions
+/// are passed on.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
-/// Throws Error if the latent holds no clip of frames x height x width pixels, or does not fit the
-/// tokenizer: other channels, a value that is not finite, a code out of range, or more than its
-/// memory allows.
+/// Throws Error if the latent does not give a clip of frames x height x width pixels, or does not
+/// fit the tokenizer: wrong channels, a value that is not finite, a code out of range, or more data
+/// than its memory limit allows.
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 

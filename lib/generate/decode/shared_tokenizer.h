@@ -1,7 +1,7 @@
-// A tokenizer whose frames several ranks decode together: the rank that writes the clip uses it
-// like any other.
+// A tokenizer whose frames several ranks decode together. The rank that writes the clip uses it
+// like any other tokenizer.
 //
-// Thread-safety: decode_stream() on the thread that made the World, the rest as the tokenizer.
+// Thread-safety: decode_stream() on the thread that made the World; the rest as the tokenizer.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,10 +17,10 @@ namespace vfm::generate {
 
 class SharedTokenizer final : public models::VideoTokenizer {
  public:
-  /// Has the other ranks of the group call decode_together() with the same latents.
+  /// Makes the other ranks of the group call decode_together() with the same latents.
   using Call =
       std::function<void(std::span<const float> latents, int frames, int height, int width)>;
-  /// For rank 0 of the group. All three must outlive it.
+  /// Made on rank 0 of the group. All three arguments must outlive this object.
   SharedTokenizer(const VideoTokenizer& own, dist::Group& ranks, Call call)
       : own_(own), ranks_(ranks), call_(std::move(call)) {}
 
@@ -41,7 +41,7 @@ class SharedTokenizer final : public models::VideoTokenizer {
     call_(latents, frames, height, width);
     own_.decode_together(ranks_, latents, frames, height, width, sink);
   }
-  /// All ranks share the memory of decoding.
+  /// The memory of decoding is shared by all ranks.
   void check_memory(bool encodes, int frames, int height, int width, int) const override {
     own_.check_memory(encodes, frames, height, width, encodes ? 1 : ranks_.size());
   }

@@ -1,9 +1,10 @@
 // The output of clips: files with their records, or one Y4M stream on standard output.
 //
-// A clip's record (vfm-manifest(5), kind "clip") says how its bytes are made: "frames", "width",
-// "height", "fps", "encoder", "quality" are read from it here. Its "address" is a hash of all that
-// decides its bytes: DIR/NAME.json holds it and is written after DIR/NAME.mp4, so a clip that is
-// there with the right address and hash is kept, and any other is remade.
+// A clip's record (vfm-manifest(5), kind "clip") says how its bytes are made. This file reads
+// "frames", "width", "height", "fps", "encoder" and "quality" from it. The record's "address" is a
+// hash of everything that decides the clip's bytes. DIR/NAME.json holds it and is written after
+// DIR/NAME.mp4. So an existing clip with the right address and hash is kept, and any other is made
+// again.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,16 +25,16 @@
 
 namespace vfm::generate {
 
-/// `encoder`, or the default one if it is empty, after a frame was encoded with it. Throws
-/// Error{usage} for one that cannot be used.
+/// Returns `encoder`, or the default encoder if it is empty, after encoding a frame with it. Throws
+/// Error{usage} if it cannot be used.
 std::string usable_encoder(std::string encoder);
 
 /// Thread-safety: encode(), is_there(), hold() and provide() from any thread; the rest from one.
 class ClipFolder {
  public:
-  /// `output` is a folder, made if need be, or "-"; then `manifest` is not written to. `progress`
-  /// counts each frame. One that is not `first` of several ranks makes files alone, and reports
-  /// nothing. Throws what usable_encoder() throws.
+  /// `output` is a folder, made if need be, or "-". With "-" nothing is written to `manifest`.
+  /// `progress` counts each frame. With several ranks, a rank that is not `first` only makes files,
+  /// and reports nothing. Throws what usable_encoder() throws.
   ClipFolder(std::string output, std::string encoder, Progress& progress,
              io::ManifestWriter& manifest, bool first = true);
 
@@ -44,36 +45,38 @@ class ClipFolder {
 
   /// Puts the encoder's size into the record if it differs from the clip's.
   void add_coded_size(Json& record) const;
-  /// Whether the clip that `record` describes was written before and is unharmed; then its size and
-  /// hash are put into the record.
+  /// Returns whether the clip that `record` describes already exists and is undamaged. If so, puts
+  /// its size and hash into the record.
   bool is_there(Json& record, const std::string& name) const;
-  /// The mp4 of a clip, frame by frame as they are decoded. Puts "bytes" and "xxh3" into the
-  /// record, whose "name" progress shows.
+  /// Returns the mp4 of a clip, encoded frame by frame as frames are decoded. Puts "bytes" and
+  /// "xxh3" into the record, and shows its "name" in the progress.
   std::string encode(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      Json& record) const;
 
-  /// Whether size and rate are the stream's, that is, its first clip's.
+  /// Returns whether size and rate are those of the stream, which the first clip sets.
   bool fits_stream(const Json& record);
-  /// The next clip of the stream. Returns why it was left out, after which others may still follow;
-  /// empty: it was written. Throws Error if it ends in the middle of the clip.
+  /// Writes the next clip of the stream. Returns why the clip was left out; others may still
+  /// follow. Empty: it was written. Throws Error if the stream ends in the middle of the clip.
   std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
-  /// Locks NAME until the result is destroyed; waits for another program that makes it.
+  /// Locks NAME until the result is destroyed. Waits if another program makes NAME.
   io::AtomicFile hold(const std::string& name) const;
-  /// Provides the clip NAME in a file, with its record: kept if is_there(), unless `force`; else
-  /// `make` returns the mp4. One program makes it, others wait. Keys of `extra` that the record
-  /// lacks are put into it. Returns whether it was made.
+  /// Provides the clip NAME as a file with its record. Keeps the file if is_there(), unless
+  /// `force`; else writes the mp4 that `make` returns. If several programs provide it, one makes it
+  /// and the others wait. Adds keys of `extra` that the record lacks. Returns whether the clip was
+  /// made.
   bool provide(Json& record, const std::string& name, bool force, const Json& extra,
                const std::function<std::string()>& make) const;
-  /// Writes the manifest record of a finished file. `seconds`: the time to make it; nothing: it was
+  /// Writes the manifest record of a finished file. `seconds` is the time to make it; none: it was
   /// kept.
   void report(const Json& record, std::optional<double> seconds);
   void add_error(const io::Fault& fault);
-  /// Closes the log of errors and lays out the contact sheet of the clips. Returns the number of
-  /// errors. Throws Error if nothing was made; `input` may be why. `inputs`: "prompts".
+  /// Closes the log of errors and makes the contact sheet of the clips. Returns the number of
+  /// errors. Throws Error if nothing was made; the message may blame `input`. `inputs` names the
+  /// inputs: "prompts".
   long finish(const io::InputStreams& input, const char* inputs);
 
-  const std::vector<Json>& records() const { return records_; }  ///< of the clips in files
+  const std::vector<Json>& records() const { return records_; }  ///< records of the clips in files
 
  private:
   std::string output_, encoder_;

@@ -1,4 +1,4 @@
-// The progress of one clip, beside the number of clips: "'fox': step 12 of 36, 3m12s left".
+// The progress of one clip, shown next to the number of clips: "'fox': step 12 of 36, 3m12s left".
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,15 +14,15 @@ namespace vfm::generate {
 /// The progress of one phase of a clip. Thread-safety: one thread; the Progress may be shared.
 class ClipProgress {
  public:
-  /// `unit`: the counted unit, "step".
+  /// `unit` is the name of what is counted, such as "step".
   ClipProgress(Progress& progress, std::string name, const char* unit)
       : progress_(progress), name_(std::move(name)), unit_(unit) {}
   ~ClipProgress() { progress_.place(""); }
   ClipProgress(const ClipProgress&) = delete;
   ClipProgress& operator=(const ClipProgress&) = delete;
 
-  /// `done` of `total` are done. The time left is shown from the second call on: steps done
-  /// earlier, by another run, took no time of this one.
+  /// `done` of `total` units are done. The time left is shown from the second call on, because
+  /// units that an earlier run did took no time in this run.
   void at(std::int64_t done, std::int64_t total) {
     const auto now = std::chrono::steady_clock::now();
     std::string text = vfm::format("'{}': {} {} of {}", name_, unit_, done, total);

@@ -1,4 +1,4 @@
-// One picture of many clips: each as a strip of its first, middle and last frame.
+// One picture of many clips. Each clip is a strip of its first, middle and last frame.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace vfm::generate {
 
-/// Decodes the clips and lays their strips out, row by row, on a sheet about as wide as high. A
-/// clip that cannot be decoded leaves its place empty. At most `most` clips are shown.
+/// Decodes the clips and arranges their strips in rows on a sheet about as wide as high. A clip
+/// that cannot be decoded leaves its place empty. Shows at most `most` clips.
 media::RgbImage contact_sheet(const std::vector<std::string>& clips, std::size_t most = 100);
 
 }  // namespace vfm::generate

@@ -1,11 +1,11 @@
-// Latents and half-done samplings as files, each whole or not at all.
+// Latents and unfinished samplings as files. Each file is written whole or not at all.
 //
 //   NAME.latents.safetensors   "latent" F32 (C,T,H,W), in the tokenizer's units; "address" U8
 //   NAME.state.safetensors     "x" F64, "previous" F64 (may be absent), "step" I64; "address" U8
 //
-// The address is a hash of all that decides the latent, as text: a file with another address
-// belongs to another clip or model. Hostile files give an Error, never a crash.
-// Thread-safety: any thread, each name from one.
+// The address is a hash, as text, of everything that decides the latent. A file with another
+// address belongs to another clip or model. Hostile files give an Error, never a crash.
+// Thread-safety: any thread, but one thread per name.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@
 namespace vfm::generate {
 
 inline constexpr const char* kLatentsExtension = ".latents.safetensors";
-inline constexpr const char* kLatentsRecordExtension = ".latents.json";  ///< beside it
+inline constexpr const char* kLatentsRecordExtension = ".latents.json";  ///< record beside it
 
 void write_latent(const std::string& folder, const std::string& name,
                   const generate::Latent& latent, const std::string& address);

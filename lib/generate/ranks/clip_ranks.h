@@ -1,15 +1,15 @@
 // Deals prompts to groups of ranks; the ranks of a group make each clip together.
 //
-//   cfg   the guided and the unguided half of each estimate
+//   cfg   half of the ranks compute the guided part of an estimate, half the unguided part
 //   cp    each has a part of a clip's tokens
-//   tp    each has part of the heads and widths of the network
+//   tp    each has a part of the heads and widths of the network
 //
-// The other ranks form more such groups:
+// The remaining ranks form more such groups:
 //
 //   rank = tp_i + tp (cp_i + cp (cfg_i + cfg clip_i))
 //
 // models/dit/network_layout.h gives a rank's part of the network. Thread-safety: that of the World,
-// which must outlive it.
+// which must outlive the object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,44 +28,44 @@ namespace vfm::generate {
 /// The number of ranks that make a clip together, and how they share it.
 struct ClipParallel {
   int cfg = 1, cp = 1, tp = 1;
-  /// For cp: a name of models::CpKind, or "auto", which agree_on_ranks() resolves.
+  /// With cp: a name of models::CpKind, or "auto", which agree_on_ranks() resolves.
   std::string cp_kind = "auto";
-  /// For cp and an ST-DiT: parts of cp end at frames (models/dit/stdit_shard.h), and cp_kind
+  /// With cp and an ST-DiT: parts of cp end at frames (models/dit/stdit_shard.h), and cp_kind
   /// applies only to full attention.
   bool hybrid = false;
-  /// Each rank keeps a part of the blocks' matrices, and a block's are gathered before it runs
-  /// (nn/block_shards.h). It changes no bit, and so is not part of the name.
+  /// Each rank keeps a part of the matrices of blocks. A block's matrices are gathered before it
+  /// runs (nn/block_shards.h). It changes no bit of the result, so it is not part of the name.
   bool shard = false;
-  /// Not 0: choose_parallel() must still choose a layout for this many ranks; kAllRanks: all of the
-  /// world's.
+  /// Not 0: choose_parallel() must still choose a layout for this number of ranks; kAllRanks: for
+  /// all ranks of the world.
   int choose = 0;
   static constexpr int kAllRanks = -1;
 
   int ranks() const { return cfg * cp * tp; }
   bool alone() const { return ranks() == 1; }
-  /// "cfg=2 cp=2 ring": the sizes other than 1; empty: alone. Layouts round differently, so it is
-  /// part of a clip's address.
+  /// "cfg=2 cp=2 ring": the sizes other than 1; empty: one rank. Layouts round differently, so the
+  /// name is part of a clip's address.
   std::string name() const;
-  /// The text from which parse_parallel() makes the same, without shards.
+  /// The text from which parse_parallel() makes the same layout, without `shard`.
   std::string option() const;
 };
 
-/// "cfg=2,cp=4,tp=2,cp_kind=ring,hybrid,shard", each optional; "auto", or "auto=8" for 8 ranks.
-/// Throws Error{usage}.
+/// Parses "cfg=2,cp=4,tp=2,cp_kind=ring,hybrid,shard", each optional; "auto"; or "auto=8" for 8
+/// ranks. Throws Error{usage}.
 ClipParallel parse_parallel(std::string_view text);
 
-/// Throws Error{usage} unless `ranks` are whole groups.
+/// Throws Error{usage} unless `ranks` make whole groups.
 void check_ranks(const ClipParallel& parallel, int ranks);
 
 class ClipRanks {
  public:
-  /// A collective. `cp` is what parallel.cp_kind means here. Throws what check_ranks() throws.
+  /// A collective. `cp` is the resolved parallel.cp_kind. Throws what check_ranks() throws.
   ClipRanks(dist::World& world, const ClipParallel& parallel, const models::CpChoice& cp = {});
 
   dist::World& world() const { return mesh_.world(); }
   dist::Group& all() const { return *all_; }
-  /// leads(): this rank reads prompts and files for its group, and writes its clips. first(): it
-  /// does so for all.
+  /// leads(): this rank reads prompts and files for its group and writes the group's clips.
+  /// first(): this rank does so for all groups.
   bool leads() const { return clip_->rank() == 0; }
   bool first() const { return world().rank() == 0; }
   /// clip(): the ranks that make a clip together. halves(): one rank of each half of a guided
@@ -73,12 +73,12 @@ class ClipRanks {
   dist::Group& clip() const { return *clip_; }
   dist::Group& halves() const { return *halves_; }
   dist::Group& half() const { return mesh_.group(dist::Axes::tp | dist::Axes::cp); }
-  /// The ranks at this rank's place in all groups; for a leader, all leaders.
+  /// The ranks at this rank's place in all groups. For a leader these are all leaders.
   dist::Group& clips() const { return *clips_; }
-  /// The layout of one network; with `shard` it gathers blocks from the ranks' parts.
+  /// The layout of one network. With `shard` it gathers blocks from the ranks' parts.
   const models::NetworkLayout& network() const { return network_; }
-  /// Whether the two halves of an estimate exchange data during computation: then both must be
-  /// computed, even without guidance.
+  /// Returns whether the two halves of an estimate exchange data while they are computed. Then both
+  /// must be computed, even without guidance.
   bool halves_meet(bool fp8) const { return halves().size() > 1 && (blocks_ || fp8); }
 
  private:
@@ -86,7 +86,8 @@ class ClipRanks {
 
   dist::Mesh mesh_;
   std::unique_ptr<dist::Group> all_, clip_, halves_, clips_;
-  /// Ranks of the clip with the same part of all matrices, and of matrices that are cut along tp.
+  /// Ranks of the clip with the same matrices: whole_ for uncut matrices, cut_ for those cut along
+  /// tp.
   std::unique_ptr<dist::Group> whole_, cut_;
   std::unique_ptr<nn::BlockShards> blocks_;
   models::NetworkLayout network_;

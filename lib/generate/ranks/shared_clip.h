@@ -1,12 +1,12 @@
-// One clip on several ranks: one rank samples and writes files, and gets the others' parts of each
-// network output and of the frames.
+// One clip on several ranks. One rank samples and writes files, and receives the others' parts of
+// each network output and of the frames.
 //
-// The leader of the clip (generate/ranks/clip_ranks.h) has prompts, sampler and files; the others
-// have their part of the network, and serve. Each batch goes to all of them. With cfg=2 the first
-// half of the ranks computes the batch's first sample, the others the second. A rank's output has
-// zeros at other ranks' tokens, so the sum is exact. Errors: a rank that fails leaves the others
-// waiting, so its process ends them all (dist/launch.h). Thread-safety: the thread that made the
-// World.
+// The leader of the clip (generate/ranks/clip_ranks.h) has the prompts, the sampler and the files.
+// The other ranks have a part of the network, and serve the leader. Each batch goes to all of them.
+// With cfg=2 the first half of the ranks computes the first sample of the batch, the other half the
+// second. A rank's output has zeros at other ranks' tokens, so the sum is exact. Errors: a rank
+// that fails leaves the others waiting, so its process ends them all (dist/launch.h).
+// Thread-safety: the thread that made the World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,26 +20,27 @@ namespace vfm::generate {
 
 class SharedClip {
  public:
-  /// Network and ranks must outlive it.
+  /// `network` and `ranks` must outlive this object.
   SharedClip(models::DiffusionNetwork& network, const ClipRanks& ranks)
       : network_(network), ranks_(ranks) {}
 
   /// DiffusionNetwork::forward(), on the CPU, for one or two samples. Called by the leading rank.
   Tensor forward(const models::NetworkBatch& batch);
-  /// set_inference_fp8() on all ranks. set_fp8() is called by all; switch_fp8() only by the leading
-  /// rank, while the others serve.
+  /// set_inference_fp8() on all ranks. All ranks call set_fp8(). Only the leading rank calls
+  /// switch_fp8(), while the others serve.
   void set_fp8(models::Fp8Parts parts);
   void switch_fp8(models::Fp8Parts parts);
-  /// DiffusionNetwork::quantize() on all ranks, in the same two ways.
+  /// DiffusionNetwork::quantize() on all ranks. All ranks call quantize(). Only the leading rank
+  /// calls quantize_all(), while the others serve.
   void quantize();
   void quantize_all();
-  /// A tokenizer whose decode_stream() all ranks compute. Called by the leading rank; this must
-  /// outlive the result.
+  /// Returns a tokenizer whose decode_stream() runs on all ranks. Called by the leading rank. This
+  /// object must outlive the result.
   std::unique_ptr<models::VideoTokenizer> share(std::unique_ptr<models::VideoTokenizer> tokenizer);
   /// Ends serve() on the other ranks. Called by the leading rank.
   void end();
-  /// Called by the other ranks: serves requests until end(). The tokenizer may be null if it is not
-  /// used.
+  /// Called by the other ranks: serves the leading rank until its end(). `tokenizer` may be null if
+  /// it is not used.
   void serve(const models::VideoTokenizer* tokenizer);
 
  private:

@@ -1,5 +1,5 @@
 // The cost of a pass through the network for one of the ranks that share it, and the time of their
-// exchanges on GPUs that need not exist. It is counted on Device::meta, as in
+// exchanges on GPUs, which need not exist. Everything is counted on Device::meta, as in
 // models/dit/network_cost.h. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +18,7 @@ struct SharedPassWork {
   const models::NetworkConfig& network;
   const std::vector<std::vector<models::AdapterShape>>& adapters;
   models::NetworkSample sample;
-  std::int64_t samples = 1;  ///< with guidance two of them
+  std::int64_t samples = 1;  ///< samples in the batch; two with guidance
   DType compute = DType::f32;
   models::Fp8Parts fp8;
   Device device = Device::cpu;
@@ -26,15 +26,15 @@ struct SharedPassWork {
 };
 
 struct SharedPass {
-  models::PartCost cost;  ///< of the rank that leads
-  /// Its waiting times for other ranks, by kind of exchange, if `gpu` is given.
+  models::PartCost cost;  ///< cost of the leading rank
+  /// Times that the leading rank waits for other ranks, by kind of exchange, if `gpu` is given.
   std::vector<models::TimeLine> exchanges;
 };
 
-/// Exchanges of ring attention overlap with attention, except for one part of the keys; those of tp
-/// as far as the table says; gathered blocks (ClipParallel::shard) with computation, except for one
-/// block. The batch goes from host to host. Throws Error{usage} if the ranks cannot share it. `gpu`
-/// may be null.
+/// Exchanges of ring attention overlap with attention, except for one part of the keys. Exchanges
+/// of tp overlap as far as the table says. Gathered blocks (ClipParallel::shard) overlap with
+/// computation, except for one block. The batch goes from host to host. Throws Error{usage} if the
+/// ranks cannot share it. `gpu` may be null.
 SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
                        const models::CpChoice& cp, const models::Gpu* gpu);
 

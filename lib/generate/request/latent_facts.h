@@ -6,8 +6,8 @@
 
 namespace vfm::generate {
 
-/// The facts of `record` that decide its latent, in the order in which the latent's address hashes
-/// them. Pure.
+/// The fields of `record` that decide its latent, in the order in which they are hashed into the
+/// latent's address. Pure.
 Json latent_facts(const Json& record);
 
 }  // namespace vfm::generate

@@ -14,13 +14,13 @@
 
 namespace vfm::generate {
 
-/// All that decides a clip's bytes, and its name. It is not changed once made.
+/// Everything that decides a clip's bytes, and its name. It never changes once made.
 struct NamedRequest {
   ClipRequest clip;
   SampleOptions sampling;
-  GivenFiles files;     ///< with their hashes
-  std::string name;     ///< of the files, without extension
-  std::string encoder;  ///< FFmpeg's name; empty: the default one, or none is used
+  GivenFiles files;     ///< with the hashes of the files
+  std::string name;     ///< name of the clip's files, without extension
+  std::string encoder;  ///< name in FFmpeg; empty: the default encoder, or none is used
   int quality = 0;
   HeldJson extra;  ///< the prompt's other keys
 };
@@ -31,36 +31,37 @@ struct ModelInUse {
   std::string hash;
   models::Fp8Parts fp8;
   Device device = Device::cpu;
-  std::string tokenizer_compute = {};  ///< of choose_compute()
-  std::string parallel = {};           ///< of ClipParallel::name()
-  std::string quantize = {};           ///< name of the matrices' form; empty: their own
+  std::string tokenizer_compute = {};  ///< result of choose_compute()
+  std::string parallel = {};           ///< result of ClipParallel::name()
+  std::string quantize = {};  ///< name of the 8-bit form of the matrices; empty: their own type
 };
 
-/// Applies the job's folder and type of computation for the model's tokenizer; returns
-/// choose_compute()'s result. If a part of a pipeline has moved, parts get hashes first, to compare
-/// it.
+/// Sets the tokenizer's folder and type of computation in `facts` from the job. Returns the result
+/// of choose_compute(). If a part of a pipeline has moved, first hashes the parts, to compare the
+/// moved part.
 std::string move_parts(ModelFacts& facts, const GenerateJob& job);
-/// Makes a tokenizer from a folder compute in the requested type. Returns that, "f32" or "bf16", if
-/// it is not its default on `device`; else "".
+/// Makes a tokenizer from a folder compute in the type `compute`. Returns "f32" or "bf16" if that
+/// is not the tokenizer's default on `device`; else "".
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
                            Device device);
 
-/// Warns of a guidance that diffusers' pipelines treat as none, but vfm does not.
+/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not.
 void note_guidance(const std::string& model, double guidance);
 
-/// Thread-safety: one thread, prompt after prompt in their order, which decides names and seeds.
+/// Thread-safety: one thread, which makes requests in the order of the prompts, since names and
+/// seeds depend on earlier ones.
 class RequestMaker {
  public:
-  /// All three must outlive it.
+  /// All three arguments must outlive this object.
   RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipFolder& output)
       : job_(job), in_use_(in_use), output_(output) {}
 
-  /// Reads the files that the prompt names. A repeated text without its own name or seed gets the
-  /// next seed. Warns, once a run, of sizes beyond training, of sizes that the encoder cannot hold,
-  /// and of a guidance that other programs treat as none. Throws Error for an impossible clip, a
-  /// record of another model, and a name already taken.
+  /// Reads the files that the prompt names. A repeated text without a name or seed of its own gets
+  /// the next seed. Warns once a run of sizes beyond training, of sizes that the encoder cannot
+  /// hold, and of a guidance that other programs treat as none. Throws Error for an impossible
+  /// clip, a record of another model, and a name already taken.
   std::shared_ptr<const NamedRequest> make(Prompt prompt);
-  /// Forgets taken names: the caller checks names from now on.
+  /// Forgets the names taken so far. The caller checks names from now on.
   void forget_names() { names_.clear(); }
 
  private:

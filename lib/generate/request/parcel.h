@@ -1,6 +1,6 @@
-// Values as bytes, for another rank of the same program: written and read in the same order, by
-// the same build. It is not a file format: only the number of bytes is checked. Thread-safety: one
-// thread at a time.
+// Values as bytes for another rank of the same program. They are written and read in the same
+// order, by the same build. This is not a file format: only the number of bytes is checked.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,7 +41,7 @@ class ClipParcel {
 
 class ClipParcelReader {
  public:
-  /// Keeps the view.
+  /// Keeps `bytes` as a view.
   explicit ClipParcelReader(std::string_view bytes) : rest_(bytes) {}
 
   template <class Value>

@@ -13,20 +13,20 @@
 
 namespace vfm::generate {
 
-/// The next of the input: a request, or why there is none.
+/// The next item of the input: a request, or the error why there is none.
 struct Asked {
   std::shared_ptr<const NamedRequest> request;
-  std::string where, error;   ///< error: empty if there is one
-  Cause cause = Cause::line;  ///< of the error
+  std::string where, error;   ///< place in the input; error: empty if there is a request
+  Cause cause = Cause::line;  ///< cause of the error
 };
 
 /// The result of a request.
 struct Result {
   Asked asked;
-  HeldJson record;     ///< of the manifest
-  bool made = true;    ///< else it was there
-  Latent latent;       ///< for the stream
-  double seconds = 0;  ///< that it took
+  HeldJson record;     ///< manifest record
+  bool made = true;    ///< false: the clip already existed
+  Latent latent;       ///< only for the stream
+  double seconds = 0;  ///< time to make it
 };
 
 /// A request with the pixels, noise and embeddings of its files, so that the receiving rank reads
