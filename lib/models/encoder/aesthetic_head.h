@@ -1,10 +1,11 @@
-// LAION's aesthetic heads: how much people like a picture, from about 1 to 10, by the vector of
-// length 1 that a CLIP, mostly ViT-L/14, has of it. As published, by the names of their tensors:
+// LAION's aesthetic heads: how much people like a picture, from about 1 to 10. The input is the
+// picture's CLIP vector, of length 1, mostly from ViT-L/14. The names of the tensors identify the
+// published heads:
 //
 //   linear    weight [1, D], bias [1]                                     (aesthetic-predictor)
 //   mlp       layers.0, .2, .4, .6, .7, each .weight [N, M] and .bias [N], without activations
 //             between them                                      (improved-aesthetic-predictor)
-//   mlp:relu  layers.0, .3, .6, .9, .11 likewise, with a ReLU between any two     (the same)
+//   mlp:relu  layers.0, .3, .6, .9, .11, the same with a ReLU between any two     (the same)
 //
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -21,15 +22,15 @@ namespace vfm::models {
 
 class AestheticHead {
  public:
-  /// Of a file: safetensors, or a PyTorch checkpoint (.pth). `dim`: of the vectors. Throws
-  /// Error{usage}: no such file, none of these heads, one for vectors of another length, or weights
-  /// that are no numbers.
+  /// Reads a head from `file`: safetensors, or a PyTorch checkpoint (.pth). `dim` is the length of
+  /// the vectors. Throws Error{usage} if there is no such file, if it has none of these heads or a
+  /// head for vectors of another length, or if a weight is not finite.
   AestheticHead(const std::string& file, int dim);
 
-  /// Of a vector of `dim` numbers and of length 1.
+  /// The score of a vector of `dim` numbers and of length 1.
   double score(std::span<const float> vector) const;
 
-  /// {"head": "mlp", "hash": "..."}: the hash is of all values.
+  /// {"head": "mlp", "hash": "..."}. The hash covers all weights.
   const Json& config() const { return config_; }
 
  private:

@@ -2,10 +2,10 @@
 // only.
 //
 //   x = norm(word[ids] + position[0, 1, ...] + type[0])
-//   for each layer, as models/encoder/encoder_stack.h has it, norms behind:
+//   for each layer (models/encoder/encoder_stack.h, with norms at the end):
 //     x = norm(x + attention), x = norm(x + feed-forward)
 //
-// RoBERTa's first position is not 0 but the one after the number of its padding token.
+// In RoBERTa the first position is one more than the number of the padding token.
 // Sources: Devlin et al., "BERT: Pre-training of deep bidirectional transformers for language
 // understanding" (2019); Liu et al., "RoBERTa" (2019); Conneau et al., "Unsupervised cross-lingual
 // representation learning at scale" (2020); transformers' BertModel, RobertaModel and
@@ -34,31 +34,31 @@ struct BertConfig {
   int vocabulary = 0, positions = 0, token_types = 0;
   int first_position = 0;
 
-  /// Of the config of an HfComponent of the type "bert", "roberta" or "xlm-roberta"; fields that it
-  /// leaves out are those of transformers 5.23. Throws Error{usage} naming `what` for values that
-  /// are impossible or not supported.
+  /// Reads the config of an HfComponent of type "bert", "roberta" or "xlm-roberta". Missing fields
+  /// have the defaults of transformers 5.23. Throws Error{usage} naming `what` for values that are
+  /// impossible or not supported.
   static BertConfig from_json(const Json& config, std::string_view type, std::string_view what);
-  /// The longest text that has a position for each token.
+  /// Number of tokens of the longest text that has a position for each token.
   int most_tokens() const { return positions - first_position; }
-  /// Of the encoder, without what else a file may have: check_tensors() of these.
+  /// The tensors of the encoder alone, for check_tensors().
   std::vector<TensorTarget> tensors() const;
 };
 
-/// The encoder's tensors of a file that may have a prefix ("bert.", "roberta."), a pooler, heads
-/// and tables of numbers, which are left out. `file` must outlive it.
+/// The encoder's tensors of `file`. Removes a prefix ("bert.", "roberta.") from names. Leaves out a
+/// pooler, heads and tables of numbers. `file` must outlive the result.
 SelectedSet bert_tensors(const io::TensorSet& file);
 
 class Bert {
  public:
-  /// `weights` must outlive it, and hold config.tensors() and nothing else, or Error lists what
-  /// does not fit.
+  /// `weights` must outlive this object and hold exactly config.tensors(). Otherwise throws Error
+  /// that lists the tensors that do not fit.
   Bert(const BertConfig& config, const io::TensorSet& weights, DType compute, Device device);
 
   const BertConfig& config() const { return config_; }
 
-  /// `ids` of texts behind each other, `lengths` of each; returns [S, D], f32, on the CPU (or on
-  /// Device::meta, if it is there). Throws Error for an id that is not in the vocabulary, or a text
-  /// that is too long; Stopped between layers.
+  /// `ids` holds texts one after another, `lengths` the number of ids of each. Returns [S, D], f32,
+  /// on the CPU (on Device::meta if the encoder is there). Throws Error for an id outside the
+  /// vocabulary or a text that is too long; Stopped between layers.
   Tensor encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const;
 
  private:

@@ -1,7 +1,7 @@
-// CLIP's image tower: a class token before the patches, layers between two layer norms, and the
-// class token, projected to the vectors that texts have, too.
+// CLIP's image tower: a class token before the patches, layers between two layer norms, then the
+// class token is projected to the space of the texts' vectors.
 //
-//   x = pre_layrnorm([class; patches] + places)     the name is so in the files
+//   x = pre_layrnorm([class; patches] + places)     pre_layrnorm is spelled so in the files
 //   x = layers(x)
 //   vector = visual_projection post_layernorm(x[class])
 //
@@ -19,9 +19,9 @@
 
 namespace vfm::models {
 
-/// Of a folder of the type "clip" or "clip_vision_model", which must outlive it, for pictures of
-/// `size`. Throws Error{usage} for a configuration that is not supported or another size; Error
-/// listing the tensors that do not fit.
+/// Makes the tower of `folder`, of type "clip" or "clip_vision_model", for pictures of `size`.
+/// `folder` must outlive it. Throws Error{usage} for a configuration that is not supported or a
+/// size that is not the model's; Error that lists the tensors that do not fit.
 std::unique_ptr<PictureTower> make_clip_vision(const HfComponent& folder, PictureSize size,
                                                DType compute, Device device);
 

@@ -1,11 +1,11 @@
-// DINOv2: a vision transformer that was trained without texts. Its vector of a picture is the class
+// DINOv2: a vision transformer that was trained without texts. The vector of a picture is the class
 // token after the last layer norm.
 //
 //   x = layers([class; patches] + places)     with layer scale
 //   vector = layernorm(x[class])
 //
-// Pictures may have another size than the model's own (518 in those that Meta published, used with
-// 224): the places are then those of the own size, interpolated.
+// Pictures may differ from the model's own size (518 in the models that Meta published, which are
+// used with 224). The position embeddings are then interpolated from those of the own size.
 // Source: Oquab et al., "DINOv2: learning robust visual features without supervision" (2023);
 // transformers' Dinov2Model for names and details.
 // Thread-safety: one thread at a time.
@@ -19,9 +19,9 @@
 
 namespace vfm::models {
 
-/// Of a folder of the type "dinov2", which must outlive it, for pictures of `size`. Throws
-/// Error{usage} for a configuration that is not supported: so is that of the largest, with
-/// use_swiglu_ffn; Error listing the tensors that do not fit.
+/// Makes the tower of `folder`, of type "dinov2", for pictures of `size`. `folder` must outlive it.
+/// Throws Error{usage} for a configuration that is not supported, such as that of the largest
+/// model, with use_swiglu_ffn; Error that lists the tensors that do not fit.
 std::unique_ptr<PictureTower> make_dinov2(const HfComponent& folder, PictureSize size,
                                           DType compute, Device device);
 

@@ -1,5 +1,5 @@
-// What the folders of encoders have in common: activations by name, some of a file's tensors, rows
-// of a table.
+// Parts that the folders of encoders share: activations by name, a selection of a file's tensors,
+// rows of a table.
 // Thread-safety: free functions and values, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,17 +19,18 @@
 
 namespace vfm::models {
 
-/// The activation that config.json names "gelu", "gelu_new", "gelu_pytorch_tanh" or "quick_gelu".
-/// Throws Error{usage} for another one.
+/// The activation of a name in config.json: "gelu", "gelu_new", "gelu_pytorch_tanh" or
+/// "quick_gelu". Throws Error{usage} naming `what` for any other name.
 ops::Gelu gelu_of(const std::string& name, std::string_view what);
 
-/// A number of a config.json, or its default; 1 to 2^24. Throws Error{usage}.
+/// A number in config.json, 1 to 2^24, or `fallback` if it is missing. Throws Error{usage}.
 int positive_field(const Json& config, const char* name, int fallback, std::string_view what);
 
-/// Some tensors of a set, which must outlive it, under names of ours.
+/// Some tensors of another set, under new names. The other set must outlive this one.
 class SelectedSet final : public io::TensorSet {
  public:
-  /// `name` gives a tensor's name here, or "": it is left out. Throws Error if two have one.
+  /// `name` maps a tensor's name in `source` to its new name, or to "" to leave it out. Throws
+  /// Error if two tensors get one name.
   SelectedSet(const io::TensorSet& source,
               const std::function<std::string(const std::string&)>& name);
   void release(const io::TensorView& tensor) const override { source_.release(tensor); }
@@ -38,19 +39,19 @@ class SelectedSet final : public io::TensorSet {
   const io::TensorSet& source_;
 };
 
-/// The headers of a file that is not there, for Device::meta: addresses that nobody may read.
+/// The headers of a file that does not exist, for Device::meta. Nobody may read the addresses.
 class HeaderSet final : public io::TensorSet {
  public:
   HeaderSet(const std::vector<TensorTarget>& targets, DType stored);
 };
 
-/// The rows of a table [V, D] by their numbers, [N, D] in f32 on the device; nothing else of it is
-/// read. Throws Error for a number that is not below V, naming `path`; on Device::meta the shape
-/// alone.
+/// The rows `numbers` of a table [V, D] as [N, D], f32, on `device`. No other row is read. Throws
+/// Error naming `path` for a number that is not below V. On Device::meta only the shape is
+/// computed.
 Tensor table_rows(const io::TensorView& table, std::span<const std::int32_t> numbers, Device device,
                   const std::string& path);
 
-/// Throws Error unless `lengths`, each above 0, are those of `tokens` tokens.
+/// Throws Error unless each of `lengths` is above 0 and their sum is `tokens`.
 void need_lengths(std::size_t tokens, std::span<const std::int64_t> lengths, const char* model);
 
 }  // namespace vfm::models

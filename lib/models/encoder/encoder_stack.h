@@ -7,11 +7,11 @@
 //   x += s2 * (W2 gelu(W1 n + b1) + b2)           x = norm(x + W2 gelu(W1 x + b1) + b2)
 //       with n = norm2(x)
 //
-// s1 and s2 are vectors of DINOv2 alone. Samples of a pack do not see each other, so a sample's
-// result does not depend on what else is in the pack.
-// Weights stay on disk, mapped, and are converted (and put on the GPU) layer by layer while they
-// are used: once a call, so samples that come together share this. x and norms are f32; the
-// products compute in f32 or bf16.
+// Only DINOv2 has the vectors s1 and s2. The samples of a pack do not see each other, so the result
+// of a sample does not depend on the rest of the pack.
+// Weights stay on disk, mapped. They are converted (and put on the GPU) layer by layer while they
+// are used, once per call. So samples in one call share this work. x and norms are f32; products
+// compute in f32 or bf16.
 // Sources: Devlin et al., "BERT" (2019); Radford et al., "Learning transferable visual models from
 // natural language supervision" (2021); Zhai et al., "Sigmoid loss for language image pre-training"
 // (2023); Oquab et al., "DINOv2" (2023).
@@ -38,34 +38,35 @@ struct EncoderStackConfig {
   float epsilon = 0;
   ops::Gelu activation = ops::Gelu::erf;
   bool norm_first = true;
-  bool causal = false;       ///< a token sees those before it, and itself
-  bool layer_scale = false;  ///< s1 and s2
+  bool causal = false;       ///< a token sees only itself and earlier tokens
+  bool layer_scale = false;  ///< layers have s1 and s2
 
-  /// Throws Error{usage} naming `what` for what no model has.
+  /// Throws Error{usage} naming `what` for values that no model has.
   void check(const std::string& what) const;
 };
 
-/// The parts of a layer. Each but the scales has a ".weight" and a ".bias".
+/// The parts of a layer. Every part except the scales has a ".weight" and a ".bias".
 enum class EncoderPart { query, key, value, out, norm1, norm2, up, down, scale1, scale2 };
 
-/// The name of a part of layer `layer` in the file, without ".weight" and ".bias"; of scales whole.
+/// The name of a part of layer `layer` in the file, without ".weight" or ".bias". For scales the
+/// whole name.
 using EncoderNames = std::function<std::string(int layer, EncoderPart part)>;
 
 class EncoderStack {
  public:
-  /// `weights` must outlive it, and hold what tensors() lists.
+  /// `weights` must outlive this object and hold the tensors that tensors() lists.
   EncoderStack(const EncoderStackConfig& config, EncoderNames names, const io::TensorSet& weights,
                DType compute, Device device);
 
   const EncoderStackConfig& config() const { return config_; }
-  /// Every tensor of the layers, with its shape, for check_tensors().
+  /// All tensors of the layers with their shapes, for check_tensors().
   static std::vector<TensorTarget> tensors(const EncoderStackConfig& config,
                                            const EncoderNames& names);
 
-  /// x [S, D], f32, on the device: tokens of samples behind each other, `lengths` of each. Returns
-  /// the last layer's [S, D]. How a product is summed may depend on its number of rows: `apart`,
-  /// each sample has products of its own, and so the bits that it would have alone. Throws Stopped
-  /// between layers.
+  /// x [S, D], f32, on the device, holds the tokens of samples one after another; `lengths` has the
+  /// number of tokens of each sample. Returns the output of the last layer, [S, D]. How a product
+  /// is summed may depend on its number of rows. With `apart`, each sample has products of its own,
+  /// and so the bits that it has when it is alone. Throws Stopped between layers.
   Tensor forward(const Tensor& x, std::span<const std::int64_t> lengths, bool apart = false) const;
 
  private:
@@ -76,8 +77,8 @@ class EncoderStack {
   Device device_;
 };
 
-/// A tensor of the file as a model uses it: in `dtype`, on `device`; as it lies on disk where that
-/// is what is asked for. On Device::meta its shape alone.
+/// A tensor of the file in `dtype` on `device`. Not copied if it is stored so already. On
+/// Device::meta only the shape.
 Tensor use_weight(const io::TensorView& view, DType dtype, Device device);
 
 }  // namespace vfm::models

@@ -1,5 +1,5 @@
-// What text encoders with weights share: texts go through the model in packs of a few thousand
-// tokens, one pack at a time.
+// Base of text encoders with weights: texts go through the model in packs of a few thousand tokens,
+// one pack at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,10 +22,10 @@ class PackedTextEncoder : public text::TextEncoder {
 
  protected:
   explicit PackedTextEncoder(Device device) : device_(device) {}
-  /// What the model gets of a text.
+  /// The token ids of a text.
   virtual std::vector<std::int32_t> tokens(std::string_view utf8) const = 0;
-  /// `ids` of texts, one after the other, each as long as `lengths` has it. Called by one thread at
-  /// a time, which has the GPU's turn.
+  /// Encodes texts whose `ids` lie one after another; `lengths` has the number of ids of each.
+  /// Called by one thread at a time, which has the GPU's turn.
   virtual std::vector<text::TokenEmbeddings> encode_pack(
       std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const = 0;
 

@@ -1,10 +1,10 @@
-// Encoders of pictures: RGB of any size in, one vector of each out. From a folder as Hugging Face
-// has them: CLIP, SigLIP, SigLIP 2 of a fixed resolution or of any (NaFlex), DINOv2; config.json,
-// weights and preprocessor_config.json beside each other.
+// Encoders of pictures: RGB of any size in, one vector per picture out. They are read from Hugging
+// Face folders, with config.json, weights and preprocessor_config.json. Models: CLIP, SigLIP,
+// SigLIP 2 of a fixed resolution or of any (NaFlex), DINOv2.
 //
-// Vectors are those that the model gives (transformers' get_image_features, of DINOv2 the
-// pooler_output), not normalised. On the CPU a picture's vector has the same bits whatever pictures
-// are encoded with it; on a GPU packs of a fixed size are, or of NaFlex each picture apart.
+// Vectors are the model's output (transformers' get_image_features; for DINOv2 the pooler_output),
+// not normalised. On the CPU the bits of a picture's vector do not depend on the pictures encoded
+// with it. On a GPU all packs have the same size, and NaFlex encodes each picture by itself.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,35 +24,35 @@ class PictureEncoder {
  public:
   virtual ~PictureEncoder() = default;
   virtual int dim() const = 0;
-  /// What the model sees of a picture, in few pixels: so many pictures may wait in little memory.
-  /// Only encode_prepared() knows what the numbers are. Throws Error for one that is empty, or
-  /// whose bytes are not its size.
+  /// The picture as the model sees it, in few pixels, so that many pictures may wait in little
+  /// memory. Only encode_prepared() interprets the numbers. Throws Error for an empty picture, or
+  /// one with the wrong number of bytes for its size.
   virtual std::vector<float> prepare(const PictureView& picture) const = 0;
-  /// Of each, in order, its vector. Throws Error for what prepare() did not make; Stopped between
-  /// layers.
+  /// The vectors of the pictures, in order. Throws Error for input that prepare() did not make;
+  /// Stopped between layers.
   virtual std::vector<std::vector<float>> encode_prepared(
       std::span<const std::vector<float>> prepared) const = 0;
-  /// So many, or a multiple, cost the least for each.
+  /// The number of pictures in one call at which, or at a multiple of it, a picture costs least.
   virtual std::size_t together() const = 0;
-  /// The same of the model on another device.
+  /// together() of the same model on another device.
   virtual std::size_t together_on(Device) const { return together(); }
-  /// Both.
+  /// Calls prepare() and encode_prepared().
   std::vector<std::vector<float>> encode(std::span<const PictureView> pictures) const;
-  /// What it is, to be stored with its vectors:
+  /// Description of the encoder, stored with its vectors:
   ///   {"name": "siglip", "path": "/models/siglip", "hash": "...", "dim": 768, "compute": "f32",
   ///    "input": {"size": [224, 224], "resample": "bicubic", "factor": 0.0039, "mean": [...],
   ///    "std": [...]}}
-  /// (of NaFlex "patch" and "most_patches" instead of "size"). "hash" is of the whole model.
-  /// Vectors of two may be compared if but for "path" they are equal.
+  /// NaFlex has "patch" and "most_patches" instead of "size". "hash" covers the whole model.
+  /// Vectors of two encoders may be compared if their descriptions are equal, except for "path".
   virtual Json config() const = 0;
 };
 
-/// `compute`, f32 or bf16, is what products are computed in. Throws Error{usage} for a folder that
-/// is not there, or holds a model, settings or tensors that are not supported.
+/// `compute`, f32 or bf16, is the type in which products are computed. Throws Error{usage} for a
+/// folder that does not exist, or that holds a model, settings or tensors that are not supported.
 std::unique_ptr<PictureEncoder> make_picture_encoder(const std::string& folder, Device device,
                                                      DType compute);
 
-/// `vector` / |vector|; of zeros, itself.
+/// Replaces `vector` by `vector` / |vector|. A vector of zeros stays.
 void normalise(std::vector<float>& vector);
 
 }  // namespace vfm::models

@@ -1,19 +1,19 @@
-// What becomes of a picture before an encoder sees it, as preprocessor_config.json says: resized,
-// cut to its middle, and its bytes made numbers.
+// The preprocessing of a picture for an encoder, as preprocessor_config.json says: the picture is
+// resized, its centre is cropped, and bytes are converted to numbers.
 //
 //   {"image_processor_type": "CLIPImageProcessor", "do_resize": true, "size": {"shortest_edge":
 //    224}, "resample": 3, "do_center_crop": true, "crop_size": {"height": 224, "width": 224},
 //    "do_rescale": true, "rescale_factor": 0.00392156862745098, "do_normalize": true,
 //    "image_mean": [0.48, 0.46, 0.41], "image_std": [0.27, 0.26, 0.28]}
 //
-// Known are CLIPImageProcessor, SiglipImageProcessor, Siglip2ImageProcessor (NaFlex) and
-// BitImageProcessor (DINOv2's), also under their older and their "Fast" names. Of NaFlex a picture
-// keeps its shape, nearly, and has a size of its own: the largest in whole patches, "patch_size"
-// each way, that has no more than "max_num_patches" of them. A setting that is not known here is
-// refused, unless it is null or false. Results have the bits of the processors that resize with
-// Pillow; "Fast" ones resize with torchvision, whose pixels differ by one here and there. Pure but
-// for reading the file. Thread-safety: const members from any thread. Source: transformers 5.24,
-// models/{clip,siglip,siglip2,bit}/image_processing_*, image_transforms.py.
+// Supported are CLIPImageProcessor, SiglipImageProcessor, Siglip2ImageProcessor (NaFlex) and
+// BitImageProcessor (DINOv2's), also under their older and their "Fast" names. With NaFlex a
+// picture nearly keeps its aspect ratio and has a size of its own: the largest in whole patches,
+// "patch_size" each way, that has at most "max_num_patches" patches. A setting that is unknown here
+// is refused unless it is null or false. Results have the bits of the processors that resize with
+// Pillow. "Fast" processors resize with torchvision, whose pixels occasionally differ by one.
+// Pure, except for reading the file. Thread-safety: const members from any thread. Source:
+// transformers 5.24, models/{clip,siglip,siglip2,bit}/image_processing_*, image_transforms.py.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,34 +33,36 @@ struct PictureSize {
 };
 
 struct PictureInput {
-  int shortest_edge = 0;  ///< the shorter side is made so long; 0: see `resized`
-  PictureSize resized;    ///< whatever its shape was; 0 x 0, without shortest_edge: not at all
+  int shortest_edge = 0;  ///< the shorter side after resizing, pixels; 0: see `resized`
+  /// Size after resizing, for any aspect ratio; 0 x 0 without shortest_edge: no resizing.
+  PictureSize resized;
   Resample resample = Resample::bicubic;
-  PictureSize crop;  ///< the middle of that, black where it is smaller; 0 x 0: all of it
-  int patch = 0, most_patches = 0;  ///< NaFlex, instead of the four above but for the filter
-  double factor = 1;                ///< of bytes
+  PictureSize crop;  ///< centre crop after resizing, black outside the picture; 0 x 0: no crop
+  int patch = 0, most_patches = 0;  ///< NaFlex: replaces the fields above except `resample`
+  double factor = 1;                ///< multiplies bytes
   std::array<double, 3> mean{0, 0, 0}, deviation{1, 1, 1};
 
-  /// Of the contents of preprocessor_config.json. Throws Error{usage} naming `what` and the
-  /// setting: one that is not known or impossible, or with which pictures would have sizes of
-  /// their own.
+  /// Reads the contents of preprocessor_config.json. Throws Error{usage} naming `what` and the
+  /// setting, for a setting that is unknown or impossible, or with which every picture would keep a
+  /// size of its own.
   static PictureInput from_json(const Json& config, std::string_view what);
-  /// Of a model's folder: of preprocessor_config.json, or of "image_processor" in
-  /// processor_config.json where there is none. Throws Error{usage}.
+  /// Reads preprocessor_config.json of a model's folder, or without that file "image_processor" in
+  /// processor_config.json. Throws Error{usage}.
   static PictureInput from_folder(const std::string& folder);
-  /// All of this, whatever words the file had: two are equal if they make the same numbers.
+  /// All settings in one form, however the file spelled them. Two are equal if they give the same
+  /// numbers.
   Json to_json() const;
 
-  /// Of every picture that an encoder gets; 0 x 0 where each has its own.
+  /// Size of every picture that the encoder gets; 0 x 0 if each picture has its own.
   PictureSize size() const { return crop.height > 0 ? crop : resized; }
   bool own_sizes() const { return most_patches > 0; }
-  /// Of a picture of that size. Throws Error for one without pixels, or so long that it has no such
-  /// size.
+  /// Size that the encoder gets for a picture of `width` x `height`. Throws Error for a picture
+  /// without pixels, or so long that no size fits.
   PictureSize size_of(int width, int height) const;
-  /// [3, height, width]: (byte * factor - mean) / deviation in f32, channel by channel. Throws
-  /// Error for an empty picture, or one whose bytes are not its size.
+  /// Writes [3, height, width]: (byte * factor - mean) / deviation in f32, channel by channel.
+  /// Throws Error for an empty picture, or one with the wrong number of bytes for its size.
   void read(const PictureView& picture, std::span<float> out) const;
-  /// The same before bytes are made numbers: packed RGB.
+  /// The same before bytes are converted to numbers: packed RGB.
   std::vector<std::uint8_t> place(const PictureView& picture) const;
 };
 

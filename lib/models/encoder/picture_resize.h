@@ -1,14 +1,15 @@
-// Pictures of 8 bits a channel in another size, with the bits that Pillow's Image.resize() gives:
-// what encoders of pictures were trained on and are used with.
+// Resizes pictures with 8 bits per channel, with the bits of Pillow's Image.resize(), with which
+// encoders of pictures were trained.
 //
-// A pixel of the result is a weighted mean of the pixels under a filter around its place, which is
-// as wide as the filter, or when the picture shrinks, as many times wider ("antialias"). First
-// along rows, then along columns, with 8 bits between. Weights are whole numbers of 2^-22, so no
-// order of the sums and no processor changes a bit. Pictures over 100 times as high as wide that
-// become lower go along columns first. So does Pillow up to 12.3; since 13 it goes along columns
-// first wherever that is less work, and pixels of such shapes differ by a rounding.
+// A pixel of the result is a weighted mean of the pixels under a filter around its place. When the
+// picture shrinks, the filter is wider by the same factor ("antialias"). The filter runs along
+// rows, then along columns, with 8 bits in between. Weights are whole numbers of 2^-22, so neither
+// the order of the sums nor the processor changes a bit. Pictures more than 100 times as high as
+// wide that become lower are filtered along columns first. Pillow does the same up to 12.3. Since
+// 13 it filters along columns first wherever that is less work, so pixels of such shapes differ by
+// a rounding.
 // Pure. Thread-safety: any thread.
-// Source: Pillow, src/libImaging/Resample.c, for what is rounded where; Keys, "Cubic convolution
+// Source: Pillow, src/libImaging/Resample.c, for the places of rounding; Keys, "Cubic convolution
 // interpolation for digital image processing" (1981), for the cubic with a = -1/2.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -28,15 +29,16 @@ struct PictureView {
 /// The filter, by Pillow's numbers.
 enum class Resample { lanczos = 1, bilinear = 2, bicubic = 3 };
 
-/// Some of the pixels of a picture, which lie in it.
+/// A rectangle of pixels inside a picture.
 struct PictureWindow {
   std::int64_t left = 0, top = 0;
   int width = 0, height = 0;
 };
 
-/// Those pixels of `picture` in the size `width` x `height`, packed RGB. No others are made, so
-/// what a centre crop throws away costs no memory, whatever the picture's shape. Throws Error for
-/// an empty picture, one whose bytes are not its size, or a window outside the result.
+/// Resizes `picture` to `width` x `height` and returns the pixels in `window`, packed RGB. No other
+/// pixels are computed, so what a centre crop discards costs no memory, whatever the picture's
+/// shape. Throws Error for an empty picture, one with the wrong number of bytes for its size, or a
+/// window outside the result.
 std::vector<std::uint8_t> resize_picture(const PictureView& picture, std::int64_t width,
                                          std::int64_t height, Resample resample,
                                          const PictureWindow& window);

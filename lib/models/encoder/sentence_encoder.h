@@ -1,14 +1,15 @@
-// Sentence encoders: one vector for a whole text, by a model in a folder as
-// models/encoder/sentence_folder.h has it. As a text::TextEncoder it gives one "token" a text.
+// Sentence encoders: one vector for a whole text, by a model in a folder
+// (models/encoder/sentence_folder.h). Used as a text::TextEncoder, a sentence encoder gives one
+// "token" per text.
 //
 //   {"name": "sentence:bert", "path": "/models/all-MiniLM-L6-v2", "hash": "...", "dim": 384,
 //    "max_tokens": 256, "compute": "f32", "rule": "mean, normalised"}
 //
-// and where something goes before texts "prompt" and "query_prompt" (text/encoder.h).
+// With prompts there are also "prompt" and "query_prompt" (text/encoder.h).
 //
-// "sentence:clip" and "sentence:siglip" are text towers, whose vectors are compared with pictures'.
-// The result of a text does not depend on which texts come with it, but for the last bits: nothing
-// is padded, or all to one length, and texts of a pack do not see each other.
+// "sentence:clip" and "sentence:siglip" are text towers, whose vectors are compared with those of
+// pictures. The result of a text depends on the texts encoded with it only in the last bits. Texts
+// are not padded, or all padded to one length, and texts of a pack do not see each other.
 // Thread-safety: free functions, any thread; encoders as text/encoder.h says.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,33 +25,34 @@
 
 namespace vfm::models {
 
-/// Of a folder: the model's name, path, hash, dim and rule, and the most tokens of a text, which
-/// are `max_tokens`, or fewer where the model takes fewer. Throws Error{usage}.
+/// Describes the encoder of a folder: name, path, hash, dim, rule, and the most tokens of a text:
+/// `max_tokens`, or fewer if the model takes fewer. Throws Error{usage}.
 text::EncoderConfig sentence_encoder_config(const std::string& folder, int max_tokens,
                                             DType compute);
 
-/// The same, of texts that are searched: what goes before them, and before those that are searched
-/// for, is what is given, else what the folder says (SentencePrompts); where it says nothing,
-/// nothing is said.
+/// The same for texts that will be searched. `prompt` goes before these texts, `query_prompt`
+/// before queries. What is not given comes from the folder (SentencePrompts). If neither is given
+/// and the folder has none, the description has none.
 text::EncoderConfig searched_sentence_config(const std::string& folder, int max_tokens,
                                              DType compute,
                                              const std::optional<std::string>& prompt,
                                              const std::optional<std::string>& query_prompt);
 
-/// The encoder of a folder. Throws Error{usage}. Of `as` the hash, unless empty, must be its own,
-/// and prompts are as it has them.
+/// The encoder of a folder. The hash in `as` must be empty or the folder's, and the prompts are
+/// those in `as`. Throws Error{usage}.
 std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& folder, int max_tokens,
                                                          DType compute, Device device,
                                                          const text::EncoderConfig& as = {});
 
-/// What the headers of a folder say.
+/// Facts from the headers of a folder.
 struct SentenceModelFacts {
   int dim = 0;
   DType stored = DType::f32;
-  double file_bytes = 0, table_bytes = 0;  ///< of the weights; of the words' table among them
-  std::function<PartCost(Device)> cost;    ///< of a text of the most tokens, on Device::meta
+  /// Bytes of the weights; of the words' table, which is a part of them.
+  double file_bytes = 0, table_bytes = 0;
+  std::function<PartCost(Device)> cost;  ///< cost of a text of the most tokens, on Device::meta
 };
-/// Reads no weights. Throws what make_sentence_encoder() throws, but for the hash.
+/// Reads no weights. Throws what make_sentence_encoder() throws, except for a wrong hash.
 SentenceModelFacts inspect_sentence_encoder(const std::string& folder, int max_tokens,
                                             DType compute);
 

@@ -1,14 +1,14 @@
-// How the folder of a model that gives one vector a text wants it: which model and tokenizer, how
-// a text is cut, and how the vector comes of its tokens.
+// Reads the folder of a model that gives one vector per text: which model and tokenizer it has, how
+// a text is cut, and how the vector is made from the tokens.
 //
-//   sentence-transformers   modules.json: Transformer, Pooling, Normalize or not. Its folder for
-//                           pooling (1_Pooling/config.json), sentence_bert_config.json,
+//   sentence-transformers   modules.json: Transformer, Pooling, perhaps Normalize. The folder for
+//                           pooling has 1_Pooling/config.json; also sentence_bert_config.json,
 //                           config_sentence_transformers.json
 //   a plain BERT            no modules.json: mean pooling, normalised
 //   CLIP, SigLIP            the text tower's own vector, normalised
 //
-// Texts lose the white space at their ends first, as sentence-transformers and SigLIP's training
-// have it. What is not known here is an Error{usage} that names it, never a guess.
+// White space at the ends of a text is removed first, as in sentence-transformers and in SigLIP's
+// training. A setting that is unknown here is an Error{usage} that names it, never a guess.
 // Source: sentence-transformers 5 (Transformer, Pooling, Normalize) for the files.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,12 +27,12 @@ namespace vfm::models {
 
 enum class Pooling { mean, cls, own };  ///< own: the model gives one vector itself
 
-/// What goes before a text, by what it is for, as config_sentence_transformers.json has it:
-///   any        its default_prompt_name: sentence-transformers' encode()
-///   query      "query" of its prompts: encode_query()
-///   document   "document", else "passage", else "corpus": encode_document()
-/// A folder that has none for queries, or documents, has the default go before them, unless that is
-/// the one of the other kind.
+/// Prompts that go before a text, by the text's purpose, from config_sentence_transformers.json:
+///   any        the prompt that default_prompt_name names: sentence-transformers' encode()
+///   query      the prompt "query": encode_query()
+///   document   the prompt "document", else "passage", else "corpus": encode_document()
+/// If the folder has no prompt for queries or none for documents, that purpose gets the default
+/// prompt, unless the default is the prompt of the other purpose.
 struct SentencePrompts {
   std::string any, query, document;
 };
@@ -41,17 +41,17 @@ struct SentenceRule {
   Pooling pooling = Pooling::mean;
   bool normalised = true;
   bool lower_case = false;
-  bool canonical = false;  ///< SigLIP: without ASCII punctuation, white space as single spaces
+  bool canonical = false;  ///< SigLIP: removes ASCII punctuation, makes white space single spaces
   std::string prompt;      ///< goes before each text: SentencePrompts::any
   bool pools_prompt = true;
-  int most_tokens = 0;  ///< of the model, with special ones
-  int padded_to = 0;    ///< tokens, or 0: as many as there are
+  int most_tokens = 0;  ///< the model's limit, with special tokens
+  int padded_to = 0;    ///< tokens; 0: texts are not padded
   bool pad_left = false;
   std::int32_t padding = 0;
 
   /// "mean, normalised", for people and for columns.
   std::string words() const;
-  /// All of it, for a hash.
+  /// All fields, for a hash.
   Json to_json() const;
 };
 
@@ -64,17 +64,18 @@ struct SentenceFolder {
   std::string hash;  ///< changes with the model, the tokenizer and the rule
 };
 
-/// Throws Error{usage} where a prompt would have to be left out of the pooling.
+/// Throws Error{usage} if the pooling has to leave the prompt out, which is not supported.
 void check_prompt(const SentenceRule& rule, const std::string& prompt, const std::string& folder);
 
-/// Whether models of the type are known here: "bert", "clip", "siglip"...
+/// Returns whether models of `type` are supported: "bert", "clip", "siglip"...
 bool is_sentence_type(std::string_view type);
 
-/// Whether the folder is of sentence-transformers, or has a model of such a type in its config.json
-/// itself. Throws nothing.
+/// Returns whether the folder is one of sentence-transformers, or has a model of a supported type
+/// in its config.json. Throws nothing.
 bool is_sentence_folder(const std::string& folder);
 
-/// Reads no weights but for the hash, which is left out unless asked for. Throws Error{usage}.
+/// Opens a folder. Reads weights only for the hash, which is computed only if `hashed`. Throws
+/// Error{usage}.
 SentenceFolder open_sentence_folder(const std::string& folder, bool hashed);
 
 }  // namespace vfm::models

@@ -1,7 +1,7 @@
-// What makes one vector of the tokens of a SigLIP: a head in which one learnt query, the probe,
-// attends to all patches of a picture.
+// The head that makes one vector of the tokens in SigLIP: one learnt query, the probe, attends to
+// all patches of a picture.
 //
-//   x = post_layernorm(what comes out of the layers)
+//   x = post_layernorm(output of the layers)
 //   h = attention(probe, x, x)
 //   vector = h + W2 gelu(W1 layernorm(h) + b1) + b2
 //
@@ -18,14 +18,14 @@
 
 namespace vfm::models {
 
-/// Of all SigLIPs but for the sizes of pictures and patches. Throws Error{usage}, also where
-/// config.json says that there is no head.
+/// The configuration of any SigLIP tower. `image_size` is used if the file has none. Throws
+/// Error{usage}, also if config.json says that the head is missing.
 PictureTowerConfig siglip_config(const HfComponent& folder, int image_size);
 
-/// Every tensor of the head and of the layers, for check_tensors().
+/// All tensors of the head and of the layers, for check_tensors().
 std::vector<TensorTarget> siglip_targets(const PictureTowerConfig& config);
 
-/// x [N T, D], f32, of pictures that have `tokens` each: [N, D].
+/// x [N T, D], f32, of pictures with `tokens` tokens each. Returns [N, D].
 Tensor siglip_head(ops::Tape& tape, const Tensor& x, std::int64_t tokens,
                    const PictureTowerConfig& config, const TowerWeights& weights);
 

@@ -2,14 +2,14 @@
 // pictures' vectors. Inference only.
 //
 //   x = token[ids] + position[0, 1, ...]
-//   for each layer, as models/encoder/encoder_stack.h has it, norms first;
-//   CLIP's tokens see those before them alone, SigLIP's all
+//   for each layer (models/encoder/encoder_stack.h, with norms first):
+//   CLIP's tokens see only earlier tokens, SigLIP's see all
 //   CLIP:    v = projection norm(x[e]), e: the end-of-text token, which has seen all
 //   SigLIP:  v = head norm(x[L - 1]) + bias
 //
 // SigLIP was trained on texts that are padded to its L positions, without a mask: the caller pads.
-// CLIP's end is the first token of the number eos_token_id; where that is 2, as configurations from
-// before 2023 have it by mistake, the first one of the largest number.
+// CLIP's end is the first token whose number is eos_token_id. If that is 2, as configurations from
+// before 2023 have it by mistake, the end is the first token with the largest number.
 // Sources: Radford et al., "Learning transferable visual models from natural language supervision"
 // (2021); Zhai et al., "Sigmoid loss for language image pre-training" (2023); Tschannen et al.,
 // "SigLIP 2" (2025); transformers' CLIPModel and SiglipModel for names and details.
@@ -37,33 +37,33 @@ struct TextTowerConfig {
   bool siglip = false;
   std::int64_t end = 0;  ///< CLIP: eos_token_id
 
-  /// Of the config of an HfComponent of the type "clip", "clip_text_model", "siglip",
-  /// "siglip_text_model", "siglip2" (NaFlex) or "siglip2_text_model"; fields that it leaves out are
-  /// those of transformers 5.23. Throws Error{usage} naming `what` for values that are impossible
-  /// or not supported.
+  /// Reads the config of an HfComponent of type "clip", "clip_text_model", "siglip",
+  /// "siglip_text_model", "siglip2" (NaFlex) or "siglip2_text_model". Missing fields have the
+  /// defaults of transformers 5.23. Throws Error{usage} naming `what` for values that are
+  /// impossible or not supported.
   static TextTowerConfig from_json(const Json& config, std::string_view type,
                                    std::string_view what);
-  /// Of the tower, with its projection: check_tensors() of these.
+  /// The tensors of the tower with its projection, for check_tensors().
   std::vector<TensorTarget> tensors() const;
 };
 
-/// The tower's tensors of a file that may have the pictures' tower, too, and tables of numbers.
-/// `file` must outlive it.
+/// The tower's tensors of `file`, which may also have the pictures' tower and tables of numbers.
+/// `file` must outlive the result.
 SelectedSet text_tower_tensors(const io::TensorSet& file);
 
 class TextTower {
  public:
-  /// `weights` must outlive it, and hold config.tensors() and nothing else, or Error lists what
-  /// does not fit.
+  /// `weights` must outlive this object and hold exactly config.tensors(). Otherwise throws Error
+  /// that lists the tensors that do not fit.
   TextTower(const TextTowerConfig& config, const io::TensorSet& weights, DType compute,
             Device device);
 
   const TextTowerConfig& config() const { return config_; }
 
-  /// `ids` of texts behind each other, `lengths` of each, for SigLIP all of config().positions;
-  /// returns [N, P], f32, not normalised, on the CPU (or on Device::meta, if it is there). Throws
-  /// Error for an id that is not in the vocabulary, a text that is too long, or one without an end;
-  /// Stopped between layers.
+  /// `ids` holds texts one after another, `lengths` the number of ids of each; for SigLIP every
+  /// length is config().positions. Returns [N, P], f32, not normalised, on the CPU (on Device::meta
+  /// if the tower is there). Throws Error for an id outside the vocabulary, a text that is too
+  /// long, or one without an end; Stopped between layers.
   Tensor encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const;
 
  private:

@@ -1,15 +1,15 @@
-// TransNet V2: how likely each frame of a stretch of video is a change of shot, or the middle of
-// one that takes several frames.
+// TransNet V2: how likely each frame of a stretch of video is a change of shot, or the middle of a
+// change that takes several frames.
 //
-// From a folder with the weights as they are published for PyTorch, safetensors or a checkpoint
-// (.pth): three stacks of two cells of dilated (2+1)D convolutions, likeness of frames by their
-// features and by their colours, and the head of single frames. The second head (all frames of a
-// change), by which nothing is decided, is not computed and may be absent.
+// Read from a folder with the weights published for PyTorch, as safetensors or a checkpoint (.pth).
+// The network has three stacks of two cells of dilated (2+1)D convolutions, the similarity of
+// frames by their features and by their colours, and the head for single frames. The second head
+// (all frames of a change) decides nothing, so it is not computed and may be absent.
 // Source: Soucek and Lokoc, "TransNet V2: An effective deep network architecture for fast shot
 // transition detection" (2020); soCzech/TransNetV2, inference-pytorch/transnetv2_pytorch.py.
-// On the CPU, in f32. Thread-safety: const members from any thread. A call takes up to four
-// threads, as many as calls under way leave it of the processors; each computes a whole branch, so
-// the bits do not depend on how many.
+// Runs on the CPU, in f32. Thread-safety: const members from any thread. A call uses up to four
+// threads; calls that run at the same time share the processors. Each thread computes whole
+// branches, so the bits do not depend on the number of threads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,18 +25,18 @@ namespace vfm::models {
 
 class TransNet {
  public:
-  /// What it sees of a frame: RGB, 8 bits, row-major.
+  /// Size of a frame as the network sees it: RGB, 8 bits, row-major.
   static constexpr int kWidth = 48, kHeight = 27, kFrameBytes = 3 * kWidth * kHeight;
 
-  /// Throws what read_transnet() does.
+  /// Throws what read_transnet() throws.
   explicit TransNet(const std::string& folder) : weights_(read_transnet(folder)) {}
 
-  /// Of each of T frames the probability, 0 to 1; T is 100 where the network was trained. It looks
-  /// at 50 frames to either side, so those at the ends are judged by less. Throws Error where the
-  /// results are no numbers; Stopped between stacks.
+  /// The probability, 0 to 1, of each of T frames. The network was trained with T = 100. It looks
+  /// at 50 frames on either side, so frames at the ends are judged by fewer. Throws Error if a
+  /// result is not a number; Stopped between stacks.
   std::vector<float> probabilities(std::span<const std::uint8_t> frames) const;
 
-  /// {"name": "transnetv2", "hash": "..."}: the hash is of all weights that are used.
+  /// {"name": "transnetv2", "hash": "..."}. The hash covers all weights that are used.
   const Json& config() const { return weights_.config; }
 
  private:

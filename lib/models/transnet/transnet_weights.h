@@ -1,4 +1,4 @@
-// The weights of a TransNet V2, and where they come from.
+// The weights of TransNet V2, and how they are read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace vfm::models {
 
-/// Convolutions in space, then in time over frames that are `dilation` apart. What the batch norm
-/// behind them does is in the second.
+/// A convolution in space, then one in time over frames that are `dilation` apart. The batch norm
+/// that follows is merged into the convolution in time.
 struct TransNetBranch {
   std::int64_t dilation = 1;
   Tensor space;       ///< [2 F, C, 1, 3, 3]
@@ -20,7 +20,7 @@ struct TransNetBranch {
 };
 
 struct TransNetCell {
-  std::int64_t in = 0, filters = 0;  ///< channels of what goes in, and of a branch's result
+  std::int64_t in = 0, filters = 0;  ///< channels of the input, and of the result of one branch
   std::array<TransNetBranch, 4> branches;
 };
 
@@ -29,16 +29,17 @@ struct TransNetLinear {
 };
 
 struct TransNetWeights {
-  static constexpr std::int64_t kBandWidth = 101;  ///< frames that likeness is looked at to
-  static constexpr std::int64_t kBandOut = 128;    ///< features of that
+  /// Number of frames to which each frame is compared.
+  static constexpr std::int64_t kBandWidth = 101;
+  static constexpr std::int64_t kBandOut = 128;  ///< features made of the similarities
 
   std::array<std::array<TransNetCell, 2>, 3> stacks;
   TransNetLinear projection, feature_band, colour_band, hidden, head;
   HeldJson config;  ///< TransNet::config()
 };
 
-/// Throws Error{usage}: no such folder, no weights, tensors that are not those of the network or
-/// have other shapes (told before a value is read), values that are no numbers.
+/// Throws Error{usage} if there is no such folder or no weights, if tensors are missing, unknown or
+/// of other shapes (found before any value is read), or if a value is not finite.
 TransNetWeights read_transnet(const std::string& folder);
 
 }  // namespace vfm::models
