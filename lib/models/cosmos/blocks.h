@@ -1,8 +1,8 @@
-// The layers of a Cosmos tokenizer, on videos channels last. For autoencoder.cc alone.
+// The layers of a Cosmos tokenizer, on videos with channels last. Only for autoencoder.cc.
 //
-// Each layer runs on a whole video, on the next frames of one (a stream: what it needs of the
-// frames before is kept), and on a band of its rows (models/cosmos/spatial_exchange.h), to the same
-// result. Shape letters: T frames, H rows, W columns, C channels.
+// Each layer runs on a whole video, on the next frames of a stream (what it needs of earlier frames
+// is kept), or on a band of the rows (models/cosmos/spatial_exchange.h), with the same result.
+// Shape letters: T frames, H rows, W columns, C channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,13 +19,13 @@
 
 namespace vfm::models::cosmos {
 
-/// What a layer keeps of the frames that it has seen.
+/// The state that a layer keeps from earlier frames.
 struct LayerState {
-  Tensor history;      ///< of a convolution in time: the frames that it looks back at
-  ops::TimeKeys past;  ///< of an attention along time: keys and values of all frames
+  Tensor history;      ///< for a convolution in time: the frames that it looks back at
+  ops::TimeKeys past;  ///< for attention along time: keys and values of all frames
 };
 
-/// What all layers keep, in the order in which they run.
+/// The states of all layers, in the order in which the layers run.
 struct StreamState {
   std::vector<LayerState> layers;
   bool begun = false, ended = false;
@@ -34,15 +34,15 @@ struct StreamState {
 /// One run of the network over some frames.
 struct Pass {
   ops::Tape& tape;
-  bool start = true;                          ///< whether the frames are the first of the video
-  bool last = true;                           ///< whether none follow them: nothing more is kept
-  StreamState* stream = nullptr;              ///< null: they are the whole video
-  const SpatialExchange* exchange = nullptr;  ///< null: they are whole
-  TimeExchange* time = nullptr;               ///< of a stream: its chunks are of several ranks
-  std::size_t layer = 0;                      ///< the next layer that keeps something
-  bool recompute = false;  ///< backward recomputes a block, of which its input is kept
+  bool start = true;                          ///< the frames are the first of the video
+  bool last = true;                           ///< no frames follow, so nothing more is kept
+  StreamState* stream = nullptr;              ///< null: the frames are the whole video
+  const SpatialExchange* exchange = nullptr;  ///< null: the frames have all rows
+  TimeExchange* time = nullptr;  ///< not null: several ranks share the chunks of the stream
+  std::size_t layer = 0;         ///< the next layer that keeps something
+  bool recompute = false;        ///< keep only a block's input and recompute the rest in backward
 
-  /// What the next such layer has kept; without a stream, null.
+  /// The state of the next layer that keeps something; null without a stream.
   LayerState* next_state();
 };
 
@@ -61,10 +61,10 @@ struct Kernel {
   const nn::Weight *w, *bias;
 };
 
-/// (1,3,3) and then (3,1,1).
+/// A (1,3,3) convolution, then a (3,1,1) convolution.
 struct Projection {
   Projection(const Maker& make, const std::string& name, int in, int out);
-  /// `residual`, laid out as the result, is added to it.
+  /// Adds `residual`, which has the layout of the result, to the result.
   Tensor forward(Pass& pass, Tensor x, const Tensor& residual = {}) const;
   Kernel space, time;
 };
@@ -88,7 +88,7 @@ struct Resnet {
   std::optional<Kernel> shortcut;
 };
 
-/// Attention with its residual: in each frame, or along time for each pixel.
+/// Attention with its residual: within each frame, or along time for each pixel.
 struct Attention {
   Attention(const Maker& make, const std::string& name, int channels);
   Tensor forward_in_frame(Pass& pass, const Tensor& x) const;
@@ -101,7 +101,7 @@ struct Attention {
   Kernel q, k, v, out;
 };
 
-/// Residual blocks, perhaps each with attention after it, then a change of resolution.
+/// Residual blocks, each perhaps followed by attention, then a change of resolution.
 struct Stage {
   Stage(const Maker& make, const std::string& name, int in, int out, int layers, bool attention);
   Tensor forward(Pass& pass, Tensor x) const;

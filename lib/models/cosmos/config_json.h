@@ -11,14 +11,15 @@
 
 namespace vfm::models {
 
-/// From a config.json whose omitted fields are filled in. `what` names it in errors. Throws
-/// Error{usage} as CosmosConfig::validate(), and for other patches than Haar.
+/// Reads a config.json. Missing fields have defaults. `what` names the file in errors. Throws what
+/// CosmosConfig::validate() throws, and Error{usage} for patches other than Haar.
 CosmosConfig cosmos_config_from_json(const Json& json, std::string_view what);
-/// With _class_name. That of a continuous one has no statistics of latents: they are null.
+/// Writes a config.json with _class_name. The statistics of a continuous tokenizer's latents are
+/// null.
 Json cosmos_config_to_json(const CosmosConfig& config);
 
-/// The statistics of the latents that a continuous tokenizer's config.json holds; none if it holds
-/// none. Throws Error{usage} for what are no statistics of `latent_channels`.
+/// The statistics of the latents in a continuous tokenizer's config.json; none if it has none.
+/// Throws Error{usage} for values that are not statistics of `latent_channels` channels.
 std::optional<LatentScale> latent_statistics(const Json& config, std::string_view what);
 
 /// The _class_name of a continuous tokenizer (diffusers), and of a discrete one (NVIDIA).

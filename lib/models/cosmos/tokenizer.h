@@ -1,10 +1,10 @@
-// NVIDIA's Cosmos tokenizers from a folder on disk: diffusers' AutoencoderKLCosmos, or one with
-// codes (CausalDiscreteVideoTokenizer), as config.json and weights, or as the component "vae" of a
-// pipeline's folder; or what vfm-train made, a run or one of its checkpoints, of which the averaged
-// weights are taken if there are some.
+// NVIDIA's Cosmos tokenizers from a folder on disk: diffusers' AutoencoderKLCosmos, or the discrete
+// CausalDiscreteVideoTokenizer. The folder has config.json and weights, or is the component "vae"
+// of a pipeline's folder. It may also be a run of vfm-train or one of its checkpoints; then
+// averaged weights are used if there are any.
 //
-// A video is worked on some latent frames at a time, so that memory does not grow with its length
-// (but see models/cosmos/autoencoder.h).
+// A video is processed some latent frames at a time, so memory does not grow with its length,
+// except for the keys and values of models/cosmos/autoencoder.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,26 +19,27 @@
 
 namespace vfm::models {
 
-/// What the headers of a folder say.
+/// Facts from the headers of a folder.
 struct CosmosFolder {
   CosmosConfig config;
   DType compute = DType::f32;
-  double file_bytes = 0;  ///< of the weights
+  double file_bytes = 0;  ///< bytes of the weights
 };
 
-/// Of a configuration as CosmosTokenizer takes it, to compute on `device`; but the hash, for which
-/// values would be read, is not compared. Throws Error{usage}, also for tensors that do not fit.
+/// Reads the headers for a configuration as CosmosTokenizer takes it, to compute on `device`. Reads
+/// values only if `config` has a hash, to compare it. Throws Error{usage}, also for tensors that do
+/// not fit.
 CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device = Device::cpu);
 
-/// The hash that CosmosTokenizer::config() has. The folder's values are read, and no network is
-/// made of them. Throws Error{usage} as that does.
+/// The hash that CosmosTokenizer::config() would have. Reads the folder's values, without making a
+/// network. Throws Error{usage} as the constructor does.
 std::string cosmos_hash(const TokenizerConfig& config);
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
-  /// Computes in what config.compute says; if that is empty in f32 on the CPU and in bf16 on a GPU.
-  /// Throws Error{usage} if the folder is not there, is of another type or hash, or its weights do
-  /// not fit. With `ranks` a collective.
+  /// Computes in the type config.compute; if that is empty, in f32 on the CPU and in bf16 on a GPU.
+  /// Throws Error{usage} if the folder does not exist, has another type or hash, or has weights
+  /// that do not fit. With `ranks` a collective.
   explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,
                            CosmosRoom room = {}, const LoadingRanks& ranks = {});
 
@@ -47,7 +48,7 @@ class CosmosTokenizer final : public VideoTokenizer {
   int time_factor() const override { return model_->config().temporal_compression_ratio; }
   int space_factor() const override { return model_->config().spatial_compression_ratio; }
   int vocabulary() const override { return fsq_ ? fsq_->codes() : 0; }
-  /// Latents of a discrete one are the codes' values.
+  /// Latents of a discrete tokenizer are the values of the codes.
   std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                             int width) const override;
   std::vector<float> encode_bytes(const Tensor& rgb) const override;
@@ -63,12 +64,12 @@ class CosmosTokenizer final : public VideoTokenizer {
                                          int width) const override;
   std::vector<std::int32_t> codes_of_bytes(const Tensor& rgb) const override;
   std::vector<float> latent_of_codes(std::span<const std::int32_t> codes) const override;
-  /// The folder's own latents_mean and latents_std.
+  /// latents_mean and latents_std of the folder.
   std::optional<LatentScale> statistics() const override { return statistics_; }
   TokenizerConfig config() const override;
 
  private:
-  /// Frames [from, to) as [to - from, H, W, 3] f32 on the device.
+  /// Gives frames [from, to) as [to - from, H, W, 3] f32 on the device.
   using Chunk = std::function<Tensor(std::int64_t from, std::int64_t to)>;
   std::vector<float> encode_chunks(const Chunk& chunk, int frames, int height, int width) const;
   std::vector<std::int32_t> codes_of(const std::vector<float>& values) const;
@@ -83,11 +84,11 @@ class CosmosTokenizer final : public VideoTokenizer {
   std::optional<Fsq> fsq_;
 };
 
-/// The configuration of the tokenizer in `folder`: name and path, which is absolute; of a run that
-/// of its newest checkpoint. Throws Error{usage} if there is none.
+/// The configuration of the tokenizer in `folder`: name and absolute path. For a run, those of its
+/// newest checkpoint. Throws Error{usage} if there is none.
 TokenizerConfig cosmos_tokenizer_in(const std::string& folder);
 
-/// Whether `name` is a type of tokenizer that is read from a folder.
+/// Returns whether `name` is a type of tokenizer that is read from a folder.
 bool is_cosmos_tokenizer(std::string_view name);
 
 }  // namespace vfm::models

@@ -1,10 +1,10 @@
-// builtin:fsq, the discrete tokenizer that needs no weights: the first bands of builtin:wavelet
-// (models/wavelet/wavelet.h), brought to one scale by fixed factors and quantised (models/fsq.h). A
-// code holds one latent pixel: its mean colour, how that changes in time, and so on, as many bands
-// as there are levels.
+// builtin:fsq, the discrete tokenizer that needs no weights. Fixed factors scale the first bands of
+// builtin:wavelet (models/wavelet/wavelet.h) to one range, and the result is quantised
+// (models/fsq.h). A code holds one latent pixel: its mean colour, the change of that in time, and
+// so on. The number of bands is the number of levels.
 //
-// The factors bring the bands of moving pictures near a standard deviation of 1: 1.6 and 5 for
-// the mean of luma and of chroma, 8 and 16 for their details.
+// The factors give the bands of moving pictures a standard deviation near 1: 1.6 and 5 for the mean
+// of luma and of chroma, 8 and 16 for their details.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,8 @@ namespace vfm::models {
 
 class FsqWaveletTokenizer final : public VideoTokenizer {
  public:
-  /// Throws Error for levels that Fsq, and factors that WaveletTokenizer does not take.
+  /// Throws Error for levels that Fsq does not take, or factors that WaveletTokenizer does not
+  /// take.
   FsqWaveletTokenizer(std::vector<int> levels, int time_factor, int space_factor,
                       Device device = Device::cpu);
 
