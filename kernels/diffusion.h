@@ -11,10 +11,9 @@
 //   c_out^2
 //
 // The target is computed by its right side, which has none of the left side's cancellation at small
-// and large sigma; D itself is not needed. c_in, c_skip, c_out and sd = sigma_data are those of
-// lib/models/dit/edm.h (Karras et al., "Elucidating the Design Space of Diffusion-Based Generative
-// Models", NeurIPS 2022). Element by element in f32; sums in double, over fixed chunks in a fixed
-// order, the same bits on any GPU.
+// and large sigma; D itself is not needed. c_in, c_skip, c_out and sd = sigma_data are those of EDM
+// in lib/models/process/process.h. Element by element in f32; sums in double, over fixed chunks in
+// a fixed order, the same bits on any GPU.
 // Thread-safety: launches on the given stream; keeps nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -16,8 +16,8 @@
 
 #include "base/json_fwd.h"
 #include "dist/group.h"
-#include "models/dit/edm.h"
 #include "models/folder/load_together.h"
+#include "models/process/latent_scale.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {

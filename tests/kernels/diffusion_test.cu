@@ -133,7 +133,7 @@ void check_known_noise(Checker& checker) {
                   distance(got[i], std::bit_cast<float>(kBits[i])) <= 1);
 }
 
-// The frame of lib/models/dit/edm.h by its definition.
+// The frame of lib/models/process/process.h by its definition.
 struct Frame {
   double sigma, variance = sigma * sigma + kSigmaData * kSigmaData;
   double in = 1 / std::sqrt(variance), skip = kSigmaData * kSigmaData / variance;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/stop.h"
-#include "models/dit/edm.h"
+#include "models/process/process.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {

@@ -7,7 +7,7 @@
 
 #include "base/json_fwd.h"
 #include "models/cosmos/config.h"
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 
 namespace vfm::models {
 

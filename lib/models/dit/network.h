@@ -99,7 +99,7 @@ struct Fp8Parts {
 
 struct AdapterShape;  // models/dit/lora.h
 class StagedForward;  // models/dit/staged_forward.h
-/// A network from noisy latents and text to F (models/dit/edm.h).
+/// A network from noisy latents and text to F (models/process/process.h).
 class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;

@@ -6,6 +6,7 @@
 #include "models/cosmos/config_json.h"
 #include "models/folder/config_json.h"
 #include "models/folder/model_facts.h"
+#include "models/process/process.h"
 
 namespace vfm::models {
 namespace {

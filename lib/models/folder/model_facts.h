@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "base/json_fwd.h"
-#include "models/dit/edm.h"
 #include "models/folder/model_folder.h"
+#include "models/process/latent_scale.h"
 #include "models/tokenizer.h"
 #include "text/encoder.h"
 

@@ -16,6 +16,7 @@
 #include "models/cosmos/autoencoder.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/process/process.h"
 #include "models/text_encoder.h"
 
 namespace vfm::train {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/dit/edm.h"
+#include "models/process/process.h"
 
 namespace vfm::train {
 

@@ -2,9 +2,9 @@
 //
 // Every sample of a pack has its own noise level and noise. The noise is a pure function of (seed,
 // step, sample key). The noise level depends also on the sample's place in the whole step, which is
-// the same on any number of ranks. models/dit/edm.h has the preconditioning (c_in, c_out, ...).
-// Shape letters: C latent channels, T frames, H height, W width, L text tokens of the batch, E text
-// width. Thread-safety: free functions, any thread.
+// the same on any number of ranks. models/process/process.h has the preconditioning (c_in, c_out,
+// ...). Shape letters: C latent channels, T frames, H height, W width, L text tokens of the batch,
+// E text width. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

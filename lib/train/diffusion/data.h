@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 #include "train/data/dataset.h"
 #include "train/data/synthetic.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/json_fwd.h"
 #include "data/clip_pixels.h"
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer.h"
 #include "train/run.h"

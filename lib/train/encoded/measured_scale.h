@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dist/world.h"
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 
 namespace vfm::train {
 

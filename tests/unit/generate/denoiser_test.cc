@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "base/philox.h"
 #include "generate/sampling/generator.h"
-#include "models/dit/edm.h"
 #include "models/dit/lora.h"
 #include "models/dit/staged_forward.h"
+#include "models/process/process.h"
 
 using namespace vfm;
 using namespace vfm::generate;

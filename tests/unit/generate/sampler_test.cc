@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "io/safetensors.h"
-#include "models/dit/edm.h"
+#include "models/process/process.h"
 #include "support/distance.h"
 #include "support/usage_error.h"
 

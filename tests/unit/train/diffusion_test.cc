@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "models/dit/edm.h"
+#include "models/process/process.h"
 #include "train/diffusion/loss.h"
 #include "train/step/objective.h"
 

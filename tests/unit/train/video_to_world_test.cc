@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "latents_fixture.h"
-#include "models/dit/edm.h"
+#include "models/process/process.h"
 #include "support/golden.h"
 #include "train/diffusion/data.h"
 #include "train/diffusion/loss.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/process/process.h"
 
 namespace vfm::models {
 namespace {

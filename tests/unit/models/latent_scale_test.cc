@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/edm.h"
+#include "models/process/latent_scale.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,40 +7,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/process/process.h"
 
 using namespace vfm;
 using namespace vfm::models;
 
-TEST_CASE("preconditioning has the published values", "[edm]") {
-  // sigma = sigma_data = 0.5: every root is that of one half.
-  const EdmScaling at_half = edm_scaling(0.5);
-  CHECK(at_half.skip == Approx(0.5));
-  CHECK(at_half.out == Approx(0.25 / std::sqrt(0.5)));
-  CHECK(at_half.in == Approx(1 / std::sqrt(0.5)));
-  CHECK(at_half.noise == Approx(0.25 * std::log(0.5)));
-  // sigma = 80, by hand: variance 6400.25.
-  const EdmScaling high = edm_scaling(80);
-  CHECK(high.skip == Approx(3.906097e-5).epsilon(1e-6));
-  CHECK(high.out == Approx(0.49999023).epsilon(1e-7));
-  CHECK(high.in == Approx(0.012499756).epsilon(1e-6));
-  CHECK(high.noise == Approx(1.095506658).epsilon(1e-8));
-}
-
-TEST_CASE("the network's input and target have unit variance at every noise level", "[edm]") {
-  for (const double sigma : {0.002, 0.1, 0.5, 3.0, 80.0}) {
-    const EdmScaling c = edm_scaling(sigma);
-    const double data = kSigmaData * kSigmaData;
-    CHECK(c.in * c.in * (data + sigma * sigma) == Approx(1));
-    // Target (x0 - c_skip (x0 + sigma e)) / c_out.
-    const double target =
-        ((1 - c.skip) * (1 - c.skip) * data + c.skip * c.skip * sigma * sigma) / (c.out * c.out);
-    CHECK(target == Approx(1));
-    // lambda, the weight of (D - x0)^2 in the loss, is 1 / c_out^2.
-    CHECK((sigma * sigma + data) / (sigma * sigma * data) * c.out * c.out == Approx(1));
-  }
-}
-
-TEST_CASE("latents are whitened channel by channel, and back", "[edm]") {
+TEST_CASE("latents are whitened channel by channel, and back", "[latent_scale]") {
   const LatentScale scale{{1, -2}, {2, 0.5}};
   std::vector<float> latent = {1, 3, 5, -2, -1.5, -3};
   scale.to_model(latent, 3);
@@ -49,7 +21,8 @@ TEST_CASE("latents are whitened channel by channel, and back", "[edm]") {
   CHECK(latent == std::vector<float>{1, 3, 5, -2, -1.5, -3});
 }
 
-TEST_CASE("trap 4: latents are whitened by statistics of their own frame, and back", "[edm]") {
+TEST_CASE("trap 4: latents are whitened by statistics of their own frame, and back",
+          "[latent_scale]") {
   // Two channels, statistics of two frames; three frames of two values: the last has the second's.
   const LatentScale scale{{1, 3, -2, 0}, {2, 1, 0.5, 4}, 2};
   CHECK(scale.channels() == 2);
@@ -68,7 +41,7 @@ TEST_CASE("trap 4: latents are whitened by statistics of their own frame, and ba
   CHECK_FALSE(LatentScale{{1}, {2}}.to_json().contains("frames"));
 }
 
-TEST_CASE("broken statistics are refused", "[edm]") {
+TEST_CASE("broken statistics are refused", "[latent_scale]") {
   const auto read = [](const char* text) {
     return LatentScale::from_json(Json::parse(text), "'latents.json'");
   };
@@ -85,7 +58,8 @@ TEST_CASE("broken statistics are refused", "[edm]") {
         read(fmt::format(R"({{"mean":[0,1],"std":[1,2],"frames":{}}})", frames).c_str()), Error);
 }
 
-TEST_CASE("partial whitening keeps the root mean square, and the order of the channels", "[edm]") {
+TEST_CASE("partial whitening keeps the root mean square, and the order of the channels",
+          "[latent_scale]") {
   const LatentScale scale{{0, 0, 0}, {0.32, 0.02, 0.08}};
   for (const double degree : {0.0, 0.25, 0.5, 1.0}) {
     const LatentScale part = scale.whitened(degree);
