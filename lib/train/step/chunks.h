@@ -1,6 +1,5 @@
-// A batch on its way through a rank's chunks of a network that goes forward in parts
-// (models/dit/staged_forward.h).
-// Thread-safety: one thread, that of the network.
+// Passes a batch through a rank's chunks of a network that goes forward in parts
+// (models/dit/staged_forward.h). Thread-safety: one thread, that of the network.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,21 +17,22 @@
 
 namespace vfm::train {
 
-/// What is of one network and batch, which must outlive it.
+/// Access to one network and batch, which must outlive this object.
 struct StagedBatch {
   std::function<std::unique_ptr<models::StagedForward>(ops::Tape&)> stages;
-  /// Takes the network's output and gives the gradient of the loss by it; of the last stage. What
-  /// it gives does not matter where nothing is recorded.
+  /// Takes the network's output and returns the gradient of the loss by it; called on the last
+  /// stage. Without recording the result is not used.
   std::function<Tensor(const Tensor& output)> loss;
-  Shape stream;  ///< of the residual stream
+  Shape stream;  ///< shape of the residual stream
   Device device = Device::cpu;
-  int blocks = 0;  ///< of the whole network
+  int blocks = 0;  ///< blocks of the whole network
 };
 
 class NetworkChunks final : public ChunkedPass {
  public:
-  /// Without recording there is no backward. Groups of the layout must outlive it. `final` is told
-  /// of gradients that get nothing more of this batch, if the first chunk goes back last.
+  /// Without `record` there is no backward. The layout's groups must outlive this object. `final`
+  /// is called for each gradient that is complete for this batch, if the first chunk goes backward
+  /// last.
   NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true,
                 ops::Tape::Listener final = {});
 
@@ -41,26 +41,26 @@ class NetworkChunks final : public ChunkedPass {
   void expect_backward(int chunk) override;
   Tensor backward(int chunk, const Tensor& gradient) override;
 
-  /// All chunks, each as soon as the one before is done, on whichever rank; without recording. A
-  /// collective of the pipeline.
+  /// Runs all chunks forward without recording, each as soon as the chunk before it is done, on
+  /// whichever rank that is. A collective of the pipeline.
   void forward_alone();
 
  private:
   struct Chunk {
     models::BlockRange blocks;
-    bool first = false, last = false;  ///< of the network
+    bool first = false, last = false;  ///< first, last of the network
     std::optional<ops::Tape> tape;
-    Tensor out;       ///< or its name
-    Tensor seed;      ///< of the last one: the gradient of `out`
-    Tensor gradient;  ///< of what goes in
+    Tensor out;       ///< output, or its name
+    Tensor seed;      ///< for the last chunk: gradient of `out`
+    Tensor gradient;  ///< gradient of the chunk's input
   };
 
   const models::NetworkLayout layout_;
   const StagedBatch batch_;
   const bool record_;
   const ops::Tape::Listener final_;
-  std::set<const std::byte*> told_;  // of these gradients
-  std::deque<Chunk> chunks_;         // does not move them
+  std::set<const std::byte*> told_;  // gradients for which final_ was called
+  std::deque<Chunk> chunks_;         // a deque, as chunks must not move
 };
 
 }  // namespace vfm::train

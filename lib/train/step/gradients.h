@@ -1,22 +1,24 @@
-// Gradients over ranks: that of an element is the sum over all ranks that use it.
+// Sums gradients over ranks: the gradient of an element is the sum over all ranks that use it.
 //
-// Of a parameter that every rank has whole, these are all ranks; of a part of one, those that hold
-// the same part: the ranks of cp and dp. Ranks of other stages of a pipeline use another part of
-// the network, but for what all stages have: that is summed along pp, too. Sums add in the order of
-// ranks (dist/group.h), so every holder of an element has the same bits, and their weights stay
-// alike. Where ranks share the state (train/state/state_shards.h), the sum of an element goes to
-// the one that keeps its state, and nowhere else; along `replicate` these are added then. Where all
-// stages have a parameter, each keeps the state of all of it: of P stages with N ranks each every
-// rank gets the sum of 1/P of its own stretch, and then the other stages' parts of it. That is
-// still one sum in the order of ranks, with the bits of one that nobody shares, and (NP - 1 + P -
-// 1)/NP of these gradients are sent: as much as by a sum in each stage and another along pp.
+// For a parameter that every rank has whole, the sum is over all ranks. For a part of a parameter
+// it is over the ranks with the same part, those of cp and dp. The stages of a pipeline use
+// different parts of the network; gradients of parameters that all stages have are summed along pp,
+// too. Sums add in the order of ranks (dist/group.h), so every holder of an element gets the same
+// bits, and the weights stay equal.
 //
-// Parameters travel several in a message (train/step/messages.h), whose order follows from the list
-// of parameters alone: so ranks agree also where one has no samples in this step. A message starts
-// when backward has the last of its gradients, and travels while it goes on; a few at a time, each
-// once a step. When it starts makes no difference to any bit. In a pipeline a rank that is ahead of
-// others waits for none of them before all its stages' messages are sent: what cannot start
-// without, and sums over stages, start in finish().
+// If ranks share the state (train/state/state_shards.h), the sum of an element goes only to the
+// rank that keeps its state; then these sums are added along `replicate`. If all stages have a
+// parameter, each stage keeps the state of all of it. With P stages of N ranks, a rank gets the sum
+// of 1/P of its own stretch, and then the other parts of the stretch from the other stages. That is
+// one sum in the order of ranks, with the same bits as without shared state. It sends (NP - 1 + P -
+// 1)/NP of these gradients, as much as a sum within stages and another along pp.
+//
+// A message has the gradients of several parameters (train/step/messages.h). The order of messages
+// follows from the list of parameters alone, so ranks agree even if one has no samples in a step. A
+// message starts when backward has completed the last of its gradients, and travels while backward
+// continues. A few travel at a time, each once a step. The time of the start makes no difference to
+// any bit. In a pipeline a rank that is ahead must not wait for others before all messages between
+// stages are sent: so messages that would have to wait, and sums over stages, start in finish().
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -35,36 +37,38 @@ namespace vfm::train {
 
 class GradientReducer {
  public:
-  /// Elements that travel in one message, where many small gradients are together.
+  /// Elements in one message, when many small gradients are sent together.
   static constexpr std::int64_t kMessage = std::int64_t{4} << 20;
 
-  /// `travel` is f32, or bf16: gradients are rounded before they are added, in f32, and the sum is
-  /// rounded again. Both must outlive it.
+  /// With a `travel` of bf16 gradients are rounded, added in f32, and the sum is rounded again; the
+  /// other type is f32. `mesh` and `parameters` must outlive this object.
   GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                   DType travel = DType::f32, std::int64_t most = kMessage);
 
-  /// For the pass of a step's last batch (train/step/objective.h), or of its last microbatch
-  /// (train/step/pipeline.h); empty where nothing travels, or not then: where blocks are gathered
-  /// (nn/block_shards.h) their messages come in an order that no others disturb, also on a rank
-  /// without a batch.
+  /// The listener for the pass of a step's last batch (train/step/objective.h) or microbatch
+  /// (train/step/pipeline.h). Empty if there are no messages, or if they must not start during
+  /// backward: messages of gathered blocks (nn/block_shards.h) need an undisturbed order, also on a
+  /// rank without a batch.
   ops::Tape::Listener listener();
-  /// Starts what nobody was told of, and waits: afterwards the gradients are the sums; of a shared
-  /// state those of Parameter::state, and the rest says nothing. A collective.
+  /// Starts the messages that the listener did not, and waits for all. Afterwards gradients are
+  /// sums; with a shared state those of Parameter::state, while other gradients are undefined. A
+  /// collective.
   void finish();
 
  private:
   struct Sent : GradientMessage {
-    std::size_t open = 0;  // of their gradients, that are not final yet
-    Tensor values;         // while it travels: these one after the other
+    std::size_t open = 0;  // gradients that are not final yet
+    Tensor values;         // during the transfer: the gradients one after the other
     dist::Transfer transfer;
-    dist::Group* replicas = nullptr;  // who has the same sums to add; null: nobody
-    // Of what all stages have where the state is shared; else null.
+    dist::Group* replicas = nullptr;  // ranks that add the same sums; null: none
+    // For parameters on all stages with a shared state; else null.
     dist::Group *stages = nullptr, *ranks_of_stages = nullptr;
     Tensor by_stage;  // the values in the order of ranks_of_stages
 
-    /// Of `values` what is this rank's afterwards.
+    /// The part of `values` that belongs to this rank afterwards.
     Tensor own() const;
-    /// What each stage sums of such a stretch of so many elements; and of `by_stage` each rank.
+    /// The part that each stage sums of a stretch of so many elements; the rows of each rank in
+    /// `by_stage`.
     std::vector<std::int64_t> parts_of(std::int64_t stretch) const;
     std::vector<std::int64_t> rows_by_stage() const;
     Tensor own_part() const;
@@ -80,12 +84,12 @@ class GradientReducer {
   const bool staged_;
   bool in_backward_ = true;
   std::vector<Sent> messages_;
-  std::map<const std::byte*, std::size_t> places_;  // of each gradient: its message
-  std::size_t started_ = 0, ended_ = 0;             // messages
+  std::map<const std::byte*, std::size_t> places_;  // message number by gradient
+  std::size_t started_ = 0, ended_ = 0;             // counts of messages
 };
 
-/// The sum of squares of all elements of the gradients, each counted once, after they were reduced.
-/// The same bits on all ranks. A collective.
+/// The sum of squares of all elements of the reduced gradients, each counted once. The same bits on
+/// all ranks. A collective.
 double squares_of_gradients(const dist::Mesh& mesh, const nn::ParameterList& parameters);
 
 }  // namespace vfm::train

@@ -1,15 +1,15 @@
-// The sums that a loss is made of.
+// The sums from which a loss is computed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::train {
 
-/// Sums over elements; the mean loss is sum / elements. Added up over batches and ranks.
+/// Sums over elements; the mean loss is sum / elements. They are added over batches and ranks.
 struct LossSums {
   double image_sum = 0, image_elements = 0;
   double video_sum = 0, video_elements = 0;
-  /// Of a tokenizer in validation: over clips, of the PSNR of each (models/tokenizer.h), and of the
-  /// SSIM (models/ssim.h) of those that are large enough.
+  /// For a tokenizer in validation: sums over clips of PSNR (models/tokenizer.h), and over clips
+  /// that are large enough of SSIM (models/ssim.h).
   double psnr_sum = 0, clips = 0;
   double ssim_sum = 0, ssim_clips = 0;
 
@@ -26,7 +26,7 @@ struct LossSums {
     ssim_clips += other.ssim_clips;
     return *this;
   }
-  /// A sample's share.
+  /// Adds the sums of one sample.
   void add(bool image, double sum, double count) {
     (image ? image_sum : video_sum) += sum;
     (image ? image_elements : video_elements) += count;

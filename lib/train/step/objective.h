@@ -1,10 +1,11 @@
-// What a run trains, and by which loss: a model, how samples become batches, and batches a loss.
+// What a run trains, and with which loss: a model, how samples become batches, and batches a loss.
 //
-// The step and the loop (train/step/trainer.h, train/run.h) know no more of a model than this. Each
-// kind of training (train/kind.h) has one: train/diffusion/objective.h, train/codes/objective.h,
-// train/tokenizer/objective.h.
-// Thread-safety: build() and what is const from any thread, also while another one passes a batch;
-// passing batches from one thread at a time.
+// The step and the loop (train/step/trainer.h, train/run.h) know a model only by this interface.
+// Each kind of training (train/kind.h) implements it: train/diffusion/objective.h,
+// train/codes/objective.h, train/tokenizer/objective.h.
+//
+// Thread-safety: build() and const members from any thread, even while another thread passes a
+// batch. One thread at a time passes batches.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,40 +24,40 @@
 
 namespace vfm::train {
 
-/// Samples that are ready for a model, as its objective laid them out: it alone knows what is in
-/// its batches. When one has passed, its loss is in it too.
+/// Samples in the form that an objective prepared; only the objective knows the contents. After a
+/// pass the batch has its loss, too.
 struct Batch {
   virtual ~Batch() = default;
 };
 
-/// What random numbers of a sample in a step are drawn by: its key, and how often it came in the
-/// step before.
+/// The name by which random numbers of a sample in a step are drawn: its key, and how often it came
+/// before in the step.
 inline std::string random_name(const std::string& key, std::uint32_t again) {
   return again == 0 ? key : key + "#" + std::to_string(again);
 }
 
-/// A sample, and its place in the order of the whole step, which is the same on any number of
-/// ranks.
+/// A sample, and its place in the order of the whole step. That is the same on any number of ranks.
 struct PlacedSample {
   CleanSample sample;
   std::size_t place = 0;
-  std::uint32_t again = 0;  ///< how often it came in the step before, where that makes a difference
+  std::uint32_t again = 0;  ///< how often it came before in the step (Dataset::tells_repeats())
 };
 
-/// A batch on its way through a rank's chunks of a pipeline (models/dit/network_layout.h), each of
-/// which goes forward and then back, once.
+/// The pass of a batch through a rank's chunks of a pipeline (models/dit/network_layout.h). Each
+/// chunk goes forward and then backward, once.
 class ChunkedPass {
  public:
   virtual ~ChunkedPass() = default;
   /// The residual stream of this rank's tokens, without values.
   virtual Tensor blank_stream() const = 0;
-  /// What the rank's chunk makes of `stream`. The first one of the network needs none; the last one
-  /// gives none: its loss is in the batch.
+  /// Returns the output of the rank's chunk for `stream`. The network's first chunk needs no
+  /// `stream`; its last chunk returns none, and its loss is in the batch.
   virtual Tensor forward(int chunk, Tensor stream) = 0;
-  /// The gradient for backward() is on its way.
+  /// Says that the gradient for backward() is about to arrive.
   virtual void expect_backward(int chunk) = 0;
-  /// Adds the gradient of the *sum* of the loss to the parameters' gradients, given that of what
-  /// forward() gave, and gives that of what it got. Of the ends as there.
+  /// Adds the gradient of the *sum* of the loss to the parameters' gradients. Takes the gradient of
+  /// the chunk's output and returns that of its input; the network's last chunk takes none, and its
+  /// first chunk returns none.
   virtual Tensor backward(int chunk, const Tensor& gradient) = 0;
 };
 
@@ -64,49 +65,48 @@ class Objective {
  public:
   virtual ~Objective() = default;
 
-  /// What is trained.
+  /// The parameters that are trained.
   virtual const nn::ParameterList& parameters() const = 0;
-  /// The weights under adapters (recipe.lora): without gradients, and in no checkpoint. A run reads
-  /// them from the model that it begins from. Empty if there are none.
+  /// The weights under adapters (recipe.lora), without gradients and in no checkpoint. A run reads
+  /// them from the model that it begins from. Empty if there are no adapters.
   virtual const nn::ParameterList& frozen() const;
   virtual Device device() const = 0;
   /// The model's config.json.
   virtual Json config() const = 0;
 
-  /// Some samples of step `step`, which has `of_step`, as one batch. What is random is a pure
-  /// function of the recipe's seed, the step, random_name() and place, and of how many the step
-  /// has.
+  /// Makes a batch of some samples of step `step`, which has `of_step` samples. Random numbers are
+  /// a pure function of the recipe's seed, `step`, `of_step`, and each sample's random_name() and
+  /// place.
   virtual std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                        const std::vector<PlacedSample>& samples) const = 0;
-  /// Forward, loss and backward, which adds the gradient of the *sum* of the loss to the
-  /// parameters' gradients; that of the `first` batch of a step takes the place of what is there.
-  /// Once a batch, one that build() made. On a GPU it is queued. `final` is told of gradients while
-  /// backward still runs, each when it gets nothing more in this batch; where work is repeated as
-  /// it was recorded, of none.
+  /// Runs forward, loss and backward on a batch of build(), once. Backward adds the gradient of the
+  /// *sum* of the loss to the parameters' gradients; that of the `first` batch of a step replaces
+  /// them. On a GPU the work is queued. `final` is called during backward for each gradient that is
+  /// complete in this batch; it is not called when recorded work is repeated.
   virtual void pass(Batch& batch, bool first, const ops::Tape::Listener& final = {}) const = 0;
-  /// The same chunk by chunk, in a pipeline: of a rank's last microbatch of a step with `final`.
-  /// The batch must outlive it. Throws Error where the kind has no stages.
+  /// The same chunk by chunk, in a pipeline; `final` is for a rank's last microbatch of a step. The
+  /// batch must outlive the result. Throws Error if this kind has no stages.
   virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
                                                       const ops::Tape::Listener& final = {}) const;
-  /// A batch of samples of these sizes (Dataset::sizes()) and no values, which passes on
-  /// Device::meta as if it were one of build().
+  /// A batch of samples of these sizes (Dataset::sizes()) without values. It passes on Device::meta
+  /// as a batch of build() does.
   virtual std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const = 0;
-  /// The loss of a batch that has passed. On a GPU it waits for the batch, so call it after what
-  /// follows is queued.
+  /// The loss of a batch that has passed. On a GPU it waits for the batch, so queue what follows
+  /// before the call.
   virtual LossSums loss(const Batch& batch) const = 0;
 
-  /// The noise levels at which a validation measures each sample; a nameless one where there is no
-  /// noise.
+  /// Names of the noise levels at which a validation measures each sample; one empty name if there
+  /// is no noise.
   virtual std::vector<std::string> levels() const = 0;
-  /// The loss of samples under condition `level`, without gradients and with fixed random numbers.
+  /// The loss of samples at `level`, without gradients and with fixed random numbers.
   virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
-  /// Whether reconstruct() gives something: that of a tokenizer does.
+  /// Whether reconstruct() is possible, as for a tokenizer.
   virtual bool reconstructs() const { return false; }
-  /// The reconstructed pixels of a sample, laid out as its own.
+  /// The reconstructed pixels of a sample, laid out as sample.pixels.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 
-/// Whether the sample is trained without its text in this step; `rate` is how often.
+/// Whether the sample is trained without its text in this step; `rate` is the probability.
 bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 }  // namespace vfm::train

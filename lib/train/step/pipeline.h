@@ -1,11 +1,10 @@
-// A rank's part of a step through a pipeline: its chunks of the network, in the order of the
-// schedule, and what it exchanges with the ranks before and after.
+// A rank's part of a step through a pipeline: its chunks of the network in the order of the
+// schedule, and its messages to and from the neighbouring ranks.
 //
-// Sends and receives begin where the schedule has them, and are waited for where what they carry is
-// used; so a rank computes meanwhile. Between two chunks passes the residual stream alone, and its
-// gradient: f32, this rank's tokens. Streams and gradients go by groups of their own, so on GPUs
-// neither waits for the other.
-// Thread-safety: the thread that made the world.
+// Sends and receives begin where the schedule has them, and end before their values are used; the
+// rank computes meanwhile. Only the residual stream passes between two chunks, and its gradient
+// back: f32, this rank's tokens. Streams and gradients have groups of their own, so on GPUs neither
+// waits for the other. Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,17 +18,17 @@
 
 namespace vfm::train {
 
-/// Who sums gradients over ranks while backward still runs: `blocks` those of matrices that it
-/// gathers, all at once (nn/block_shards.h), and `final` is told of others, each once, when it gets
-/// nothing more in this step. Nobody: null and empty.
+/// Receivers of gradients that are summed over ranks during backward. `blocks` sums those of the
+/// matrices that it gathers, all at once (nn/block_shards.h). `final` is called for each other
+/// gradient, once, when it is complete in this step. Null and empty: no sums during backward.
 struct FinalGradients {
   nn::BlockShards* blocks = nullptr;
   ops::Tape::Listener final = {};
 };
 
 /// Adds the gradients of the sum of the loss to the parameters' gradients. `batches` are the
-/// microbatches of the schedule, the same on all ranks of pp; one of which nothing could be read
-/// is null, and its steps are empty. A collective.
+/// microbatches of the schedule, the same on all ranks of pp. A microbatch of which nothing could
+/// be read is null, and its steps are empty. A collective.
 void run_pipeline(const dist::Mesh& mesh, const Objective& objective,
                   std::span<const std::unique_ptr<Batch>> batches, const PipelineSchedule& schedule,
                   const FinalGradients& gradients = {});

@@ -8,9 +8,9 @@
 
 namespace vfm::train {
 
-/// The rate of update `step` (0 is the first) of a run of `steps`: linear warm-up lr
-/// (step+1)/warmup while step < warmup, then lr ("constant"), or from lr down to final*lr at the
-/// last step, along a line or a half cosine.
+/// The rate of update `step` (0 is the first) in a run of `steps`. While step < warmup it is lr
+/// (step+1)/warmup. Then it is lr ("constant"), or falls from lr to final*lr at the last step,
+/// along a line or a half cosine.
 double learning_rate(const OptimizerRecipe& optimizer, const ScheduleRecipe& schedule,
                      std::int64_t step, std::int64_t steps);
 

@@ -1,6 +1,6 @@
-// Validation loss that means the same at every step and in every run: fixed samples, fixed noise
-// levels, fixed noise, no weights on top (training with a learned weight shows negative losses;
-// this is a mean of squares).
+// A validation loss with the same meaning at every step and in every run: fixed samples, fixed
+// noise levels, fixed noise, and no weights on the loss (with learned weights a training loss may
+// become negative; this one is a mean of squares).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,29 +17,29 @@
 
 namespace vfm::train {
 
-/// A clip, and what a tokenizer makes of it.
+/// A clip, and its reconstruction by a tokenizer.
 struct Reconstruction {
   CleanSample sample;
-  std::vector<float> decoded;  ///< as sample.pixels
+  std::vector<float> decoded;  ///< laid out as sample.pixels
 };
 
 class Validation {
  public:
-  /// Takes recipe.validation.samples samples of `data`, evenly over its keys in sorted order, or of
-  /// more than data::kBlock samples over the index as it is; `split` is what the record calls them.
-  /// Keeps the reference.
+  /// Takes recipe.validation.samples samples of `data`: evenly over the sorted keys, or over the
+  /// index as it is if there are more than data::kBlock samples. `split` is the name of the split
+  /// for the record. Keeps the reference.
   Validation(const Recipe& recipe, const Dataset& data, std::string split);
 
-  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…,
-  /// "val_ssim":…}: of a tokenizer also the mean PSNR of clips, in dB, and the mean SSIM; for the
-  /// others the mean loss per noise level, for diffusion that of lambda(sigma) (D - x0)^2, and the
-  /// mean over levels. A collective: every rank takes its share. Samples that cannot be read are
-  /// left out, and kept in failures().
+  /// Validates on all ranks, each with its share of the samples, and returns {"val_loss":…,
+  /// "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…, "val_ssim":…}. For a
+  /// tokenizer it has the mean PSNR of clips in dB and the mean SSIM. For other kinds it has the
+  /// mean loss, and that at each noise level, for diffusion of lambda(sigma) (D - x0)^2. Samples
+  /// that cannot be read are left out, and kept in failures(). A collective.
   Json run(const Objective& objective, const Parallel& parallel);
-  /// Up to `most` of the samples through a tokenizer, here alone. No collective.
+  /// Passes up to `most` of the samples through a tokenizer on this rank. Not a collective.
   std::vector<Reconstruction> reconstruct(const Objective& objective, std::size_t most);
   const std::string& split() const { return split_; }
-  /// Samples of this rank's share that could not be read: key -> why.
+  /// Samples of this rank's share that could not be read: key -> reason.
   const std::map<std::string, std::string>& failures() const { return failures_; }
 
  private:
@@ -53,7 +53,7 @@ class Validation {
   std::map<std::string, std::string> failures_;
 };
 
-/// Of a record that run() made, with its "step": a line for a log.
+/// A log line for a record of run() with "step" added.
 std::string validation_words(const Json& record);
 
 }  // namespace vfm::train

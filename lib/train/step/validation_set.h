@@ -1,5 +1,5 @@
-// The validations of a run: one, or of a blend one for each of its folders, and what they make
-// together. Thread-safety: one thread.
+// The validations of a run: one, or for a blend one for each of its folders, and their means.
+// Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,17 +17,18 @@ namespace vfm::train {
 
 class Validations {
  public:
-  /// Of a folder without a split "val" training samples are taken, which is said where `tell`. None
-  /// if the recipe has none. Keeps the reference to `data`, which the options name. Throws Error.
+  /// For a folder without a split "val" it takes training samples, and logs that if `tell`. Has no
+  /// validation if the recipe has none. Keeps the reference to `data`, the data of the options.
+  /// Throws Error.
   Validations(const RunOptions& options, const Recipe& recipe, const Dataset& data, bool tell);
 
   bool empty() const { return all_.empty(); }
-  /// As Validation::run(), of all folders alike: means are weighted by the folders' shares of what
-  /// training sees; "val_folders" has the loss of each, by name. A collective.
+  /// Runs the validation of each folder. Means are weighted by the folders' shares of what training
+  /// sees; "val_folders" has the loss of each folder by name. A collective.
   Json run(const Objective& objective, const Parallel& parallel);
-  /// Of all: samples of this rank's share that could not be read: key -> why.
+  /// Samples of this rank's share that could not be read, in all folders: key -> reason.
   std::map<std::string, std::string> failures() const;
-  /// Of the first folder; or null.
+  /// The validation of the first folder, or null.
   Validation* first() { return empty() ? nullptr : &all_.front().validation; }
 
  private:
@@ -35,9 +36,9 @@ class Validations {
     double share = 1;
     Validation validation;
   };
-  const Dataset& data_;  // whose folders have their names when it is settled
+  const Dataset& data_;  // source of the folders' names after settle()
   std::vector<std::unique_ptr<Dataset>> held_out_;
-  std::deque<One> all_;  // of a blend one for each folder
+  std::deque<One> all_;  // one for each folder of a blend
 };
 
 }  // namespace vfm::train
