@@ -18,7 +18,7 @@ struct CosmosConfig {
   int z_channels = 16;       ///< channels that the encoder gives; continuous: latent_channels
   std::vector<int> encoder_block_out_channels{128, 256, 512, 512};
   std::vector<int> decode_block_out_channels{256, 512, 512, 512};  ///< from the pixels inwards
-  /// Resolutions at which a block attends, for `resolution`.
+  /// Resolutions at which a block attends, if pictures have side `resolution`.
   std::vector<int> attention_resolutions{32};
   int resolution = 1024;
   int num_layers = 2;  ///< residual blocks at each resolution; the decoder has one more

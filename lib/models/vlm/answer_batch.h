@@ -1,12 +1,12 @@
-// Texts of one model that are written together: questions of several threads share the steps of
-// the decoder, so that the weights are read once for a token of each of them.
+// Generates the answers to several questions to one model together. Questions of several threads
+// share the steps of the decoder, so the weights are read once for one token of each question.
 //
-// There is no thread of its own: of those that wait for an answer one computes for all, and where
-// its own are done another one goes on. A question that comes later joins as soon as there is room;
-// its video and prompt are computed by themselves, up to the words behind the video and these after
-// them, so that questions about one video share all but their words. Which texts come together
-// changes no bit of one (ops/matmul/few_rows.h, ops/attention/newest_query.h). Thread-safety: any
-// thread.
+// No background thread exists. One of the threads that wait for an answer computes for all; when
+// its own answers are done, another takes over. A later question joins as soon as there is room.
+// The prompt of a question is computed by itself, first up to the words after the video, then these
+// words. So questions about one video share everything except their words. Which questions run
+// together changes no bit of an answer (ops/matmul/few_rows.h, ops/attention/newest_query.h).
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,53 +29,53 @@
 
 namespace vfm::models {
 
-/// What several questions are about. Looked at, and read, when the first of them is begun, and
-/// dropped with the last.
+/// The pictures or video that several questions are about. The vision tower runs when the first
+/// question begins; the result is freed with the last question.
 struct SharedSight {
   std::function<QwenPicture()> open;
   QwenSight sight = {};
-  Tensor tokens = {};                           ///< of the model's look(); undefined before
-  std::vector<std::int32_t> ids = {};           ///< what `head` has read: qwen_head() of a prompt
-  std::unique_ptr<const QwenAnswer> head = {};  ///< null, where one question is asked alone
+  Tensor tokens = {};                           ///< result of the model's look(); undefined before
+  std::vector<std::int32_t> ids = {};           ///< qwen_head() of the prompt that `head` has read
+  std::unique_ptr<const QwenAnswer> head = {};  ///< null if only one question is asked
 };
 
-/// A question, and what becomes of it.
+/// A question and its answer.
 struct TextJob {
-  std::vector<std::int32_t> ids;      ///< the prompt; with what is written behind it
-  std::shared_ptr<SharedSight> seen;  ///< null: nothing
+  std::vector<std::int32_t> ids;      ///< the prompt, followed by the tokens written so far
+  std::shared_ptr<SharedSight> seen;  ///< null: no picture or video
   TokenChoice choice;
   int most_tokens = 0;
   std::optional<Random> random;
-  bool weigh = false;  ///< `log_probabilities` are asked for
+  bool weigh = false;  ///< compute `log_probabilities`
 
   std::vector<std::int32_t> written = {};
-  /// Of `written`, as the model has them, without temperature or penalty.
+  /// One per token of `written`, from the model's logits without temperature or penalty.
   std::vector<double> log_probabilities = {};
-  bool cut = true;  ///< it did not end by itself
+  bool cut = true;  ///< the text did not end by itself
   std::exception_ptr error = nullptr;
   bool done = false;
   std::unique_ptr<QwenAnswer> answer = nullptr;
 };
 
-/// One that is to be asked of a model; `key` names it where the rule draws.
+/// Makes the job of a question. `key` names the question for the random numbers of `rule`.
 TextJob text_job(std::vector<std::int32_t> ids, std::shared_ptr<SharedSight> seen,
                  const AnswerRule& rule, std::string_view key);
 
-/// Held while models of text compute, each of which does so by all processors: two at once would
-/// wait for each other's threads.
+/// Locked while a text model computes, since each uses all processors: two at once would wait for
+/// each other's threads.
 std::mutex& all_processors();
 
 class AnswerBatch {
  public:
-  /// `model` and `ends`, the tokens that end a text, must outlive it, and `turn`, which is held
-  /// while it computes: of all threads one at a time does, since it does so by all processors.
-  /// At most `together` texts are written at once: so many have their keys and values in memory.
+  /// `ends` are the tokens that end a text. `turn` is locked while a thread computes, since each
+  /// computation uses all processors. At most `together` texts are written at once, and have keys
+  /// and values in memory. `model`, `ends` and `turn` must outlive this object.
   AnswerBatch(const VisionLanguageModel& model, const std::vector<std::int32_t>& ends,
               std::size_t together, std::mutex& turn)
       : model_(model), ends_(ends), together_(together), turn_(turn) {}
 
-  /// Returns when all of `jobs` are done, as some may be before. What was thrown about one is its
-  /// `error`; a stop is that of all.
+  /// Returns when all of `jobs` are done; some may be done before the call. An exception about one
+  /// job is its `error`; a stop is the error of all.
   void run(std::span<TextJob> jobs);
 
  private:
@@ -94,7 +94,7 @@ class AnswerBatch {
   std::condition_variable changed_;
   bool leading_ = false;
   std::deque<TextJob*> waiting_;
-  std::vector<TextJob*> active_;  // of the one who leads
+  std::vector<TextJob*> active_;  // jobs of the thread that computes
 };
 
 }  // namespace vfm::models

@@ -1,5 +1,5 @@
-// What a CaptionModel asks of a family of models: which frames, what becomes of them, and the
-// prompt's tokens. One implementation a family; everything else is theirs together.
+// Interface of a family of models for CaptionModel: which frames to take, how to prepare them, and
+// the tokens of the prompt. Each family has one implementation; everything else is shared.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,12 +18,12 @@
 
 namespace vfm::models {
 
-/// A folder's model is opened in this way.
+/// How the model of a folder is opened.
 struct OpenCaptioner {
   DType compute = DType::f32;
-  std::optional<int> frame_tokens;  ///< of a pair of frames, at most
+  std::optional<int> frame_tokens;  ///< most tokens of a pair of frames; none: the model's
   bool int8 = false;
-  Device device = Device::cpu;  ///< cuda; or meta, where only headers of weights are read
+  Device device = Device::cpu;  ///< cpu, cuda, or meta, where only headers of weights are read
 };
 
 class CaptionFamily {
@@ -32,11 +32,11 @@ class CaptionFamily {
 
   virtual const VisionLanguageModel& model() const = 0;
   virtual const ChatWords& words() const = 0;
-  /// Tokens that end a text where the folder's ChatWords have none.
+  /// Tokens that end a text if the folder's ChatWords have none.
   virtual std::vector<std::int32_t> ends() const = 0;
-  /// Tokens of a prompt and its answer, at most.
+  /// Most tokens of a prompt with its answer.
   virtual std::int64_t positions() const = 0;
-  /// Frames a second where nobody asks for others.
+  /// Default frames per second.
   virtual double fps() const = 0;
   /// CaptionModel::plan().
   virtual std::vector<std::int64_t> plan(std::int64_t frames, double rate, double fps) const = 0;
@@ -45,17 +45,17 @@ class CaptionFamily {
                                             std::size_t frames) const = 0;
   /// CaptionModel::check_prompt().
   virtual void check_prompt(std::string_view prompt) const = 0;
-  /// A prompt with a token for each part of what is seen. Throws Error for what no video is;
-  /// Error{usage} for a prompt that has no meaning.
+  /// The tokens of a prompt, with one token for each part of `seen`. Throws Error if `seen` is not
+  /// a valid video; Error{usage} for a prompt that the chat does not allow.
   virtual std::vector<std::int32_t> prompt(const SeenFrames& seen, std::string_view text) const = 0;
-  /// What the model looks at.
+  /// The input of the vision tower.
   virtual QwenPicture picture(const SeenFrames& seen) const = 0;
-  /// What decides pixels.
+  /// All settings that affect pixels.
   virtual Json input() const = 0;
 };
 
-/// Of a folder, which must outlive it, of the types of Qwen2.5-VL, and of SmolVLM and Idefics3.
-/// Throw Error{usage} for what is not supported.
+/// Opens a folder of Qwen2.5-VL's type, or of SmolVLM's or Idefics3's type. `folder` must outlive
+/// the result. Throws Error{usage} for what is not supported.
 std::unique_ptr<CaptionFamily> make_qwen_captioner(const HfComponent& folder,
                                                    const OpenCaptioner& how);
 std::unique_ptr<CaptionFamily> make_smol_captioner(const HfComponent& folder,

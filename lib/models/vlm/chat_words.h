@@ -1,7 +1,7 @@
-// The words of a model that chats: prompts to tokens, by its chat template and its tokenizer.json,
-// and tokens to text.
+// Text of a chat model: converts prompts to tokens, with its chat template and tokenizer.json, and
+// tokens to text.
 //
-// Template: models/folder/chat_format.h. Tokens that end an answer are "eos_token_id" of
+// Template: models/folder/chat_format.h. The tokens that end an answer are "eos_token_id" in
 // generation_config.json.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -24,29 +24,28 @@ struct ChatTurn {
 
 class ChatWords {
  public:
-  /// `sees`: of a model to which pictures are shown. Throws Error{usage}: a file is missing, or not
-  /// supported.
+  /// `sees`: the model takes pictures. Throws Error{usage} if a file is missing or not supported.
   explicit ChatWords(const std::string& folder, bool sees = true);
   ~ChatWords();
 
-  /// Of a user's message: a video, or a still picture, and after it the text; up to where the
-  /// answer begins. Throws Error{usage}, also what the template refuses.
+  /// Tokens of a user's message with a video, or a still picture, and then the text, up to where
+  /// the answer begins. Throws Error{usage}, also for what the template refuses.
   std::vector<std::int32_t> prompt(std::string_view text, bool still) const;
-  /// The text itself of a user's message that begins with `sights`, each "image" or "video".
+  /// Text of a user's message that begins with `sights`, each "image" or "video".
   std::string chat(std::string_view text, std::span<const std::string_view> sights) const;
-  /// Of a user's message that is the text alone, where nothing is seen.
+  /// Tokens of a user's message with only the text, without pictures.
   std::vector<std::int32_t> prompt_alone(std::string_view text) const;
-  /// Of a conversation, up to where the next answer begins; messages are texts, as templates of
-  /// models that see nothing take them. Throws Error{usage}, also where the template leaves out
-  /// what a turn says; Error for a text that has a special token, which could end its message.
+  /// Tokens of a conversation, up to where the next answer begins. Messages are plain strings, as
+  /// templates of models without vision take them. Throws Error{usage}, also if the template leaves
+  /// out the text of a turn; Error for a text with a special token, which could end its message.
   std::vector<std::int32_t> conversation(std::span<const ChatTurn> turns) const;
-  /// Of a text that is an answer, or its begin.
+  /// Tokens of an answer, or of the beginning of one.
   std::vector<std::int32_t> tokens(std::string_view text) const;
-  /// Without special tokens.
+  /// The text of tokens, without special tokens.
   std::string text(std::span<const std::int32_t> ids) const;
-  /// Empty, where the folder does not say.
+  /// Tokens that end an answer; empty if the folder has none.
   const std::vector<std::int32_t>& ends() const;
-  /// Changes with what the template writes around a message, the tokenizer and the ends.
+  /// A hash of what the template writes around a message, of the tokenizer and of ends().
   const std::string& hash() const;
 
  private:

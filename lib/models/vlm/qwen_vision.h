@@ -1,14 +1,14 @@
 // The vision tower of Qwen2.5-VL: patches of pictures in, tokens of the language model out.
 //
 //   x = W patches                              a patch: 3 channels, 2 frames, 14x14 pixels
-//   of each block:
+//   for each block:
 //     x += attention(RMS(x))                   within windows of 112x112 pixels, in some blocks
-//                                              within frames; heads turned by row and column
+//                                              within frames; heads rotated by row and column
 //     x += feed-forward(RMS(x))                SwiGLU
 //   token = W2 gelu(W1 [RMS(x) of 2x2 patches])
 //
-// Patches come in the order in which the 2x2 that become a token lie together: frame by frame, row
-// of tokens by row, and in each token its rows of patches. Inside, tokens are put window by window.
+// The 2x2 patches of a token lie together: the order is frame by frame, row of tokens by row of
+// tokens, and within a token row by row. Inside the tower tokens are reordered window by window.
 // Inference, of one video or picture at a time.
 // Sources: Bai et al., "Qwen2.5-VL technical report" (2025); transformers'
 // Qwen2_5_VisionTransformerPretrainedModel for names and details.
@@ -25,7 +25,7 @@
 
 namespace vfm::models {
 
-/// How a video lies in patches: pairs of frames, rows and columns.
+/// The grid of a video's patches: pairs of frames, rows and columns.
 struct QwenGrid {
   int frames = 1, rows = 0, columns = 0;
   std::int64_t patches() const { return std::int64_t{frames} * rows * columns; }
@@ -33,21 +33,21 @@ struct QwenGrid {
   bool operator==(const QwenGrid&) const = default;
 };
 
-/// In which order tokens go through the blocks, and where windows end.
+/// The order in which tokens go through the blocks, and the lengths of windows.
 struct QwenWindows {
-  std::vector<std::int32_t> order;    ///< of tokens: which one is at a place
-  std::vector<std::int64_t> lengths;  ///< of windows, in patches
+  std::vector<std::int32_t> order;    ///< number of the token at each place
+  std::vector<std::int64_t> lengths;  ///< lengths of the windows, in patches
 };
 QwenWindows qwen_windows(const QwenGrid& grid, const QwenVisionConfig& config);
 
 class QwenVision {
  public:
-  /// `weights` under the names that QwenConfig::tensors() has (models/vlm/qwen_config.h).
+  /// `weights` has the names of QwenConfig::tensors() (models/vlm/qwen_config.h).
   QwenVision(const QwenVisionConfig& config, const QwenMatrices& weights);
 
-  /// patches [N, 3 * 2 * 14 * 14] f32 of a grid whose rows and columns are multiples of the merge;
-  /// on the CPU or the model's device; [N / M, out width] f32. Throws Error for another shape;
-  /// Stopped between blocks.
+  /// patches [N, 3 * 2 * 14 * 14] f32, on the CPU or the model's device, of a grid whose rows and
+  /// columns are multiples of `merge`. Returns [N / M, out width] f32. Throws Error for another
+  /// shape; Stopped between blocks.
   Tensor forward(const Tensor& patches, const QwenGrid& grid) const;
 
  private:

@@ -1,12 +1,12 @@
-// What SmolVLM and Idefics3 read where a picture or a video is in a message.
+// The text that SmolVLM and Idefics3 read in place of a picture or video in a message.
 //
-// A tile is a mark, and as many tokens "<image>" as it has tokens. Tiles of a picture are marked by
-// row and column, all of it as global; of a video each frame is a picture with its time, after a
-// line that says how many there are and how long the video is.
-// A template writes "<image>" or "<video>" for them. One that writes nothing for a video, as that
-// of a folder may which is older than its processor, is not asked: SmolVLM's processor has a
-// message of its own for that, which is used instead.
-// Source: transformers 5.24, SmolVLMProcessor; numbers in words as its num2words has them.
+// A tile is a mark followed by one token "<image>" per token of the tile. Marks of a picture's
+// tiles name row and column; the mark of the whole picture is global. A frame of a video is a
+// picture with its time. Before the frames a line gives their number and the length of the video.
+// A template writes "<image>" or "<video>" for them. A folder that is older than its processor may
+// have a template that writes nothing for a video. Then the message that SmolVLM's processor has
+// for this case is used instead.
+// Source: transformers 5.24, SmolVLMProcessor; numbers in words as by its num2words.
 // Pure. Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,18 +24,18 @@ inline constexpr std::string_view kSmolImage = "<image>", kSmolVideo = "<video>"
 /// "one hundred and twenty-one"; 0 to 999,999.
 std::string count_in_words(int count);
 
-/// A still picture of such tiles, of `tokens` each.
+/// The text of a still picture with these tiles of `tokens` tokens each.
 std::string smol_picture_text(const SmolTiles& tiles, int tokens);
 
-/// A video of `seconds` with frames at `times`, in seconds from its begin.
+/// The text of a video of `seconds` with frames at `times`, in seconds from its beginning.
 std::string smol_video_text(std::span<const double> times, double seconds, int tokens);
 
-/// A user's message with a video before `prompt`, up to where the answer begins.
+/// The text of a user's message with a video before `prompt`, up to where the answer begins.
 std::string smol_video_message(std::string_view prompt);
 
-/// How often `part` is in `text`.
+/// Number of times that `text` contains `part`.
 std::size_t count_parts(std::string_view text, std::string_view part);
-/// `text` with `by` instead of each `part`.
+/// `text` with each `part` replaced by `by`.
 std::string replace_parts(std::string_view text, std::string_view part, std::string_view by);
 
 }  // namespace vfm::models

@@ -1,8 +1,9 @@
-// A language model that sees: what the models of lib/models/vlm have in common for whoever writes
-// answers with them (models/vlm/qwen.h, QwenAnswer).
+// Interface of the vision-language models in lib/models/vlm, for code that writes answers with them
+// (models/vlm/qwen.h, QwenAnswer).
 //
-// What is seen becomes rows among those of words: a prompt has a token of its own for each, and
-// places() says where each token is. Thread-safety: const members from any thread.
+// Pictures and videos become tokens between those of words. A prompt has a placeholder token for
+// each of them, and places() gives the positions of all tokens. Thread-safety: const members from
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +15,7 @@
 
 namespace vfm::models {
 
-/// What is seen, and its patches as the model's tower takes them.
+/// A picture or video, and its patches as the model's vision tower takes them.
 struct QwenPicture {
   QwenSight sight;
   Tensor patches;
@@ -27,13 +28,13 @@ class VisionLanguageModel {
   virtual ~VisionLanguageModel() = default;
 
   virtual const QwenText& text() const = 0;
-  /// The tokens of what is seen, [N, D] f32, for a QwenAnswer. Throws Error for patches that are
-  /// not those of the grid; Stopped.
+  /// The tokens of a picture or video, [N, D] f32, for a QwenAnswer. Throws Error for patches that
+  /// do not fit the grid; Stopped.
   virtual Tensor look(const QwenPicture& picture) const = 0;
-  /// Whether a token of a prompt stands for a part of what is seen.
+  /// Returns whether a token of a prompt is a placeholder for a token of a picture or video.
   virtual bool stands_for_sight(std::int32_t token) const = 0;
-  /// Of each token of a prompt that has such a token for each part of `sights`, in their order.
-  /// Throws Error unless it has.
+  /// The positions of the tokens of a prompt, which has a placeholder for each token of `sights`,
+  /// in their order. Throws Error if it does not.
   virtual std::vector<QwenPlace> places(std::span<const std::int32_t> ids,
                                         std::span<const QwenSight> sights) const = 0;
 };
