@@ -1,26 +1,27 @@
-// Forward of attention with E4M3 products, for inference: softmax(scale q k^T) v over a pack, as
-// attention.h has it, with q, k, v and the probabilities rounded to 8 bits (lib/base/float8.h).
+// Forward attention with E4M3 products, for inference: softmax(scale q k^T) v over a pack as in
+// attention.h, with q, k, v and the probabilities rounded to 8 bits (lib/base/float8.h).
 //
-// Queries, keys and values have a scale for each head of each sample (common/fp8.cuh): so what a
-// sample gets does not depend on its neighbours in the pack, and a head with large values costs the
-// others nothing. A finer cut would gain little, as E4M3 has an exponent of its own: the error is
-// that of 3 bits of mantissa, not of the range.
+// Queries, keys and values have a scale for each head of each sample (common/fp8.cuh). A sample's
+// result therefore does not depend on the other samples of the pack, and a head with large values
+// does not affect other heads. Finer scales would gain little: E4M3 has an exponent for each
+// element, so the error is that of 3 bits of mantissa, not of the range.
 //
-// A probability is 2^(8 + x - m), with the score as a power of two x and m the whole number nearest
-// to the largest so far, which E4M3 resolves down to 2^-16 of the largest. Beside another largest
-// score it is another power of two of itself, so it is rounded alike whatever keys were seen
-// before: on all devices, and in parts of the keys. They are divided by the sum of the rounded
-// ones, so that the weights of a query sum to one, and what all probabilities' rounding has in
-// common drops out. Sums are f32.
+// A probability is 2^(8 + x - m): x is the score as an exponent of 2, m the largest score so far
+// rounded to a whole number. E4M3 resolves it down to 2^-16 of the largest. With a different m, all
+// probabilities change by the same power of two, so they are rounded alike on all devices and in
+// parts of the keys. They are divided by the sum of the rounded ones. The weights of a query then
+// sum to one, and a rounding error common to all probabilities cancels. Sums are f32.
 //
-// The products are mma.sync's, which Hopper computes as products of f16 that it widens E4M3 to:
-// half the bytes are read, but no product is faster than with bf16 (only wgmma's are).
+// The products are mma.sync's. Hopper widens their E4M3 operands to f16 and multiplies in f16, so
+// half the bytes are read, but products are not faster than in bf16 (only wgmma's are).
 //
-// Three kinds of kernels: the largest magnitudes, where they are not given; the E4M3 copies, of
-// values transposed, since the product wants rows of one value of consecutive keys; and the
-// products. Source: Shah et al., "FlashAttention-3" (2024), for 8-bit attention by blocks. Shape
-// letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K head dim, R
-// samples. Thread-safety: launches on the given stream; keeps nothing.
+// Three kinds of kernels compute the largest magnitudes, unless given; the E4M3 copies; and the
+// products. The copy of the values is transposed, as the product needs consecutive keys of a column
+// in a row.
+// Source: Shah et al., "FlashAttention-3" (2024), for 8-bit attention by blocks.
+// Shape letters: S queries of the pack, L keys of the pack, H heads, G key/value heads, K head dim,
+// R samples.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,25 +32,26 @@
 namespace vfm::kernels {
 
 struct AttentionFp8 {
-  /// bf16, head dim 64 or 128, aligned as tensor cores want it; key_items are needed. log_sum_exp
-  /// may be null: then nobody wants it. Nothing of backward is used.
+  /// bf16, head dim 64 or 128, aligned for tensor cores, with key_items. log_sum_exp may be null if
+  /// not wanted. Fields for backward are ignored.
   Attention call;
-  /// Bits of the largest |q|, |k| and |v| that scales follow from, [R, H + 2 G]; null: of q, k, v.
+  /// Bits of the largest |q|, |k| and |v|, from which the scales follow, [R, H + 2 G]. Null: use
+  /// the largest of q, k and v.
   const std::uint32_t* largest = nullptr;
   std::int64_t keys = 0;     ///< L
   std::int64_t samples = 0;  ///< R
   void* room = nullptr;      ///< attention_fp8_room() bytes of scratch, aligned to 16
 };
 
-/// Bytes of scratch: (H S + 2 G L) K and a little. Host code.
+/// Returns the bytes of scratch: (H S + 2 G L) K and a little more. Host code.
 std::int64_t attention_fp8_room(const AttentionFp8& call);
 
-/// Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a type, head
-/// dim or alignment that it does not take; 801 (not supported) on a GPU below compute capability
-/// 9.0, as there is no code for 8.9, the first that has E4M3.
+/// Returns a cudaError_t: 0 on success, the launch's error, 1 (invalid value) for an unsupported
+/// type, head dim or alignment, or 801 (not supported) on a GPU below compute capability 9.0. (8.9,
+/// the first with E4M3, has no code here.)
 ///
-/// NaN or infinity anywhere in a head of a sample makes that head's output for all of the sample
-/// NaN. A query that sees no key gets zero.
+/// NaN or infinity anywhere in a head of a sample makes that head's output NaN for the whole
+/// sample. A query that sees no key gets zero.
 int attention_fp8_forward(const AttentionFp8& call, CUstream_st* stream);
 
 }  // namespace vfm::kernels

@@ -1,18 +1,19 @@
-// Convolutions of channels-last images as matrix products whose left side is gathered while it is
-// multiplied: the CUDA version of lib/ops/conv/conv2d.h. Forward, the gradient of x, that of the
-// weights.
+// Convolutions of channels-last images as matrix products whose left operand is gathered on the
+// fly: the CUDA version of lib/ops/conv/conv2d.h. Forward, the gradient of x, and the gradient of
+// the weights.
 //
-// A product's row is a pixel of the result, its column an output channel; what is summed over is
-// (tap, channel). Nothing is unfolded in memory: at 128 channels the unfolded pixels, written and
-// read once, would take longer than the product itself. bf16 with channels in eights and 16-byte
-// alignment runs on tensor cores (conv_tensor.cu), in tiles of 128 pixels by 128 channels, three
-// steps of 64 under way; all else on plain arithmetic (conv.cu), which is right but slow. A pixel's
-// sum has one order whatever else is computed, and nothing is added with atomics.
+// A row of a product is a pixel of the result, a column is an output channel, and the sum runs over
+// (tap, channel). Pixels are not unfolded in memory: at 128 channels, writing and reading them once
+// would take longer than the product. bf16 with channels in multiples of 8 and 16-byte alignment
+// runs on tensor cores (conv_tensor.cu), in tiles of 128 pixels by 128 channels, with three steps
+// of 64 in flight. Everything else runs on plain arithmetic (conv.cu), which is slow. The order of
+// a pixel's sum does not depend on what else is computed, and there are no atomics.
 //
-// Shape letters: R rows, that is pixels of the result; N output channels; C channels of the source;
-// A taps of the kernel (its height times its width).
-// All return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for sizes that
-// are negative or beyond what is said. Thread-safety: launches on the given stream; keeps nothing.
+// Shape letters: R rows, the pixels of the result; N output channels; C channels of the source; A
+// taps of the kernel, its height times its width.
+// All functions return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for
+// sizes that are negative or above a stated limit. Thread-safety: launches on the given stream;
+// keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,12 +25,12 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// Which pixels of the source a pixel (y, x) of the result sees: at (y * stride - pad + ky, ...),
-/// or, `back` the way of gradients, at ((y + pad - ky) / stride, ...) where that is a whole number.
-/// Beyond the edges the source is zero.
+/// The pixels of the source that a pixel (y, x) of the result uses: (y * stride - pad + ky, ...).
+/// If `back`, for gradients, ((y + pad - ky) / stride, ...) if that is a whole number. Outside its
+/// edges the source is zero.
 struct ConvGather {
   std::int64_t images = 0;
-  std::int64_t step = 0;  ///< elements from an image of the source to the next; they may overlap
+  std::int64_t step = 0;  ///< elements from an image of the source to the next; images may overlap
   int height = 0, width = 0, channels = 0;  ///< of the source; C
   int out_height = 0, out_width = 0;        ///< of the result
   int kernel_height = 1, kernel_width = 1;
@@ -41,31 +42,33 @@ struct ConvGather {
   constexpr int depth() const { return kernel_height * kernel_width * channels; }  ///< A C
 };
 
-/// y[r, n] = sum of w[n, tap, c] * source[what r sees by tap, c], + bias[n] + residual[r, n].
+/// y[r, n] = sum of w[n, tap, c] * source[pixel of r and tap, c], + bias[n] + residual[r, n].
 struct ConvProduct {
   ConvGather gather;
   Type type = Type::f32;  ///< of source, weights, residual and y
   int columns = 0;        ///< N
   const void* source = nullptr;
-  const void* weights = nullptr;   ///< [N, A, C]: conv_arrange makes them
-  const float* bias = nullptr;     ///< [N], or null
-  const void* residual = nullptr;  ///< [R, N], or null; may be y
+  const void* weights = nullptr;   ///< [N, A, C], from conv_arrange
+  const float* bias = nullptr;     ///< [N]; null if there is none
+  const void* residual = nullptr;  ///< [R, N]; null if there is none; may be y
   void* y = nullptr;               ///< [R, N]
 };
-/// At most 2^31 - 1 pixels an image and 2^31 - 1 tiles.
+/// At most 2^31 - 1 pixels per image and 2^31 - 1 tiles.
 int conv_product(const ConvProduct& call, CUstream_st* stream);
 
-/// From [O, I, A] to [O, A, I], or, `back`, to [I, A, O]: what gradients are multiplied with.
+/// Copies weights from [O, I, A] to [O, A, I], or if `back`, for gradients, to [I, A, O].
 int conv_arrange(Type type, const void* w, void* arranged, int out, int in, int taps, bool back,
                  CUstream_st* stream);
 
-/// Pixels that one sum of conv_weights is over: short enough for f32, also where tensor cores cut
-/// off what they add 16 pixels at a time. Of up to 512 additions each is then wrong by less than
-/// 1.2e-7 of the sum so far, all to one side: in all by less than 6.2e-5 of the largest.
+/// Number of pixels in one sum of conv_weights. It is small enough for f32, even though tensor
+/// cores truncate after each addition of 16 pixels. Each of the at most 512 additions then has an
+/// error below 1.2e-7 of the sum so far, always of the same sign: in all less than 6.2e-5 of the
+/// largest sum.
 inline constexpr std::int64_t kConvChunk = 8192;
 
-/// Sums for the gradient of the weights, each over a chunk of rows: partial[i, n, tap, c] = the sum
-/// over the rows r of chunk first_chunk + i of dy[r, n] * source[what r sees by tap, c].
+/// Partial sums for the gradient of the weights, each over a chunk of rows:
+/// partial[i, n, tap, c] = the sum over the rows r of chunk first_chunk + i of
+/// dy[r, n] * source[pixel of r and tap, c].
 struct ConvWeights {
   ConvGather gather;
   Type type = Type::f32;  ///< of source and dy
@@ -81,7 +84,7 @@ int conv_weights(const ConvWeights& call, CUstream_st* stream);
 int conv_add_weights(const float* partial, int chunks, float* dw, int columns, int channels,
                      int taps, CUstream_st* stream);
 
-/// The most rows of sums that conv_bias makes.
+/// The most rows of partial sums in conv_bias.
 inline constexpr int kConvBiasParts = 256;
 /// dbias[n] += the sum over rows of dy[r, n]; `partial` is scratch of [kConvBiasParts, N].
 int conv_bias(Type type, const void* dy, std::int64_t rows, int columns, float* partial,

@@ -1,6 +1,6 @@
-// What is computed element by element: activations, sums, conversions. The CUDA versions of
+// Elementwise functions: activations, sums, conversions. The CUDA versions of
 // lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in
-// low_rank.h, and of the conversions between f32 and bf16.
+// low_rank.h, and of conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      to 5e-7; not the form with tanh
 //   silu(x) = x / (1 + e^-x)
@@ -8,16 +8,16 @@
 //   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 //   gelu_quick(x) = x / (1 + e^(-1.702 x))
 //
-// Computed in f32; bf16 is rounded to the nearest, ties to even, and NaN stays NaN. Sources:
+// Computed in f32. bf16 results are rounded to nearest, ties to even; NaN stays NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
 // linear units" (2018).
 //
-// n counts elements. Pointers need no more than the alignment of an element; those aligned to 16
-// bytes are read and written 16 bytes at a time, with the same results. An output overlaps no
-// input, or is the whole of one of the same type and shape. All return a cudaError_t: 0, or what is
-// wrong with the launch; 1 (invalid value) for a negative size or one beyond 2^38 (2^31 - 1 rows).
-// Sizes of zero do nothing.
-// Thread-safety: launches on the given stream; keeps nothing.
+// n counts elements. Pointers need only the alignment of an element; pointers aligned to 16 bytes
+// are read and written 16 bytes at a time, with the same results. An output must not overlap an
+// input, or must be an input of the same type and shape. All functions return a cudaError_t: 0 on
+// success, the launch's error, or 1 (invalid value) for a size that is negative or above 2^38
+// (2^31 - 1 rows). Sizes of zero do nothing.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,11 +29,11 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// y = gelu(x); both of `type`.
+/// y = gelu(x); both have `type`.
 int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream);
 
-/// dx = dy (Phi(x) + x phi(x)), phi the density of the normal distribution; all of `type`. And y =
-/// gelu(x), to the same bits as gelu_forward's, unless y is null.
+/// dx = dy (Phi(x) + x phi(x)), with phi the density of the normal distribution. Unless y is null,
+/// also y = gelu(x), with the same bits as gelu_forward's. All have `type`.
 int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
                   CUstream_st* stream);
 
@@ -43,11 +43,11 @@ int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream);
 /// dx = dy s (1 + x (1 - s)), s = 1 / (1 + e^-x).
 int silu_backward(const float* x, const float* dy, float* dx, std::int64_t n, CUstream_st* stream);
 
-/// y [N, F] = swiglu of the two halves of the rows of x [N, 2 F]; both of `type`.
+/// y [N, F] = swiglu of the two halves of the rows of x [N, 2 F]; both have `type`.
 int swiglu_forward(Type type, const void* x, void* y, std::int64_t rows, std::int64_t width,
                    CUstream_st* stream);
 
-/// dx [N, 2 F] from x and dy [N, F]; all of `type`.
+/// Computes dx [N, 2 F] from x and dy [N, F]; all have `type`.
 int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int64_t rows,
                     std::int64_t width, CUstream_st* stream);
 
@@ -58,27 +58,28 @@ int relu(Type type, void* x, std::int64_t n, CUstream_st* stream);
 enum class GeluKind { tanh, erf, quick };
 int gelu_in_place(Type type, GeluKind kind, void* x, std::int64_t n, CUstream_st* stream);
 
-/// x = gelu_tanh(x) factor; both of `type`.
+/// x = gelu_tanh(x) factor; both have `type`.
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream);
 
 /// y += x.
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n, CUstream_st* stream);
 
-/// y = x in the other type; 1 (invalid value) where the types are equal.
+/// y = x in the other type; 1 (invalid value) if the types are equal.
 int convert(Type x_type, const void* x, Type y_type, void* y, std::int64_t n, CUstream_st* stream);
 
-/// sum = a + the first M columns of b. a and sum [N, M], b [N, W], W >= M, rows next to each other;
-/// 1 (invalid value) where W < M.
+/// sum = a + the first M columns of b. a and sum are [N, M], b is [N, W] with W >= M, without gaps
+/// between rows; 1 (invalid value) if W < M.
 int add_columns(const float* a, const float* b, float* sum, std::int64_t rows, std::int64_t narrow,
                 std::int64_t wide, CUstream_st* stream);
 
-/// The gradient of b in add_columns, that of a being dsum itself: db [N, W] is dsum [N, M] with
-/// zeros on the right.
+/// The gradient of b in add_columns: db [N, W] is dsum [N, M], with zeros on the right. The
+/// gradient of a is dsum itself.
 int add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::int64_t narrow,
                          std::int64_t wide, CUstream_st* stream);
 
-/// The first M columns of y += scale x. y [N, W], x [N, M], both of `type`, W >= M, rows next to
-/// each other; 1 (invalid value) where W < M. y may point into a row of a matrix of W columns.
+/// The first M columns of y += scale x. y is [N, W], x is [N, M], both of `type` and without gaps
+/// between rows, W >= M; 1 (invalid value) if W < M. y may point into a row of a matrix of W
+/// columns.
 int add_scaled_columns(Type type, void* y, std::int64_t wide, const void* x, std::int64_t narrow,
                        std::int64_t rows, float scale, CUstream_st* stream);
 

@@ -2,19 +2,19 @@
 //
 //   y = (x - mean(x)) / sqrt(var(x) + epsilon) weight + bias
 //
-// Sums are of distances, first from the row's first number, which gives about the mean, then from
-// that, which gives what it is off and the variance; so a large mean costs no digits, and a row of
-// equal numbers gives the bias, to the bit. They are added in a fixed order, which depends on the
-// width and on how the pointers are aligned. A variance that overflows f32 gives the bias; NaN and
-// infinity in x make their row NaN.
+// Sums are over distances: first from the row's first number, which gives an approximate mean, then
+// from that mean, which gives its correction and the variance. A large mean therefore costs no
+// digits, and a row of equal numbers gives exactly the bias. The order of a sum is fixed and
+// depends on the width and the alignment of the pointers. A variance that overflows f32 gives the
+// bias. NaN or infinity in x makes its row NaN.
 // Sources: Ba, Kiros and Hinton, "Layer normalization" (2016); Chan, Golub and LeVeque, "Algorithms
 // for computing the sample variance" (1983).
 //
-// All f32; N tokens, D width, any. Pointers need no more than the alignment of a float; with all of
-// them aligned to 16 bytes, D a multiple of 4 and at most 4,096, a row is read once, 16 bytes at a
-// time. Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for sizes
-// below zero or more than 2^31 - 1 tokens. Sizes of zero are a success.
-// Thread-safety: launches on the given stream; keeps nothing.
+// All are f32; N tokens, any width D. Pointers need only the alignment of a float. If all are
+// aligned to 16 bytes and D is a multiple of 4 and at most 4,096, a row is read once, 16 bytes at a
+// time. Returns a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for sizes
+// below zero or more than 2^31 - 1 tokens. Sizes of zero succeed.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ struct LayerNorm {
   const float* x = nullptr;       ///< [N, D]
   const float* weight = nullptr;  ///< [D]
   const float* bias = nullptr;    ///< [D]
-  float* y = nullptr;             ///< [N, D] out; may be x
+  float* y = nullptr;             ///< [N, D] output; may be x
 };
 
 int layer_norm(const LayerNorm& call, CUstream_st* stream);

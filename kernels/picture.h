@@ -1,10 +1,11 @@
-// A picture of 4:2:0 and 8 bits to RGB of another size, as lib/base/picture_scale.h says it in
-// numbers: the CUDA version of lib/ops/picture/scale_picture.h, to the same bytes. Rows first, into
-// lines, then columns and colours.
+// Converts an 8-bit 4:2:0 picture to RGB of another size, with the weights of
+// lib/base/picture_scale.h: the CUDA version of lib/ops/picture/scale_picture.h, with the same
+// bytes. The first kernel scales rows into lines, the second scales columns and converts colours.
 //
-// Pointers are to a GPU's memory and need the alignment of an element. All return a cudaError_t: 0,
-// or what is wrong with the launch; 1 (invalid value) for a size below 1, or above 65535 rows.
-// Thread-safety: launches on the given stream; keeps nothing.
+// Pointers are to GPU memory and need only the alignment of an element. All functions return a
+// cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for a size below 1 or more
+// than 65535 rows.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,14 +15,14 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// Of `count` results: weight k of result i is weights[k * count + i].
+/// Weights for `count` results: weight k of result i is weights[k * count + i].
 struct PictureTaps {
   const std::int32_t* first = nullptr;
   const std::int32_t* weights = nullptr;
   int size = 0;
 };
 
-/// A plane, whose lines [rows, columns] are to be made.
+/// A plane, and its lines [rows, columns] to compute.
 struct PicturePlane {
   const std::uint8_t* samples = nullptr;
   std::int64_t stride = 0;  ///< bytes from row to row
@@ -40,8 +41,8 @@ int picture_rows(const PictureRows& rows, CUstream_st* stream);
 
 /// Result (x, y) is the three bytes from rgb + x * step_x + y * step_y on.
 struct PictureColours {
-  const std::int16_t* lines[3] = {};  ///< Y, U, V, of `width`
-  PictureTaps luma, chroma;           ///< of `height` results
+  const std::int16_t* lines[3] = {};  ///< Y, U, V, each `width` wide
+  PictureTaps luma, chroma;           ///< for `height` results
   int width = 0, height = 0;
   std::int32_t luma_offset = 0, luma_gain = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
   std::uint8_t* rgb = nullptr;

@@ -1,15 +1,15 @@
-// A tensor as E4M3, the 8-bit float of lib/base/float8.h, and one scale: the CUDA version of
-// lib/ops/matmul/quantize.h.
+// Quantises a tensor to E4M3, the 8-bit float of lib/base/float8.h, with one scale: the CUDA
+// version of lib/ops/matmul/quantize.h.
 //
 //   scale = max(largest |x|, 2^-40) / 448, value = x / scale rounded to nearest, ties to even
 //
-// Two launches: the largest magnitudes of parts of x, then the values, for which each block takes
-// the largest of the parts' again. A maximum depends on no order, so the bits are the same on every
-// GPU, and on the CPU. NaN or infinity in x makes the scale and all values NaN: one scale has no
-// room for both infinity and the others, and nobody may overlook it.
-// Of gelu(x), with `gelu`, in the numbers of gelu_forward() (elementwise.h) and then this, to the
-// bit: both launches read x and compute, and gelu(x) is in no memory.
-// Thread-safety: launches on the given stream; keeps nothing.
+// There are two launches. The first finds the largest magnitudes of parts of x. In the second, each
+// block takes the largest of the parts and computes values. A maximum does not depend on order, so
+// the bits are the same on every GPU and on the CPU. If x has NaN or infinity, the scale and all
+// values are NaN, so that it is noticed; one scale cannot cover both infinity and the other values.
+// With `gelu`, quantises gelu(x), bit for bit as after gelu_forward() (elementwise.h). Both
+// launches compute gelu(x) from x, and it is never stored.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -21,32 +21,34 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// The largest value of E4M3, and the smallest range that is spread over it: its scale and the
-/// product of two of them are far from underflow.
+/// The largest value of E4M3, and the smallest largest-magnitude of x that gets its own scale: the
+/// scale and the product of two scales stay far from underflow.
 inline constexpr float kFp8Largest = 448, kFp8SmallestRange = 0x1p-40f;
-/// The most parts that x is cut into.
+/// The most parts into which x is split.
 inline constexpr int kQuantizeParts = 512;
 
 struct Quantize {
   Type type = Type::f32;
-  bool gelu = false;  ///< of gelu(x), which is rounded to `type` first
+  bool gelu = false;  ///< quantise gelu(x), rounded to `type` first
   const void* x = nullptr;
   std::int64_t count = 0;
-  std::uint8_t* values = nullptr;    ///< [count] out
-  float* scale = nullptr;            ///< one, out
-  std::uint32_t* largest = nullptr;  ///< [kQuantizeParts] scratch; or [given], which are read
-  int given = 0;                     ///< largest magnitudes that are known: of x and of others
+  std::uint8_t* values = nullptr;    ///< [count] output
+  float* scale = nullptr;            ///< one float, output
+  std::uint32_t* largest = nullptr;  ///< scratch [kQuantizeParts], or if `given` is not 0, input
+                                     ///< [given]
+  int given = 0;                     ///< number of largest magnitudes that are given, of x and
+                                     ///< other tensors
 };
 
-/// Returns a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for a count below
-/// zero or beyond 2^38, or a `given` below zero; 801 (not supported) on a GPU below compute
-/// capability 9.0, as there is no code for 8.9, the first that has E4M3. Pointers need the
-/// alignment of an element; where x and values are aligned to 16 bytes, memory is read and written
-/// 16 bytes at a time. A count of zero writes a scale and no value.
+/// Returns a cudaError_t: 0 on success, the launch's error, 1 (invalid value) for a count below
+/// zero or above 2^38 or a `given` below zero, or 801 (not supported) on a GPU below compute
+/// capability 9.0. (8.9, the first with E4M3, has no code here.) Pointers need only the alignment
+/// of an element. If x and values are aligned to 16 bytes, memory is read and written 16 bytes at a
+/// time. A count of zero writes only a scale.
 int quantize(const Quantize& call, CUstream_st* stream);
 
-/// The first launch alone: quantize_parts(count) words, the largest magnitudes of parts of x. Their
-/// bits are the magnitude's as a float.
+/// The first launch alone: writes quantize_parts(count) words, the bits of the largest magnitudes
+/// of parts of x as floats.
 int largest_magnitudes(Type type, const void* x, std::int64_t count, std::uint32_t* largest,
                        CUstream_st* stream);
 int quantize_parts(std::int64_t count);

@@ -1,7 +1,7 @@
-// A matrix as numbers of 8 bits with a scale for each row: the CUDA version of
-// lib/ops/matmul/quantize_rows.h, to the bit. E4M3 is made and read with whole numbers, so there is
-// no need for a GPU that has it.
-// Thread-safety: launches on the given stream; keeps nothing.
+// Quantises a matrix to 8 bits an element with a scale for each row: the CUDA version of
+// lib/ops/matmul/quantize_rows.h, with the same bits. E4M3 is read and written with integer
+// arithmetic, so any GPU will do.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace vfm::kernels {
 
 struct QuantizeRows {
   Type type = Type::f32;  ///< of x
-  bool e4m3 = false;      ///< the codes: E4M3; else signed numbers
+  bool e4m3 = false;      ///< true: codes are E4M3; false: int8
   void* x = nullptr;      ///< [rows, columns]; only dequantize_rows() writes it
   std::int64_t rows = 0, columns = 0;
   std::uint8_t* values = nullptr;    ///< [rows, columns]
@@ -24,10 +24,11 @@ struct QuantizeRows {
   std::int64_t parts = 1;
 };
 
-/// Writes `largest`, of one part; reads it and writes values and scales; reads these and writes x.
-/// Return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for sizes below
-/// zero, or more than 2^31 - 1 rows. Where arrays are aligned to 16 bytes and rows are multiples of
-/// 16 elements, memory is read and written 16 bytes at a time.
+/// largest_of_rows() writes `largest` with parts = 1. quantize_rows() reads `largest` and writes
+/// values and scales. dequantize_rows() reads these and writes x. Return a cudaError_t: 0 on
+/// success, the launch's error, or 1 (invalid value) for sizes below zero or more than 2^31 - 1
+/// rows. If arrays are aligned to 16 bytes and rows are multiples of 16 elements, memory is read
+/// and written 16 bytes at a time.
 int largest_of_rows(const QuantizeRows& call, CUstream_st* stream);
 int quantize_rows(const QuantizeRows& call, CUstream_st* stream);
 int dequantize_rows(const QuantizeRows& call, CUstream_st* stream);

@@ -1,9 +1,9 @@
-// What training a tokenizer needs besides its network: finite scalar quantisation with its
-// gradient, and how far a reconstruction is from the picture. The CUDA versions of
-// lib/ops/pointwise/fsq.h and lib/ops/loss/pixel_error.h, where the formulas are.
+// Finite scalar quantisation with its gradient, and the distance of a reconstruction from the
+// picture, for training a tokenizer. The CUDA versions of lib/ops/pointwise/fsq.h and
+// lib/ops/loss/pixel_error.h, which have the formulas.
 //
-// Sums are taken in double, in an order that depends on the sizes alone. Thread-safety: launches
-// on the given stream; keeps nothing.
+// Sums are in double, in an order that depends only on the sizes.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,25 +15,25 @@ namespace vfm::kernels {
 
 inline constexpr int kMostLevels = 16;
 
-/// How each of the numbers of a place is bounded and rounded.
+/// Bounds and rounding of each number of a place.
 struct FsqLevels {
   int dimensions = 0;  ///< 1 to kMostLevels
   float half[kMostLevels], offset[kMostLevels], shift[kMostLevels];
-  float lowest[kMostLevels], highest[kMostLevels];  ///< of the levels, around 0
-  float middle[kMostLevels];                        ///< what they are divided by
+  float lowest[kMostLevels], highest[kMostLevels];  ///< lowest and highest level, around 0
+  float middle[kMostLevels];                        ///< divisor of the levels
 };
 
-/// Device pointers of one call; count numbers, those of a place one after the other.
+/// Device pointers of one call. `count` is the number of values; those of a place are consecutive.
 struct Fsq {
   FsqLevels levels;
   std::int64_t count = 0;
   const float* z = nullptr;
-  const float* gradient = nullptr;  ///< of the values; null: forward
-  float* out = nullptr;             ///< values, or the gradient of z
+  const float* gradient = nullptr;  ///< gradient of the values; null in forward
+  float* out = nullptr;             ///< output: the values, or the gradient of z
 };
 
-/// Both return a cudaError_t: 0, or what is wrong with the launch; 1 (invalid value) for negative
-/// or odd sizes.
+/// Both return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for negative
+/// sizes or sizes that do not fit.
 int fsq(const Fsq& call, CUstream_st* stream);
 
 struct PixelError {
@@ -41,9 +41,9 @@ struct PixelError {
   const float* output = nullptr;
   const float* target = nullptr;
   float l1 = 0, l2 = 0, scale = 0;
-  float* seed = nullptr;      ///< or null
-  double* partial = nullptr;  ///< pixel_error_partials(count) numbers to work with
-  double* sums = nullptr;     ///< [2]: of absolute differences, of squares
+  float* seed = nullptr;      ///< null if not wanted
+  double* partial = nullptr;  ///< scratch of pixel_error_partials(count) numbers
+  double* sums = nullptr;     ///< [2]: sum of absolute differences, sum of squares
 };
 
 std::int64_t pixel_error_partials(std::int64_t count);

@@ -4,16 +4,16 @@
 //   forward   n = x r, r = 1 / sqrt(mean(x^2) + epsilon), y = n weight
 //   backward  g = dy weight, dx = r (g - n mean(g n)), dweight = sum over the tokens of dy n
 //
-// r is not kept: backward reads all of x anyway. Backward reads x and dy once and writes dx once,
-// while each block sums dweight over a chunk of tokens; a second kernel adds the chunks in a fixed
-// order, so that results do not depend on the device or on chance. An x whose square overflows f32
-// gives r = 0, as on the CPU; NaN and infinity in x make NaN of what they enter.
+// r is not kept, as backward reads all of x anyway. Backward reads x and dy once and writes dx
+// once. Each block sums dweight over a chunk of tokens, and a second kernel adds the chunks in a
+// fixed order, so results do not depend on the device. An x whose square overflows f32 gives r = 0,
+// as on the CPU. NaN and infinity in x make every result that depends on them NaN.
 // Source: Zhang and Sennrich, "Root mean square layer normalization" (2019).
 //
-// All f32; N tokens, D width, any. Every pointer is aligned to 16 bytes. Both return a cudaError_t:
-// 0, or what is wrong with the launch; 1 (invalid value) for sizes below zero, more than 2^31 - 1
-// tokens, or pointers that are not aligned. Sizes of zero are a success.
-// Thread-safety: launches on the given stream; keeps nothing.
+// All are f32; N tokens, any width D. Every pointer is aligned to 16 bytes. Both functions return a
+// cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for sizes below zero, more
+// than 2^31 - 1 tokens, or unaligned pointers. Sizes of zero succeed.
+// Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,12 +29,12 @@ struct RmsnormForward {
   float epsilon = 1e-6f;
   const float* x = nullptr;       ///< [N, D]
   const float* weight = nullptr;  ///< [D]
-  float* y = nullptr;             ///< [N, D] out; may be x
+  float* y = nullptr;             ///< [N, D] output; may be x
 };
 
 int rmsnorm_forward(const RmsnormForward& call, CUstream_st* stream);
 
-/// Tokens whose weight gradients are summed together.
+/// Number of tokens whose weight gradients are summed together.
 inline constexpr std::int64_t kRmsnormChunk = 16;
 
 struct RmsnormBackward {
@@ -44,8 +44,8 @@ struct RmsnormBackward {
   const float* x = nullptr;       ///< [N, D]
   const float* weight = nullptr;  ///< [D]
   const float* dy = nullptr;      ///< [N, D]
-  float* dx = nullptr;            ///< [N, D] out; may be dy
-  float* dweight = nullptr;       ///< [D] out, zeros without tokens; or null: not wanted
+  float* dx = nullptr;            ///< [N, D] output; may be dy
+  float* dweight = nullptr;       ///< [D] output, zeros without tokens; null if not wanted
   float* partial = nullptr;       ///< [ceil(N / kRmsnormChunk), D] scratch; unused without dweight
 };
 

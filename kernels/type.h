@@ -1,5 +1,5 @@
-// The type of the elements of a kernel's matrices, where it is a choice. lib/tensor/kernel_type.h
-// makes it of a tensor's.
+// The element type of a kernel's matrices. lib/tensor/kernel_type.h converts a tensor's DType to
+// it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
