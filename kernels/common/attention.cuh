@@ -1,4 +1,4 @@
-// What attention's kernels agree on, apart from attention.h.
+// Constants, checks and helpers shared by the kernels of attention, besides attention.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,14 +14,14 @@
 namespace vfm::kernels {
 
 inline constexpr float kAttentionLog2E = 1.4426950408889634f;
-/// A maximum before any score: finite, so that a row without keys makes no NaN.
+/// The maximum before any score. It is finite, so that a row without keys does not become NaN.
 inline constexpr float kAttentionNoScore = -1e30f;
 
-/// attention_simple.cu. Nothing is checked here.
+/// In attention_simple.cu. The arguments are not checked here.
 int attention_simple_forward(const Attention& call, cudaStream_t stream);
 int attention_simple_backward(const Attention& call, cudaStream_t stream);
 
-/// Whether the tensor cores' versions can take this call; host code.
+/// Whether the tensor core kernels support this call; host code.
 inline bool attention_on_tensor_cores(const Attention& c) {
   return c.type == Type::bf16 && !c.bias && (c.head_dim == 64 || c.head_dim == 128) &&
          c.q_stride % 8 == 0 && c.kv_stride % 8 == 0 &&
@@ -35,13 +35,13 @@ inline bool attention_is_valid(const Attention& c) {
          c.query_item_count <= 0x3ffffff && c.key_item_count <= 0x3ffffff;
 }
 
-/// The first key of the sample, and all behind it, that query `row` does not see.
+/// Returns the number of keys of the sample that query `row` sees: the first ones.
 __device__ __forceinline__ int seen_keys(const Attention& c, const AttentionItem& item, int row) {
   const int causal = row + 1 + item.keys - item.queries;
   return c.causal && causal < item.keys ? causal : item.keys;
 }
 
-/// The first query that sees key `row`, if there is one.
+/// Returns the first query that sees key `row`, if there is one.
 __device__ __forceinline__ int first_seeing(const Attention& c, const AttentionItem& item,
                                             int row) {
   const int shift = item.keys - item.queries;
@@ -60,7 +60,7 @@ inline bool attention_in_quads(const Attention& c) {
          aligned(c.dk) && aligned(c.dv);
 }
 
-/// Four elements, of which `left` exist; the others are zero. kQuads: all or none exist.
+/// Loads four elements, of which `left` exist; the others are zero. kQuads: all or none exist.
 template <bool kQuads, class T>
 __device__ __forceinline__ float4 load_part(const T* p, int left) {
   if constexpr (kQuads)

@@ -1,5 +1,5 @@
-// What the kernels of attention_fp8.h agree on: where things lie in the scratch, and tiles of bytes
-// in shared memory. Device code, but for fp8_room().
+// Shared by the kernels of attention_fp8.h: the layout of the scratch, and tiles of bytes in shared
+// memory. Device code, except fp8_room().
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace vfm::kernels {
 
 /// Parts of the scratch. q [S, H, K] and k [L, G, K] are the copies. v is [G, K, columns]: a
-/// sample's keys begin at column first_column(), a multiple of 16, and end at a multiple of 16,
-/// behind the last one with zeros. Within 16 columns the keys are in the order of value_place().
+/// sample's keys begin at column first_column(), a multiple of 16, and are padded with zeros to a
+/// multiple of 16. Within 16 columns the keys are in the order of value_place().
 struct Fp8Room {
   std::uint8_t *q, *k, *v;
   unsigned* largest;  ///< bits of the largest magnitude: [R, H + 2 G]; queries, keys, values
@@ -24,7 +24,7 @@ inline __host__ __device__ std::int64_t fp8_columns(const AttentionFp8& a) {
   return 16 * ((a.keys + 15) / 16 + a.samples);
 }
 
-/// K is a multiple of 16, so that every part is aligned to 16 bytes.
+/// K is a multiple of 16, so every part is aligned to 16 bytes.
 inline __host__ __device__ Fp8Room fp8_room(const AttentionFp8& a) {
   const Attention& c = a.call;
   Fp8Room room{};
@@ -37,30 +37,30 @@ inline __host__ __device__ Fp8Room fp8_room(const AttentionFp8& a) {
   return room;
 }
 
-/// attention_fp8_copies.cu: fills the scratch. Nothing is checked here.
+/// In attention_fp8_copies.cu: fills the scratch. The arguments are not checked here.
 int attention_fp8_copies(const AttentionFp8& call, cudaStream_t stream);
 
-/// Each sample has at least 16 columns more than the rounding before it may take.
+/// Each sample has 16 more columns than keys, enough for the rounding up to its first column.
 __device__ __forceinline__ std::int64_t first_column(const AttentionItem& item) {
   return 16 * ((std::int64_t{item.key_start} + 15) / 16 + item.sample);
 }
 
-/// Where key `key` of 16 lies. Probabilities are made as pairs of columns 2 t and 2 t + 1 of tiles
-/// 8 wide, and taken as four columns from 4 t on (ptx/fp8.cuh): with the keys in this order, a lane
-/// already has the probabilities that it must give.
+/// Returns the place of key `key` among 16. Probabilities are computed as pairs of columns 2 t and
+/// 2 t + 1 of tiles 8 wide, and used as four columns from 4 t on (ptx/fp8.cuh). With the keys in
+/// this order, a lane already holds the probabilities that it needs.
 __device__ __forceinline__ int value_place(int key) {
   return key % 8 / 2 * 4 + key / 8 % 2 * 2 + key % 2;
 }
 
-/// What a group's number is XORed with in row `row` of a tile of rows of kBytes: so that the eight
-/// rows that a matrix load reads lie in different banks. Repeats every 8 rows.
+/// The number with which a group's index is XORed in row `row` of a tile of rows of kBytes, so that
+/// the eight rows that a matrix load reads lie in different banks. Repeats every 8 rows.
 template <int kBytes>
 __device__ __forceinline__ unsigned fp8_swap(unsigned row) {
   return row / (128 / kBytes) % (kBytes / 16);
 }
 
-/// Where this lane's row of a 16 x 32 piece begins, as operand a, and as two operands b. Piece i of
-/// the row of pieces is at this ^ (32 * i).
+/// Return the start of this lane's row of a 16 x 32 piece, as operand a or as two operands b. Piece
+/// i of the row of pieces is at this ^ (32 * i).
 template <int kBytes>
 __device__ __forceinline__ SharedAddress fp8_place_a() {
   const unsigned lane = threadIdx.x % 32, row = lane % 16;
@@ -72,8 +72,8 @@ __device__ __forceinline__ SharedAddress fp8_place_b() {
   return row * kBytes + ((lane / 8 % 2 ^ fp8_swap<kBytes>(row)) << 4);
 }
 
-/// Starts copying kRows rows of kBytes, `stride` bytes apart; rows from `rows` on, and groups of 16
-/// bytes from `groups` on, become zero. All threads of the block take part.
+/// Starts copying kRows rows of kBytes, `stride` bytes apart. Rows from `rows` on, and groups of 16
+/// bytes from `groups` on, become zero. All threads of the block must call it.
 template <int kBytes, int kRows>
 __device__ __forceinline__ void copy_bytes(SharedAddress to, const std::uint8_t* from,
                                            std::int64_t stride, int rows, int groups) {
@@ -91,7 +91,8 @@ __device__ __forceinline__ void copy_bytes(SharedAddress to, const std::uint8_t*
   }
 }
 
-/// c = a b^T: a has 16 kM rows, b 8 kN rows, of kBytes; tiles' addresses plus the lane's places.
+/// c = a b^T: a has 16 kM rows, b has 8 kN rows of kBytes. a and b are addresses of tiles plus the
+/// lane's places.
 template <int kBytes, int kM, int kN>
 __device__ __forceinline__ void fp8_rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
                                                  SharedAddress b) {
@@ -115,7 +116,7 @@ __device__ __forceinline__ void fp8_rows_by_rows(float (&c)[kM][kN][4], SharedAd
   }
 }
 
-/// c += a b^T: a in registers, b as before.
+/// c += a b^T: a in registers, b as above.
 template <int kBytes, int kM, int kN>
 __device__ __forceinline__ void fp8_add_rows(float (&c)[kM][kN][4],
                                              const unsigned (&a)[kM][kBytes / 32][4],

@@ -1,5 +1,4 @@
-// Tiles of attention (common/tile.cuh): copies, products, and what must not be seen. Device code
-// only.
+// Tiles of attention (common/tile.cuh): copies, products and masks. Device code only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,11 +14,11 @@
 
 namespace vfm::kernels {
 
-/// Threads of the blocks that use tiles.
+/// Number of threads in blocks that use tiles.
 inline constexpr int kTileThreads = 128;
 
-/// Starts copying kRows rows, `stride` elements apart; those from `valid` on become zero. All
-/// threads of the block take part.
+/// Starts copying kRows rows, `stride` elements apart; rows from `valid` on become zero. All
+/// threads of the block must call it.
 template <int kDim, int kRows>
 __device__ __forceinline__ void copy_tile(SharedAddress to, const __nv_bfloat16* from,
                                           std::int64_t stride, int valid) {
@@ -38,7 +37,7 @@ __device__ __forceinline__ void copy_tile(SharedAddress to, const __nv_bfloat16*
   }
 }
 
-/// c = a b^T, as add_rows_by_rows() of common/tile.cuh.
+/// c = a b^T; arguments as for add_rows_by_rows() of common/tile.cuh.
 template <int kDim, int kM, int kN>
 __device__ __forceinline__ void rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
                                              SharedAddress b) {
@@ -46,7 +45,7 @@ __device__ __forceinline__ void rows_by_rows(float (&c)[kM][kN][4], SharedAddres
   add_rows_by_rows<kDim>(c, a, b);
 }
 
-/// The largest of `top` and of a row of scores, one of two in an operand's tile, in all its lanes.
+/// Returns in all lanes the largest of `top` and a row of scores, one of two in an operand's tile.
 template <int kN>
 __device__ __forceinline__ float largest_of_row(const float (&scores)[kN][4], int half, float top) {
 #pragma unroll
@@ -56,7 +55,7 @@ __device__ __forceinline__ float largest_of_row(const float (&scores)[kN][4], in
   return fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
 }
 
-/// c += a b^T: a one piece in registers, b a piece of each of 8 kN rows.
+/// c += a b^T: a is one piece in registers, b one piece of each of 8 kN rows.
 template <int kDim, int kN>
 __device__ __forceinline__ void add_rows_by_rows(float (&c)[1][kN][4], const unsigned (&a)[4],
                                                  SharedAddress b) {
@@ -69,7 +68,7 @@ __device__ __forceinline__ void add_rows_by_rows(float (&c)[1][kN][4], const uns
   }
 }
 
-/// c += a b: a in registers, 16 kK columns, and as many rows of b, whose lane's place is of kind a.
+/// c += a b: a is 16 kK columns in registers, b has as many rows, at the lane's place of kind a.
 template <int kDim, int kM, int kK>
 __device__ __forceinline__ void add_by_columns(float (&c)[kM][kDim / 8][4],
                                                const unsigned (&a)[kM][kK][4], SharedAddress b) {
@@ -87,8 +86,8 @@ __device__ __forceinline__ void add_by_columns(float (&c)[kM][kDim / 8][4],
     }
 }
 
-/// Scores of keys that a query must not see, or that are beyond the sample, become -infinity.
-/// `row`: the warp's first query; `key`: the tile's first key.
+/// Sets scores of keys that a query must not see, or that are beyond the sample, to -infinity.
+/// `row` is the warp's first query, `key` the tile's first key.
 template <int kM, int kN>
 __device__ __forceinline__ void hide_keys(const Attention& c, const AttentionItem& item,
                                           float (&scores)[kM][kN][4], int row, int key) {
@@ -106,7 +105,8 @@ __device__ __forceinline__ void hide_keys(const Attention& c, const AttentionIte
     }
 }
 
-/// The same of a transposed tile: `row` is the warp's first key, `query` the tile's first query.
+/// hide_keys() for a transposed tile: `row` is the warp's first key, `query` the tile's first
+/// query.
 template <int kN>
 __device__ __forceinline__ void hide_from_queries(const Attention& c, const AttentionItem& item,
                                                   float (&scores)[1][kN][4], int row, int query) {
@@ -129,7 +129,7 @@ __device__ __forceinline__ unsigned pack_bf16(float low, float high) {
   return word;
 }
 
-/// Accumulators as operand a.
+/// Rounds accumulators to bf16, as operand a.
 template <int kM, int kN>
 __device__ __forceinline__ void round_to(unsigned (&to)[kM][kN / 2][4],
                                          const float (&c)[kM][kN][4]) {
@@ -142,9 +142,8 @@ __device__ __forceinline__ void round_to(unsigned (&to)[kM][kN / 2][4],
         to[m][n / 2][n % 2 * 2 + half] = pack_bf16(c[m][n][2 * half], c[m][n][2 * half + 1]);
 }
 
-/// Writes a warp's 16 kM rows, rounded and multiplied by `factor`, to global memory, through
-/// `room`: as many rows of shared memory that this warp alone uses. Rows from `valid` on are not
-/// written.
+/// Writes a warp's 16 kM rows, multiplied by `factor` and rounded, to global memory. `room` is
+/// shared memory for as many rows that only this warp uses. Rows from `valid` on are not written.
 template <int kDim, int kM>
 __device__ __forceinline__ void write_rows(__nv_bfloat16* to, std::int64_t stride, int valid,
                                            const float (&c)[kM][kDim / 8][4], float factor,
@@ -173,7 +172,7 @@ __device__ __forceinline__ void write_rows(__nv_bfloat16* to, std::int64_t strid
   }
 }
 
-/// The same as f32, as they are: a quarter of a warp has 32 bytes of a row beside each other.
+/// Writes the rows as unscaled f32. A quarter of a warp writes 32 adjacent bytes of a row.
 template <int kDim, int kM>
 __device__ __forceinline__ void write_wide(float* to, std::int64_t stride, int valid,
                                            const float (&c)[kM][kDim / 8][4]) {

@@ -1,5 +1,5 @@
-// The pixels of a convolution's source, found for a pixel of its result; and what tensor cores
-// take. Device code and launchers' checks.
+// Finds the pixels of a convolution's source for a pixel of the result, and tells whether tensor
+// cores support a call. Device code and checks for launchers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,10 +7,10 @@
 
 namespace vfm::kernels {
 
-/// A pixel of the result, as a place in the source before a tap is added.
+/// A pixel of the result, as a position in the source before a tap is added.
 struct ConvPixel {
   std::int64_t image;  ///< offset of its image in the source
-  int y, x;            ///< before division by the stride, where that is done
+  int y, x;            ///< before division by the stride in the backward direction
 };
 
 /// A tap and a channel.
@@ -18,7 +18,7 @@ struct ConvTap {
   int y, x, channel;
 };
 
-/// Below every edge, whatever a tap adds.
+/// A position outside of the source, whatever a tap adds.
 inline constexpr int kConvNowhere = -(1 << 30);
 
 __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_t image, int y,
@@ -27,7 +27,7 @@ __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_
   return {image * g.step, y * g.stride_y - g.pad_top, x * g.stride_x - g.pad_left};
 }
 
-/// The pixel of row r of the product; nowhere from the last row on.
+/// Returns the pixel of row r of the product; kConvNowhere if there is no such row.
 __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_t r,
                                                 std::int64_t rows) {
   if (r >= rows) return {0, kConvNowhere, kConvNowhere};
@@ -43,7 +43,7 @@ __device__ __forceinline__ ConvTap conv_tap(const ConvGather& g, int k) {
           k - static_cast<int>(tap) * g.channels};
 }
 
-/// The tap and channel that are `by` further, without a division.
+/// Moves to the tap and channel `by` further, without a division.
 __device__ __forceinline__ void advance(const ConvGather& g, ConvTap& tap, int by) {
   for (tap.channel += by; tap.channel >= g.channels; tap.channel -= g.channels)
     if (++tap.x == g.kernel_width) tap.x = 0, ++tap.y;
@@ -54,8 +54,8 @@ __host__ __device__ inline bool conv_divides(const ConvGather& g) {
   return g.back && (g.stride_y > 1 || g.stride_x > 1);
 }
 
-/// Offset of the element that the tap sees, or -1 if it is beyond the edges. kDivides: not known to
-/// be false of conv_divides().
+/// Returns the offset of the element at this tap, or -1 if it is outside of the source. kDivides
+/// may be false only if conv_divides() is.
 template <bool kDivides = true>
 __device__ __forceinline__ std::int64_t conv_element(const ConvGather& g, const ConvPixel& p,
                                                      const ConvTap& tap) {
@@ -68,7 +68,8 @@ __device__ __forceinline__ std::int64_t conv_element(const ConvGather& g, const 
   return p.image + (std::int64_t{y} * g.width + x) * g.channels + tap.channel;
 }
 
-/// conv_tensor.cu: for bf16, channels and columns in eights, all pointers aligned to 16 bytes.
+/// In conv_tensor.cu: needs bf16, channels and columns in multiples of 8, and pointers aligned to
+/// 16 bytes.
 bool conv_on_tensor_cores(const ConvGather& gather, Type type, int columns, const void* a,
                           const void* b, const void* c, const void* d);
 int conv_product_tensor(const ConvProduct& call, CUstream_st* stream);

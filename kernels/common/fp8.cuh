@@ -1,4 +1,4 @@
-// Scales of E4M3, and whether a kernel was compiled for a GPU that has it.
+// Scales of E4M3, and a check whether a kernel was compiled for a GPU with E4M3.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace vfm::kernels {
 
-/// Host code: cudaSuccess, or cudaErrorNotSupported where `kernel` runs as code for a GPU without
-/// E4M3.
+/// Host code: returns cudaSuccess, or cudaErrorNotSupported if `kernel` runs as code for a GPU
+/// without E4M3.
 template <class Kernel>
 cudaError_t fp8_code(Kernel* kernel) {
   cudaFuncAttributes attributes{};
@@ -21,18 +21,18 @@ cudaError_t fp8_code(Kernel* kernel) {
   return attributes.binaryVersion >= 89 ? cudaSuccess : cudaErrorNotSupported;
 }
 
-/// x = scale * code, code = x * inverse, rounded.
+/// x is about scale * code; code = x * inverse, rounded.
 struct Fp8Scale {
   float scale, inverse;
 };
 
-/// The bits of |x|: as whole numbers they are ordered as the values are, infinity and NaN above
-/// all.
+/// The bits of |x|. As whole numbers they are ordered as the values are, with infinity and NaN
+/// above all.
 __device__ __forceinline__ unsigned magnitude_bits(float x) {
   return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/// From the largest magnitude's bits. That of NaN or infinity is NaN.
+/// Computes the scale from the bits of the largest magnitude; NaN for NaN or infinity.
 __device__ __forceinline__ Fp8Scale fp8_scale(unsigned largest) {
   if (largest >= 0x7f800000u) return {__uint_as_float(0x7fc00000u), __uint_as_float(0x7fc00000u)};
   const float range = fmaxf(__uint_as_float(largest), kFp8SmallestRange);
@@ -48,8 +48,8 @@ __device__ __forceinline__ unsigned max_of_warp(unsigned value) {
   return value;
 }
 
-/// The largest over all threads, in every thread. kThreads is a multiple of 32; `shared` has a
-/// number for each warp.
+/// Returns the largest value of all threads, in every thread. kThreads is a multiple of 32;
+/// `shared` has a number for each warp.
 template <int kThreads>
 __device__ __forceinline__ unsigned max_of_block(unsigned value,
                                                  unsigned (&shared)[kThreads / 32]) {
@@ -61,7 +61,7 @@ __device__ __forceinline__ unsigned max_of_block(unsigned value,
   return value;
 }
 
-/// The same of what largest_magnitudes() found.
+/// Returns the largest of the results of largest_magnitudes(), in every thread.
 template <int kThreads>
 __device__ __forceinline__ unsigned max_of_parts(const std::uint32_t* largest, int parts,
                                                  unsigned (&shared)[kThreads / 32]) {
@@ -71,13 +71,13 @@ __device__ __forceinline__ unsigned max_of_parts(const std::uint32_t* largest, i
   return max_of_block<kThreads>(most, shared);
 }
 
-/// Four elements as four bytes.
+/// Converts four elements to four bytes.
 __device__ __forceinline__ unsigned quantize_4(const float (&v)[4], float inverse) {
   return pack_e4m3(v[0] * inverse, v[1] * inverse) | pack_e4m3(v[2] * inverse, v[3] * inverse)
                                                          << 16;
 }
 
-/// Sixteen elements as sixteen bytes.
+/// Converts sixteen elements to sixteen bytes.
 __device__ __forceinline__ uint4 quantize_16(const float (&v)[16], float inverse) {
   unsigned words[4];
 #pragma unroll

@@ -1,4 +1,4 @@
-// Launching a kernel on a stream, and what decides which kernel.
+// Launches a kernel on a stream, and checks alignment to choose a kernel.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,16 +10,16 @@
 
 namespace vfm::kernels {
 
-/// Dynamic shared memory that a kernel may use without asking for more.
+/// Dynamic shared memory that a kernel may use without a request for more.
 inline constexpr std::size_t kPlainShared = 48 << 10;
 
-/// Whether 16 bytes may be read at once where all of them point to. Null is aligned.
+/// Whether 16 bytes may be read at once from all pointers. Null counts as aligned.
 template <class... Types>
 __host__ __device__ bool aligned_to_16(const Types*... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-/// Returns the launch's error or cudaSuccess; a grid without blocks is a success.
+/// Returns the launch's error or cudaSuccess; a grid without blocks succeeds.
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, int threads, std::size_t shared,
                    cudaStream_t stream, Arguments&&... arguments) {
@@ -37,8 +37,9 @@ cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, int threads, std::s
   return cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// The same with kShared bytes of dynamic shared memory, of which a kernel's object says nothing:
-/// tests/kernels/ledger reads them in the name of this function, so it is not inlined.
+/// launch() with kShared bytes of dynamic shared memory. A kernel's object does not record that
+/// size: tests/kernels/ledger reads it from the name of this function, which is therefore not
+/// inlined.
 template <auto kKernel, std::size_t kShared, class... Arguments>
 [[gnu::noinline]] cudaError_t launch_shared(dim3 grid, int threads, cudaStream_t stream,
                                             const Arguments&... arguments) {

@@ -1,6 +1,5 @@
-// A token's row in the threads of a block: gated residual, norm and modulation (modulate.h), for
-// the kernels that keep the result in the compute type or as E4M3. Device code, and which cut of a
-// row there is code for.
+// Gated residual, norm and modulation (modulate.h) of a token's row in a block, for kernels whose
+// result is in the compute type or E4M3. Device code, and the host's choice of how to split a row.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +9,7 @@
 
 namespace vfm::kernels {
 
-/// Threads of a block, and the elements that they take at a time.
+/// Threads of a block, and the number of elements that they process at a time.
 inline constexpr int kModulateThreads = 256, kModulateStep = kModulateThreads * 4;
 
 __device__ __forceinline__ float4 fma4(float4 a, float4 b, float4 c) {
@@ -25,7 +24,7 @@ __device__ __forceinline__ float deviation4(float4 v, float mean) {
   return sum4({d.x * d.x, d.y * d.y, d.z * d.z, d.w * d.w});
 }
 
-/// Elements of the stream, normed and modulated: to the same bits in every kernel.
+/// Norms and modulates elements of the stream, with the same bits in every kernel.
 __device__ __forceinline__ float4 modulated4(float4 v, float mean, float rstd, float4 shift,
                                              float4 scale) {
   const float4 n = {(v.x - mean) * rstd, (v.y - mean) * rstd, (v.z - mean) * rstd,
@@ -33,9 +32,9 @@ __device__ __forceinline__ float4 modulated4(float4 v, float mean, float rstd, f
   return fma4(n, {1 + scale.x, 1 + scale.y, 1 + scale.z, 1 + scale.w}, shift);
 }
 
-/// A thread's part of a row: kQuads groups of four elements, kModulateStep apart, or as many as
-/// there are. Everything is loaded before anything is stored: the stream may be x, so the compiler
-/// cannot know that a load need not wait for a store.
+/// A thread's part of a row: at most kQuads groups of four elements, kModulateStep apart. All loads
+/// come before all stores: the stream may be x, so the compiler cannot know that a load need not
+/// wait for a store.
 template <class T, int kQuads>
 struct ModulatePart {
   const ModulateForward& c;
@@ -53,7 +52,7 @@ struct ModulatePart {
     each(first, [&](int i, int at) { v[i] = load4(from + token * c.width + at); });
   }
 
-  /// x + gate * branch + extra, into the stream where there is one; returns the sum.
+  /// Computes x + gate * branch + extra and writes it to the stream if not null; returns the sum.
   __device__ __forceinline__ float add(int first) {
     load(first, c.x);
     if (c.branch) {
@@ -79,8 +78,8 @@ struct ModulatePart {
     return sum;
   }
 
-  /// Calls use(column, four elements) of all groups. The tables are loaded for three or four groups
-  /// at once: for six there are not registers enough.
+  /// Calls use(column, four elements) for all groups. Loads the tables for three or four groups at
+  /// once, as there are not enough registers for six.
   template <class F>
   __device__ __forceinline__ void modulate(int first, float mean, float rstd, const F& use) {
     constexpr int kAtOnce = kQuads == 6 ? 3 : kQuads;
@@ -103,9 +102,9 @@ struct ModulatePart {
   }
 };
 
-/// The token of this block: writes the stream, and if `norms` the moments, and calls use(column,
-/// four elements of the result). The row stays in the threads' registers, kQuads groups each. If it
-/// is too wide for that, kWide, each thread has several parts, and reads them again from the
+/// Computes this block's token: writes the stream, and if `norms`, writes the moments and calls
+/// use(column, four elements of the result). The row stays in registers, kQuads groups per thread.
+/// If kWide, the row is too wide for that: each thread has several parts and rereads them from the
 /// stream. `shared` has a float for each warp.
 template <class T, int kQuads, bool kWide, class F>
 __device__ __forceinline__ void modulate_token(const ModulateForward& c, bool norms, float* shared,
@@ -123,7 +122,7 @@ __device__ __forceinline__ void modulate_token(const ModulateForward& c, bool no
   if (!norms) return;
   const float mean =
       c.centred ? block_sum<kModulateThreads>(sum, shared) / static_cast<float>(c.width) : 0.f;
-  // Around the mean, not as a difference of squares, which would cancel.
+  // The variance is around the mean; a difference of squares would cancel.
   each_part([&](int first) {
     if (kWide) part.load(first, c.stream ? c.stream : c.x);
     squares += part.squares(first, mean);
@@ -140,14 +139,14 @@ __device__ __forceinline__ void modulate_token(const ModulateForward& c, bool no
   });
 }
 
-/// How a row is cut: groups of four of a thread, and whether it has them several times.
+/// How a row is split: groups of four per thread, and whether a thread has several such parts.
 template <int kGroups, bool kSeveral>
 struct RowCut {
   static constexpr int kQuads = kGroups;
   static constexpr bool kWide = kSeveral;
 };
 
-/// Host code: f(RowCut) for rows of this width.
+/// Host code: calls f(RowCut) for rows of this width.
 template <class F>
 int for_row(int width, const F& f) {
   const int quads = (width + kModulateStep - 1) / kModulateStep;

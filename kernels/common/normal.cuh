@@ -1,4 +1,4 @@
-// The normal distribution, as gelu needs it. Device code only.
+// The normal distribution for gelu. Device code only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,16 +6,16 @@
 
 namespace vfm::kernels {
 
-// What gelu and its slope are made of.
+// The parts of gelu and its derivative.
 struct Normal {
   float bell;    // e^(-x^2 / 2)
   float beyond;  // Phi(|x|) - 1/2
 };
 
-// To 2e-7. Few instructions, or arithmetic and not memory would be the limit; with erff it was.
+// Accurate to 2e-7. It needs few instructions: with erff, arithmetic and not memory was the limit.
 // Source: Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.2.17: 1 - Phi(x)
-// is e^(-x^2 / 2) / sqrt(2 pi) times a polynomial of 1 / (1 + p x). Here of 1 / (1 / p + x): with
-// the coefficients b_k p^-k / sqrt(2 pi).
+// is e^(-x^2 / 2) / sqrt(2 pi) times a polynomial of 1 / (1 + p x). Here the polynomial is of
+// 1 / (1 / p + x), with the coefficients b_k p^-k / sqrt(2 pi).
 __device__ __forceinline__ Normal normal(float x) {
   const float bell = fast_exp2(x * x * -0.72134752f);  // log2(e) / 2
   const float t = fast_reciprocal(fabsf(x) + 4.31700828f);
@@ -24,7 +24,7 @@ __device__ __forceinline__ Normal normal(float x) {
   return {bell, 0.5f - bell * t * polynomial};
 }
 
-// Which product is rounded is said, so that every kernel has the same bits.
+// fmaf fixes which product is rounded, so that every kernel gives the same bits.
 __device__ __forceinline__ float gelu(float x, Normal n) {
   return fmaf(0.5f, x, fabsf(x) * n.beyond);
 }

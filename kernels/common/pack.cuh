@@ -1,5 +1,5 @@
-// 16 bytes at a time, four f32 or eight bf16, where memory is aligned for that, and element by
-// element where it is not. Device code only.
+// Loads and stores 16 bytes at a time, four f32 or eight bf16, if memory is aligned for that, and
+// element by element otherwise. Device code only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,17 +12,17 @@
 
 namespace vfm::kernels {
 
-/// Elements of T in 16 bytes.
+/// Number of elements of T in 16 bytes.
 template <class T>
 inline constexpr int kPack = 16 / sizeof(T);
 
-/// 16 bytes of T as they are in memory.
+/// 16 bytes of T in their memory layout.
 template <class T>
 struct alignas(16) Pack {
   T v[kPack<T>];
 };
 
-/// The first `count` elements, at most kPack, and zeros; as they are in memory.
+/// Loads the first `count` elements, at most kPack, followed by zeros, in their memory layout.
 template <class T, bool kVector>
 __device__ __forceinline__ uint4 load_pack(const T* p, int count) {
   if constexpr (kVector) {
@@ -49,7 +49,7 @@ __device__ __forceinline__ void store_pack(T* p, uint4 words, int count) {
   }
 }
 
-/// The elements of 16 bytes as f32: four of f32, or eight of bf16; and back.
+/// unpack() converts 16 bytes to f32: four of f32, or eight of bf16. pack() converts them back.
 __device__ __forceinline__ void unpack(uint4 words, float (&v)[4]) {
   v[0] = __uint_as_float(words.x), v[1] = __uint_as_float(words.y);
   v[2] = __uint_as_float(words.z), v[3] = __uint_as_float(words.w);
@@ -74,7 +74,7 @@ __device__ __forceinline__ uint4 pack(const float (&v)[8]) {
           pair_bits(v[6], v[7])};
 }
 
-/// The numbers that are there after T has been stored and loaded again.
+/// Rounds numbers to T, as storing and loading them would.
 template <class T, int kCount>
 __device__ __forceinline__ void round_to(float (&v)[kCount]) {
   if constexpr (sizeof(T) == 2) {
@@ -86,7 +86,7 @@ __device__ __forceinline__ void round_to(float (&v)[kCount]) {
   }
 }
 
-/// The first `count` floats, and zeros.
+/// Loads the first `count` floats, followed by zeros.
 template <bool kVector, int kCount>
 __device__ __forceinline__ void load_floats(const float* p, int count, float (&v)[kCount]) {
 #pragma unroll

@@ -1,11 +1,10 @@
-// Sums and maxima over the threads of a warp or a block, in an order that depends on nothing.
-// Device code only.
+// Sums and maxima over the threads of a warp or a block, in a fixed order. Device code only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::kernels {
 
-/// The sum over a warp, in every lane; T is float or double.
+/// Returns the sum over a warp, in every lane; T is float or double.
 template <class T>
 __device__ __forceinline__ T warp_sum(T value) {
 #pragma unroll
@@ -14,7 +13,7 @@ __device__ __forceinline__ T warp_sum(T value) {
   return value;
 }
 
-/// The largest of a warp, in every lane. A NaN may be lost.
+/// Returns the largest value of a warp, in every lane. A NaN may be lost.
 __device__ __forceinline__ float warp_max(float value) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2)
@@ -22,9 +21,9 @@ __device__ __forceinline__ float warp_max(float value) {
   return value;
 }
 
-/// The sum over all threads, in every thread; T is float or double. kThreads is a multiple of 32,
-/// at most 1,024. May be called again at once: `shared` (kThreads / 32 numbers) is free when it
-/// returns.
+/// Returns the sum over all threads, in every thread; T is float or double. kThreads is a multiple
+/// of 32, at most 1,024. `shared` has kThreads / 32 numbers and is free when the function returns,
+/// so it may be called again at once.
 template <int kThreads, class T>
 __device__ __forceinline__ T block_sum(T value, T* shared) {
   value = warp_sum(value);
@@ -38,7 +37,8 @@ __device__ __forceinline__ T block_sum(T value, T* shared) {
   return total;
 }
 
-/// The largest over all threads, in every thread; else as block_sum. A NaN may be lost.
+/// Returns the largest value of all threads, in every thread. A NaN may be lost. Arguments as for
+/// block_sum.
 template <int kThreads>
 __device__ __forceinline__ float block_max(float value, float* shared) {
   value = warp_max(value);

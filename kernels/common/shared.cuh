@@ -5,7 +5,7 @@
 namespace vfm::kernels {
 
 #ifdef __CUDACC__
-/// Aligned to 1,024 bytes, which every swizzled tile may count on.
+/// Aligned to 1,024 bytes, as swizzled tiles require.
 __device__ __forceinline__ unsigned char* shared_memory() {
   extern __shared__ __align__(1024) unsigned char vfm_shared_memory[];
   return vfm_shared_memory;

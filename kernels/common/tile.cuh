@@ -1,9 +1,9 @@
 // Tiles of bf16 matrices in shared memory and in a warp's registers. Device code only.
 //
-// A tile is rows of kDim bf16, one after the other. Within a row, groups of 16 bytes are swapped:
-// group g of row r lies at place g ^ (r % 8), so that the eight rows a matrix load reads, or the
-// eight rows a warp writes, lie in different banks. kDim is 64 or 128, a tile begins at a multiple
-// of 256 bytes.
+// A tile is rows of kDim bf16, one after the other. Within a row, groups of 16 bytes are permuted:
+// group g of row r lies at place g ^ (r % 8). The eight rows that a matrix load reads, and the
+// eight rows that a warp writes, then lie in different banks. kDim is 64 or 128; a tile begins at a
+// multiple of 256 bytes.
 // In registers a tile is [rows / 16][columns / 8] pieces of 16 x 8 (ptx/mma.cuh).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,19 +15,19 @@ namespace vfm::kernels {
 template <int kDim>
 inline constexpr int kRowBytes = 2 * kDim;
 
-/// Through a shuffle, so that the compiler knows it for the same in all lanes.
+/// Uses a shuffle, so that the compiler knows that the index is the same in all lanes.
 __device__ __forceinline__ int warp_index() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
 }
 
-/// Where this lane's row of a 16 x 16 piece begins: for rows as operand a, and for transposed
-/// operands b. Piece number i of the row of pieces is at this ^ (32 * i).
+/// Returns the start of this lane's row of a 16 x 16 piece, for rows as operand a and for
+/// transposed operands b. Piece i of the row of pieces is at this ^ (32 * i).
 template <int kDim>
 __device__ __forceinline__ SharedAddress lane_place_a() {
   const unsigned lane = threadIdx.x % 32;
   return lane % 16 * kRowBytes<kDim> + ((lane / 16 ^ lane % 8) << 4);
 }
-/// The same for rows as two operands b: 16 columns of the product.
+/// Returns the start for rows as two operands b: 16 columns of the product.
 template <int kDim>
 __device__ __forceinline__ SharedAddress lane_place_b() {
   const unsigned lane = threadIdx.x % 32;
@@ -45,7 +45,8 @@ __device__ __forceinline__ void clear(float (&c)[kM][kN][4]) {
         c[m][n][i] = 0;
 }
 
-/// c += a b^T: a has 16 kM rows, b 8 kN. `a` and `b` are tiles' addresses plus the lane's places.
+/// c += a b^T: a has 16 kM rows, b has 8 kN. `a` and `b` are addresses of tiles plus the lane's
+/// places.
 template <int kDim, int kM, int kN>
 __device__ __forceinline__ void add_rows_by_rows(float (&c)[kM][kN][4], SharedAddress a,
                                                  SharedAddress b) {

@@ -1,4 +1,5 @@
-// Four elements at a time, f32 or bf16 in memory, f32 in registers. Device code only.
+// Loads and stores four elements at a time: f32 or bf16 in memory, f32 in registers. Device code
+// only.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

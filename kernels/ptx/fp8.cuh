@@ -1,15 +1,15 @@
-// E4M3, the 8-bit float of lib/base/float8.h, on the GPU: conversion, and products on tensor cores,
+// Conversion to E4M3, the 8-bit float of lib/base/float8.h, and products of E4M3 on tensor cores,
 // as functions.
 //
-// The instructions are there from compute capability 8.9 on. For older ones the functions end the
-// kernel: launchers ask fp8_code() (common/fp8.cuh) first.
+// The instructions exist from compute capability 8.9 on. On older GPUs the functions abort the
+// kernel, so launchers must check fp8_code() (common/fp8.cuh) first.
 //
 // A warp multiplies a [16, 32] by b [32, 8] and adds to c [16, 8], f32. With group = lane / 4 and
 // t = lane % 4, a lane holds
 //   c: rows group and group + 8 (elements 0, 1 and 2, 3), columns 2 t and 2 t + 1;
 //   a: rows group, group + 8, group, group + 8, columns 4 t to 4 t + 3, in the last two words + 16;
 //   b: column group, rows 4 t to 4 t + 3, in the second word + 16.
-// In bytes these are the places of the product of bf16 (mma.cuh), so matrices are loaded alike.
+// In bytes these places equal those of the bf16 product (mma.cuh), so matrices are loaded alike.
 // Source: PTX ISA, "Matrix fragments for mma.m16n8k32" and "cvt".
 // tests/kernels/emulation/ptx/fp8.cuh has the same functions for the host. Device code only.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,7 +17,7 @@
 
 namespace vfm::kernels {
 
-/// Two values, rounded to nearest, ties to even, at most +-448; `low` in the low byte.
+/// Rounds two values to nearest, ties to even, and clamps them to +-448; `low` is in the low byte.
 __device__ __forceinline__ unsigned pack_e4m3(float low, float high) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
   unsigned short both;

@@ -1,13 +1,12 @@
-// Tensor core instructions of sm_80 and later as functions: the registers of a matrix product,
-// loads of its operands from shared memory, and copies from global to shared memory that go on
-// beside the arithmetic.
+// Tensor core instructions of sm_80 and later as functions: matrix products in registers, loads of
+// operands from shared memory, and asynchronous copies from global to shared memory.
 //
 // A warp multiplies a [16, 16] by b [16, 8], bf16, and adds to c [16, 8], f32. With group = lane /
 // 4 and t = lane % 4, a lane holds
 //   c: rows group and group + 8 (elements 0, 1 and 2, 3), columns 2 t and 2 t + 1;
 //   a: rows group, group + 8, group, group + 8, columns 2 t and 2 t + 1, in the last two words + 8;
 //   b: column group, rows 2 t and 2 t + 1, in the second word + 8.
-// So the accumulators of two neighbouring column tiles, rounded, are an operand `a`.
+// The rounded accumulators of two neighbouring column tiles are therefore an operand `a`.
 // Source: PTX ISA, "Matrix fragments for mma.m16n8k16" and "ldmatrix".
 // tests/kernels/emulation/ptx/mma.cuh has the same functions for the host. Device code only.
 // SPDX-License-Identifier: Apache-2.0
@@ -17,15 +16,15 @@
 
 namespace vfm::kernels {
 
-/// Bytes from the beginning of shared memory.
+/// An offset in bytes from the start of shared memory.
 using SharedAddress = std::uint32_t;
 
 __device__ __forceinline__ SharedAddress shared_address(const void* pointer) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(pointer));
 }
 
-/// Four 8 x 8 matrices of 16-bit elements: lane i gives the address of row i % 8 of matrix i / 8,
-/// 16 bytes, and gets of each matrix the elements 2 t and 2 t + 1 of row `group`.
+/// Loads four 8 x 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix
+/// i / 8, 16 bytes. It receives elements 2 t and 2 t + 1 of row `group` of each matrix.
 __device__ __forceinline__ void load_matrices(unsigned (&to)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -33,7 +32,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&to)[4], SharedAddress r
                : "memory");
 }
 
-/// The same of the transposed matrices.
+/// load_matrices() for the transposed matrices.
 __device__ __forceinline__ void load_transposed(unsigned (&to)[4], SharedAddress row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -51,7 +50,7 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const unsigned (&a)[
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Starts a copy of 16 bytes, aligned to 16; zeros if not `valid`, when `from` is not read.
+/// Starts a copy of 16 bytes, aligned to 16. If not `valid`, writes zeros and does not read `from`.
 __device__ __forceinline__ void copy_async_16(SharedAddress to, const void* from, bool valid) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
@@ -59,7 +58,7 @@ __device__ __forceinline__ void copy_async_16(SharedAddress to, const void* from
                : "memory");
 }
 
-/// The same of 8 bytes.
+/// Starts a copy of 8 bytes, like copy_async_16().
 __device__ __forceinline__ void copy_async_8(SharedAddress to, const void* from, bool valid) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;"
                :
@@ -67,13 +66,13 @@ __device__ __forceinline__ void copy_async_8(SharedAddress to, const void* from,
                : "memory");
 }
 
-/// Closes a group: what this thread started since the last one.
+/// Closes a group: the copies that this thread started since the previous group.
 __device__ __forceinline__ void copy_async_commit() {
   asm volatile("cp.async.commit_group;" : : : "memory");
 }
 
-/// Waits until at most kLeft groups of this thread are still under way. What others copied is there
-/// after a barrier behind this.
+/// Waits until at most kLeft groups of this thread are under way. Copies of other threads are
+/// visible after a later barrier.
 template <int kLeft>
 __device__ __forceinline__ void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" : : "n"(kLeft) : "memory");
