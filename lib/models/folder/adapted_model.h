@@ -1,5 +1,5 @@
-// A model to begin from, to export, or under adapters, that may itself be a run of adapters: then
-// its weights are those of the model under these, with them merged in.
+// Opens a model to begin from, to export, or to put adapters on, which may itself be a run of
+// adapters. Then its weights are those of the base model with the adapters merged in.
 // Thread-safety: as models/folder/model_folder.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,16 +10,18 @@
 
 namespace vfm::models {
 
-/// Opens whatever ModelFolder takes, and of runs of adapters the model with them merged in:
-/// `choice.average` means their averaged values then, `base` where the model under them is now, ""
-/// being where it was. Hash and weights throw Error{usage} if that is another model than it was.
+/// Opens whatever ModelFolder takes; for a run of adapters the base model with the adapters merged
+/// in. Then `choice.average` selects the averaged values of the adapters. `base` is the present
+/// path of the base model; "": the path in train.json. Hash and weights throw Error{usage} if the
+/// base model has changed.
 ModelFolder open_model(const std::string& path, ModelChoice choice, const std::string& base = {});
 
-/// Opens the model that the adapters of `checkpoint` are of: `base`, or if that is empty where its
-/// train.json says. Throws Error{usage} if nothing is there.
+/// Opens the base model of the adapters of `checkpoint`, at `base`, or if that is empty at the path
+/// in its train.json. Throws Error{usage} if nothing is there.
 ModelFolder open_under(const std::string& checkpoint, const std::string& base, ModelChoice choice);
 
-/// Its hash. Throws Error{usage} unless the adapters of `checkpoint` were trained on that model.
+/// The hash of the base model `under`. Throws Error{usage} unless the adapters of `checkpoint` were
+/// trained on that model.
 std::string hash_under(const ModelFolder& under, const std::string& checkpoint);
 
 }  // namespace vfm::models

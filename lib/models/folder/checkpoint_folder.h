@@ -1,12 +1,13 @@
-// The folders of a training run (vfm-checkpoint(5)), whatever the model in them is.
+// The folders of a training run (vfm-checkpoint(5)), for all types of model.
 //
 //   model/config.json, model/diffusion_pytorch_model.safetensors   diffusers' layout: raw weights
-//   lora/pytorch_lora_weights.safetensors            of adapters: these instead of the weights
+//   lora/pytorch_lora_weights.safetensors            adapters, in place of the weights
 //   state/ema.safetensors, state/adam_m..., state/adam_v...        the same names as the weights
 //   train.json                                                     step, recipe, tokenizer, ...
-//   COMPLETE                       written last: hash and name, a line a file, sorted by name
+//   COMPLETE             written last: hash and name, one line per file, sorted by name
 //
-// Not here: writing one (train/checkpoint/checkpoint.h). Thread-safety: free functions, any thread.
+// Not here: writing a checkpoint (train/checkpoint/checkpoint.h). Thread-safety: free functions,
+// any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,17 +23,17 @@
 
 namespace vfm::models {
 
-/// Name of the set of weights in model/, as diffusers wants it.
+/// Name of the set of weights in model/, as diffusers expects it.
 inline constexpr const char* kWeightsName = "diffusion_pytorch_model";
 
-/// Whether a file name is "step-" and digits. Copies that users make under other names are theirs.
+/// Returns whether a file name is "step-" and digits. Copies with other names belong to the user.
 bool is_checkpoint_name(std::string_view name);
 
-/// The complete-looking checkpoints of a run folder, RUN/checkpoints/step-*, oldest first. Empty if
-/// there is none.
+/// The checkpoints of a run folder, RUN/checkpoints/step-*, oldest first, without checking that
+/// they are complete. Empty if there are none.
 std::vector<std::string> list_checkpoints(const std::string& run);
 
-/// The lines of COMPLETE as name -> hash. Throws Error, naming `what`, for anything else.
+/// Parses the lines of COMPLETE: name -> hash. Throws Error, naming `what`, for other contents.
 std::map<std::string, std::string> parse_complete(std::string_view text, std::string_view what);
 
 /// A file that COMPLETE lists.
@@ -41,33 +42,34 @@ struct CompleteFile {
   std::uint64_t bytes = 0;
 };
 
-/// What COMPLETE lists, sorted by name. Reads no other file. Throws Error naming one that is
-/// missing or unlisted, or that COMPLETE is absent.
+/// The files that COMPLETE lists, sorted by name. Reads no other file. Throws Error that names a
+/// file that is missing or unlisted, or if COMPLETE is missing.
 std::vector<CompleteFile> list_complete(const std::string& folder);
-/// Reads the file; throws Error, naming it, unless it has that hash.
+/// Reads the file, and throws Error that names it unless it has the listed hash.
 void verify_file(const std::string& folder, const CompleteFile& file);
-/// Both, with each file of a checkpoint: reads all of it. Or with some of the files, where each of
-/// so many ranks does its part.
+/// Calls list_complete(), then verify_file() for every file, so it reads the whole checkpoint. With
+/// several `ranks` each rank verifies its share of the files.
 void verify_checkpoint(const std::string& folder, int rank = 0, int ranks = 1);
 
-/// The checkpoint folder that `path` means: itself, or the newest of the run folder `path`. Throws
-/// Error{usage} if it is neither.
+/// The checkpoint folder for `path`: `path` itself, or the newest checkpoint of the run `path`.
+/// Throws Error{usage} if `path` is neither.
 std::string find_checkpoint(const std::string& path);
 
-/// The same; "" if `path` is neither a run nor a checkpoint.
+/// The same, but "" if `path` is neither a run nor a checkpoint.
 std::string checkpoint_at(const std::string& path);
 
-/// The newest checkpoint of the run folder `path`; "" if it is no run, or has none.
+/// The newest checkpoint of the run folder `path`; "" if it is not a run or has no checkpoint.
 std::string newest_of_run(const std::string& path);
 
-/// Its train.json, with what only the recipe's readers know (train/recipe/recipe_file.h), and how
-/// messages name that file. Throws Error. The rest has types: models/folder/model_facts.h.
+/// The checkpoint's train.json, with fields that only readers of recipes know
+/// (train/recipe/recipe_file.h); and the name of that file in messages. Throws Error.
+/// models/folder/model_facts.h has types for the other fields.
 Json read_train_json(const std::string& checkpoint);
 std::string train_json_name(const std::string& checkpoint);
 
-/// Calls `use`, which finds the checkpoint that `path` means and reads it; and repeats that, a few
-/// times, if it fails because `path` is a run that removed that checkpoint meanwhile: a run that is
-/// still training has a newer one.
+/// Calls `use`, which finds the checkpoint for `path` and reads it. Repeats that a few times if it
+/// fails because a run that is still training has removed the checkpoint: the run then has a newer
+/// one.
 template <class Use>
 auto retry_if_gone(const std::string& path, const Use& use) {
   for (int tries = 5;; --tries) {
@@ -81,7 +83,7 @@ auto retry_if_gone(const std::string& path, const Use& use) {
   }
 }
 
-/// Where the adapters of a checkpoint are; and whether it has such, and no weights of its own.
+/// The folder of a checkpoint's adapters; and whether it has adapters instead of weights.
 std::string lora_folder(const std::string& checkpoint);
 bool has_adapters(const std::string& checkpoint);
 

@@ -1,4 +1,4 @@
-// Reading fields of a network's config.json that may be absent.
+// Reads fields of a network's config.json that may be missing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace vfm::models {
 
-/// What `read` makes of the JSON of a file. Its errors, which know fields, begin with the file.
+/// Returns the result of `read`, which reads JSON of the file `path`. Puts the path before messages
+/// of its errors, which only name fields.
 template <class Read>
 auto in_file(const std::string& path, Read read) {
   try {
@@ -23,7 +24,7 @@ auto in_file(const std::string& path, Read read) {
   }
 }
 
-/// Throws Error{usage} for a number below 0 or above what any field may be.
+/// An integer. Throws Error{usage} if it is below 0 or above 2^28.
 inline int integer_field(const Json& config, const char* name, int fallback) {
   const auto value = get_integer(config, name);
   if (value && (*value < 0 || *value > 1 << 28))
@@ -31,7 +32,7 @@ inline int integer_field(const Json& config, const char* name, int fallback) {
   return value ? static_cast<int>(*value) : fallback;
 }
 
-/// N numbers. Throws Error{usage} if they are not, or do not fit T.
+/// N numbers. Throws Error{usage} if they are not N numbers, or do not fit T.
 template <class T, std::size_t N>
 std::array<T, N> numbers_field(const Json& config, const char* name, std::array<T, N> fallback) {
   const auto found = config.find(name);

@@ -1,5 +1,5 @@
-// The values of fields that a config.json leaves out: transformers writes only what differs from
-// the defaults of a type, and releases trim the rest.
+// Default values of fields that are missing in a config.json. transformers writes only what differs
+// from the defaults of a type, and published folders leave out more.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace vfm::models {
 
-/// `config` with the defaults of `type` where it has no such field (null is a value), and with what
-/// follows from its fields: for the T5 family is_gated_act and dense_act_fn. Other types than
-/// AutoencoderKLCosmos, CosmosTransformer3DModel, t5 and umt5 are left as they are.
-/// Source: the constructors of diffusers 0.42 and of the configurations of transformers 5.23.
+/// Returns `config` with the defaults of `type` for missing fields (null counts as a value), and
+/// with fields that follow from others: for the T5 family is_gated_act and dense_act_fn. Types
+/// other than AutoencoderKLCosmos, CosmosTransformer3DModel, t5 and umt5 are not changed. Source:
+/// the constructors of diffusers 0.42 and of the configurations of transformers 5.23.
 Json with_defaults(std::string_view type, Json config);
 
 }  // namespace vfm::models

@@ -1,9 +1,9 @@
-// One model as Hugging Face's libraries write it: a folder with config.json and weights, which are
-// found as models/folder/weight_files.h says.
+// One model as Hugging Face's libraries write it: a folder with config.json and weights
+// (models/folder/weight_files.h).
 //
-// Not here: folders of several (models/folder/model_folder.h), and what a model computes.
-// Thread-safety: free functions and other objects, any thread; weights() of one object, one thread
-// at first.
+// Not here: folders of several models (models/folder/model_folder.h), and what a model computes.
+// Thread-safety: free functions and other objects, any thread. The first call of weights() of an
+// object must come from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,55 +18,57 @@
 
 namespace vfm::models {
 
-/// 32 hex digits that change with the model: of its type, the configuration, and of each tensor
-/// name, dtype, shape and values. Of sets above 64 MiB not all values are read: of each tensor
-/// three pieces of 4 KiB, the first, the middle and the last. How the weights are spread over
-/// files, and in which format, does not matter.
+/// A hash of 32 hex digits over the type, the configuration, and the name, dtype, shape and values
+/// of each tensor. In sets above 64 MiB only three pieces of 4 KiB of each tensor are read: the
+/// first, the middle and the last. The format of the files and the distribution of weights over
+/// files do not matter.
 std::string hash_model(std::string_view type, const Json& config, const io::TensorSet& weights);
 
-/// A JSON object that a user gave the folder of. Throws Error{usage}: there is none, or not such.
+/// Reads a JSON object from a folder that the user gave. Throws Error{usage} if the file is missing
+/// or not a JSON object.
 Json read_config(const std::string& folder, const char* name);
 
-/// Its path without links, by which a model is known. Throws Error{usage} if there is none.
+/// The path of a folder without links, by which a model is identified. Throws Error{usage} if it
+/// does not exist.
 std::string canonical_folder(const std::string& folder);
 
-/// Its configuration, read now, and its weights, opened when asked for.
+/// A model's configuration, read by the constructor, and its weights, opened when asked for.
 class HfComponent {
  public:
-  /// A folder without config.json, or with one that names no type, may have NVIDIA's own
-  /// checkpoint: then what models/folder/published_config.h and published_decoder.h say stands for
-  /// it. Throws Error{usage} if it has none.
+  /// If the folder has no config.json, or one without a type, it may have NVIDIA's own checkpoint.
+  /// Then models/folder/published_config.h and published_decoder.h give the configuration. Throws
+  /// Error{usage} without either.
   explicit HfComponent(std::string folder);
 
   const std::string& folder() const { return folder_; }
   /// diffusers' _class_name ("AutoencoderKLCosmos"), or transformers' model_type ("t5").
   const std::string& type() const { return type_; }
-  /// config.json; fields that it leaves out have the defaults of the type
-  /// (models/folder/hf_defaults.h).
+  /// config.json, with the defaults of the type for missing fields (models/folder/hf_defaults.h).
   const Json& config() const { return config_; }
-  /// What says that, for messages: its config.json, or the folder where there is none.
+  /// The source of the configuration for messages: config.json, or the folder without one.
   std::string config_path() const;
-  /// Whether its config.json has that field itself.
+  /// Returns whether config.json itself has that field.
   bool says(const char* field) const;
-  /// Throws Error{usage} unless type() is one of `known`, of which the message says that they work.
+  /// Throws Error{usage} unless type() is in `known`. The message lists these as supported.
   void need_type(const std::vector<std::string_view>& known) const;
 
-  /// Under the names of diffusers and transformers, whatever names the files have
-  /// (models/folder/hf_names.h); of the type kGgufType they may be GGUF files
-  /// (models/folder/gguf_folder.h). Mapped: nothing is read before it is used. Throws Error: no
-  /// weights, weights of both kinds, or files that are damaged.
+  /// The weights under the names of diffusers and transformers, whatever names the files have
+  /// (models/folder/hf_names.h). For type kGgufType they may be GGUF files
+  /// (models/folder/gguf_folder.h). Mapped: nothing is read before it is used. Throws Error if
+  /// there are no weights, weights of both kinds, or damaged files.
   const io::TensorSet& weights() const;
 
-  /// hash_model() of all this.
+  /// hash_model() of type, configuration and weights.
   std::string hash() const;
 
  private:
-  /// Whether NVIDIA's own checkpoint is there, whose type, configuration and weights these are.
+  /// If the folder has NVIDIA's own checkpoint, takes its type, configuration and weights and
+  /// returns true.
   bool take_published();
 
   std::string folder_, type_;
   HeldJson said_;
-  HeldJson config_;  // as it came: it is hashed, and goes into exports, with fields unknown here
+  HeldJson config_;  // unchanged: it is hashed and exported with unknown fields
   mutable std::unique_ptr<io::TensorSet> weights_;
 };
 

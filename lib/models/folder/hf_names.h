@@ -1,4 +1,5 @@
-// The names of tensors in other people's files, as diffusers and transformers name them today.
+// Translates names of tensors in files from elsewhere to the present names of diffusers and
+// transformers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,16 +12,16 @@
 
 namespace vfm::models {
 
-/// For each name, in order: its name today, or "" for what is no weight of such a model (training
-/// counters, tables that are computed, the decoder of a text model).
+/// For each name, in order: its present name, or "" if it is not a weight of such a model (training
+/// counters, computed tables, the decoder of a text model).
 ///
-/// - Wrappers' prefixes that all names share are dropped ("module.", "net.", "model.").
+/// - Prefixes of wrappers that all names share are dropped ("module.", "net.", "model.").
 /// - CosmosTransformer3DModel: NVIDIA's names of Cosmos-1.0
-/// ("blocks.block3.blocks.0.block.attn...").
-/// - AutoencoderKLCosmos: those of NVIDIA's tokenizers
-/// ("encoder.down.0.block.1.conv1.0.conv3d...");
-///   `config` says how many levels they count downwards.
-/// - t5, umt5: the embedding is "shared.weight", by whichever of its names it comes.
+///   ("blocks.block3.blocks.0.block.attn...") are translated.
+/// - AutoencoderKLCosmos: names of NVIDIA's tokenizers are translated
+///   ("encoder.down.0.block.1.conv1.0.conv3d..."). They count levels downwards; `config` has the
+///   number of levels.
+/// - t5, umt5: the embedding is "shared.weight", whichever of its names the file has.
 /// Source: diffusers scripts/convert_cosmos_to_diffusers.py.
 std::vector<std::string> names_today(std::string_view type, const Json& config,
                                      const std::vector<std::string>& names);

@@ -1,4 +1,4 @@
-// Loading a model from its folder, to generate with it. Thread-safety: free functions, any thread.
+// Loads a model from its folder for generation. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace vfm::models {
 
-/// Adapters that change a model: what they are, and where they are from.
+/// Adapters that change a model, and their source.
 struct AdaptersInUse {
   std::string hash;
   double scale = 1;
-  bool separate = false;  ///< beside the weights; else merged into them
+  bool separate = false;  ///< separate from the weights; false: merged into them
   std::string path;
 };
 
 struct LoadedModel {
-  std::unique_ptr<DiffusionNetwork> network;  ///< or null: it is a decoder
+  std::unique_ptr<DiffusionNetwork> network;  ///< null for a decoder
   ModelFacts facts;
-  std::string folder;  ///< of the checkpoint
-  bool ema = false;    ///< whether the weights are the averaged ones
+  std::string folder;  ///< folder of the checkpoint
+  bool ema = false;    ///< the weights are averaged
   DType compute = DType::f32;
   std::vector<AdaptersInUse> adapters = {};
   std::unique_ptr<CausalDecoder> decoder = nullptr;
@@ -38,34 +38,35 @@ struct LoadedModel {
   Device device() const;
 };
 
-/// Adapters for a model that is loaded.
+/// Adapters to put on a model when it is loaded.
 struct AdapterChoice {
   struct Set {
-    std::string path;  ///< a file, a folder with one, or a run or checkpoint that has adapters
-    double scale = 1;  ///< factor on all of them
+    std::string path;  ///< a file, a folder with one, or a run or checkpoint with adapters
+    double scale = 1;  ///< factor on all adapters of the set
   };
-  std::vector<Set> sets;  ///< a matrix that several adapt gets their sum
-  bool separate = false;  ///< beside the weights, not merged into them: needs adapters
+  std::vector<Set> sets;  ///< a matrix with adapters in several sets gets their sum
+  bool separate = false;  ///< separate, not merged into the weights; needs adapters
 
-  /// Throws Error{usage} if the model cannot be adapted so.
+  /// Throws Error{usage} if the model cannot have these adapters.
   void check_for(const ModelFolder& model) const;
 };
 
-/// The adapters that the path of a set means; `ema`: the averaged ones of a run. Headers are
-/// read, no values, and nothing is verified. Throws Error{usage} if there are none.
+/// The adapters for the path of a set. `ema` selects the averaged adapters of a run. Reads headers
+/// but no values, and verifies nothing. Throws Error{usage} if there are none.
 LoraFile open_adapters(const std::string& path, bool ema);
 
-/// Whether models of the folder compute in f32, or in bf16.
+/// The type in which models of the folder compute: f32 or bf16.
 DType stored_type(const ModelFolder& model);
 
-/// The model of a pipeline, a run or a checkpoint, which is verified. `ema` asks for the averaged
-/// weights, where the checkpoint has them. Without `compute` it computes as it was trained, or as
-/// its weights are. A checkpoint of adapters brings the model that it adapts, which must be as it
-/// was, and its adapters on it; else those of `adapters` come on it. Throws Error{usage} if `path`
-/// is none of them or its tensors do not fit, listing these, Error if it is damaged. A run may
-/// train on meanwhile: if it removes the checkpoint that is being read, its newest one is taken.
-/// Several `ranks` load it together, the same `path` of a checkpoint of that run: its bytes are
-/// read once over all of them. Then it is a collective, and each has its part of the network.
+/// Loads the model of a pipeline, a run or a checkpoint, and verifies a checkpoint. `ema` selects
+/// the averaged weights if the checkpoint has them. Without `compute` the model computes in the
+/// type of its training, or of its weights. A checkpoint of adapters loads the model that it
+/// adapts, which must be unchanged, with its adapters. Any other model gets the adapters of
+/// `adapters`.
+/// Throws Error{usage} if `path` is none of these, or its tensors do not fit, which the message
+/// lists; Error if it is damaged. If a run that is still training removes the checkpoint during
+/// loading, its newest checkpoint is loaded. With `ranks` this is a collective: all load the same
+/// `path` of a checkpoint together, read its bytes once, and each has its part of the network.
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
                        Device device = Device::cpu, const AdapterChoice& adapters = {},
                        const LoadingRanks& ranks = {});

@@ -1,5 +1,5 @@
-// Weights from disk by several ranks, each of which reads a part of the bytes and sends it to the
-// others: so a folder is read once, however many need it.
+// Loads weights from disk on several ranks. Each reads a part of the bytes and sends it to the
+// others, so a folder is read only once.
 // Thread-safety: the thread that made the World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,20 +16,22 @@ namespace vfm::models {
 
 /// Ranks that load one model together.
 struct LoadingRanks {
-  dist::Group* group = nullptr;  ///< all of them; null: this one is alone
-  NetworkLayout layout = {};     ///< which part of the network this one has
-  /// Does what exchanges nothing, on each of them; throws where it failed, and ends the others.
+  dist::Group* group = nullptr;  ///< all of them; null: one rank alone
+  NetworkLayout layout = {};     ///< this rank's part of the network
+  /// Runs a function that exchanges nothing, on each rank. If it fails on one, throws there and
+  /// ends the others.
   std::function<void(const std::function<void()>&)> agree = [](const auto& act) { act(); };
 
   int rank() const { return group ? group->rank() : 0; }
   int size() const { return group ? group->size() : 1; }
 };
 
-/// load_parameters() by all ranks of `group`, to each what it holds (Parameter::placement). They
-/// have the same parameters, whole, in parts or in stretches of these, and the same set. Rounds of
-/// one piece a rank, of at most `piece` bytes and 64 MiB together, go in the type of the file.
-/// Names, shapes and types are compared before anything is read, with the same result on all ranks;
-/// what throws later, as a file that cannot be read, leaves the others waiting. A collective.
+/// load_parameters() on all ranks of `group`. Each rank gets what it holds (Parameter::placement).
+/// All have the same parameters, whole, in parts or in stretches of parts, and the same set. Values
+/// travel in the type of the file, in rounds of one piece per rank, of at most `piece` bytes and 64
+/// MiB together. Names, shapes and types are compared before anything is read, with the same result
+/// on all ranks. A later exception, such as a file that cannot be read, leaves the other ranks
+/// waiting. A collective.
 void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters,
                      dist::Group& group, std::int64_t piece = std::int64_t{4} << 20);
 

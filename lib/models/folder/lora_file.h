@@ -1,12 +1,12 @@
-// Files of adapters, as diffusers and peft write them, and vfm-train too:
+// Files of adapters, as diffusers, peft and vfm-train write them:
 //
 //   transformer.MODULE.lora_A.weight   [rank, I]     the prefix may be peft's, or none; older
 //   transformer.MODULE.lora_B.weight   [O, rank]     names: models/folder/lora_names.h
 //
-// B A is scaled by alpha / rank (by alpha / sqrt(rank) where "use_rslora" says so): alpha by module
-// or for all, from the metadata "lora_adapter_metadata" of diffusers, from peft's
-// adapter_config.json beside the file, or from tensors MODULE.alpha in it. Where there is none of
-// them, by 1. Not here: DoRA, biases, other kinds of adapters.
+// B A is scaled by alpha / rank, or by alpha / sqrt(rank) with "use_rslora". alpha may be given by
+// module or for all: in diffusers' metadata "lora_adapter_metadata", in peft's adapter_config.json
+// beside the file, or as tensors MODULE.alpha. Without alpha the scale is 1. Not here: DoRA,
+// biases, other kinds of adapters.
 // Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,24 +26,24 @@
 
 namespace vfm::models {
 
-/// Name of the file of adapters in a folder, as diffusers wants it, and their names' prefix there.
+/// Name of the file of adapters in a folder and prefix of tensors' names, for diffusers.
 inline constexpr const char* kLoraName = "pytorch_lora_weights";
 inline constexpr std::string_view kLoraPrefix = "transformer.";
-/// The same as peft wants it.
+/// The same for peft.
 inline constexpr const char* kPeftName = "adapter_model";
 inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 
-/// The file's metadata for adapters of these options on `targets`, as diffusers reads it: peft's
+/// The file's metadata for adapters with these options on `targets`, as diffusers reads it: peft's
 /// settings.
 std::map<std::string, std::string> lora_metadata(const std::vector<std::string>& targets,
                                                  const LoraOptions& options);
 
-/// The settings in such metadata, without the prefix of the component; {} if there are none.
+/// The settings in such metadata, without the component's prefix; {} if there are none.
 Json lora_settings(const std::map<std::string, std::string>& metadata);
 
-/// The settings of adapters, {"r", "lora_alpha", "alpha_pattern", "use_rslora", ...}, as modules ->
-/// scale of B A; `ranks` is modules -> rank. Throws Error{usage}, naming `what`, for settings that
-/// change what is computed in a way that is not known here. Pure; fuzzed.
+/// The scale of B A by module, from the settings of adapters, {"r", "lora_alpha", "alpha_pattern",
+/// "use_rslora", ...}, and `ranks`, the rank by module. Throws Error{usage}, naming `what`, for
+/// settings that change the computation in a way that is not supported. Pure; fuzzed.
 std::map<std::string, double> lora_scales(const Json& settings,
                                           const std::map<std::string, std::int64_t>& ranks,
                                           std::string_view what);
@@ -52,33 +52,35 @@ std::map<std::string, double> lora_scales(const Json& settings,
 class LoraFile {
  public:
   /// `path` is a .safetensors or .bin file, or a folder with pytorch_lora_weights or adapter_model
-  /// in one of these formats. Throws Error{usage}: none of them, or tensors that are no adapters.
+  /// in one of these formats. Throws Error{usage} if there is none, or for tensors that are not
+  /// adapters.
   explicit LoraFile(const std::string& path);
 
-  /// Takes the place of the values: adapters under the same names, without prefix; the averaged
-  /// ones of a run. Throws Error unless the names are the same.
+  /// Replaces the values by others with the same names, without prefix, such as the averaged
+  /// adapters of a run. Throws Error unless the names are the same.
   void use_values(std::unique_ptr<io::TensorSet> values);
 
-  const std::string& path() const { return path_; }  ///< of the file, for messages
-  /// The adapters, B A times `strength`.
+  const std::string& path() const { return path_; }  ///< path of the file, for messages
+  /// The shapes of the adapters, with scales of B A multiplied by `strength`.
   std::vector<AdapterShape> shapes(double strength) const;
-  /// Throws Error{usage}, listing them, if there are adapters of matrices that a model of this
-  /// configuration has not, or of other shapes.
+  /// Throws Error{usage} that lists all adapters whose matrix a model of this configuration does
+  /// not have, or has with another shape.
   void check(const NetworkConfig& config) const;
   void check(const DecoderConfig& config) const;
-  std::uint64_t bytes() const { return set().bytes(); }  ///< of the values, in the file
-  std::int64_t parameters() const;                       ///< how many numbers
-  /// 32 hex digits of names, scales and values.
+  std::uint64_t bytes() const { return set().bytes(); }  ///< bytes of the values in the file
+  std::int64_t parameters() const;                       ///< number of values
+  /// A hash of 32 hex digits over names, scales and values.
   std::string hash() const;
-  /// Reads the values into adapters of a network, which are those of shapes(), or into the parts of
-  /// them that this rank holds.
+  /// Reads the values into the adapters of a network, which must be those of shapes(), or into the
+  /// parts that this rank holds.
   void load(const nn::ParameterList& adapters) const;
-  const Json& settings() const { return settings_; }  ///< as they came, {} if with none
+  /// Unchanged from the file; {} if it has none.
+  const Json& settings() const { return settings_; }
   const io::TensorSet& tensors() const { return set(); }
-  /// Whether there is an adapter of the parameter of that name.
+  /// Returns whether there is an adapter for the parameter of that name.
   bool adapts(std::string_view parameter) const;
-  /// values += strength scale B A, if there is one of the parameter; f32, on the CPU. The same bits
-  /// for the same values, on any number of threads.
+  /// values += strength scale B A, if the parameter has an adapter. `values` is f32 on the CPU.
+  /// Gives the same bits on any number of threads.
   void merge(std::string_view parameter, double strength, const Tensor& values) const;
 
  private:
@@ -93,22 +95,23 @@ class LoraFile {
   HeldJson settings_;
 };
 
-/// Writes adapters into `folder` for diffusers (pytorch_lora_weights) and for peft (adapter_model,
-/// with adapter_config.json), of a model in `base`.
+/// Writes adapters into `folder`, for diffusers (pytorch_lora_weights) and for peft (adapter_model,
+/// with adapter_config.json). `base` is the model that they adapt.
 void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder);
 
-/// The contents of peft's adapter_config.json: settings that lora_scales() takes, and the base.
+/// The contents of peft's adapter_config.json: settings as lora_scales() takes them, and the base
+/// model.
 Json peft_config(Json settings, const std::string& base);
 
-/// Adapters, and how often they count: a factor on each B A.
+/// Adapters with a factor on each B A.
 struct CountedAdapters {
   LoraFile file;
   double strength = 1;
 };
 
-/// Puts adapters on a network or a decoder that is not trained, of a matrix the sum of all: merged
-/// into its weights as it computes with them, rounded once, or `separate`: attached. Throws
-/// Error{usage} listing what does not fit.
+/// Puts adapters on a network or decoder that is not trained. A matrix gets the sum of all its
+/// adapters. They are merged into the weights in the type of computation, rounded once; or with
+/// `separate` attached. Throws Error{usage} that lists what does not fit.
 void adapt(DiffusionNetwork& network, const std::vector<CountedAdapters>& adapters, bool separate);
 void adapt(CausalDecoder& decoder, const std::vector<CountedAdapters>& adapters, bool separate);
 

@@ -1,9 +1,9 @@
-// The names of adapters' tensors in files of different programs and years:
+// Names of adapters' tensors in the files of different programs and versions:
 //
 //   MODULE.lora_A.weight, MODULE.lora_B.weight             peft, diffusers today
 //   MODULE.lora_A.default.weight                           peft, with the adapter's own name
 //   MODULE.lora_down.weight, MODULE.lora_up.weight         kohya; MODULE.alpha with them
-//   lora_transformer_MODULE_WITH_UNDERSCORES.lora_down.weight      the same
+//   lora_transformer_MODULE_WITH_UNDERSCORES.lora_down.weight      kohya, too
 //   MODULE.lora.down.weight, MODULE.processor.to_q_lora.down.weight    diffusers before peft
 // MODULE may have a prefix: base_model.model., transformer., diffusion_model. or unet.
 // Thread-safety: free functions.
@@ -18,11 +18,11 @@ namespace vfm::models {
 enum class AdapterPart { a, b, alpha, other };
 
 struct AdapterName {
-  std::string module;  ///< as in our networks: "transformer_blocks.0.attn1.to_q"
+  std::string module;  ///< name used here: "transformer_blocks.0.attn1.to_q"
   AdapterPart part = AdapterPart::other;
 };
 
-/// What the tensor of that name is; of `other` the module is the name without its prefix. Pure.
+/// Parses a tensor's name. For `other` the module is the name without its prefix. Pure.
 AdapterName parse_adapter_name(std::string_view name);
 
 }  // namespace vfm::models

@@ -1,4 +1,4 @@
-// What a config.json describes, of all models that are trained here.
+// Configurations of all models that are trained here, from config.json.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,15 +16,15 @@ namespace vfm::models {
 
 using ModelConfig = std::variant<NetworkConfig, DecoderConfig, CosmosConfig>;
 
-/// The _class_name of each; and of those that generate.
+/// The _class_name of all these models; and of those that generate.
 std::vector<std::string_view> model_class_names();
 std::vector<std::string_view> generator_class_names();
 
 /// Throws Error{usage} naming the file and the field.
 ModelConfig read_model_config(const ModelFolder& model);
 
-/// Compares the model's tensors with `config`, by their headers. Throws Error{usage} listing those
-/// that do not fit.
+/// Compares the model's tensors with `config`, by their headers. Throws Error{usage} that lists the
+/// tensors that do not fit.
 void check_headers(const ModelFolder& model, const ModelConfig& config);
 
 }  // namespace vfm::models

@@ -1,5 +1,5 @@
-// The tensors of other people's files under our names (models/folder/hf_names.h), and what their
-// shapes say of a network. The data stay where they are.
+// Gives tensors of files from elsewhere the names used here (models/folder/hf_names.h), and reads a
+// network's sizes from their shapes. Data are not copied.
 // Thread-safety: free functions and values, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,14 +17,14 @@
 
 namespace vfm::models {
 
-/// The tensors under names_today(), without those that are no weights.
+/// The tensors under their names_today(), without those that are not weights.
 std::vector<io::TensorView> named_today(const io::TensorSet& set, std::string_view type,
                                         const Json& config);
 
-/// A set under other names. It owns what the views point to.
+/// A set under other names. It owns the data that the views point to.
 class RenamedSet final : public io::TensorSet {
  public:
-  /// Throws Error if two of `tensors`, which are views of those of `source`, have one name.
+  /// `tensors` are renamed views of tensors of `source`. Throws Error if two have one name.
   RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors);
   void release(const io::TensorView& tensor) const override { source_->release(tensor); }
 
@@ -32,18 +32,18 @@ class RenamedSet final : public io::TensorSet {
   std::unique_ptr<io::TensorSet> source_;
 };
 
-/// Shapes by name, of a network that NVIDIA published.
+/// Shapes by name, for a network that NVIDIA published.
 class NamedShapes {
  public:
-  /// `path` is for messages. Of several tensors of one name the last counts.
+  /// `path` is for messages. If several tensors have one name, the last counts.
   NamedShapes(std::string path, const std::vector<io::TensorView>& tensors);
 
   bool has(const std::string& name) const { return shapes_.find(name) != shapes_.end(); }
-  /// Throws Error{usage} if the tensor is not there, or has no such dimension, or that is 0.
+  /// A size. Throws Error{usage} if there is no such tensor or dimension, or the size is 0.
   std::int64_t size(const std::string& name, std::size_t dim) const;
-  /// How many of `before`0`after`, `before`1`after`... there are.
+  /// Number of tensors `before`0`after`, `before`1`after`... without a gap.
   int count(const std::string& before, const std::string& after) const;
-  /// Throws Error{usage}: these tensors are no network, and why.
+  /// Throws Error{usage} that says why the tensors are not a network.
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:

@@ -1,7 +1,7 @@
 // NVIDIA's own checkpoints of Cosmos-1.0: a torch checkpoint (model.pt, autoencoder.jit), or the
-// same in safetensors, under NVIDIA's names, beside which no config.json of diffusers stands. What
-// that would say follows from the names and shapes of the tensors, and from which models were
-// published.
+// same in safetensors, under NVIDIA's names and without a config.json of diffusers. The
+// configuration follows from the names and shapes of the tensors, and from the list of published
+// models.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace vfm::models {
 
-/// The configuration of a diffusion transformer (CosmosTransformer3DModel) or a video tokenizer
-/// (AutoencoderKLCosmos, or CausalDiscreteVideoTokenizer) whose tensors these are, "_class_name"
-/// included; null: they are of neither. Not in the tensors, and so as it is published: the rope
-/// scale, 2, 2, 2 of width 5120 (14B) and else 2, 1, 1; the padding mask, which all have; the FSQ
-/// levels 8, 8, 8, 5, 5, 5. Throws Error{usage} for tensors of these names that are no such
-/// network. Names and shapes alone are read.
+/// The configuration of the diffusion transformer (CosmosTransformer3DModel) or video tokenizer
+/// (AutoencoderKLCosmos or CausalDiscreteVideoTokenizer) that has these tensors, with
+/// "_class_name"; null if they belong to neither. Values that are not in the tensors are those of
+/// the published models. The rope scale is 2, 2, 2 for width 5120 (14B), else 2, 1, 1. All have the
+/// padding mask. The FSQ levels are 8, 8, 8, 5, 5, 5. Reads only names and shapes. Throws
+/// Error{usage} for tensors with these names that do not make such a network.
 /// Source: NVIDIA's cosmos-predict1, config/inference; diffusers
 /// scripts/convert_cosmos_to_diffusers.py.
 Json published_config(const io::TensorSet& tensors);
