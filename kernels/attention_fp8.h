@@ -6,11 +6,11 @@
 // does not affect other heads. Finer scales would gain little: E4M3 has an exponent for each
 // element, so the error is that of 3 bits of mantissa, not of the range.
 //
-// A probability is 2^(8 + x - m): x is the score as an exponent of 2, m the largest score so far
-// rounded to a whole number. E4M3 resolves it down to 2^-16 of the largest. With a different m, all
-// probabilities change by the same power of two, so they are rounded alike on all devices and in
-// parts of the keys. They are divided by the sum of the rounded ones. The weights of a query then
-// sum to one, and a rounding error common to all probabilities cancels. Sums are f32.
+// A probability is 2^(8 + x - m), with 2^x = e^score and m the largest x so far rounded to a whole
+// number. E4M3 resolves it down to 2^-16 of the largest. With a different m, all probabilities
+// change by the same power of two, so they are rounded alike on all devices and in parts of the
+// keys. They are divided by the sum of the rounded ones. The weights of a query then sum to one,
+// and a rounding error common to all probabilities cancels. Sums are f32.
 //
 // The products are mma.sync's. Hopper widens their E4M3 operands to f16 and multiplies in f16, so
 // half the bytes are read, but products are not faster than in bf16 (only wgmma's are).

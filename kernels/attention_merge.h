@@ -19,8 +19,7 @@ struct AttentionMerge {
   std::int64_t queries = 0;            ///< S
   std::int64_t first = 0, end = 0;     ///< rows to add: first to end - 1
   bool begins = false;                 ///< write the sum, as this is the first part
-  const float* out = nullptr;          ///< [S, H K]; null stands for zero with a log-sum-exp of
-                                       ///< -infinity
+  const float* out = nullptr;          ///< [S, H K]; null: zero, with a log-sum-exp of -infinity
   const float* log_sum_exp = nullptr;  ///< [H, S]
   float* out_sum = nullptr;            ///< [S, H K]
   float* log_sum_exp_sum = nullptr;    ///< [H, S]

@@ -20,8 +20,7 @@ struct CrossEntropy {
   std::int64_t first = 0;                   ///< entry of the share's first column
   float z_loss = 0, scale = 0;
   float* logits = nullptr;                ///< [S, V]; overwritten by the gradient unless scale is 0
-  const std::int32_t* targets = nullptr;  ///< [S], entries of the whole vocabulary; negative: no
-                                          ///< target
+  const std::int32_t* targets = nullptr;  ///< [S], vocabulary entries; negative: no target
   float* losses = nullptr;                ///< [S] output; 0 without target
   /// [S, 2]: log-sum-exp and target's logit (0 if absent) of each token. `part` is of this share,
   /// `parts` has all shares one after the other.

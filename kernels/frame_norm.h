@@ -2,9 +2,10 @@
 // lib/ops/norm/frame_norm.h, which has the formulas.
 //
 // A frame may have a hundred million elements, so it is summed in kFrameNormChunks pieces, one
-// block each. Moments are computed around a mean of some of the frame's elements, eight elements in
-// f32 and the sums of eights in double. Then the pieces are combined as in Chan, Golub and LeVeque
-// (1979). All orders are fixed, and a frame's result does not depend on the number of frames.
+// block each. Moments are computed around a mean of some of the frame's elements. Groups of eight
+// elements are summed in f32, everything else in double, and the pieces are combined as in Chan,
+// Golub and LeVeque (1979). All orders are fixed, and a frame's result does not depend on the
+// number of frames.
 // Shape letters: T frames, C channels.
 // Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0

@@ -34,8 +34,7 @@ struct ModulateForward {
   const std::int32_t* rows = nullptr;  ///< [S], each below R
   float* stream = nullptr;             ///< [S, D] output; may be x; null if nothing is added to x
   void* normed = nullptr;              ///< [S, D] output; null if only the stream is wanted
-  float* moments = nullptr;            ///< [S, 2] output: mean and 1 / deviation; required with
-                                       ///< normed
+  float* moments = nullptr;            ///< [S, 2] output: mean, 1 / deviation; with normed
 };
 
 /// Returns a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for a width that

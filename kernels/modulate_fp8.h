@@ -21,8 +21,7 @@ struct ModulateFp8 {
   ModulateForward forward;
   std::uint8_t* values = nullptr;    ///< [S, D] output, aligned to 4 bytes
   float* scale = nullptr;            ///< one float, output
-  std::uint32_t* maxima = nullptr;   ///< [S] scratch, aligned to 16 bytes: largest magnitude of
-                                     ///< each token
+  std::uint32_t* maxima = nullptr;   ///< [S] scratch, aligned to 16: token's largest
   std::uint32_t* largest = nullptr;  ///< [kQuantizeParts] scratch
 };
 

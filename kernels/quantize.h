@@ -34,10 +34,8 @@ struct Quantize {
   std::int64_t count = 0;
   std::uint8_t* values = nullptr;    ///< [count] output
   float* scale = nullptr;            ///< one float, output
-  std::uint32_t* largest = nullptr;  ///< scratch [kQuantizeParts], or if `given` is not 0, input
-                                     ///< [given]
-  int given = 0;                     ///< number of largest magnitudes that are given, of x and
-                                     ///< other tensors
+  std::uint32_t* largest = nullptr;  ///< [kQuantizeParts] scratch; input [given] if given
+  int given = 0;                     ///< number of given magnitudes, of x and others
 };
 
 /// Returns a cudaError_t: 0 on success, the launch's error, 1 (invalid value) for a count below

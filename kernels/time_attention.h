@@ -26,8 +26,7 @@ inline constexpr int kTimeAttentionChannels = 1024;
 /// it.
 struct TimeAttention {
   Type type = Type::f32;  ///< of everything but p and ds
-  bool vector = false;    ///< C is a multiple of 16 bytes, and all pointers and frames are aligned
-                          ///< so
+  bool vector = false;    ///< C and all pointers and frames: multiples of 16 bytes
   std::int64_t queries = 0, frames = 0, pixels = 0;  ///< T, L, N
   int channels = 0;                                  ///< C
   float scale = 0;

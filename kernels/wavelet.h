@@ -52,8 +52,7 @@ struct WaveletLevel {
   std::int64_t planes = 0;
   int height = 0, width = 0;  ///< of a plane, multiples of 2^level
   int level = 1;              ///< the level that is computed or inverted; 1 is the finest
-  bool details = true;        ///< false: analysis writes only the low band; synthesis takes the
-                              ///< details as 0
+  bool details = true;        ///< false: writes only the low band, or takes the details as 0
 };
 
 /// wavelet_analyse() splits the top left (H >> (level - 1)) x (W >> (level - 1)) of `from` into its

@@ -19,8 +19,8 @@ std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& 
 Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const LinearWeight& weight,
                        bool want_dx);
 
-/// linear_backward() in two parts, for an x that is recomputed while the gradient goes on from dx.
-/// dy has the weight's dtype.
+/// linear_backward() in two parts, for an x that is recomputed only after dx is known. dy has the
+/// weight's dtype.
 struct LinearInputGradient {
   Tensor dx;
   std::vector<Tensor> inner;  ///< one per adapter, for the gradients of its matrices

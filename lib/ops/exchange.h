@@ -1,5 +1,6 @@
-// Communication among ranks as ops see it: a linear map of tensors that the ranks share, and its
-// adjoint. Ops do not know ranks: nn/collectives.h makes exchanges for a group of ranks.
+// Communication among ranks as ops see it: a linear map of tensors whose parts are on several
+// ranks, and its adjoint. Ops do not know ranks: nn/collectives.h makes exchanges for a group of
+// ranks.
 //
 // The backward pass runs the adjoint: an all-gather turns into a reduce-scatter, an all-to-all into
 // the inverse all-to-all. Nothing is scaled. Every rank of a group must run the same exchanges in

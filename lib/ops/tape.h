@@ -27,7 +27,7 @@ class Offload;
 
 namespace vfm::ops {
 
-/// Data that is kept of a recomputed block, and the memory that holds the block's input.
+/// Options of block recompute.
 struct KeptOfBlock {
   bool once = false;     ///< results of Tape::once() are kept, not recomputed
   bool offload = false;  ///< the block's input waits in the host's memory (tensor/offload.h)
@@ -49,12 +49,12 @@ class Tape {
   void watch(const Tensor& leaf, const Tensor& gradient);
   /// Called by backward() once per leaf with the buffer of its gradient, when that is final.
   using Listener = std::function<void(const Tensor& gradient)>;
-  /// `of_marked`: only for leaves with a first_use(). The gradients of others are not final yet.
+  /// `of_marked`: reports only leaves with a first_use(); other gradients are not final yet.
   void listen(Listener listener, bool of_marked = false);
   /// No op before this call uses `leaf`. Its gradient is therefore final once backward() has run
   /// what is recorded after this call. A gradient that comes later throws Error.
   void first_use(const Tensor& leaf);
-  /// Has backward() call `act` once it has run what is recorded after this call, in any case.
+  /// Has backward() call `act` once it has run what is recorded after this call, gradients or not.
   void in_backward(std::function<void(Tape&)> act);
   /// For such an `act`: sums gradients of the watched `leaf` in `gradient`, whose old values are
   /// ignored. take_back() ends this, zeros `gradient` if none came, and makes `instead` the buffer
@@ -142,8 +142,7 @@ class Tape {
   std::vector<Node> nodes_;
   std::map<const std::byte*, Entry> entries_;        // by first byte; extents never overlap
   std::vector<std::shared_ptr<Offload>> offloaded_;  // in the order of the blocks
-  std::shared_ptr<std::deque<Made>> kept_;           // of a block; filled by the tape that does not
-                                                     // record
+  std::shared_ptr<std::deque<Made>> kept_;           // of a block; filled by its silent tape
   Tape* outer_ = nullptr;  // in a recomputed block: the tape of its inputs
 };
 

@@ -1,7 +1,7 @@
 // Memory for work that is recorded once and then repeated (tensor/graph_cache.h).
 //
-// A recording needs the same addresses as long as it exists, but no values that lie there between
-// two repetitions. All recordings therefore share a few large regions. A part that the caller gives
+// A recording needs the same addresses as long as it exists, but it keeps no values there between
+// two replays. All recordings therefore share a few large regions. A part that the caller gives
 // back is joined with its free neighbours and can be handed out again. Every recording begins with
 // all regions empty. The results of a recording stay in use, so their memory is never handed out to
 // another recording.

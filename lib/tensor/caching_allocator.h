@@ -26,11 +26,9 @@ namespace vfm {
 struct MemorySource {
   void* (*get)(std::size_t bytes) noexcept = nullptr;  ///< null if there is no more memory
   void (*put)(void* block) noexcept = nullptr;
-  std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< size of the block for a
-                                                                    ///< request
+  std::size_t (*block_size)(std::size_t bytes) noexcept = nullptr;  ///< size of a request's block
   const char* where = "";                                           ///< for messages: " on the GPU"
-  bool (*make_room)() noexcept = nullptr;  ///< has other allocators give memory back; false if none
-                                           ///< did
+  bool (*make_room)() noexcept = nullptr;  ///< makes others give memory back; false if none did
   bool keeps_all = false;                  ///< no limit on kept blocks until memory runs out
 };
 

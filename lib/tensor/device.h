@@ -39,8 +39,8 @@ Device choose_device(std::string_view name);
 std::string why_no_gpu();
 /// Returns the number of GPUs that this process sees; 0 if why_no_gpu() has a reason.
 int gpu_count();
-/// Chooses the GPU of this process; to be called before anything is put on a GPU. Each rank of a
-/// machine takes another GPU. Throws Error if there are not that many.
+/// Chooses the GPU of this process. Call before anything is put on a GPU. Each rank of a machine
+/// takes a GPU of its own. Throws Error if there are not that many.
 void use_gpu(int index);
 /// Returns a text for people: the runtime's version, and the GPU or why there is none: "runtime
 /// 13.0; no usable GPU: ...".

@@ -24,7 +24,7 @@ CachingAllocator& upload_allocator();
 CachingAllocator& pinned_allocator();
 /// Memory of recordings.
 Arena& gpu_arena();
-/// To be called before the size of the arena changes: saves the peak so far for cuda_memory().peak.
+/// Call before the size of the arena changes: saves the peak so far for cuda_memory().peak.
 void remember_cuda_peak();
 /// Held during a recording, so that other threads give nothing back to the driver.
 std::mutex& recording_mutex();

@@ -1,5 +1,5 @@
-// Copies from the GPU that run beside its computing. They come piece by piece to a function on a
-// thread of its own, for work on the host that takes longer than a step may wait.
+// Copies data from the GPU while it computes, piece by piece, and passes the pieces to a function
+// on a thread of its own. For work on the host that takes longer than a step may wait.
 //
 // The pieces pass in turn through a small pinned buffer, so the copy is at most that buffer ahead
 // of the function. The copies have a stream of their own, so uploads (tensor/upload.h) do not wait

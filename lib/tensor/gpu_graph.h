@@ -1,6 +1,6 @@
 // A CUDA graph: work of the compute stream that is recorded once and repeated with one call.
 //
-// A replay repeats the work on the GPU with the same addresses, and nothing that the host did in
+// A replay repeats the work on the GPU with the same addresses, but not what the host did in
 // between. While recording, tensors lie in memory of the recordings (tensor/arena.h). A tensor that
 // the host gives is copied at once and is a constant of the recording. An operation that would have
 // to wait for the GPU throws NotRecordable.

@@ -3,8 +3,8 @@
 // Tensors on Device::meta have a shape, a type and unique addresses, but no memory. Reading one is
 // a fault of the program; copying one to another device throws Error. Ops check shapes, make their
 // results there and note what their kernels would do (ops/run.h). While a MetaAccount exists, it
-// counts what its thread does on Device::meta. It allocates like the device that it stands for,
-// with a tensor/caching_allocator.h whose blocks are addresses only.
+// counts what its thread does on Device::meta. It allocates as the device that it stands for would,
+// with a CachingAllocator (tensor/caching_allocator.h) whose blocks are addresses only.
 // Thread-safety: an account belongs to the thread that made it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -57,7 +57,7 @@ struct KernelCall {
   double flops = 0, bytes = 0;
   auto operator<=>(const KernelCall&) const = default;
 };
-/// The number of equal calls. A mean over several runs may be fractional.
+/// The number of calls of each kind. A mean over several runs may be fractional.
 using KernelCalls = std::map<KernelCall, double>;
 /// Adds `times` times `more`.
 void add_calls(KernelCalls& sum, const KernelCalls& more, double times = 1);
@@ -115,8 +115,8 @@ Device layout_device(Device device);
 /// For tensor.cc: returns `bytes` addresses that nothing else has.
 std::shared_ptr<void> allocate_meta(std::size_t bytes);
 
-/// For offload.cc: addresses in pinned memory; the begin of a copy, which returns the number of the
-/// copy; and the end of the copy.
+/// For offload.cc: allocates addresses in pinned memory; starts a copy and returns its number; ends
+/// the copy of that number.
 std::shared_ptr<void> allocate_meta_pinned(std::size_t bytes);
 std::size_t begin_copy_on_meta(double bytes);
 void end_copy_on_meta(std::size_t number);

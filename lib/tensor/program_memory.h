@@ -1,4 +1,4 @@
-// Memory of the host that this program uses apart from tensors, for estimates of what it will need.
+// Host memory that this program uses apart from tensors, for estimates of what it will need.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// Attention with cuDNN: the second CUDA body of attention.h, for calls in which why_not_cudnn() of
-// attention_choice.h is empty.
+// Attention with cuDNN: the second CUDA body of attention.h, for calls for which why_not_cudnn() of
+// attention_choice.h returns an empty text.
 //
 // A plan is built once for each AttentionShape and direction, and kept. `log_sum_exp` of the
 // arguments has the same values as with our own kernels, but in the order [S, H] instead of [H, S].

@@ -2,13 +2,13 @@
 // probabilities rounded to E4M3.
 //
 // Each head of each sample has its own scale, so a sample's result does not depend on the other
-// samples in the pack. A probability is 2^(8 + x - m), rounded: x is the score as an exponent of 2,
-// m the largest score rounded to a whole number. Probabilities are divided by the sum of the
-// rounded ones. With a different m, all probabilities change by the same power of two, so they are
-// rounded alike. The CPU, the GPU, which knows only the largest score so far, and parts of the keys
-// therefore differ only in the order of f32 sums. NaN or infinity in a head of a sample makes that
-// head's output NaN for the whole sample. Source: Shah et al., "FlashAttention-3" (2024).
-// kernels/attention_fp8.h has the details.
+// samples in the pack. A probability is 2^(8 + x - m), rounded, with 2^x = e^score and m the
+// largest x rounded to a whole number. Probabilities are divided by the sum of the rounded ones.
+// With a different m, all probabilities change by the same power of two, so they are rounded alike.
+// The CPU, the GPU (which knows only the largest score so far) and parts of the keys therefore
+// differ only in the order of f32 sums. NaN or infinity in a head of a sample makes that head's
+// output NaN for the whole sample.
+// Source: Shah et al., "FlashAttention-3" (2024). kernels/attention_fp8.h has the details.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -46,8 +46,7 @@ struct AttentionArgs {
   const AttentionItem* items = nullptr;  // forward only; begin is a multiple of kQueryBlock
   std::int64_t item_count = 0;
   void* out = nullptr;                               // [S, H K]
-  float* log_sum_exp = nullptr;                      // [H, S], on a GPU with kAttentionSpareRows
-                                                     // more
+  float* log_sum_exp = nullptr;                      // [H, S]; on a GPU S has spare rows
   const void* dout = nullptr;                        // backward only, like out
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // backward only, like q, k, v
   float* scratch = nullptr;                          // scratch_stride floats for each thread

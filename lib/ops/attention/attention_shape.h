@@ -45,8 +45,7 @@ std::int64_t round_up_rows(std::int64_t rows);
 
 /// The samples of a pack that one call takes, and the shape of its plan.
 struct AttentionPart {
-  AttentionShape shape;  ///< most_queries and most_keys as in the whole pack, so that few shapes
-                         ///< occur
+  AttentionShape shape;  ///< most_queries, most_keys: of the whole pack
   std::int64_t first = 0, count = 0;
   /// Returns the starts of the part's samples and the end of the last sample, from those of the
   /// pack.

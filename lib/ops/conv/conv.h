@@ -3,8 +3,8 @@
 //
 // Videos are channels last: x[T, H, W, C], one sample. In space the picture is padded with zeros.
 // In time it is padded only before the start, with its first frame, so that a video can be computed
-// in chunks. The op whose result is the input of a convolution in time puts the earlier frames that
-// the convolution needs in front of its result: the Lead.
+// in chunks. A convolution in time needs earlier frames: the op before it puts them in front of its
+// own result, as the Lead.
 // The bits of a frame of the result do not depend on the number of frames computed at once.
 // Shape letters: T frames, H rows, W columns, I input and O output channels.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,8 +27,7 @@ struct SpaceConv {
   /// The first (last) row of x belongs to a neighbour and replaces the zero padding above (below)
   /// the picture.
   bool halo_above = false, halo_below = false;
-  Tensor residual;  ///< added to the result; shaped like the result without its lead; may be
-                    ///< undefined
+  Tensor residual;  ///< added to the result without its lead; may be undefined
   Lead lead;
 };
 

@@ -15,7 +15,7 @@
 
 namespace vfm::ops {
 
-/// Latent sizes of one sample of a pack, in multiples of the patch.
+/// Latent sizes of one sample of a pack; each is a multiple of the patch size.
 struct PatchGrid {
   int frames = 0, height = 0, width = 0;
 };

@@ -22,7 +22,7 @@ struct CrossEntropyArgs {
   std::int64_t shares = 0;
 };
 
-/// Writes args.part; other outputs are ignored.
+/// Writes args.part from logits and targets; other fields are not used.
 VFM_ISA_KERNEL(void, cross_entropy_part, const CrossEntropyArgs& args)
 VFM_ISA_KERNEL(void, cross_entropy, const CrossEntropyArgs& args)
 

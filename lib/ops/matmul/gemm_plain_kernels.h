@@ -25,8 +25,7 @@ struct GemmOperand {
 
 /// C = A B or C += A B: A is rows x depth, B is depth x columns, C has rows of c_stride elements.
 struct GemmTile {
-  std::int64_t rows = 0, columns = 0, depth = 0;  ///< at most kGemmTileRows and kGemmTileColumns;
-                                                  ///< any depth
+  std::int64_t rows = 0, columns = 0, depth = 0;  ///< at most a tile's rows and columns
   GemmOperand a, b;
   void* c = nullptr;
   DType c_type = DType::f32;  ///< f32 if `add`

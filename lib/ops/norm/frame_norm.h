@@ -39,9 +39,9 @@ std::vector<ChunkSums> frame_chunk_sums(const Tensor& x, std::int64_t pixels, st
 Tensor join_frame_chunks(std::span<const ChunkSums> sums, std::int64_t pixels,
                          std::int64_t channels);
 
-/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, in x's dtype; with `silu`,
-/// y / (1 + exp(-y)). weight and bias are [C] f32. If `moments` is undefined, they are computed
-/// from x. The gradient is always that for moments of x itself.
+/// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, and with `silu` then
+/// y / (1 + exp(-y)), in x's dtype. weight and bias are [C] f32. If `moments` is undefined, they
+/// are computed from x. The gradient is always that for moments of x itself.
 Tensor frame_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
                   float epsilon, bool silu, const Tensor& moments = {});
 

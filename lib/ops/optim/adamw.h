@@ -24,7 +24,7 @@ namespace vfm::ops {
 struct AdamwSlot {
   float* value = nullptr;         ///< f32; null if the weight is split
   std::uint16_t* high = nullptr;  ///< bf16 half of a split weight
-  std::uint16_t* low = nullptr;   ///< the remaining bits of it
+  std::uint16_t* low = nullptr;   ///< remaining bits of a split weight
   const float* gradient = nullptr;
   void* first_moment = nullptr;
   void* second_moment = nullptr;

@@ -15,8 +15,7 @@ struct SplitWeights {
   }
   void set(std::int64_t i, float v) const {
     std::uint32_t bits = float_to_bits(v);
-    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;  // no NaN whose rounding
-                                                                     // overflows
+    bits = (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits;  // or a NaN may overflow
     high[i] = static_cast<bf16>((bits + 0x8000u) >> 16);
     low[i] = static_cast<bf16>(bits);
   }

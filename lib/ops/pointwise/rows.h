@@ -18,8 +18,7 @@ Tensor gather_rows(const Tensor& x, const Tensor& numbers);
 /// For each row taken at least once, the indices of the result rows that take it.
 struct RowTakers {
   std::vector<std::int32_t> rows;   ///< rows that are taken, ascending
-  std::vector<std::int32_t> begin;  ///< start of each row's takers in `takers`, then the end:
-                                    ///< rows + 1
+  std::vector<std::int32_t> begin;  ///< [rows + 1]: start of each row's takers, then the end
   std::vector<std::int32_t> takers;
 };
 /// `numbers` are on the CPU; -1 takes no row. Throws Error for another number that is not below
