@@ -61,8 +61,8 @@ struct ModulateBackward {
 
 /// Writes dx, dbranch and partial, and adds dx to `dextra` [S, D] unless it is null. (As a field of
 /// the struct, dextra would cost the kernel registers.) Returns a cudaError_t: 0 on success, the
-/// launch's error, or 1 (invalid value) for a width that is not a positive multiple of 4, or
-/// without both dnormed and dstream. A call without runs succeeds.
+/// launch's error, or 1 (invalid value) for a width that is not a positive multiple of 4, or with
+/// neither dnormed nor dstream. A call without runs succeeds.
 int modulate_backward(const ModulateBackward& call, float* dextra, CUstream_st* stream);
 
 /// Call after modulate_backward: sums[row] = the partial sums of the row's runs, added in order;

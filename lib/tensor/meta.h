@@ -64,7 +64,7 @@ void add_calls(KernelCalls& sum, const KernelCalls& more, double times = 1);
 /// Sums the calls of each kernel by name.
 std::map<std::string, KernelWork> work_by_name(const KernelCalls& calls);
 
-/// A copy that runs beside computing (tensor/offload.h), and what is computed until the wait for
+/// A copy that runs in parallel with kernels (tensor/offload.h), and the kernels until the wait for
 /// it.
 struct CopyBeside {
   double bytes = 0;

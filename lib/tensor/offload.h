@@ -1,11 +1,12 @@
 // Offloads tensors to the host's memory, so that their memory on the GPU is free meanwhile.
 //
-// Copies are queued on a stream of their own, beside computing, and the host does not wait for
-// them. The compute stream waits where it needs a copy. The host's memory is pinned, in blocks as
-// large as the largest block needed so far. Blocks are kept for reuse: at most 5/4 of what was ever
-// in use at once (tensor/caching_allocator.h). Copies cannot be recorded (tensor/gpu_graph.h). On
-// the CPU a copy is made at once, in ordinary memory. On Device::meta copies are counted
-// (tensor/meta.h). Thread-safety: only the thread that drives the GPU.
+// Copies are queued on a stream of their own, in parallel with kernels, and the host does not wait
+// for them. The compute stream waits where it needs a copy. The host's memory is pinned, in blocks
+// as large as the largest block needed so far. Blocks are kept for reuse: at most 5/4 of what was
+// ever in use at once (tensor/caching_allocator.h). Copies cannot be recorded (tensor/gpu_graph.h).
+// On the CPU a copy is made at once, in ordinary memory. On Device::meta copies are counted
+// (tensor/meta.h).
+// Thread-safety: only the thread that drives the GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,5 @@
-// Copies to the GPU on a stream of their own, beside computing, for the data of the next step.
+// Copies to the GPU on a stream of their own, in parallel with kernels, for the data of the next
+// step.
 //
 // Uploads have memory apart from other tensors, since two streams use it: the copy stream writes
 // it, the compute stream reads it. Freed memory is written again only after the compute stream has

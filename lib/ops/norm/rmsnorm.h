@@ -7,7 +7,7 @@
 
 namespace vfm::ops {
 
-/// x [N, D], weight [D]; f32.
+/// x is [N, D], weight is [D]; both are f32.
 Tensor rmsnorm(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon);
 
 }  // namespace vfm::ops

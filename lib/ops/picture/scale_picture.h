@@ -1,8 +1,8 @@
 // Converts 4:2:0 pictures to pixels for a video tokenizer: cropped, scaled and converted to RGB
 // with the weights of base/picture_scale.h, to the same bytes on the CPU and on a GPU.
 //
-// On a GPU it runs on the stream of uploads (tensor/upload.h), beside computing. It has no
-// gradient. Thread-safety: any thread; picture_pixels() like any other op.
+// On a GPU it runs on the stream of uploads (tensor/upload.h), while the compute stream works. It
+// has no gradient. Thread-safety: any thread; picture_pixels() like any other op.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
