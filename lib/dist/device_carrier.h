@@ -38,8 +38,8 @@ std::string why_no_nccl();
 
 /// A collective of `group`, which has two or more ranks and must be able to exchange host tensors.
 /// `where` is for error messages: "rank 3 on host b". With `ordered`, sums of floats add in the
-/// order of the ranks, and need staging memory on the GPU as dist/message_group.h does on the host.
-/// Without, NCCL chooses the order, the same on all ranks.
+/// order of the ranks, which needs staging memory on the GPU as in dist/message_group.h. Without
+/// `ordered`, NCCL chooses the order, the same on all ranks.
 std::unique_ptr<DeviceCarrier> nccl_carrier(Group& group, const std::string& where, bool ordered,
                                             std::shared_ptr<const Section> section);
 

@@ -23,7 +23,8 @@
 namespace vfm::dist {
 
 inline constexpr std::size_t kStaging = std::size_t{64} << 20;
-/// Elements of each rank's part that a sum handles at a time, so that all ranks' make kStaging.
+/// Number of elements of each rank's part that a sum handles at a time. The elements of all ranks
+/// together fill kStaging bytes.
 constexpr std::size_t sum_chunk(std::size_t element, std::size_t ranks) {
   return std::max<std::size_t>(1, kStaging / (ranks * element));
 }

@@ -3,10 +3,10 @@
 // MPI's collectives wait for ever, so one rank that is stopped or lost would hang the run. The
 // ranks meet here before each MPI collective, and wait here for messages of groups. A rank that
 // waits longer than the section's limit tells all others where it waits and for which ranks. Every
-// other rank that waits answers in the same way. A rank that does not answer, and for which
-// somebody waits directly or through others, is the missing one. The lowest rank that is past its
-// limit names the missing rank and ends the run with status 1. If every rank waits for another, it
-// reports where each waits.
+// other rank that waits answers in the same way. A rank that does not answer, and for which some
+// rank waits directly or through others, is missing. The lowest rank that is past its limit names
+// the missing rank and ends the run with status 1. If every rank waits for another, that lowest
+// rank reports where each waits.
 // Time in which this process was stopped does not count, so suspending and resuming a job causes no
 // error. After a moment of polling, a wait sleeps and leaves the processor to others.
 // Thread-safety: the thread that calls MPI; section() may be called from any thread.
@@ -87,15 +87,15 @@ class Meeting {
   std::mutex mutex_;  // guards what_, operation_, before_, end_ against the watching thread
   std::string what_;
   std::string operation_ = "MPI_Init";
-  std::string before_;  // the one before
+  std::string before_;  // the operation before `operation_`
   std::atomic<double> limit_{0};
-  std::atomic<std::int64_t> number_{0};  // of waits
-  std::int64_t collectives_ = 0;         // of all ranks
+  std::atomic<std::int64_t> number_{0};  // number of waits
+  std::int64_t collectives_ = 0;         // number of collectives of all ranks
   std::atomic<bool> inside_{false};
 
-  std::optional<Waits> said_;                // of this rank, to all others
-  std::vector<std::optional<Waits>> heard_;  // by rank: those who wait, as far as this one knows
-  std::list<std::string> letters_;           // lie here while they travel
+  std::optional<Waits> said_;  // last message of this rank to all others; none if it does not wait
+  std::vector<std::optional<Waits>> heard_;  // by rank: its last message; none if it does not wait
+  std::list<std::string> letters_;           // messages to others, kept while they travel
 
   bool end_ = false;
   std::condition_variable ended_;

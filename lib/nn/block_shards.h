@@ -70,7 +70,7 @@ class BlockShards {
   struct Options {
     bool keep = false;          ///< gathered matrices stay until drop()
     DType travel = DType::f32;  ///< type in which gradients are sent: f32 or bf16
-    /// Gathered matrices stay: gather_all() starts all; gradients are summed once a step.
+    /// Gathered matrices stay: gather_all() gathers all blocks; gradients are summed once a step.
     bool at_once = false;
   };
   /// `whole`: ranks with the same uncut weights. `cut`: ranks with the same part of weights cut

@@ -19,8 +19,8 @@
 namespace vfm::nn {
 
 /// [rows[rank], D] to [N, D], the rows of all ranks in their order. Backward sums the gradients of
-/// a row, in the order of the ranks, on the rank of the row. Products may run it in `chunks` of
-/// rows (nn/chunked_rows.h); 1: as a whole.
+/// a row, in the order of the ranks, on the rank of the row. Products may run the exchange in
+/// `chunks` of rows (nn/chunked_rows.h); 1: as a whole.
 ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);
 /// The adjoint: sums the summands [N, D] of all ranks, and gives this rank its own rows.
 ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);

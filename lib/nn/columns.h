@@ -9,7 +9,7 @@
 
 namespace vfm::nn {
 
-/// Columns first..first + count of a matrix with `of` columns.
+/// Columns [first, first + count) of a matrix with `of` columns.
 struct Columns {
   std::int64_t first = 0, count = 0, of = 0;
 };

@@ -23,7 +23,7 @@ namespace vfm::nn {
 struct Parameter {
   std::string name;
   Tensor value;  ///< f32; undefined if the value is split
-  /// Bf16 and i16; undefined if not split; without training there is only `high`.
+  /// `high` is bf16, `low` i16; undefined if not split. Without training there is only `high`.
   Tensor high, low;
   Tensor grad;  ///< f32, same shape; starts at zero, backward adds to it; undefined: not trained
   Placement placement;  ///< where value, or high and low, lie in the whole parameter

@@ -1,6 +1,7 @@
 // A matrix of a block that is kept as 8-bit numbers (ops/matmul/quantize_rows.h) and converted back
-// to its own type for each product. The product knows it by a name (ops::MatrixSource). Its memory
-// is half of bf16's or a quarter of f32's, and only one such matrix is converted at a time.
+// to its own type for each product. The product knows it by a name (ops::MatrixSource). The numbers
+// take half of bf16's memory or a quarter of f32's, and only one such matrix is converted at a
+// time.
 //
 // Before it is rounded, the matrix may stay in the host's memory and be copied to the GPU for each
 // product. So a network that fits on the GPU only in 8 bits can be loaded, changed by adapters and

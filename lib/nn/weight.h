@@ -64,7 +64,7 @@ class Weight {
   };
   Weight(std::vector<Part> parts, std::int64_t columns, const WeightOptions& options);
 
-  Weight(const Weight&) = delete;  // parameters() are pointed to
+  Weight(const Weight&) = delete;  // others keep pointers to parameters()
   Weight& operator=(const Weight&) = delete;
 
   std::deque<Parameter>& parameters() { return parameters_; }
@@ -72,7 +72,7 @@ class Weight {
   DType dtype() const { return value_.dtype(); }
 
   /// Puts an adapter on parameters()[part], a matrix [O, I]: products add scale B A to it. `a` is
-  /// [rank, I] and `b` [O, rank], of dtype(), and must outlive this.
+  /// [rank, I] and `b` [O, rank], of dtype(). Both must outlive this weight.
   void attach(std::size_t part, const Weight& a, const Weight& b, float scale);
 
   /// The matrix and its adapters for a product, watched by the tape. Not thread-safe.
@@ -89,20 +89,21 @@ class Weight {
   /// call.
   void first_use(ops::Tape& tape) const;
 
-  /// keep: makes an FP8 copy of the present value, for inference; else drops it. Call it again
-  /// after the value changes. If `ranks` have the rest of the matrix or of its input, all round
-  /// with the scale of the whole (nn/agreed_scale.h), and this and multiply() are collectives. A
-  /// matrix gathered for its block is gathered in FP8. Throws Error{usage} if it has adapters. Not
-  /// thread-safe.
+  /// If `keep`, makes an FP8 copy of the present value, for inference; else drops the copy. Call it
+  /// again after the value changes. If `ranks` have the rest of the matrix or of its input, all
+  /// round with the scale of the whole (nn/agreed_scale.h), and this and multiply() are
+  /// collectives. A matrix gathered for its block is gathered in FP8. Throws Error{usage} if it has
+  /// adapters. Not thread-safe.
   void keep_fp8(bool keep, dist::Group* ranks = nullptr) const;
-  /// Keeps the matrix as 8-bit numbers from now on, for inference. Without of_products does
+  /// Keeps the matrix as 8-bit numbers from now on, for inference; without of_products does
   /// nothing. Its parameters lose their values. If a rank has some of the columns, it rounds with
-  /// the `ranks` that have the others. Then, and with shards, a collective. Not thread-safe.
+  /// the `ranks` that have the others. In that case, and with shards, this is a collective. Not
+  /// thread-safe.
   void quantize_rows(ops::RowFormat format, dist::Group* ranks);
   /// x W^T. Uses the FP8 copy if there is one, and then records nothing.
   Tensor multiply(ops::Tape& tape, const Tensor& x) const;
-  /// multiply() after the exchange `gather` of x; multiply() before the exchange `sum` of the
-  /// result. Without an FP8 copy in chunks if possible (ops/matmul/exchanged_linear.h).
+  /// multiply() of what `gather` makes of x; and what `sum` makes of multiply(x). Without an FP8
+  /// copy both run in chunks if the exchange can (ops/matmul/exchanged_linear.h).
   Tensor multiply_gathered(ops::Tape& tape, const Tensor& x, const ops::Exchange& gather) const;
   Tensor multiply_summed(ops::Tape& tape, const Tensor& x, const ops::Exchange& sum) const;
   /// Returns whether there is an FP8 copy. Then x may be given in FP8; x W^T has dtype `out`.

@@ -97,8 +97,8 @@ class ClipEstimate {
   models::Fp8Parts fp8_;
   ModelFacts facts_;
   NetworkHeaders network_;
-  std::optional<models::CosmosFolder> cosmos_;         // or a built-in tokenizer:
-  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // which has no weights
+  std::optional<models::CosmosFolder> cosmos_;         // none: a built-in tokenizer
+  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // built-in tokenizer, without weights
   std::optional<models::TextEncoderFolder> text_;
   ModelShape shape_;
   SampleOptions own_sampling_, sampling_;

@@ -22,9 +22,9 @@ struct Latent {
 /// are passed on.
 using FrameSink = std::function<void(std::span<const std::uint8_t> frame)>;
 
-/// Throws Error if the latent does not give a clip of frames x height x width pixels, or does not
-/// fit the tokenizer: wrong channels, a value that is not finite, a code out of range, or more data
-/// than its memory limit allows.
+/// Throws Error if the latent does not give a clip of frames x height x width pixels. Also throws
+/// Error if it does not fit the tokenizer: wrong channels, a value that is not finite, a code out
+/// of range, or more data than the tokenizer's memory limit allows.
 void check_latent(const models::VideoTokenizer& tokenizer, const Latent& latent, int frames,
                   int height, int width);
 

@@ -55,8 +55,9 @@ class ClipFolder {
 
   /// Returns whether size and rate are those of the stream, which the first clip sets.
   bool fits_stream(const Json& record);
-  /// Writes the next clip of the stream. Returns why the clip was left out; others may still
-  /// follow. Empty: it was written. Throws Error if the stream ends in the middle of the clip.
+  /// Writes the next clip of the stream. Returns why the clip was left out; empty if it was
+  /// written. Later clips may still follow. Throws Error if the stream ends in the middle of the
+  /// clip.
   std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
   /// Locks NAME until the result is destroyed. Waits if another program makes NAME.

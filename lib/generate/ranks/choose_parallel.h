@@ -1,10 +1,10 @@
 // Chooses how ranks share a clip, by predicted times (--parallel auto).
 //
-// Costs all layouts that the model can have, of all ranks or a divisor of their number, with each
-// kind of cp. The cost is one rank's computation, counted on Device::meta, and its exchanges, at
-// the rates of a table. Chooses the fastest layout that fits into memory. On a GPU the rates are
-// the GPU's own (models/gpu_table.h), or an H100's if the GPU is not in the table. On the CPU the
-// rates are rough, and only compare layouts. Thread-safety: one thread.
+// Computes the cost of all layouts that the model can have, of all ranks or a divisor of their
+// number, with each kind of cp. The cost is one rank's computation, counted on Device::meta, and
+// its exchanges, at the rates of a table. Chooses the fastest layout that fits into memory. On a
+// GPU the rates are the GPU's own (models/gpu_table.h), or an H100's if the GPU is not in the
+// table. On the CPU the rates are rough, and only compare layouts. Thread-safety: one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

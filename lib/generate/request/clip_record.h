@@ -11,8 +11,8 @@ namespace vfm::generate {
 /// Everything that decides the request's latent. The hash of this is the latent's address.
 Json describe_latent(const ModelInUse& in_use, const NamedRequest& request);
 
-/// The same for the clip as a file of `output`, with the encoder and its quality. For a stream
-/// equal to describe_latent().
+/// The same for the clip as a file of `output`, with the encoder and its quality. For a stream it
+/// equals describe_latent().
 Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipFolder& output);
 
 /// Adds the paths of the model's adapters to a record.

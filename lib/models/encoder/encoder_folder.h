@@ -39,7 +39,7 @@ class SelectedSet final : public io::TensorSet {
   const io::TensorSet& source_;
 };
 
-/// The headers of a file that does not exist, for Device::meta. Nobody may read the addresses.
+/// The headers of a file that does not exist, for Device::meta. Its addresses must not be read.
 class HeaderSet final : public io::TensorSet {
  public:
   HeaderSet(const std::vector<TensorTarget>& targets, DType stored);

@@ -2,8 +2,8 @@
 // (models/folder/weight_files.h).
 //
 // Not here: folders of several models (models/folder/model_folder.h), and what a model computes.
-// Thread-safety: free functions and other objects, any thread. The first call of weights() of an
-// object must come from one thread.
+// Thread-safety: free functions and other objects, any thread. Two threads must not make the first
+// call of weights() of one object at the same time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -20,7 +20,7 @@ struct AnswerCost {
   double looked = 0, read = 0, written = 0;  ///< FLOPs of vision, of the prompt, of the answer
   double head = 0;                 ///< the part of `read` that questions about the same input share
   std::int64_t prompt_tokens = 0;  ///< including the tokens of pictures and videos
-  std::size_t keys_values = 0;     ///< bytes while the answer is written
+  std::size_t keys_values = 0;     ///< bytes of keys and values while the answer is written
   std::size_t working = 0;  ///< peak of other bytes during vision and the reading of the prompt
 };
 

@@ -23,9 +23,10 @@
 // pictures falls by a factor of about 4 per octave of space and 3 per octave of time; chroma is a
 // little below luma. On ties diagonal bands come last, then colour, time, band and place decide.
 //
-// Measured: PSNR in dB over 17 frames of 64 x 64. "shapes": a coloured circle or square, radius 10
-// to 14, moving 20 to 30 pixels on grey. "film": three films scaled to 64 x 64. "overlap": mean IoU
-// of the decoded shape, cut at half contrast, with the drawn shape. K is `channels`.
+// Measured: PSNR in dB over 17 frames of 64 x 64. The row "shapes" is for a coloured circle or
+// square, radius 10 to 14, moving 20 to 30 pixels on grey. The row "film" is for three films scaled
+// to 64 x 64. The row "overlap" is the mean IoU of the decoded shape, cut at half contrast, with
+// the drawn shape. K is `channels`.
 //
 //   F = 8, K         12     24     32     48     96    192      F = 4, K    12     24     32
 //   shapes         28.8   30.1   30.1   30.8   32.7   33.4                30.2   31.3   31.4
