@@ -34,9 +34,8 @@ struct PixelOptions {
   int frames = 17;  ///< most frames of a window
   int windows = 1;  ///< as WindowRule::most
   int overlap = 0;  ///< as WindowRule::overlap
-  int only = -1;    ///< number of the only window to give; -1: all are given
-  /// Number of frames by which the windows are planned, from an index; 0: the frames that are
-  /// found.
+  int only = -1;    ///< number of the only window to give; -1: all windows
+  /// Frames by which the windows are planned, from an index; 0: the frames that are found.
   std::int64_t planned = 0;
   Rational fps{0, 1};  ///< frames a second to sample at; 0: as the clip has them
   CropMode crop = CropMode::centre;
@@ -45,9 +44,10 @@ struct PixelOptions {
   /// How often the clip came before in that step; random crops differ here, too.
   std::uint32_t again = 0;
   double flip = 0;    ///< probability that a random crop is mirrored
-  int time_step = 8;  ///< windows have 1 + k * time_step frames; the time factor of the tokenizer
+  int time_step = 8;  ///< windows have 1 + k * time_step frames; the tokenizer's time factor
   int multiple = 16;  ///< both sides of the picture are multiples of it
-  /// Not empty: the planned shape of the picture, in place of the bucket of its own shape.
+  /// Not empty: the planned shape of the picture. Otherwise the picture gets the bucket of its own
+  /// shape.
   Bucket bucket = {};
   /// Decodes the clip, with the same result as software; null: software decodes it.
   const media::HardwareDecoder* hardware = nullptr;
@@ -72,7 +72,7 @@ class ClipCanvas {
   virtual ~ClipCanvas() = default;
   /// Makes room for a window and forgets what was there.
   virtual void begin(int frames, int height, int width) = 0;
-  /// Whether frames shall stay on the GPU that decodes them, for draw().
+  /// True if frames shall stay on the GPU that decodes them, for draw().
   virtual bool draws() const = 0;
   /// Makes picture n from a frame with Frame::gpu as a media::Scaler would, and mirrors it left to
   /// right at the end if `mirror`. Returns false if it cannot; the picture then comes by put().
@@ -83,7 +83,7 @@ class ClipCanvas {
 
 using MakeCanvas = std::function<std::unique_ptr<ClipCanvas>()>;
 /// Takes a window, and the canvas with its pictures; null without canvases. If window 0 comes
-/// again, forget the windows before it: the container had promised more frames than there are.
+/// again, drop the windows before it: the container had promised more frames than there are.
 using TakeWindow = std::function<void(ClipPixels window, const ClipCanvas* canvas)>;
 
 /// Decodes the clip in `bytes` once and gives the windows that the options name to `take`, in

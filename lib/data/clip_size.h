@@ -1,7 +1,7 @@
-// The sizes that a clip's pixels get: which frames are taken of it, and the shape of the picture.
+// The sizes that a clip's pixels get: the frames that are taken, and the shape of the picture.
 //
-// vfm-pack, which decodes clips, and training on clips, which plans by an index without decoding,
-// share this rule: so they make equal sizes. Thread-safety: pure.
+// vfm-pack decodes clips; training on clips plans by an index without decoding. Both use this rule,
+// so they make equal sizes. Thread-safety: pure.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,9 +22,9 @@ struct Bucket {
 };
 Bucket bucket_of(int width, int height, int size, int multiple);
 
-/// Indices of the frames to take at the rate `fps`: the k-th is the frame that shows k / fps after
+/// Indices of the frames to take at the rate `fps`. The k-th is the frame that shows k / fps after
 /// the first, by exact arithmetic. `pts` are the timestamps of all frames in units of `base`,
-/// rising; `end` is the end of the last frame. Empty if the clip is slower than `fps`: frames are
+/// rising. `end` is the end of the last frame. Empty if the clip is slower than `fps`: frames are
 /// never repeated to fill up a rate.
 std::vector<std::int64_t> sample_times(const std::vector<std::int64_t>& pts, std::int64_t end,
                                        Rational base, Rational fps);
@@ -43,19 +43,19 @@ struct WindowRule {
 /// The most windows of one clip, whatever its container promises.
 inline constexpr std::int64_t kMostWindows = 1 << 16;
 
-/// The windows of one clip. Where they follow one another, the frames that are left at the end make
-/// a shorter window if it has at least half as many frames as the others.
+/// The windows of one clip. In windows that follow one another, the frames left at the end make a
+/// shorter window if it has at least half as many frames as the others.
 struct WindowPlan {
   std::int64_t windows = 0;
   int frames = 0, last = 0;  ///< frames of each window; frames of the last window
-  std::int64_t stride = 0;  ///< frames from the beginning of a window to that of the next, at least
+  std::int64_t stride = 0;   ///< frames from one window's beginning to the next's; more if `spread`
   bool spread = false;      ///< windows need not follow one another
 
   std::int64_t span() const { return windows == 0 ? 0 : (windows - 1) * stride + last; }
   int frames_of(std::int64_t window) const { return window + 1 == windows ? last : frames; }
   /// The first frame of a window in a clip of `available` frames, at least span(). `place`, from 0
-  /// to 1, chooses among the frames that are left over; without it the window is in the middle of
-  /// them.
+  /// to 1, shifts the window within the frames that are left over. Without it the window is in
+  /// their middle.
   std::int64_t first_of(std::int64_t window, std::int64_t available,
                         std::optional<double> place) const;
 };
@@ -65,9 +65,9 @@ WindowPlan plan_windows(std::int64_t available, const WindowRule& rule);
 struct FrameCount {
   std::int64_t read = 0;       ///< all frames of the clip
   std::int64_t latents = 0;    ///< frames in windows
-  std::int64_t rate = 0;       ///< frames between those that are taken at a lower rate
+  std::int64_t rate = 0;       ///< frames that a lower rate leaves out
   std::int64_t windows = 0;    ///< frames that more windows would take
-  std::int64_t remainder = 0;  ///< frames too few for a window, or for a group of one
+  std::int64_t remainder = 0;  ///< frames too few for a window, or for a group of a window
 
   void add(const FrameCount& other);
 };

@@ -1,7 +1,7 @@
 // The clips of a dataset that vfm-shard wrote, as training on pixels reads them.
 //
-// To list them only the shards' indexes are read; nothing is decoded.
-// Thread-safety: read() from any thread; free functions.
+// Listing them reads only the shards' indexes and decodes nothing. Thread-safety: read() from any
+// thread; free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ namespace vfm::data {
 struct StoredClip {
   std::string key;
   std::size_t shard = 0;  ///< number of the shard, in the order of the dataset's plan
-  std::int64_t row = 0;   ///< of the sample in its shard
+  std::int64_t row = 0;   ///< row of the sample in its shard
   bool still = false;     ///< a picture, by its name; else it is taken for a video
   // Set if ClipListing::facts was:
   ClipFacts facts;
@@ -33,7 +33,7 @@ struct StoredClip {
   std::int64_t embedding_bytes = 0, caption_bytes = 0;
 };
 
-/// What to find out about clips beside key and place.
+/// Facts of clips that a ClipSet collects beside key and place.
 struct ClipListing {
   bool facts = false;  ///< sizes, by the dataset's index (shard/media_index.h), and texts
   TextColumns texts;

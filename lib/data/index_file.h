@@ -5,7 +5,7 @@
 // file it is of 256 pieces of 4 KiB each, evenly spaced. All numbers are little-endian, and each
 // part begins at a multiple of 8. A sample takes 15 1/8 bytes in the parts from "forms" to "lines":
 //
-//   header   IndexHeader, and zeros up to 4096
+//   header   LatentIndexHeader, and zeros up to 4096
 //   forms    samples x u32: the place of the sample's sizes in the table of forms
 //   checks   samples x u64: entry_check() of the sample's key and hash
 //   texts    samples x 3 bytes: text tokens; bit 23: the check includes the hash
@@ -55,7 +55,7 @@ struct IndexRun {
   std::uint32_t shard = 0, unused = 0;
 };
 
-/// Where the parts of a file with this header begin; `end` is the size of the file.
+/// The offsets of the parts of a file with this header; `end` is the size of the file.
 struct LatentIndexLayout {
   static constexpr std::uint64_t kBegin = 4096;
   static constexpr std::uint64_t kLines = 64;  ///< samples a line
@@ -87,8 +87,8 @@ class IndexWriter {
   std::unique_ptr<State> state_;
 };
 
-/// Fills `file` from the index.jsonl `list` in two passes, of which the first counts lines. Throws
-/// Error naming the line that is wrong.
+/// Fills `file` from the index.jsonl `list` in two passes; the first counts lines. Throws Error
+/// naming the line that is wrong.
 void make_index(const std::string& list, io::AtomicFile& file, const Json& info);
 
 /// The entries of an index.jsonl. Throws Error naming the line that is wrong.
@@ -99,13 +99,13 @@ std::vector<Entry> read_list(const std::string& list);
 std::unique_ptr<SampleIndex> map_index(const std::string& path, const std::string& list,
                                        const Json& info);
 
-/// Whether map_index() would take the index.bin `path`.
+/// True if map_index() would take the index.bin `path`.
 bool index_fits(const std::string& path, const std::string& list, const Json& info);
 
 /// The index of a split's folder. Maps index.bin if it is there and fits. Otherwise it reads an
 /// index.jsonl of up to 16 MiB into memory. For a longer one it makes index.bin; other programs
-/// that need it wait for the first. Where index.bin cannot be written, an index.jsonl of up to 256
-/// MiB is read into memory, and a longer one refused with Error.
+/// that need it wait for the first. If index.bin cannot be written, it reads an index.jsonl of up
+/// to 256 MiB into memory, and refuses a longer one with Error.
 std::unique_ptr<SampleIndex> open_index(const std::string& folder, const Json& info);
 
 }  // namespace vfm::data

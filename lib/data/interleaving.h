@@ -3,12 +3,12 @@
 //
 // The order is not random. Among any number of first things each source has its share, with an
 // error below one thing for up to three sources, and below two for any number. The sources are the
-// leaves of a Huffman tree of their shares. Of the m things that come to a node its lighter child
-// gets m times the child's part of the node's share, rounded (Bresenham's line). Rounding errors
-// add up on the way to a leaf, each times the leaf's part of the node where it arose. In a Huffman
-// tree these parts fall as fast as Fibonacci's numbers grow, so the sum is below 1.7. How many of
-// the first n things each source has follows from n alone, in whole numbers; where all shares of n
-// are whole, the error is 0. Thread-safety: const members from any thread.
+// leaves of a Huffman tree of their shares. If m things come to a node, its lighter child gets m
+// times the child's part of the node's share, rounded (Bresenham's line). Rounding errors add up on
+// the way to a leaf, each times the leaf's part of the node where it arose. In a Huffman tree these
+// parts fall as fast as Fibonacci's numbers grow, so the sum is below 1.7. How many of the first n
+// things each source has follows from n alone, by integer arithmetic; if all shares of n are whole,
+// the error is 0. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,7 +37,7 @@ class Interleaving {
 
    private:
     const Interleaving& of_;
-    std::vector<std::uint64_t> rests_;  // of each node's division
+    std::vector<std::uint64_t> rests_;  // remainder of each node's division
   };
 
  private:

@@ -7,9 +7,9 @@
 //                          KEY.json; discrete: KEY.codes.npy (uint16, or int32 for V above
 //                          65536; T H W) in place of KEY.latent.npy
 //   DIR/train/index.jsonl one line a sample, in shard order: the length index
-// DIR/train/index.bin   the same for planning, where there are many samples (data/index_file.h)
-// DIR/val/...           the same, if there is a validation split
-// Packs are planned from the index; that reads no tensor.
+//   DIR/train/index.bin   the same for planning, where there are many samples (data/index_file.h)
+//   DIR/val/...           the same, if there is a validation split
+// Planning packs takes the index alone; it reads no tensor.
 // Thread-safety: read() from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -58,15 +58,14 @@ class LatentSet {
   /// shard's notes (X.json) have one of the tar, the whole tar is read and compared once, and no
   /// sample of a tar that differs is given. Throws Error naming key and shard.
   LatentSample read(std::size_t i) const;
-  /// Reading a sample in pieces, by several readers. A piece is a part [begin, end) of
-  /// about_bytes(), and holds the same part of the bytes in the tar. about_bytes() is an estimate
-  /// of their number by the entry alone; it reads nothing. put_together() takes all pieces in
-  /// order.
+  /// These members read a sample in pieces, by several readers. A piece is a part [begin, end) of
+  /// about_bytes(), and holds the same part of the bytes in the tar. about_bytes() estimates their
+  /// number by the entry alone, without reading. put_together() takes all pieces in order.
   std::int64_t about_bytes(std::size_t i) const;
   std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   LatentSample put_together(std::size_t i, std::string_view bytes) const;
-  /// Where these samples begin in the tars of their shards, as the tars' indexes say. Reads only
-  /// these numbers of the indexes. Throws Error.
+  /// Returns where these samples begin in the tars of their shards. Reads only these numbers of the
+  /// tars' indexes. Throws Error.
   std::vector<std::uint64_t> offsets(std::span<const std::uint64_t> samples) const;
 
  private:

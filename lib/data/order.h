@@ -2,12 +2,14 @@
 //
 // An epoch is cut into blocks of 16,384 samples of its order; the last block has the rest. Each
 // block is packed by itself: so any pack is known after planning its block, and nothing of the size
-// of the epoch is in memory. The sample at a place of the order is a function of the place, a keyed
-// permutation: a Feistel network over a domain of a power of two, with "cycle walking" (Black and
-// Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). Its round function is Philox
-// under (seed, epoch). An epoch of a single block is shuffled instead, and so has the same packs as
-// with a Packing without blocks. Pure: the same on every rank, and known for any epoch without the
-// ones before it.
+// of the epoch is in memory.
+//
+// The sample at a place of the order is a function of the place. It is a keyed permutation: a
+// Feistel network over a domain of a power of two, with "cycle walking" (Black and Rogaway,
+// "Ciphers with arbitrary finite domains", CT-RSA 2002). The round function is Philox under (seed,
+// epoch). An epoch of a single block is shuffled instead, so its packs are the same as with a
+// Packing without blocks. Pure: the same on every rank, and known for any epoch without the ones
+// before it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -55,8 +57,7 @@ class EpochOrder {
   virtual ~EpochOrder() = default;
   /// Number of blocks of each epoch, at least one.
   virtual std::uint64_t blocks() const = 0;
-  /// The numbers of the samples of a block. In a blend (data/blend_order.h) one may occur
-  /// repeatedly.
+  /// The numbers of the samples of a block. In a blend (data/blend_order.h) a number may repeat.
   virtual std::vector<std::uint64_t> block(std::uint32_t epoch, std::uint64_t block) const = 0;
 };
 

@@ -1,8 +1,8 @@
 // Sequence packing: which samples make up a pack of at most N tokens, planned from lengths alone.
 //
-// Both methods look at a window of samples in data order. A sample that is taken is replaced from
-// the sequence at once; one that is left stays for the next pack. The oldest sample of the window
-// always opens the pack: none waits for more packs than there were samples before it. Pure
+// Both methods look at a window of samples in data order. Each sample that goes into a pack is
+// replaced from the sequence at once; the others stay for the next pack. The oldest sample of the
+// window always opens the pack: none waits for more packs than there were samples before it. Pure
 // functions of (lengths in order, capacity, window): the same on any rank.
 //
 // Best fit: adds the longest sample that still fits until none fits. Packs are then full, but their
@@ -11,18 +11,18 @@
 //
 // Balanced: each pack aims at the same tokens, the capacity, and at the same sum of squares, so a
 // and b need not be known. The target of squares is capacity * sum(n^2) / sum(n), four fifths by
-// the samples that are not packed yet and one fifth by the window: so a window short of long
+// the samples that are not packed yet and one fifth by the window. So a window short of long
 // samples collects them. Two steps alternate until nothing fits:
-//   - The pack as it is, and with one more sample or two (the longer being the longest that fits),
-//     is compared with the targets. The distance is the absolute error of the squares, plus the
-//     squares of three average tokens for each token of room that stays. The nearest is remembered.
-//   - The oldest sample is added after which the room can still have the missing squares: at least
-//     those of room filled with the shortest samples of the window, at most with the longest. If
-//     there is none, the sample that comes nearest is added; of equals, the oldest.
-// At the end the samples that were added after the nearest pack go back. Most samples come by age
-// and two by choice, which keeps packs as mixed as the data. Packs of best fit are used instead if
-// the spread of squares is not smaller by a tenth, as when single samples have more squares than
-// the target, or if there are more than 1 % more packs.
+//   - Compare the pack as it is, and with one more sample or two (the longer being the longest that
+//     fits), with the targets. The distance is the absolute error of the squares, plus the squares
+//     of three average tokens for each token of room that stays. Remember the nearest.
+//   - Add the oldest sample after which the room can still have the missing squares: at least those
+//     of a room filled with the shortest samples of the window, at most with the longest. If there
+//     is none, add the sample that comes nearest; of equals, the oldest.
+// At the end the samples that were added after the nearest pack go back. Most samples are chosen by
+// age and at most two by length, which keeps packs as mixed as the data. Packs of best fit are used
+// instead if the spread of squares is not smaller by a tenth, or if there are more than 1 % more
+// packs. The spread stays if single samples have more squares than the target.
 //
 // Best fit over a bounded window is known from bin packing; the balanced method is our own. Others
 // level work by moving sequences between ranks at each step (KnapFormer, arXiv:2508.06001), which

@@ -2,8 +2,8 @@
 //
 // Works for a set of any size: questions about one sample are answered by its number, and answers
 // about all of them are kept (forms(), fingerprint()). A set of few samples, or of made-up ones, is
-// a list in memory (list_index); a large set is a mapped file (data/index_file.h). Thread-safety:
-// any thread.
+// a list in memory (list_index); a large set is a mapped file (data/index_file.h).
+// Thread-safety: any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,7 +31,7 @@ struct Form {
   std::uint64_t first = 0;  ///< number of the first sample of this form
 };
 
-/// Where a sample lies.
+/// The place of a sample on disk.
 struct SamplePlace {
   std::uint32_t shard = 0;  ///< number of the shard
   std::int64_t row = 0;

@@ -26,7 +26,7 @@ struct SampleText {
   std::string npy;            ///< '<f2', tokens x width
   std::vector<float> values;  ///< the same numbers
   HeldJson encoder;           ///< identity of the encoder; null without an embedding
-  std::string caption;        ///< set if there is no embedding
+  std::string caption;        ///< caption; "" with an embedding
 };
 
 /// The parsed member `json`; {} if the sample has none. Throws Error unless it is an object.
@@ -53,8 +53,8 @@ struct TextPart {
 };
 /// The caption of a part of a clip, from the captions of its windows ("caption_windows" of its
 /// json, vfm-caption(1)). Joins by blanks the captions of windows that lie in the part by half or
-/// more; if there are none, takes the window with most time in it. "" if no window has any. Throws
-/// Error for malformed windows.
+/// more. If there are none, takes the window that shares most time with the part; "" if no window
+/// does. Throws Error for malformed windows.
 std::string caption_of_part(const Json& meta, const TextPart& part);
 /// The embedding of the same captions, from the sample's text.windows.npy (vfm-embed(1)). Nothing
 /// if the sample has none, or no caption of the part. `meta` is the sample's json. Throws Error if

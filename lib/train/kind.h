@@ -4,8 +4,8 @@
 // Each kind has a folder with all that is particular to it: its part of the recipe, its data and
 // how they fit the recipe, its batches and its loss. The folders are diffusion/, codes/
 // (autoregressive models of discrete latents) and tokenizer/. Only kind_of() chooses among the
-// kinds. The interface that trains a model is train/step/objective.h. Thread-safety: kinds have no
-// state.
+// kinds. The interface that trains a model is train/step/objective.h.
+// Thread-safety: kinds have no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -76,8 +76,8 @@ class Kind {
   virtual void unify(const RunOptions& /*options*/,
                      std::span<const std::unique_ptr<Dataset>> /*folders*/,
                      std::span<const DataSource> /*sources*/) const {}
-  /// Takes the place of Dataset::fit if there are no data. Throws Error{usage} naming the fields
-  /// that the recipe must then set.
+  /// For use without data in place of Dataset::fit. Throws Error{usage} naming the fields that the
+  /// recipe must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
   /// The part of a latent that is one token.
   virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }
@@ -95,7 +95,7 @@ class Kind {
   virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
   /// The products that can go in chunks ('parallel.tp_chunks').
   virtual std::vector<TpProduct> tp_products(const ModelRecipe& /*model*/) const { return {}; }
-  /// Whether the samples of a pack go through the model one after the other, not as one.
+  /// True if the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
 
   /// The part of a Diffusers pipeline that a model of this kind begins from.

@@ -36,7 +36,7 @@ struct RunOptions {
   /// Folder of latents (data/latents.h). With encoders, or to train a tokenizer, a dataset of
   /// clips.
   std::string data;
-  /// All folders of a blend (train/data/blend.h), of which `data` is the first; else empty.
+  /// All folders of a blend (train/data/blend.h); `data` is the first. Empty without a blend.
   std::vector<std::string> blend;
   EncoderNames encoders;
   /// Sizes of made-up latents or clips to use instead of `data`; then no checkpoint is written.

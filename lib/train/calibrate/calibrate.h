@@ -23,21 +23,21 @@ struct CalibrateOptions {
   Device device = Device::cpu;
 };
 
-/// Returns on rank 0 a table for models::find_gpu(), elsewhere null. "measured" in it has
-/// "processor", "threads", "ranks", "seconds", "steps", "spread", "kernel_error" and "disturbed";
-/// on a GPU "gpu" and "probes" replace "processor" and "threads", and "steps" counts calls of
-/// probes.
-///   spread        relative difference between the median step and the fastest step
-///   kernel_error  mean relative error of the table's times of kernels
-///   disturbed     time of a step's kernels / sum of their usual times
+/// Measures the rates. Returns on rank 0 a table for models::find_gpu(), elsewhere null. In the
+/// table "measured" has "processor", "threads", "ranks", "seconds", "steps" and the numbers below.
+/// For a GPU "gpu" and "probes" replace "processor" and "threads". The "steps" of a GPU are calls
+/// of probes.
+///   "spread"        relative difference between the median step and the fastest step
+///   "kernel_error"  mean relative error of the table's times of kernels
+///   "disturbed"     time of a step's kernels / sum of their usual times
 /// Passes on Stopped. A collective.
 Json calibrate(const CalibrateOptions& options, dist::World& world, Progress& progress);
 /// The part of calibrate() for a GPU, after World::use_device().
 Json calibrate_gpu(const CalibrateOptions& options, dist::World& world, Progress& progress);
-/// Whether to measure more: `left` > 0 on rank 0, so that all ranks do the same. Throws Stopped on
-/// all ranks if one of them is to stop.
+/// Returns whether to measure more: `left` > 0 on rank 0, so that all ranks do the same. Throws
+/// Stopped on all ranks if one of them is to stop.
 bool calibration_goes_on(dist::World& world, double left);
-/// What the table says of the machine, in words.
+/// The table in words.
 std::string calibration_words(const Json& table);
 
 }  // namespace vfm::train

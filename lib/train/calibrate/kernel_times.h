@@ -34,16 +34,17 @@ class KernelTimes {
 
   /// Adds a step: as counted, and as timed any number of times. The time of a call is the first
   /// quartile of its times. Disturbances only add to a time, but the shortest of many times is not
-  /// typical either. The k-th call of a name in `counted` is the k-th in `timed`. Kernels that the
-  /// CPU runs within another one have time 0. Copies that the CPU makes less often than
-  /// Device::meta counts share their time by their bytes. Throws Error if the CPU called a kernel
-  /// that computes products more or less often than counted. Returns the sum of the times, which is
-  /// less than a disturbed step takes.
+  /// typical either. The k-th call of a name in `counted` is the k-th in `timed`. A kernel that the
+  /// CPU runs within another kernel has time 0. If the CPU makes fewer copies than Device::meta
+  /// counts, they share their time by their bytes. Throws Error if the CPU called a kernel that
+  /// computes products more or less often than counted. Returns the sum of the times, which is less
+  /// than a disturbed step takes.
   double add(const Entries& counted, const std::vector<Entries>& timed);
 
   std::vector<models::KernelRate> rates() const;
   enum class Pass { both, forward, backward };
-  /// All calls of kernels of a kind. With one pass, only those of kernels whose names belong to it.
+  /// All calls of kernels of a kind; with Pass::forward or backward only those of that pass, by
+  /// name.
   std::vector<AlikeCalls> calls_of(WorkKind kind, DType type, Pass pass = Pass::both) const;
 
  private:

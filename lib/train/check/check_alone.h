@@ -13,11 +13,11 @@
 
 namespace vfm::train {
 
-/// Names of the values that are compared. Gradients have the names of their parameters.
+/// Names of compared values. Gradients have the names of their parameters.
 inline constexpr const char *kLoss = "loss", *kNorm = "gradient norm", *kUpdate = "update",
                             *kAverage = "average", *kLaterUpdate = "update of steps 2 to 4",
                             *kLaterAverage = "average of steps 2 to 4", *kValidation = "validation";
-/// "loss of step 2" for the first later step, `i` = 0.
+/// The name of a value of later step `i`: "loss of step 2" for `i` = 0.
 std::string of_step(const char* what, std::size_t i);
 
 /// The results of the steps on one rank.
@@ -34,7 +34,7 @@ struct Alone {
   std::map<std::string, double> own;
 };
 
-/// difference| / |to|.
+/// Returns |difference| / |to|.
 double relative(double difference, double to);
 
 /// Sets the weights with which the steps begin. A collective of `world`.

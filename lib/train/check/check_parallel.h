@@ -25,7 +25,7 @@
 namespace vfm::train {
 
 class Trainer;
-/// What tests do between steps.
+/// Called between steps by tests.
 using AfterStep = std::function<void(Trainer&)>;
 
 /// A compared value: the loss of a step or a validation, the gradient of a parameter, the global
@@ -60,8 +60,8 @@ struct ParallelCheck {
 
 /// Checks the layout of a run with these options; `out` is not used. Without options.init, frozen
 /// weights under adapters are drawn at random. Throws Error{usage} for what a run refuses, and if
-/// rank 0 has not enough memory for the whole model. Tests use `after`, which is called after each
-/// step of all ranks, to spoil something. A collective.
+/// rank 0 has not enough memory for the whole model. `after` is called after each step of all
+/// ranks; tests use it to introduce faults. A collective.
 ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dist::World& world,
                              const AfterStep& after = {});
 

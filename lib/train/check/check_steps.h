@@ -23,8 +23,8 @@ namespace vfm::train {
 
 inline constexpr int kLaterSteps = 3;
 
-/// Changes by updates in f32 on the host, by parameter: of its value, and of its average if there
-/// is one.
+/// Changes by updates, f32 on the host, by parameter: of the value, and of the average if there is
+/// one.
 struct Changes {
   std::vector<Tensor> values, average;
 };
@@ -36,7 +36,7 @@ struct LaterSteps {
   double validation = 0;  ///< loss; on rank 0
 };
 
-/// The recipe of the first step. A rare averaging is made more frequent, as there are few steps.
+/// The recipe of the first step. It averages more often than the run if the run averages rarely.
 Recipe recipe_of_first(const Recipe& own);
 StepResult first_step(Trainer& trainer, Changes& changes);
 
@@ -48,18 +48,18 @@ struct LaterStart {
   /// gradients if its own is only rounding.
   std::vector<double> sizes;
 };
-/// Computed on one rank after the first step. `without` says why parameters have no gradient, by
+/// Computes it on one rank after the first step. `without` says why parameters have no gradient, by
 /// name.
 LaterStart start_of_later(const Trainer& trainer,
                           const std::map<std::string, std::string>& without);
-/// Runs the later steps. The trainer refers to `recipe`, which is that of the first step and is
-/// changed to that of the later steps of the run's `own`. A collective.
+/// Runs the later steps. The trainer keeps a reference to `recipe`, which is that of the first
+/// step; it becomes the recipe of the later steps of the run's `own`. A collective.
 LaterSteps later_steps(Trainer& trainer, Recipe& recipe, const Recipe& own, const Dataset& data,
                        const LaterStart& start, const std::function<void(Trainer&)>& after);
 
 /// Finds ranks that compute with wrong weights, gathered ones included: weights that differ from
-/// those of another rank, or from those that the rank itself keeps. Returns words on rank 0, "" if
-/// all are right. A collective.
+/// those of another rank, or from those that the rank itself keeps. Returns on rank 0 a
+/// description, or "" if all are right. A collective.
 std::string stale_weights(const Trainer& trainer);
 
 }  // namespace vfm::train

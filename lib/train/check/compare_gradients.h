@@ -1,8 +1,7 @@
-// Compares gradients, or other tensors of the parameters' shapes, with whole ones on rank 0. Ranks
-// have parts of them.
-//
-// Parts are sent in pieces, so rank 0 needs no memory for a whole parameter. Thread-safety: the
-// thread that made the world.
+// Compares gradients, or other tensors of the parameters' shapes, with whole ones on rank 0. Each
+// rank has parts of them. Parts are sent in pieces, so rank 0 needs no memory for another whole
+// parameter.
+// Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,6 +1,6 @@
-// Parameters whose gradient is only rounding with the samples of a step, and why. A comparison of
-// gradients (train/check/check_parallel.h) proves nothing about them. Thread-safety: free
-// functions, any thread.
+// Finds parameters whose gradient is only rounding with the samples of a step, and says why. A
+// comparison of gradients (train/check/check_parallel.h) proves nothing about them.
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

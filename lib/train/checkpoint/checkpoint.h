@@ -6,8 +6,8 @@
 // whole new one. The files of tensors are distributed over the ranks, which hash what they write
 // (train/checkpoint/checkpoint_files.h); rank 0 writes everything else. A failure on one rank ends
 // the checkpoint on all (on_all_ranks() in train/together.h), and the unfinished folder is removed.
-// Reading of models: models/folder/checkpoint_folder.h. Thread-safety: one thread, one run at a
-// time.
+// Reading of models: models/folder/checkpoint_folder.h.
+// Thread-safety: one thread, one run at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace vfm::train {
 
-/// RUN/checkpoints/step-00000500
+/// The path of a step's checkpoint: RUN/checkpoints/step-00000500.
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
 /// Contents of a checkpoint. All except the optimizer are used on rank 0 only.
@@ -51,8 +51,9 @@ struct SaveLimits {
 std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
                              const Checkpoint& checkpoint, const SaveLimits& limits = {});
 
-/// Whether position tables of the model may be longer than those in the files. The files then give
-/// the first rows of weights, moments and average; the optimizer keeps its own for the other rows.
+/// may_be_longer: position tables of the model may be longer than those in the files. The files
+/// then give the first rows of weights, moments and average; the optimizer keeps its own for the
+/// other rows.
 enum class Tables { same, may_be_longer };
 
 /// Reads weights, moments and average into the optimizer's buffers and the parameters' values. Each
@@ -61,10 +62,10 @@ enum class Tables { same, may_be_longer };
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
                      Tables tables = Tables::same);
 
-/// Removes checkpoints that are not needed after that of `step` was written. Of those at regular
-/// steps (multiples of `every`, and `last`) it keeps the newest `keep`. It removes all others
-/// except `step`: those saved on request, and damaged ones after the step from which the run
-/// resumed. It also removes temporary folders. Call it on rank 0.
+/// Removes checkpoints that are not needed after that of `step` was written. Among those of regular
+/// steps (multiples of `every`, and `last`) the newest `keep` stay. All others except `step` go:
+/// those saved on request, and damaged ones after the step from which the run resumed. Temporary
+/// folders go, too. Call it on rank 0.
 void prune_checkpoints(const std::string& run, std::int64_t step, std::int64_t every,
                        std::int64_t last, int keep);
 

@@ -1,11 +1,11 @@
 // The files of tensors in a checkpoint, and which rank writes each of them.
 //
-// Which tensor lies in which file depends only on the whole parameters: their names, and the global
-// shapes of their placements. It does not depend on the number of ranks or on what each of them
-// holds, so a checkpoint has the same bytes whichever ranks write it. Each file has one writer,
-// chosen by a pure function of the sizes. If other ranks hold parts of a parameter, the writer gets
-// them from its own group (train/checkpoint/checkpoint_pieces.h). Thread-safety: one thread at a
-// time.
+// The distribution of tensors over files depends only on the whole parameters: their names, and the
+// global shapes of their placements. It does not depend on the number of ranks or on what each of
+// them holds, so a checkpoint has the same bytes whichever ranks write it. Each file has one
+// writer, chosen by a pure function of the sizes. If other ranks hold parts of a parameter, the
+// writer gets them from its own group (train/checkpoint/checkpoint_pieces.h).
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,11 +2,11 @@
 //
 // The ranks of a group hold the whole model together. Every rank knows which pieces of whole
 // tensors each rank writes, and in what order. They are sent in rounds: in round k each writer gets
-// the k-th of its pieces. What a rank holds of a piece is one stretch of its own part, so it is one
-// message, and the writer puts its elements where they belong. A round starts all its messages and
-// then waits for them. So ranks with nothing left to write take part until the last round, even if
-// they failed to write what they got. A writer holds one piece and its messages at a time. After an
-// Error of the group the group cannot be used. Thread-safety: the thread that made the world.
+// the k-th of its pieces. The elements of a piece on a rank are one stretch of the rank's part, so
+// they are one message, and the writer puts them where they belong. A round starts all its messages
+// and then waits for them. So ranks with nothing left to write take part until the last round, even
+// if they failed to write what they got. A writer holds one piece and its messages at a time. After
+// an Error of the group the group cannot be used. Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,12 +28,12 @@ struct HeldPart {
   std::int64_t begin = 0, end = 0;  ///< elements of the box
 
   std::int64_t elements() const { return end - begin; }
-  /// Whether `other` is the same part of the same tensor.
+  /// True if `other` is the same part of the same tensor.
   bool like(const HeldPart& other) const {
     return box.offset == other.box.offset && box.length == other.box.length &&
            begin == other.begin && end == other.end;
   }
-  /// How many elements of this part come before element `at` of the whole tensor.
+  /// Counts the elements of this part that come before element `at` of the whole tensor.
   std::int64_t elements_before(std::int64_t at) const {
     return std::clamp(box.elements_before(at), begin, end) - begin;
   }
@@ -46,7 +46,7 @@ class HeldParts {
   /// Throws Error if the parts of a parameter are not all of it.
   HeldParts(dist::Group& group, const nn::ParameterList& parameters);
 
-  /// Whether some rank does not hold the whole parameter; the same on all ranks.
+  /// True if some rank does not hold the whole parameter; the same on all ranks.
   bool is_cut(std::size_t parameter) const { return cut_[parameter]; }
   /// The part that the rank sends of a parameter that is cut. If several hold the same part, only
   /// the first of them sends it.
@@ -59,8 +59,8 @@ class HeldParts {
   std::vector<bool> cut_;
 };
 
-/// The elements [begin, end) in C order of a whole tensor. The tensor belongs to a parameter; the
-/// caller chooses which by `set`.
+/// The elements [begin, end) in C order of a whole tensor. A parameter has a tensor in each set of
+/// the caller.
 struct Piece {
   std::size_t set = 0, parameter = 0;
   DType dtype = DType::f32;
@@ -77,7 +77,7 @@ class PieceRounds {
   PieceRounds(dist::Group& group, const HeldParts& held, std::vector<std::vector<Piece>> pieces,
               Read read);
 
-  /// Whether any rank has rounds left.
+  /// True if any rank has rounds left.
   bool left() const { return round_ < rounds_; }
   /// Runs the next round. Returns this rank's next piece on the host; undefined if it has none
   /// left. A collective.

@@ -23,19 +23,20 @@ struct ExportOptions {
   std::string run;      ///< a run of vfm-train, or one of its checkpoints
   std::string folder;   ///< DIR
   bool average = true;  ///< export the averaged weights, if there are some
-  bool merge = true;    ///< for a run of adapters: merge them into the model; false: them alone
+  bool merge = true;  ///< for a run of adapters: merge them into the model, else export them alone
   std::string under;    ///< for such a run: where the base model is now; "": where it was
-  /// How the text encoder of a pipeline gets into the folder; none: no pipeline.
+  /// How a pipeline gets its text encoder; none: without a pipeline.
   Parts parts = Parts::link;
   std::string tokenizer, text_encoder;  ///< where they are now; "": where they were
   bool force = false;                   ///< replace an export of something else
 };
 
 /// Writes the folder, whole or not at all, and returns a record of it: {"kind":"model","path":DIR,
-/// "class":…,"pipeline":… or null,"weights":"ema" or "model","from":…,"step":N}. An existing export
-/// of the same stays. Warns of parts that a pipeline needs and that are missing, and of what it
-/// does in another way than vfm. Throws Error{usage} if there is no such run, if the parts given
-/// are not those of the run, or if the folder has something else in it.
+/// "class":…,"pipeline":… or null,"weights":"ema" or "model","from":…,"step":N}. If the folder has
+/// the same export already, it stays. Warns of parts that a pipeline needs and that are missing,
+/// and of differences between the pipeline and vfm-generate. Throws Error{usage} if the run does
+/// not exist, if the parts given are not those of the run, or if the folder has something else in
+/// it.
 Json export_model(const ExportOptions& options);
 
 }  // namespace vfm::train

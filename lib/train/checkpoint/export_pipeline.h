@@ -21,7 +21,7 @@ struct PipelineParts {
 };
 
 /// Finds the parts of a run whose network has `config`. Throws Error{usage} if a folder is gone, or
-/// holds another model than the one that the run used.
+/// does not hold the model that the run used.
 PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkConfig& config,
                          const ExportOptions& options);
 

@@ -1,4 +1,4 @@
-// What a checkpoint holds for generation besides its weights: the keys of train.json that
+// The facts that a checkpoint holds for generation besides its weights: the keys of train.json that
 // vfm-generate reads (vfm-checkpoint(5)), and how they fit the model that the run began from.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,14 +15,14 @@
 namespace vfm::train {
 
 /// The facts of a model that `recipe` trains on `data`: tokenizer and text encoder, the latents'
-/// scale and sizes, and padding of prompts. `base`, the facts of the model that the run began from,
-/// decides how the new one is sampled, and adds the sizes that it was trained on. Empty for a
-/// tokenizer.
+/// scale and sizes, and padding of prompts. `base` are the facts of the model that the run began
+/// from. They decide how the new model is sampled, and add the sizes that `base` was trained on.
+/// Empty for a tokenizer.
 Json generation_facts(const Recipe& recipe, const Dataset& data, const models::ModelFacts& base);
 
-/// Sentences about tokenizer and text encoder of `data` (a latents.json) that differ from those of
-/// the model `init`, whose facts are `base`. Parts of a pipeline are compared by their weights.
-/// What one side does not say is not a difference.
+/// Sentences about tokenizer and text encoder of `data` (a latents.json) if they differ from those
+/// of the model `init`, whose facts are `base`. Parts of a pipeline are compared by their weights.
+/// A fact that one side does not state counts as equal.
 std::vector<std::string> other_parts(const models::ModelFacts& base, const Json& data,
                                      const std::string& init);
 

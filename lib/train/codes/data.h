@@ -11,7 +11,7 @@
 namespace vfm::train {
 
 /// Opens `split` of the codes in `directory`, with their texts if `texts` is set and there are
-/// some. Throws Error{usage} if there are no codes.
+/// some. Throws Error{usage} if the split is empty.
 std::unique_ptr<Dataset> open_codes(const std::string& directory, const std::string& split,
                                     bool texts = true);
 

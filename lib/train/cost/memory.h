@@ -17,13 +17,13 @@
 
 namespace vfm::train {
 
-/// Most samples that are looked at to find out about packs; more say nothing new.
+/// Number of samples that are looked at to find out about packs; more say nothing new.
 constexpr std::size_t kLookedAt = 65536;
 
 /// The fullest pack that the recipe makes of the data in the first epoch: the one with the most
 /// tokens, and of equals the one with the most text tokens. If samples pass one by one
 /// (Kind::one_by_one), it is the pack with the largest sample, and of equals the one with the most
-/// bytes. Of many samples it looks at kLookedAt.
+/// bytes. It looks at kLookedAt samples at most.
 std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data);
 
 /// Bytes on one rank's device.
@@ -32,8 +32,8 @@ struct MemoryNeed {
   double gradients = 0;  ///< f32
   double moments = 0;    ///< both moments
   double average = 0;    ///< 0 without an average, or if the host keeps it
-  /// Batches, activations of the packs that go through the network together, gathered blocks and
-  /// the buffers of their gradients, and what the allocator adds by rounding up.
+  /// Batches, activations of the packs that go through the network together, gathered blocks,
+  /// buffers of their gradients, and what the allocator adds by rounding up.
   double activations = 0;
   double host = 0;  ///< on a CPU the program, samples being read, and freed memory kept; 0 on a GPU
   double mpi = 0;   ///< part of `host` that MPI needs for itself; a dry run does not start MPI

@@ -19,7 +19,7 @@
 
 namespace vfm::train {
 
-/// What a rank sends along an axis by one operation.
+/// Messages of a rank along one axis by one operation.
 struct SentMessages {
   double calls = 0, bytes = 0;
 };

@@ -1,5 +1,5 @@
-// The work in a step of a recipe, on its data or on an assumption in their place. Thread-safety:
-// free functions, any thread.
+// The work in a step of a recipe, on its data or on an assumption in their place.
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

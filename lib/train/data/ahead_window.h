@@ -1,6 +1,6 @@
 // How far reading may be ahead of the thread that takes what is read, in bytes. This is only the
-// accounting, without a clock or threads; train/data/step_reader.h has the threads. Thread-safety:
-// one thread at a time.
+// accounting, without a clock or threads; train/data/step_reader.h has the threads.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,7 +24,7 @@ class AheadWindow {
   /// `limit` is in bytes.
   explicit AheadWindow(std::int64_t limit) : limit_(limit) {}
 
-  /// Whether a further item of so many bytes may be read now: it fits, or nothing else is held.
+  /// True if one more item of this size may be read now: it fits, or nothing else is held.
   bool may_read(std::int64_t bytes) const { return count_ == 0 || bytes <= limit_ - held_; }
   /// Call add() when an item was read and take() when it was taken.
   void add(std::int64_t bytes) { held_ += bytes, ++count_; }

@@ -2,10 +2,9 @@
 //
 // Folders have weights ('data.weights') or are repeated ('data.repeats'). With neither, an epoch
 // has each folder once. The order is data/blend_order.h. All folders must have the same tokenizer
-// and text encoder. Their latents are normalized by one scale, computed over what training sees of
-// all. A sample's number counts the samples of its folder and of all folders before; only the
-// folders' mapped indexes are kept. Its key begins with the name of its folder: "films/0001".
-// Thread-safety: as Dataset.
+// and text encoder. Their latents are normalized by one scale, computed over all that training
+// sees. Samples are numbered through all folders; only the folders' mapped indexes are kept. A
+// sample's key begins with the name of its folder: "films/0001". Thread-safety: as Dataset.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +19,8 @@
 
 namespace vfm::train {
 
-/// Key of a blend's train.json: the names of the folders when the run began, with which sample keys
-/// begin.
+/// A key in the train.json of a run on a blend. It holds the folders' names when the run began,
+/// with which sample keys begin.
 inline constexpr const char* kNamedKeys = "named_keys";
 
 /// Sets `data` and `blend` of the options to the folders `given` on the command line, or else to

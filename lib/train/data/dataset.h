@@ -50,7 +50,8 @@ class Dataset {
   void fit(Recipe& recipe) const;
 
   std::size_t size() const { return index().size(); }
-  /// For clips it has the sizes of their latents by the recipe. A short clip has fewer frames.
+  /// The index of the samples. For clips it has the sizes that the recipe gives their latents; a
+  /// short clip has fewer frames.
   virtual const data::SampleIndex& index() const = 0;
   /// entry() is all that the index says of a sample. sizes() is the same without key and hash; it
   /// reads no file.
@@ -66,22 +67,23 @@ class Dataset {
   /// True for a blend: sample keys begin with the name of their set, and random numbers differ
   /// between repeats of a sample in a step.
   virtual bool tells_repeats() const { return false; }
-  /// The place in sources() of a sample's set; 0 if there are no sources.
+  /// The place in sources() of a sample's set; 0 without sources.
   std::size_t source_of(std::size_t i) const;
 
   /// Visual tokens of samples. lengths() keeps a reference to the data; tokens() returns the tokens
   /// of the first `most` samples.
   data::LengthsOf lengths(const ModelRecipe& model) const;
   std::vector<std::int64_t> tokens(const ModelRecipe& model, std::size_t most = SIZE_MAX) const;
-  /// Reads latents in model units or codes, with the text; or pixels. With `seen`, pixels are taken
-  /// at a random place and time for each step, and encoded clips for each epoch; without it in the
-  /// middle. Throws Error naming the key if the sample cannot be read or is not finite.
+  /// Reads latents in model units, or codes, with the text; or pixels. With `seen`, pixels come
+  /// from a random place and time, which change with each step, or with each epoch for clips that
+  /// are encoded. Without `seen` they come from the middle. Throws Error naming the key if the
+  /// sample cannot be read or is not finite.
   CleanSample read(std::size_t i, std::optional<SeenAt> seen = {}) const {
     return read_sample(i, seen);
   }
-  /// Finds out what all samples have in common, before the first of them is read. All ranks compute
-  /// it together, or take it from `kept`, the train.json of a resumed run (null: a new run). A
-  /// collective. Throws Error{usage} if the data do not fit that run.
+  /// Determines what all samples have in common, before the first of them is read. All ranks
+  /// compute it together, or take it from `kept`, the train.json of a resumed run (null: a new
+  /// run). A collective. Throws Error{usage} if the data do not fit that run.
   virtual void settle(dist::World& /*world*/, const Json& /*kept*/) {}
   /// Remarks for the user who begins a run on these data, in sentences.
   virtual std::vector<std::string> remarks() const { return {}; }
@@ -89,25 +91,25 @@ class Dataset {
   virtual std::unique_ptr<Dataset> other_split(const std::string& /*split*/) const {
     return nullptr;
   }
-  /// Whether reading computes on the GPU. The training thread then leaves the GPU to it
+  /// True if reading computes on the GPU. The training thread then leaves the GPU to it
   /// (take_turn()).
   virtual bool reads_on_gpu() const { return false; }
-  /// Bytes of the training's device that reading takes, permanent and temporary together.
+  /// Bytes that reading takes on the training's device, permanent and temporary together.
   virtual double device_bytes() const { return 0; }
   /// Estimated bytes of a sample in files, by its entry alone. Reading is shared out by this
   /// number.
   virtual std::int64_t about_bytes(std::size_t i) const;
-  /// Whether several readers can read a sample in pieces. A piece is the part [begin, end) of
-  /// about_bytes(); put_together() makes of all pieces the sample that read() returns. Both throw
-  /// what read() throws, and Error if the data have no pieces.
+  /// True if several readers can read a sample in pieces. A piece is the part [begin, end) of
+  /// about_bytes(). put_together() makes the sample that read() returns from all pieces in order.
+  /// Both throw what read() throws, and Error if the data have no pieces.
   virtual bool has_pieces() const { return false; }
   virtual std::string read_piece(std::size_t i, std::int64_t begin, std::int64_t end) const;
   virtual CleanSample put_together(std::size_t i, std::string_view bytes) const;
   /// Identifies the data: a hash of the tokenizer, the statistics and every sample's key and size.
   virtual std::string fingerprint() const { return index().fingerprint(info()); }
-  /// What train.json says of the data for generation (train/checkpoint/generation_facts.h):
-  /// "tokenizer", "text_encoder", "latent_scale", and "trained", the sizes of samples. Empty if the
-  /// model alone cannot generate.
+  /// The facts about the data that train.json holds for generation
+  /// (train/checkpoint/generation_facts.h): "tokenizer", "text_encoder", "latent_scale", and
+  /// "trained", the sizes of samples. Empty if the model alone cannot generate.
   virtual Json facts() const;
 
  private:

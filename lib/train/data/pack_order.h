@@ -1,8 +1,8 @@
 // The packs that a run sees, in order, epoch after epoch without end.
 //
 // data/order.h makes the order of an epoch. A position is (epoch, block, pack): resuming plans one
-// block and reads no sample, and only the packs of one block are in memory. Thread-safety: one
-// thread at a time.
+// block and reads no sample, and only the packs of one block are in memory.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

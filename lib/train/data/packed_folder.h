@@ -56,8 +56,7 @@ class PackedDataset : public Dataset {
   CleanSample read_sample(std::size_t i, std::optional<SeenAt> /*seen*/) const override {
     return clean(i, set_.read(i));
   }
-  /// Makes the model's sample of what was read of sample `i`. Throws Error if it does not fit its
-  /// entry.
+  /// Makes the model's sample of the data of sample `i`. Throws Error if they do not fit its entry.
   virtual CleanSample clean(std::size_t i, data::LatentSample data) const = 0;
 
   const data::LatentSet set_;

@@ -19,7 +19,7 @@ struct ReadingPart {
   std::size_t sample = 0;  ///< place among the shared samples
   std::int64_t begin = 0, end = 0;
 
-  /// Whether the part is the whole of a sample of so many bytes.
+  /// True if the part is a whole sample of `bytes` bytes.
   bool is_whole(std::int64_t bytes) const { return begin == 0 && end == bytes; }
   bool operator==(const ReadingPart&) const = default;
 };

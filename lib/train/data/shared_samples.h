@@ -29,7 +29,7 @@ struct ReadSample {
 /// Calls Dataset::read() for sample `i`; an Error becomes the failure.
 ReadSample try_to_read(const Dataset& data, std::size_t i, std::optional<SeenAt> seen);
 
-/// What one of several readers of a sample has read.
+/// The piece of a sample that one of its readers has read.
 struct SamplePiece {
   std::string bytes;
   std::string failure;  ///< "" if it was read
@@ -42,7 +42,7 @@ struct ReadPart {
   bool whole = false;
 };
 
-/// What one rank has read of the shared samples.
+/// The samples and pieces that one rank has read.
 struct OwnReading {
   std::vector<std::size_t> samples;             ///< numbers of all shared samples in the data
   std::vector<std::vector<ReadingPart>> parts;  ///< parts of each rank

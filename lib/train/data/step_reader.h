@@ -3,10 +3,13 @@
 // Reading is ahead by a number of bytes ('data.ahead'), not of steps: a short stall of the store
 // costs no time as long as samples are left. Samples are read one at a time, in the order in which
 // they are taken. All ranks plan a step alike. If samples are shared, a rank reads its part of
-// them, for one whole step at least. Nothing is exchanged here. What was read but not taken is in
-// no position: a resumed run continues after the last step that was trained. If reading computes on
-// the GPU, it waits for its turn there (take_turn()): a thread that waits for samples, seeks, or
-// destroys the reader must not hold the turn meanwhile. Thread-safety: one thread at a time.
+// them, and may always read one whole step ahead. The reader exchanges nothing between ranks.
+// Samples that were read but not taken do not count: a resumed run continues after the last step
+// that was trained.
+//
+// If reading computes on the GPU, the reader waits for its turn there (take_turn()). A thread that
+// waits for samples, seeks, or destroys the reader must not hold the turn meanwhile.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -61,8 +64,8 @@ class StepReader {
   /// The next plan is that of `step`, with the data from position `at`. Steps from `end` on are
   /// planned only when next() asks for them. Throws Error as PackOrder::seek.
   void seek(std::uint32_t step, DataPosition at, std::int64_t end);
-  /// Waits for the next step's plan. Throws what planning and reading threw, except that a sample
-  /// cannot be read.
+  /// Waits for the next step's plan. Throws what planning or reading threw; a sample that cannot be
+  /// read is no such error.
   StepPlan next();
   /// The next sample of the step that next() returned, if samples are not shared.
   ReadSample take();
@@ -70,7 +73,7 @@ class StepReader {
   OwnReading take_own();
 
  private:
-  /// What one call reads.
+  /// The result of one read.
   struct Item {
     std::int64_t bytes = 0;
     ReadPart part;

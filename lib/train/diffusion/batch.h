@@ -61,7 +61,7 @@ struct NoisyBatch {
   NoisyBatch to(Device device) const;
 };
 
-/// A batch before noise is added: batch.input.latents are x0, and there is no target.
+/// A batch before noise is added: batch.input.latents are x0, and batch.target is undefined.
 struct CleanBatch {
   NoisyBatch batch;
   std::vector<ops::NoisySample> noise;  ///< noise of each sample
@@ -69,11 +69,11 @@ struct CleanBatch {
 /// Adds the noise on the device of the latents.
 NoisyBatch add_noise(const CleanBatch& clean);
 
-/// Packs samples one after the other. add() takes of each its noise level, whether its text is
-/// dropped, its random stream for noise, and its given frames. A sample without text counts as
-/// dropped. To the network given frames are c_in(given.sigma) (x0 + given.sigma e); without them
-/// the mask is 0. A dropped text is one zero token, even if other texts are padded with more of
-/// them: attention over equal keys is attention over one.
+/// Packs samples one after the other. add() takes each sample's noise level, whether to drop its
+/// text, its random stream for noise, and its given frames. A sample without text counts as
+/// dropped. The network gets given frames as c_in(given.sigma) (x0 + given.sigma e); if there are
+/// none, the mask is 0. A dropped text is one zero token, even if other texts are padded with more
+/// zero tokens: attention over equal keys is attention over one.
 class BatchBuilder {
  public:
   explicit BatchBuilder(const models::NetworkConfig& config, int text_padding = 0)

@@ -14,9 +14,9 @@
 namespace vfm::train {
 
 /// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none. `scale` is
-/// the scale of the model that the run begins from; the latents are normalized by it if it has as
-/// many channels (fit() refuses others). Without it they are normalized by their own scale,
-/// whitened by degree `whitening` (models::LatentScale::whitened).
+/// the scale of the model that the run begins from. It normalizes the latents if it has as many
+/// channels (fit() refuses other latents). Otherwise their own scale normalizes them, whitened by
+/// degree `whitening` (models::LatentScale::whitened).
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
                                       double whitening = 1,
                                       const std::optional<models::LatentScale>& scale = {});
@@ -24,8 +24,8 @@ std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::s
 /// Fits the recipe's network to `data`, which has `channels` channels. Throws Error{usage}.
 void fit_network(Recipe& recipe, const Dataset& data, int channels);
 
-/// Latents whose scale can be set before any is read. A dataset that can be a folder of a blend
-/// implements this, too.
+/// Latents whose scale can be set before any is read. Datasets that can be folders of a blend
+/// implement this interface.
 class ScaledLatents {
  public:
   virtual ~ScaledLatents() = default;
@@ -34,7 +34,7 @@ class ScaledLatents {
 
 /// Sets one scale for the latents of several folders: mean and deviation of each channel over all
 /// that training sees, weighted by the folders' shares of samples and their mean sizes. If the
-/// folders have equal scales, it is their scale. Whitened as in open_latents(). All folders must be
+/// folders have equal scales, these are used. Whitened as in open_latents(). All folders must be
 /// ScaledLatents.
 void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
                  std::span<const DataSource> sources, double whitening);

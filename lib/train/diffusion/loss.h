@@ -12,7 +12,7 @@ namespace vfm::train {
 /// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch. Given frames neither add to it
 /// nor count among its elements, so the mean does not depend on their number.
 struct Loss {
-  /// Error.seed is scale * gradient of the *sum* by F; undefined for scale 0.
+  /// The seed of `error` is scale * gradient of the *sum* by F; undefined for scale 0.
   ops::SquaredError error;
 
   /// The sums of the loss; `batch` is the one of diffusion_loss(). On a GPU it waits for the batch,
@@ -20,9 +20,9 @@ struct Loss {
   LossSums sums(const NoisyBatch& batch) const;
 };
 
-/// `output` is the network's F, on the batch's device. Divide by the step's number of elements
-/// after adding up all ranks: then every element of the step has the same weight, however samples
-/// are packed and distributed.
+/// Computes the loss of the network's output F, on the batch's device. To get a mean, divide by the
+/// step's number of elements, summed over all ranks: then every element of the step has the same
+/// weight, however samples are packed and distributed.
 Loss diffusion_loss(const Tensor& output, const NoisyBatch& batch, double scale);
 
 }  // namespace vfm::train

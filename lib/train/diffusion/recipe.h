@@ -13,7 +13,8 @@ struct DiffusionRecipe {
   double whitening = 1.0;
   double loss_scale = 1.0;    ///< factor on the gradients, not on the reported loss (Cosmos: 10)
   double text_dropout = 0.1;  ///< probability that a sample is trained without its text
-  bool scale_video_noise = false;  ///< sigma of a video times sqrt(latent frames), as predict2
+  /// Multiply the sigma of a video by sqrt(latent frames), as Cosmos-Predict2.
+  bool scale_video_noise = false;
   /// Numbers of latent frames that a sample may be given; each is drawn equally often. A number
   /// above 0 makes a video-to-world model.
   std::vector<int> condition_frames = {0};

@@ -1,4 +1,4 @@
-// The keys of 'data' for clips that are encoded while training, and checks of the options for
+// The keys of 'data' for clips that are encoded during training, and checks of the options for
 // encoding. Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

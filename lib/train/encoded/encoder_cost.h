@@ -17,8 +17,8 @@
 
 namespace vfm::train {
 
-/// The memory is for the largest sample. The work is for the mean sample: that of the largest,
-/// scaled by latent pixels or tokens.
+/// The memory is that of the largest sample. The work is that of the mean sample: the work of the
+/// largest, scaled by latent pixels or tokens.
 struct EncoderCost {
   std::string_view part;  ///< "tokenizer" or "text encoder"
   std::string name;       ///< name in the encoder's configuration

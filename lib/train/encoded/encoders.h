@@ -24,8 +24,7 @@
 
 namespace vfm::train {
 
-/// An encoder's configuration without the fields that depend on device and place only, not on the
-/// encoder's output.
+/// The part of an encoder's configuration on which its output depends, without device and place.
 Json identity_of(Json config);
 
 class Encoders {
@@ -60,10 +59,10 @@ class Encoders {
   /// The embedding of a caption, (tokens, width), rounded to halves as on disk.
   std::vector<float> text(const std::string& caption) const;
 
-  /// The scale from the user's file or the tokenizer's folder, not whitened; nothing if there is
-  /// none.
+  /// The scale from the user's file or the tokenizer's folder, not whitened. Empty without such a
+  /// scale.
   std::optional<models::LatentScale> known_scale() const;
-  /// Whether the user gave a scale, by names.scale or a latents.json.
+  /// True if the user gave a scale, by names.scale or a latents.json.
   bool scale_given() const { return given_.has_value(); }
   /// Latents are normalized by this scale from now on. Before, they are in the tokenizer's units.
   void use(models::LatentScale scale) { scale_ = std::move(scale); }

@@ -38,7 +38,7 @@ struct Candidate {
   bool offload = false;
   int micro_packs = 1;  ///< packs that go through the network together
 
-  /// Whether the recipe's 'parallel.ahead' applies.
+  /// True if the recipe's 'parallel.ahead' applies.
   bool may_be_ahead() const { return pp > 1 && vpp == 1; }
   int gpus() const { return tp * cp * pp * dp; }
   /// The number of ranks that share one state.
@@ -62,10 +62,10 @@ struct Candidate {
 Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute);
 
 /// The layouts of a number of GPUs that a run of the recipe accepts, and counts of the refused
-/// ones. Drawn are all tp, cp, dp and pp; all kinds of exchange along cp; one, two and four chunks
-/// of a stage; shards over all ranks with the same weights, over those on one node, and over those
-/// on four. If a rank has several passes a step, layouts that keep gathered matrices are drawn,
-/// too.
+/// ones. All tp, cp, dp and pp are drawn, with all kinds of exchange along cp, and one, two and
+/// four chunks of a stage. Shards are over all ranks with the same weights, over those on one node,
+/// and over those on four nodes. If a rank has several passes a step, layouts that keep gathered
+/// matrices are drawn, too.
 struct Layouts {
   std::vector<Candidate> accepted;
   int drawn = 0;
@@ -82,8 +82,8 @@ bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,
                           int per_node);
 
-/// Layouts in which a rank has fewer tokens of a pack are not considered: the rates of the tables
-/// hold for kernels with many rows.
+/// Layouts with fewer tokens of a pack on a rank are not considered: the rates of the tables hold
+/// for kernels with many rows.
 inline constexpr std::int64_t kLeastTokens = 128;
 
 }  // namespace vfm::train

@@ -3,9 +3,10 @@
 // An estimate is put together from few counts. Permanent memory is counted without a batch.
 // Temporary memory is counted with few passes, once for each local shape. Both are counted on few
 // ranks and with few blocks: all blocks are alike, and ranks that share a state have equal parts of
-// it. For the stages of a pipeline it counts what each further microbatch in flight keeps, by the
-// place of the stage; the run's schedule gives the number of microbatches. whole() is the same as a
-// dry run of the layout, to the byte. Thread-safety: one thread at a time.
+// it. For the stages of a pipeline, the memory of each further microbatch in flight is counted by
+// the place of the stage. The run's schedule gives the number of microbatches. For whole() all is
+// counted; its result is that of a dry run of the layout, to the byte. Thread-safety: one thread at
+// a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -54,7 +55,7 @@ class LayoutMemory {
 
   struct Kept {
     double two = 0, block = 0;
-    double pinned = 0;  ///< of the host's memory, for each block
+    double pinned = 0;  ///< pinned bytes of the host's memory, for each block
   };
   /// Bytes of a batch, device and host; what a chunk of one block keeps of a microbatch in flight,
   /// by the chunk's place; and what a stage needs besides.

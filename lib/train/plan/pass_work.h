@@ -1,12 +1,13 @@
-// What a rank of a layout computes and sends in a step, for many layouts by few counts.
+// The work and the messages of a rank of a layout in a step, for many layouts by few counts.
 //
 // A step on Device::meta (train/cost/step_work.h) is counted once for each local shape: tp, cp, the
 // exchange along cp, recomputation and packs together. It is counted with two blocks and with
 // three; further blocks are like the third. The first and the last stage of a pipeline are counted
 // with one block each, and the first also with a second chunk. Work that both stages have outside
 // of blocks is done by every stage. Messages of weights and gradients, and the work for them,
-// depend on tp and shards only; they are counted on few ranks. whole() counts all blocks of a
-// layout. Thread-safety: one thread at a time.
+// depend on tp and shards only; they are counted on few ranks. For whole() all blocks of a layout
+// are counted.
+// Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,7 +39,7 @@ struct CountedWork {
   double computing() const;  ///< sum of `seconds`
 };
 
-/// Whether ranks along these axes exchange weights or gradients, as opposed to activations.
+/// True if ranks along these axes exchange weights or gradients, false if activations.
 bool is_of_state(std::string_view axes);
 
 /// The whole step of a rank of one stage.
@@ -63,17 +64,18 @@ class PassWork {
   StageCuts& cuts() { return cuts_; }
 
  private:
-  /// Work of one pass: with two blocks, and of one more block; what later passes of a step have
-  /// more, outside of blocks and in each block; of a pipeline's first and last stage with one block
-  /// each; of each further chunk of a stage; and the work that all stages repeat.
+  /// Work of one pass. The field `two` is with two blocks, `block` is of one block more. A later
+  /// pass of a step has `later` more outside of blocks, and `later_block` in each block. For a
+  /// pipeline, `first` and `last` are of the first and the last stage with one block each. Each
+  /// further chunk of a stage has `chunk`, and all stages repeat `conditioning`.
   struct Local {
     CountedWork two, block, later, later_block, first, last, chunk, conditioning;
     SentMessages stream;
     bool has_later = false, has_stages = false;
   };
-  /// Messages of state, and the optimizer: outside of blocks, of each block in the first pass, and
-  /// of each block in a later pass. Seconds are those of passes through networks of two and three
-  /// blocks.
+  /// Messages of state, and the optimizer: `rest` outside of blocks, `block` of each block in the
+  /// first pass, `later_block` of each block in a later pass. Seconds are those of passes through
+  /// networks of two and three blocks.
   struct State {
     CountedWork rest, block, later_block;
     double ranks = 1;  ///< ranks that it was counted with

@@ -19,13 +19,13 @@ struct StageSeconds {
 };
 
 /// The time at which the last rank ends. A rank follows its list in order, and waits for a message
-/// when it is used; a message arrives `message` seconds after it was sent. `costs` are the costs of
-/// the microbatches.
+/// when it uses the values; a message arrives `message` seconds after it was sent. `costs` are the
+/// costs of the microbatches.
 double run_schedule(const PipelineSchedule& schedule, const PipelineShape& shape,
                     const StageSeconds& stages, std::span<const double> costs);
 
-/// The same for `microbatches` of cost 1, in order. Of many only some are run: from some point on
-/// each turn of pp microbatches takes as long as the turn before.
+/// The same for `microbatches` of cost 1, in order. If there are many, only some are run: after
+/// some turns each turn of pp microbatches takes as long as the turn before.
 double pipeline_seconds(const PipelineShape& shape, const StageSeconds& stages, int microbatches);
 
 /// The same for microbatches of these costs, in the order that a run gives them.

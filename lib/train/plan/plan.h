@@ -2,8 +2,9 @@
 //
 // All layouts that a run accepts are costed (plan/step_time.h). First each gets a lower bound, as
 // if nothing had to be recomputed. Then, the fastest first, each is costed with the least
-// recomputation that fits, until ten are found that no other can beat. These are costed again with
-// all their blocks. If one does not fit then, the next best settings of that layout are tried.
+// recomputation that fits, until ten are found that no other can beat. These ten are costed again
+// with all their blocks. If one of them does not fit then, the next best settings of its layout are
+// tried.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,13 +24,13 @@ struct RunOptions;
 struct PlanRequest {
   int gpus = 1, per_node = 8;
   const models::Gpu* gpu = nullptr;
-  /// The keys of 'parallel' that the recipe sets must have the values in it; unset: none must.
+  /// With it, a layout must have the values that the recipe sets for keys of 'parallel'.
   std::optional<ParallelRecipe> given = {};
   /// Arguments of a run of the recipe as it is: `arguments` before the settings, `data` after them.
   std::vector<std::string> arguments = {}, data = {};
 };
 
-/// Each layout has its best recomputation and number of packs together.
+/// The layouts of a plan; each has its best recomputation and number of packs together.
 struct Plan {
   Layouts layouts;
   /// Layouts that fit, the fastest first; the first ten are costed whole.

@@ -1,5 +1,5 @@
-// Where the stages of a pipeline begin, for many pipelines of one recipe. The cuts are those of a
-// run (Kind::balanced_stages). Each is computed once and kept, as that runs a block on
+// The cuts of a network into stages of a pipeline, for many pipelines of one recipe. The cuts are
+// those of a run (Kind::balanced_stages). Each is computed once and kept, as that runs a block on
 // Device::meta. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace vfm::train {
 
-/// The recipe's field with the number of blocks; null if the kind has none, and its network is
+/// The recipe's field with the number of blocks. Null if the kind has none; its network is then
 /// counted whole.
 int* blocks_of(Recipe& recipe);
 
@@ -31,7 +31,7 @@ class StageCuts {
   std::map<std::pair<int, int>, std::vector<int>> known_;
 };
 
-/// The number of blocks of rank `stage`, where the chunks have these numbers of blocks.
+/// The number of blocks of rank `stage`, if the chunks have these numbers of blocks.
 int blocks_of_stage(const std::vector<int>& chunks, int pp, int stage);
 
 }  // namespace vfm::train

@@ -1,5 +1,5 @@
-// The time of a step in which weights and gradients travel between ranks and computing does not
-// hide it. They travel as in train/step/gradients.h, train/state/state_shards.h and
+// The time of a step in which weights and gradients travel between ranks without being hidden by
+// computing. They travel as in train/step/gradients.h, train/state/state_shards.h and
 // nn/block_shards.h. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace vfm::train {
 
-/// What a rank computes in the step meanwhile: seconds in all passes, and the number of passes.
+/// The computing of a rank during a step: seconds in all passes, and the number of passes.
 struct Meanwhile {
   double computing = 0;
   double passes = 1;

@@ -6,17 +6,14 @@
 // own schedule with unequal stages (plan/pipeline_time.h).
 //
 // Computing hides some messages, as in the run:
-//   - keys that go round a ring, under attention;
-//   - chunks of rows along tp, under products (train/plan/tp_chunks.h); without chunks the part
-//   that
-//     the GPU's table says;
-//   - gradients, under backward of a rank's last packs. Two kinds are not hidden: gradients of
-//   steps
-//     that are CUDA graphs, and sums over replicas;
-//   - gathers of matrices under the block before, and sums of their gradients under the block
-//   after.
-// It does not hide the gathers of updated weights from the ranks that keep their state. The result
-// is a prediction, never to be called a measurement. It leaves out reading of data, checkpoints and
+//   - Attention hides keys that go round a ring.
+//   - Products hide chunks of rows along tp (train/plan/tp_chunks.h). Without chunks they hide the
+//     part that the GPU's table says.
+//   - Backward of a rank's last packs hides gradients, but not if steps are CUDA graphs. It never
+//     hides sums over replicas.
+//   - The block before hides gathers of matrices. The block after hides sums of their gradients.
+// Nothing hides the gathers of updated weights from the ranks that keep their state. The result is
+// a prediction, never to be called a measurement. It leaves out reading of data, checkpoints and
 // validation. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -55,7 +52,7 @@ struct PackSpread {
 /// Work on noise levels and positions that each stage repeats, and the time to send the results
 /// instead.
 struct Conditioning {
-  double computed = 0, sent = 0;  ///< seconds a step, of a stage that is neither first nor last
+  double computed = 0, sent = 0;  ///< seconds a step, for a stage that is neither first nor last
 };
 
 /// A candidate and what it costs.
@@ -78,7 +75,7 @@ class LayoutCost {
              int per_node, PackSpread spread);
   ~LayoutCost();
 
-  /// The cost by few blocks, or with `whole` by all. Without a time if the candidate does not fit.
+  /// The cost by few blocks, or with `whole` by all. It has no time if the candidate does not fit.
   Costed of(const Candidate& candidate, bool whole = false) const;
   /// A lower bound of the memory without 'model.offload', and whether it fits.
   Costed at_least(const Candidate& candidate) const;

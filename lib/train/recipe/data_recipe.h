@@ -11,20 +11,22 @@
 namespace vfm::train {
 
 struct DataRecipe {
-  int frames = 17;  ///< for clips: most frames of a clip or window
-  int size = 256;   ///< for clips: side of the cut square, or of a square of the picture's area
-  int shorter_side = 0;        ///< for clips: shrinks the shorter side to it before the cut; 0: no
+  int frames = 17;  ///< most frames of a clip, or of a window of it
+  /// For clips: area of the picture is about size^2, or side of the square cut from it.
+  int size = 256;
+  /// For clips: shrink the shorter side to it before the cut; 0: do not shrink.
+  int shorter_side = 0;
   std::int64_t tokens = 8192;  ///< capacity of a pack
   int packs = 1;               ///< packs a step, over all ranks
   int window = 64;             ///< samples in the window of packing
-  /// For a blend: the folders, unless the command line names some; and the weight of each, or how
-  /// often an epoch repeats it. Set weights or repeats, not both; with neither, an epoch has each
+  /// For a blend: the folders, unless the command line names some, and the weight of each or how
+  /// often an epoch repeats it. Set weights or repeats, not both. With neither, an epoch has each
   /// once.
   std::vector<std::string> folders;
   std::vector<double> weights, repeats;
   /// Bytes of samples that are read before their step.
   std::int64_t ahead = std::int64_t{64} << 20;
-  int micro_packs = 0;  ///< packs that go through a rank's network together; 0: all of its step
+  int micro_packs = 0;  ///< packs that go through the network together; 0: all of a rank's step
   // For clips that are encoded during training (train/encoded/encoded_clips.h):
   double fps = 0;               ///< frames a second to take; 0: all
   int windows = 0;              ///< most windows of a clip; 0: all that follow one another

@@ -26,11 +26,12 @@ struct ParallelRecipe {
   int ahead = 0;               ///< further microbatches in flight between stages; needs vpp 1
   std::vector<int> stages;     ///< blocks of each of pp·vpp chunks; empty: balanced by their work
   std::string reduce = "f32";  ///< "f32" or "bf16": type in which gradients travel
-  /// What the ranks of dp and cp share (train/state/state_shards.h): "none"; "optimizer", its
-  /// state; or "full", also the blocks.
+  /// The state that ranks of dp and cp share (train/state/state_shards.h). "none": nothing;
+  /// "optimizer": the optimizer's state; "full": also the blocks.
   std::string shard = "none";
   int replicate = 1;  ///< groups of the ranks of dp that each keep the whole state
-  /// For "full": "true" frees matrices after use; "auto": "true" if pp is 1.
+  /// For "full": "true" frees matrices after use, "false" when the step ends; "auto" is "true" if
+  /// pp is 1.
   std::string reshard = "auto";
   bool keeps_gathered() const { return reshard == "false"; }
   DType reduce_type() const;

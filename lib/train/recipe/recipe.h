@@ -118,7 +118,7 @@ struct Recipe {
   double text_dropout() const;
   /// Tokens to which texts are padded; 0: not padded.
   int text_padding() const;
-  /// Whether the model reads texts. A model that the run begins from may have none.
+  /// False if the model has no text, as one that the run begins from may.
   bool takes_text() const;
   /// Tokens in the model of a text of `of_sample` tokens, with padding; at least 1.
   int text_tokens(int of_sample) const;

@@ -72,7 +72,7 @@ class FieldList {
     prefix_ = name + ".";
     return *this;
   }
-  /// Allows that the last field changes when a run is resumed.
+  /// Marks the last field as one that may change when a run is resumed.
   void may_change() { fields.back().may_change = true; }
 
   template <class T>

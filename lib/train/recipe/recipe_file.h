@@ -2,8 +2,8 @@
 // command line, where later settings win, and written as YAML and JSON.
 //
 // An unknown key, a wrong type or a value out of range is Error{usage} with the key, its place in
-// the input, and the nearest known key or the allowed range. Thread-safety: values and free
-// functions.
+// the input, and the nearest known key or the allowed range.
+// Thread-safety: values and free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -44,7 +44,7 @@ std::vector<Setting> read_settings(const std::string& path,
                                    const std::vector<std::string>& overrides);
 /// The kind of training that these settings ask for (train/kind.h).
 const Kind& kind_of(std::span<const Setting> settings);
-/// Whether these settings ask for adapters, by a 'lora.rank' other than 0.
+/// True if these settings ask for adapters, by a 'lora.rank' other than 0.
 bool sets_adapters(std::span<const Setting> settings);
 
 /// The recipe that takes the place of the defaults if a run continues an earlier one as its next
@@ -56,15 +56,16 @@ struct EarlierRecipe {
   std::string run;
 };
 
-/// What the model that a run begins from fixes or suggests (train/state/beginning.h).
+/// The settings that a run gets from the model it begins from (train/state/beginning.h).
 struct Beginning {
-  /// Settings must agree with it. Otherwise an error lists all that do not.
+  /// The settings must agree with it. Otherwise an error lists all that do not.
   models::ModelConfig model;
   models::LoraOptions adapters;  ///< adapters that the run continues to train; rank 0: none
   /// Takes the place of the defaults. With facts.scale no setting may change the whitening.
   DiffusionRecipe diffusion;
   models::ModelFacts facts;
-  /// For a next stage: decides which settings may change (changed_settings), in place of the model.
+  /// Set for a next stage. Then this recipe decides which settings may change (changed_settings),
+  /// and not the model.
   std::optional<EarlierRecipe> earlier;
 };
 
@@ -85,13 +86,14 @@ std::string describe_setting(const Recipe& recipe, const std::string& key);
 
 /// Whether recipes of this type have the key.
 bool has_key(const Recipe& recipe, const std::string& key);
-/// Calls `check`, with which a model checks its configuration. If that throws, adds to the error
-/// which of the named fields are defaults, as models know nothing of recipes.
+/// Calls `check`, with which a model checks its configuration. Models know nothing of recipes: if
+/// `check` throws, the error gets the settings among the named fields that are defaults.
 void check_model(const Recipe& recipe, const std::function<void()>& check);
 
-/// The settings that are compared. kept: those that a resumed run must not change. free: the
+/// A choice of settings to compare. kept: those that a resumed run must not change. free: all
 /// others, which are learning rate, lengths, intervals and use of memory. kept_by_stages: those
-/// that a next stage must not change (train/state/next_stage.h). 'parallel' is never compared.
+/// that a next stage must not change (train/state/next_stage.h). Keys of 'parallel' are in none of
+/// them.
 enum class Compared { kept, free, kept_by_stages };
 /// The differences of these settings between a checkpoint's recipe (to_json) and this one, as "key:
 /// old -> new".

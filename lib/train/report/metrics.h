@@ -1,8 +1,9 @@
-// What a run writes about itself, on rank 0: metrics.jsonl, timing.jsonl, TensorBoard events.
+// The files that a run writes about itself, on rank 0: metrics.jsonl, timing.jsonl, TensorBoard
+// events.
 //
 // metrics.jsonl depends only on the recipe and the data. On resume it is cut back to the
 // checkpoint's step: so a run that was killed and resumed ends with the same file as one that was
-// not. What depends on the machine goes to timing.jsonl. TensorBoard's files get both; each start
+// not. Data that depend on the machine go to timing.jsonl. TensorBoard's files get both; each start
 // of the program begins a new one. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

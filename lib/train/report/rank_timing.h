@@ -1,8 +1,8 @@
 // How long each rank computes, waits for others and communicates: for timing.jsonl.
 //
 // A step takes equally long on all ranks, as they meet at its end. They differ in their busy time,
-// in which they do not wait for others. The slowest rank is the one to look at. Thread-safety: the
-// thread that made the world.
+// in which they do not wait for others. The slowest rank is the one to look at.
+// Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -36,10 +36,10 @@ Json rates_of(const Done& done, int ranks);
 /// rates of a rank follow. Rates that the line does not have, as in old files, are left out.
 std::string rates_words(const Json& timing);
 
-/// Gathers the timing of all ranks and resets the world's traffic counters. Returns on rank 0 what
-/// follows, elsewhere an empty object. A collective.
-///   busy_seconds, data_seconds   a step: {mean, most, rank}, over the ranks, and the rank with the
-///   most read_bytes                   a step, in the same form: bytes of samples, read from files
+/// Gathers the timing of all ranks and resets the world's traffic counters. A collective. Returns
+/// an empty object on all ranks but rank 0. There it returns:
+///   busy_seconds, data_seconds   a step, over the ranks: {mean, most, rank}; `rank` has the most
+///   read_bytes                   a step, in the same form: bytes of samples, read from files
 ///   memory_ranks                 memory_peak in the same form
 ///   wait_seconds, sent_bytes     a step, by axis of groups (dist/traffic.h): the most of any rank
 Json timing_of_ranks(dist::World& world, const RankTiming& own);

@@ -1,5 +1,5 @@
-// What a run says of itself while it trains: the lines of metrics.jsonl and timing.jsonl
-// (train/report/metrics.h), the lines of -v, and warnings that name a cause of slowness.
+// The lines that a run writes while it trains: those of metrics.jsonl and timing.jsonl
+// (train/report/metrics.h), those of -v, and warnings that name a cause of slowness.
 // Thread-safety: the thread that trains; every rank has one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -47,8 +47,8 @@ Signs signs_of_timing(const Json& timing, double usable);
 /// `read_seconds` is the time to read a rank's samples of the step, 0 if not known.
 Signs signs_of_plan(const Json& layout, double usable, double read_seconds = 0);
 /// From a layout whose time is not known. `memory` is the part of the usable memory that a rank
-/// needs; `microbatches` go through a pipeline of `pp` stages with `vpp` chunks each; `straggler`
-/// is the work of the rank with the fullest packs / mean work.
+/// needs. The pipeline has `pp` stages with `vpp` chunks each, and `microbatches` go through it.
+/// `straggler` is the work of the rank with the fullest packs / mean work.
 Signs signs_of_shape(double memory, int pp, int vpp, double microbatches, double straggler);
 
 /// Reports each kind of a run's signs once. The first line of timing is ignored, as it has work

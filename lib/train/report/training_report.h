@@ -15,7 +15,8 @@ namespace vfm::train {
 
 /// Writes options.report, whole or not at all. `recipe` is fitted to the data. `stages` are the
 /// stages before this run (train/state/next_stage.h); the page lists them. For a tokenizer some
-/// clips of `validation` pass through the averaged weights; null if there is no validation.
+/// clips of `validation` pass through the averaged weights; `validation` is null if the run has
+/// none.
 void write_training_report(const RunOptions& options, const Recipe& recipe, const Json& stages,
                            Trainer& trainer, Validation* validation);
 

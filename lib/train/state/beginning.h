@@ -20,11 +20,12 @@ class Dataset;
 /// is read instead; then `init` may be gone, except for the weights under adapters. If `init` is a
 /// run of adapters and options.go_on_adapters is set, these adapters and their base model are read.
 ///
-/// For a checkpoint of vfm-train the settings are those of its train.json. A diffusion transformer
-/// of other origin is taken to be trained as Cosmos-1.0: texts padded to 512 tokens, and for
-/// video-to-world 0 to 2 given latent frames. Of a Diffusers pipeline `part` is read
-/// (Kind::pipeline_part). With options.earlier it returns read_stage() (train/state/next_stage.h).
-/// Throws Error{usage}, also for a pipeline of flow matching, which cannot be trained here.
+/// A checkpoint of vfm-train says in its train.json how it was trained. A diffusion transformer of
+/// other origin is taken to be trained as Cosmos-1.0: texts padded to 512 tokens, and for
+/// video-to-world 0 to 2 given latent frames. If `init` is a Diffusers pipeline, its `part` is read
+/// (Kind::pipeline_part). With options.earlier the result is that of read_stage()
+/// (train/state/next_stage.h). Throws Error{usage}, also for a pipeline of flow matching, which
+/// cannot be trained here.
 Beginning read_beginning(const RunOptions& options, std::string_view part);
 
 /// Checks the tensors that the run would read from options.init against that model's configuration,
@@ -57,21 +58,21 @@ void say_begins_again(const RunOptions& options);
 void say_stopped(const RunOptions& options, std::int64_t step, std::int64_t last,
                  const std::string& newest);
 
-/// Checks that a run, and its dry run with the same words, makes before it begins: check_initial(),
-/// and that its folder has no files of other programs. The layout is checked elsewhere
-/// (train/step/parallel.h). Warns of a run that ends in its warm-up.
+/// Checks before a run begins; a dry run makes them with the same words. They are check_initial(),
+/// and that the folder has no files of other programs. The layout is checked elsewhere
+/// (train/step/parallel.h). Warns if the run ends in its warm-up.
 void check_run(const RunOptions& options, const Recipe& recipe);
 
-/// Reads the weights of options.init into `weights`. If its adapters are trained further, reads
-/// these into `adapters`, averaged if there is an average. Rank 0 finds and verifies the files,
-/// then each rank reads the parts it holds. Returns on rank 0 the origin that the run remembers.
-/// Throws Error{usage} listing the tensors that do not fit. A collective.
+/// Reads the weights of options.init into `weights`. If its adapters are to be trained further,
+/// they are read into `adapters`: their average if there is one. Rank 0 finds and verifies the
+/// files, then each rank reads the parts that it holds. Returns on rank 0 the origin that the run
+/// remembers. Throws Error{usage} listing the tensors that do not fit. A collective.
 models::Origin load_initial(dist::World& world, const RunOptions& options,
                             const nn::ParameterList& weights, const nn::ParameterList& adapters);
 
-/// Reads the weights under adapters when the run of the adapters resumes. `known` is the origin
-/// that the run remembers. If the base model's run has trained on, reads the checkpoint from which
-/// the adapters began. Throws Error{usage} if the model is another one, before anything is read. A
+/// Reads the base model's weights when a run of adapters resumes. `known` is the origin that the
+/// run remembers. If the base model is a run that has trained on, reads the checkpoint from which
+/// the adapters began. Throws Error{usage} if the model has changed, before anything is read. A
 /// collective.
 models::Origin load_base(dist::World& world, const RunOptions& options, const models::Origin& known,
                          const nn::ParameterList& weights);

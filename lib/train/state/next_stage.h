@@ -36,8 +36,9 @@ struct EarlierRun {
   HeldJson stages;         ///< the list of stages for the train.json of the next one
   bool same_data = false;  ///< the next stage begins with the data of the earlier run
 };
-/// Finds the checkpoint that options.earlier means; the ranks verify its files. The next stage is
-/// on `data`. Throws Error if the checkpoint is damaged, or was removed meanwhile. A collective.
+/// Finds the checkpoint that options.earlier means; the ranks verify its files. `data` are those of
+/// the next stage. Throws Error if the checkpoint is damaged, or was removed meanwhile. A
+/// collective.
 EarlierRun find_earlier(dist::World& world, const RunOptions& options, const Dataset& data);
 
 /// Reads what a next stage begins with: the model, facts and recipe of options.earlier. If
@@ -59,8 +60,8 @@ std::int64_t first_step_after(const Json& stages);
 std::vector<std::string> recipe_changes(const Json& earlier, const Json& later);
 
 /// The position in the data at which the next stage begins. With the same data and packs it is the
-/// earlier run's position. With the same data in other packs (another 'data.tokens') it is where as
-/// many samples of the block have been seen. With other data it is their beginning.
+/// earlier run's position. With the same data in other packs (another 'data.tokens') it is after
+/// the same number of samples of the block. With other data it is their beginning.
 DataPosition place_after(const EarlierRun& earlier, const RunOptions& options, const Dataset& data,
                          const Recipe& recipe);
 /// Throws Error{usage} if the steps of `recipe` after step `first` exceed the largest step number.

@@ -24,8 +24,8 @@
 
 namespace vfm::train {
 
-/// The ranks that together have the state of all `parameters`, or of their states. Ranks of tp, or
-/// stages, may have the same part; a stage has each share of a state once.
+/// The ranks that together have the state of all `parameters`. These may be parameters or their
+/// states. Ranks of tp, or stages, may have the same part; a stage has each share of a state once.
 dist::Group& holders_of(const dist::Mesh& mesh, const nn::ParameterList& parameters);
 
 class StateShards {
@@ -38,9 +38,9 @@ class StateShards {
   StateShards(const dist::Mesh& mesh, const nn::ParameterList& parameters,
               nn::BlockShards* blocks = nullptr, std::int64_t most = kMessage);
 
-  /// Whether ranks share the state.
+  /// True if ranks share the state.
   bool any() const { return any_; }
-  /// What the optimizer updates and checkpoints keep: nn::states_of() the parameters.
+  /// nn::states_of() the parameters, which the optimizer updates and checkpoints keep.
   const nn::ParameterList& states() const { return states_; }
   /// Sends the weights of all stretches to all ranks; call it after they were initialized, read,
   /// updated or exchanged with the average. Sharded matrices are gathered when a block needs them.

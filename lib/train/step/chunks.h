@@ -30,9 +30,9 @@ struct StagedBatch {
 
 class NetworkChunks final : public ChunkedPass {
  public:
-  /// Without `record` there is no backward. The layout's groups must outlive this object. `final`
-  /// is called for each gradient that is complete for this batch, if the first chunk goes backward
-  /// last.
+  /// Without `record` backward is not possible. The layout's groups must outlive this object.
+  /// `final` is called for each gradient when it is complete for this batch; the first chunk must
+  /// go backward last.
   NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true,
                 ops::Tape::Listener final = {});
 

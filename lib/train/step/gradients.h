@@ -10,16 +10,17 @@
 // rank that keeps its state; then these sums are added along `replicate`. If all stages have a
 // parameter, each stage keeps the state of all of it. With P stages of N ranks, a rank gets the sum
 // of 1/P of its own stretch, and then the other parts of the stretch from the other stages. That is
-// one sum in the order of ranks, with the same bits as without shared state. It sends (NP - 1 + P -
-// 1)/NP of these gradients, as much as a sum within stages and another along pp.
+// one sum in the order of ranks, with the same bits as without shared state. The fraction of these
+// gradients that is sent is (NP-1 + P-1)/NP, as much as for a sum within stages and another along
+// pp.
 //
 // A message has the gradients of several parameters (train/step/messages.h). The order of messages
 // follows from the list of parameters alone, so ranks agree even if one has no samples in a step. A
 // message starts when backward has completed the last of its gradients, and travels while backward
-// continues. A few travel at a time, each once a step. The time of the start makes no difference to
-// any bit. In a pipeline a rank that is ahead must not wait for others before all messages between
-// stages are sent: so messages that would have to wait, and sums over stages, start in finish().
-// Thread-safety: the thread that made the world.
+// continues. A few travel at a time, each once a step. The bits of the result do not depend on when
+// a message starts. In a pipeline a rank that is ahead must not wait for others before all messages
+// between stages are sent: so messages that would have to wait, and sums over stages, start in
+// finish(). Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -40,13 +41,13 @@ class GradientReducer {
   /// Elements in one message, when many small gradients are sent together.
   static constexpr std::int64_t kMessage = std::int64_t{4} << 20;
 
-  /// With a `travel` of bf16 gradients are rounded, added in f32, and the sum is rounded again; the
-  /// other type is f32. `mesh` and `parameters` must outlive this object.
+  /// `travel` is the type of messages. With bf16, gradients are rounded, added in f32, and the sum
+  /// is rounded again. The other choice is f32. `mesh` and `parameters` must outlive this object.
   GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                   DType travel = DType::f32, std::int64_t most = kMessage);
 
   /// The listener for the pass of a step's last batch (train/step/objective.h) or microbatch
-  /// (train/step/pipeline.h). Empty if there are no messages, or if they must not start during
+  /// (train/step/pipeline.h). It is empty without messages, and if they must not start during
   /// backward: messages of gathered blocks (nn/block_shards.h) need an undisturbed order, also on a
   /// rank without a batch.
   ops::Tape::Listener listener();
@@ -67,8 +68,7 @@ class GradientReducer {
 
     /// The part of `values` that belongs to this rank afterwards.
     Tensor own() const;
-    /// The part that each stage sums of a stretch of so many elements; the rows of each rank in
-    /// `by_stage`.
+    /// The parts of a stretch that the stages sum; and the rows of each rank in `by_stage`.
     std::vector<std::int64_t> parts_of(std::int64_t stretch) const;
     std::vector<std::int64_t> rows_by_stage() const;
     Tensor own_part() const;

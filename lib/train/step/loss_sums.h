@@ -8,8 +8,8 @@ namespace vfm::train {
 struct LossSums {
   double image_sum = 0, image_elements = 0;
   double video_sum = 0, video_elements = 0;
-  /// For a tokenizer in validation: sums over clips of PSNR (models/tokenizer.h), and over clips
-  /// that are large enough of SSIM (models/ssim.h).
+  /// For a tokenizer in validation: the sum of PSNR (models/tokenizer.h) over clips, and the sum of
+  /// SSIM (models/ssim.h) over the clips that are large enough.
   double psnr_sum = 0, clips = 0;
   double ssim_sum = 0, ssim_clips = 0;
 

@@ -1,11 +1,11 @@
 // Messages of several parameters: gradients that are summed, and weights that go from the ranks
 // that keep their state to the ranks that compute with them.
 //
-// Which parameters share a message follows from the list of parameters alone, so ranks agree. The
-// last parameters come first, in the order of backward. If the ranks of a group share the state of
-// a parameter (nn::Parameter::state), the elements of a message are ordered by rank, and for each
-// rank by parameter: a rank's own elements are one range. Parameters on all stages of a pipeline
-// have messages of their own.
+// The grouping of parameters into messages follows from the list of parameters alone, so ranks
+// agree. The last parameters come first, in the order of backward. If the ranks of a group share
+// the state of a parameter (nn::Parameter::state), the elements of a message are ordered by rank,
+// and for each rank by parameter: a rank's own elements are one range. Parameters on all stages of
+// a pipeline have messages of their own.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,13 +22,13 @@ namespace vfm::train {
 /// The axes of the ranks with the same part of a parameter of this rank. Its gradient is summed
 /// along them.
 dist::Axes gradient_axes(const nn::Parameter& parameter);
-/// The axes of the ranks that share its state: all of these except `replicate`, along which the
-/// state is repeated.
+/// The axes of the ranks that share the state of the parameter: the same without `replicate`, along
+/// which the state is repeated.
 dist::Axes state_axes(const nn::Parameter& parameter);
 
 struct GradientMessage {
   dist::Group* group = nullptr;
-  bool shares_state = false;  ///< all of its parameters share the state, or none
+  bool shares_state = false;  ///< all parameters of the message share their state, or none
   /// With a shared state: all stages have these parameters, and get the sum.
   bool on_all_stages = false;
   std::vector<const nn::Parameter*> parameters;

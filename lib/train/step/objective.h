@@ -1,4 +1,4 @@
-// What a run trains, and with which loss: a model, how samples become batches, and batches a loss.
+// The interface of what a run trains: a model, how samples become batches, and batches a loss.
 //
 // The step and the loop (train/step/trainer.h, train/run.h) know a model only by this interface.
 // Each kind of training (train/kind.h) implements it: train/diffusion/objective.h,
@@ -36,7 +36,8 @@ inline std::string random_name(const std::string& key, std::uint32_t again) {
   return again == 0 ? key : key + "#" + std::to_string(again);
 }
 
-/// A sample, and its place in the order of the whole step. That is the same on any number of ranks.
+/// A sample, and its place in the order of the whole step, which is the same on any number of
+/// ranks.
 struct PlacedSample {
   CleanSample sample;
   std::size_t place = 0;
@@ -68,7 +69,7 @@ class Objective {
   /// The parameters that are trained.
   virtual const nn::ParameterList& parameters() const = 0;
   /// The weights under adapters (recipe.lora), without gradients and in no checkpoint. A run reads
-  /// them from the model that it begins from. Empty if there are no adapters.
+  /// them from the model that it begins from. Empty if the run has no adapters.
   virtual const nn::ParameterList& frozen() const;
   virtual Device device() const = 0;
   /// The model's config.json.
@@ -95,18 +96,18 @@ class Objective {
   /// before the call.
   virtual LossSums loss(const Batch& batch) const = 0;
 
-  /// Names of the noise levels at which a validation measures each sample; one empty name if there
-  /// is no noise.
+  /// Names of the noise levels at which a validation measures each sample. Without noise it is one
+  /// empty name.
   virtual std::vector<std::string> levels() const = 0;
   /// The loss of samples at `level`, without gradients and with fixed random numbers.
   virtual LossSums validate(std::size_t level, const std::vector<CleanSample>& samples) const = 0;
-  /// Whether reconstruct() is possible, as for a tokenizer.
+  /// True if reconstruct() is possible, as for a tokenizer.
   virtual bool reconstructs() const { return false; }
   /// The reconstructed pixels of a sample, laid out as sample.pixels.
   virtual std::vector<float> reconstruct(const CleanSample& sample) const;
 };
 
-/// Whether the sample is trained without its text in this step; `rate` is the probability.
+/// True if the sample is trained without its text in this step; `rate` is the probability.
 bool drop_text(double rate, std::uint64_t seed, std::uint32_t step, const std::string& key);
 
 }  // namespace vfm::train

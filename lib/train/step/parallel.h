@@ -1,8 +1,8 @@
-// How the ranks of a run share its work: the recipe's 'parallel' applied to the ranks of the world.
+// How the ranks of a run share its work, by the recipe's 'parallel'.
 //
-// dp gets the ranks that tp, cp and pp leave. dist/mesh.h and models/dit/network_layout.h say which
-// rank has which layers, heads, tokens and samples. Thread-safety: that of the World, which must
-// outlive this object.
+// The ranks that tp, cp and pp leave are those of dp. The distribution of layers, heads, tokens and
+// samples over ranks is in dist/mesh.h and models/dit/network_layout.h.
+// Thread-safety: that of the World, which must outlive this object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,10 +39,10 @@ class Parallel {
   /// The sharers that need more of a sample than sizes and text: in a pipeline those of the first
   /// and the last stage. Null if this rank is none of them.
   dist::Group* sharers_of_values() const;
-  /// The places among sharers() of these ranks.
+  /// The places among sharers() of the ranks in sharers_of_values().
   std::vector<int> places_of_values() const;
-  /// The number of groups of sharers, each with samples of its own; the number of this rank's
-  /// group.
+  /// data_ranks() is the number of groups of sharers, each with samples of its own; data_rank() is
+  /// the number of this rank's group.
   int data_ranks() const { return mesh_.size(dist::Axes::dp); }
   int data_rank() const { return mesh_.place(dist::Axes::dp); }
 
@@ -56,8 +56,8 @@ class Parallel {
   std::unique_ptr<nn::BlockShards> blocks_;
 };
 
-/// The rank with most of a pack of these samples, of all ranks or of a pipeline's first stage. If
-/// all have about equal parts, it is the first, which has the longer ones.
+/// The rank with the largest part of a pack of these samples, of all ranks or of a pipeline's first
+/// stage. If all parts are about equal, it is the first rank, which has the longer ones.
 int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>& samples);
 
 /// The layout that a recipe asks for, with dp left open.
@@ -79,8 +79,8 @@ void judge_layout(const Recipe& recipe, int ranks, int of_machine);
 /// The same; the error also gives the settings of the nearest layout that is possible, with the
 /// samples of `data` if these are known (null: not known).
 void check_layout(const Recipe& recipe, int ranks, int of_machine, const Dataset* data = nullptr);
-/// The number of groups of sharers that get no pack in a step. They take part in its exchanges
-/// without samples.
+/// The number of groups of sharers that get no pack in a step. They take part in the step's
+/// exchanges without samples.
 int idle_data_ranks(const Recipe& recipe, int ranks);
 /// Warn of such groups, and of a pipeline with fewer microbatches a step than stages. `begun`: the
 /// run is resumed, so its packs cannot change.

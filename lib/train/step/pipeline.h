@@ -18,9 +18,10 @@
 
 namespace vfm::train {
 
-/// Receivers of gradients that are summed over ranks during backward. `blocks` sums those of the
-/// matrices that it gathers, all at once (nn/block_shards.h). `final` is called for each other
-/// gradient, once, when it is complete in this step. Null and empty: no sums during backward.
+/// Receivers of gradients that are summed over ranks during backward. `blocks` sums the gradients
+/// of the matrices that it gathers, all at once (nn/block_shards.h). `final` is called for each
+/// other gradient, once, when it is complete in this step. If they are null and empty, backward
+/// sums nothing.
 struct FinalGradients {
   nn::BlockShards* blocks = nullptr;
   ops::Tape::Listener final = {};

@@ -8,9 +8,9 @@
 
 namespace vfm::train {
 
-/// The rate of update `step` (0 is the first) in a run of `steps`. While step < warmup it is lr
-/// (step+1)/warmup. Then it is lr ("constant"), or falls from lr to final*lr at the last step,
-/// along a line or a half cosine.
+/// The rate of update `step` (0 is the first) in a run of `steps`. It is lr*(step+1)/warmup while
+/// step < warmup. Then it is lr ("constant"), or falls from lr to final*lr at the last step, along
+/// a line or a half cosine.
 double learning_rate(const OptimizerRecipe& optimizer, const ScheduleRecipe& schedule,
                      std::int64_t step, std::int64_t steps);
 

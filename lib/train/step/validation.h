@@ -1,6 +1,6 @@
-// A validation loss with the same meaning at every step and in every run: fixed samples, fixed
-// noise levels, fixed noise, and no weights on the loss (with learned weights a training loss may
-// become negative; this one is a mean of squares).
+// A validation loss with the same meaning at every step and in every run: samples, noise levels and
+// noise are fixed. The loss is a mean of squares without weights. (With learned weights a training
+// loss may become negative.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,11 +30,12 @@ class Validation {
   /// for the record. Keeps the reference.
   Validation(const Recipe& recipe, const Dataset& data, std::string split);
 
-  /// Validates on all ranks, each with its share of the samples, and returns {"val_loss":…,
-  /// "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…, "val_ssim":…}. For a
-  /// tokenizer it has the mean PSNR of clips in dB and the mean SSIM. For other kinds it has the
-  /// mean loss, and that at each noise level, for diffusion of lambda(sigma) (D - x0)^2. Samples
-  /// that cannot be read are left out, and kept in failures(). A collective.
+  /// Validates on all ranks, each with its share of the samples. A collective. Returns
+  /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…,
+  /// "val_ssim":…}. The mean losses at each noise level are in "val_sigmas", for diffusion those of
+  /// lambda(sigma) (D - x0)^2. Their mean is "val_loss". Only a tokenizer has "val_psnr", the mean
+  /// PSNR of clips in dB, and "val_ssim", their mean SSIM. Samples that cannot be read are left
+  /// out, and kept in failures().
   Json run(const Objective& objective, const Parallel& parallel);
   /// Passes up to `most` of the samples through a tokenizer on this rank. Not a collective.
   std::vector<Reconstruction> reconstruct(const Objective& objective, std::size_t most);

@@ -17,9 +17,9 @@ namespace vfm::train {
 
 class Validations {
  public:
-  /// For a folder without a split "val" it takes training samples, and logs that if `tell`. Has no
-  /// validation if the recipe has none. Keeps the reference to `data`, the data of the options.
-  /// Throws Error.
+  /// If a folder has no split "val", takes training samples, and logs that if `tell`. Takes none at
+  /// all if the recipe asks for no validation. Keeps the reference to `data`, which are the data of
+  /// the options. Throws Error.
   Validations(const RunOptions& options, const Recipe& recipe, const Dataset& data, bool tell);
 
   bool empty() const { return all_.empty(); }

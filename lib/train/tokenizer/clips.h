@@ -11,8 +11,8 @@
 namespace vfm::train {
 
 /// Opens `split` of the vfm-shard dataset `directory` for the recipe's tokenizer. Pixels are taken
-/// at random places as in vfm-pack; for validation in the middle. Throws Error{usage} if there are
-/// no clips.
+/// at random places as in vfm-pack; for validation in the middle. Throws Error{usage} if the split
+/// is empty.
 std::unique_ptr<Dataset> open_clips(const std::string& directory, const std::string& split,
                                     const Recipe& recipe);
 

@@ -21,7 +21,7 @@ class TokenizerObjective final : public Objective {
   const nn::ParameterList& parameters() const override { return model_.parameters(); }
   Device device() const override { return model_.device(); }
   Json config() const override;
-  /// The sums of the loss are over values of pixels. Clips pass one by one, so memory is that of
+  /// The sums of the loss are over values of pixels. Clips pass one by one, so memory is needed for
   /// one.
   std::unique_ptr<Batch> build(std::uint32_t step, std::size_t of_step,
                                const std::vector<PlacedSample>& samples) const override;
