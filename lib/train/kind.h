@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/dit/architecture.h"
 #include "train/cost/memory.h"
 #include "train/data/dataset.h"
 #include "train/recipe/recipe.h"
@@ -25,18 +26,14 @@ namespace vfm::train {
 class FieldList;
 struct RunOptions;
 
-/// A matrix product of a block before which rows are gathered along tp, or after which they are
-/// summed. `width` is the width of these rows, `columns` the other side of the whole matrix.
-struct TpProduct {
-  double width = 0, columns = 0;
-};
-
 class Kind {
  public:
   virtual ~Kind() = default;
 
   /// The values of 'model.type' that belong to this kind.
   virtual std::span<const std::string_view> types() const = 0;
+  /// What a model of that type is, for the manual: a sentence after the type's name.
+  virtual std::string_view words(std::string_view type) const = 0;
   /// The model's keys, which stand between 'model.type' and 'model.compute'.
   virtual void add_model_fields(FieldList& list, ModelRecipe& model) const = 0;
   /// The sections that this kind alone has.
@@ -94,7 +91,9 @@ class Kind {
   virtual bool has_stages() const { return false; }
   virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
   /// The products that can go in chunks ('parallel.tp_chunks').
-  virtual std::vector<TpProduct> tp_products(const ModelRecipe& /*model*/) const { return {}; }
+  virtual std::vector<models::TpProduct> tp_products(const ModelRecipe& /*model*/) const {
+    return {};
+  }
   /// True if the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
 

@@ -3,7 +3,7 @@
 """Writes tests/golden/{moviegen,stdit,decoder}_tiny.safetensors, moviegen_normed and stdit_full: networks that no
 library has; the last two with norms of queries and keys, and with modulation by one matrix.
 
-Each is written here a second time, from its description (the head of lib/models/dit/moviegen.h, stdit.h
+Each is written here a second time, from its description (the head of lib/models/moviegen/moviegen.h, stdit.h
 and decoder.h), with PyTorch's plain operations and one sample at a time, in double. A tiny model with
 random weights is run on samples of different size; the file holds weights, inputs, outputs, a
 fixed cotangent for each output, and the gradient of every parameter summed over the samples.

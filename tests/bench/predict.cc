@@ -15,6 +15,7 @@
 #include "generate/ranks/shared_pass.h"
 #include "models/cosmos/cost.h"
 #include "models/cosmos/tokenizer.h"
+#include "models/dit/dit.h"
 #include "models/dit/network_cost.h"
 #include "models/t5/t5.h"
 #include "train/cost/memory.h"
@@ -299,7 +300,8 @@ void wan() {
     config.num_layers = row.layers;
     config.mlp_ratio = static_cast<double>(row.hidden) / row.width;
     config.text_embed_dim = row.width;
-    config.concat_padding_mask = config.learnable_positions = false;
+    config.concat_padding_mask = false;
+    config.own<models::DitFields>().learnable_positions = false;
     models::NetworkSample sample{21, row.height / 8, row.height == 720 ? 160 : 104, 16};
     sample.text_tokens = row.keys;
     models::PartCost network =

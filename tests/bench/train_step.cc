@@ -54,7 +54,7 @@ Case quick() {
   c.config.attention_head_dim = 32;
   c.config.num_layers = 6;
   c.config.text_embed_dim = 64;
-  c.config.adaln_lora_dim = 32;
+  c.config.own<models::DitFields>().adaln_lora_dim = 32;
   c.config.max_size = {16, 32, 32};
   c.config.patch_size = {1, 2, 2};
   c.config.concat_padding_mask = false;

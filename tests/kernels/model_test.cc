@@ -15,8 +15,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "kernel_test.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
+#include "models/moviegen/moviegen.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
@@ -41,7 +44,7 @@ models::NetworkConfig tiny() {
   config.attention_head_dim = 16;
   config.num_layers = 2;
   config.text_embed_dim = 8;
-  config.adaln_lora_dim = 4;
+  config.own<models::DitFields>().adaln_lora_dim = 4;
   config.max_size = {4, 8, 8};
   config.patch_size = {1, 2, 2};
   return config;
@@ -55,7 +58,7 @@ models::NetworkConfig quickstart() {
   config.attention_head_dim = 32;
   config.num_layers = 6;
   config.text_embed_dim = 64;
-  config.adaln_lora_dim = 32;
+  config.own<models::DitFields>().adaln_lora_dim = 32;
   config.max_size = {16, 64, 64};
   config.concat_padding_mask = false;
   return config;
@@ -67,7 +70,7 @@ models::NetworkConfig hundred_million() {
   config.num_attention_heads = 12;
   config.attention_head_dim = 64;
   config.num_layers = 8;
-  config.adaln_lora_dim = 256;
+  config.own<models::DitFields>().adaln_lora_dim = 256;
   return config;
 }
 
@@ -332,15 +335,15 @@ void check_fp8_parts(Checker& checker) {
 
 // MovieGen-Llama and ST-DiT, and all of them with adapters.
 void small_other_networks(Checker& checker) {
-  using models::NetworkType, models::Recompute;
-  for (const NetworkType type : {NetworkType::dit, NetworkType::moviegen, NetworkType::stdit})
+  using models::Architecture, models::Recompute, models::kDit, models::kMovieGen, models::kStdit;
+  for (const Architecture* type : {&kDit, &kMovieGen, &kStdit})
     for (const int rank : {0, 3}) {
-      if (type == NetworkType::dit && rank == 0) continue;  // that has more tests
-      Comparison c{std::string(models::network_type_name(type)), tiny(), few_tokens()};
+      if (type == &kDit && rank == 0) continue;  // that has more tests
+      Comparison c{std::string(type->name), tiny(), few_tokens()};
       c.name += rank > 0 ? " with adapters" : "";
       c.rank = rank;
-      c.config.type = type;
-      c.config.num_key_value_heads = 1;
+      c.config.architecture = type;
+      c.config.own<models::MovieGenFields>().num_key_value_heads = 1;
       c.tolerance = 2e-5;
       compare(checker, c);
       c.name += " bf16", c.compute = DType::bf16, c.recompute = Recompute::elementwise;
@@ -354,18 +357,17 @@ void small_other_networks(Checker& checker) {
 // numbers, pass as they do plainly. In f32 to the last bit. In bf16 attention is by cuDNN where it
 // is there, which may add up in any order; and a pass is recorded only when that was checked.
 void check_graphs(Checker& checker, DType compute) {
-  for (const auto& [type, rank] : {std::pair{models::NetworkType::dit, 0},
-                                   {models::NetworkType::moviegen, 0},
-                                   {models::NetworkType::stdit, 0},
-                                   {models::NetworkType::dit, 2}}) {
+  for (const auto& [type, rank] : {std::pair{&models::kDit, 0},
+                                   {&models::kMovieGen, 0},
+                                   {&models::kStdit, 0},
+                                   {&models::kDit, 2}}) {
     models::NetworkConfig config = tiny();
-    config.type = type;
+    config.architecture = type;
     config.num_layers = 1;
     if (compute == DType::bf16) config.num_attention_heads = 1, config.attention_head_dim = 64;
     const auto network = make(config, compute, Device::cuda, rank);
     stir(*network, rank == 0);
-    const std::string name = std::string(models::network_type_name(type)) +
-                             (rank > 0 ? " with adapters" : "") +
+    const std::string name = std::string(type->name) + (rank > 0 ? " with adapters" : "") +
                              (compute == DType::f32 ? " f32" : " bf16");
     GraphCache graphs(1);
     for (std::uint64_t i = 0; i < 3; ++i) {

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/dit/network.h"
 #include "support/golden.h"
 
@@ -19,32 +21,32 @@ inline models::NetworkConfig tiny_dit() {
   c.attention_head_dim = 12;
   c.num_layers = 2;
   c.text_embed_dim = 10;
-  c.adaln_lora_dim = 6;
+  c.own<models::DitFields>().adaln_lora_dim = 6;
   c.max_size = {4, 8, 12};
-  c.rope_scale = {2.0, 1.0, 3.0};
+  c.own<models::DitFields>().rope_scale = {2.0, 1.0, 3.0};
   return c;
 }
 
 /// That of tests/golden/stdit_tiny.safetensors.
 inline models::NetworkConfig tiny_stdit() {
   models::NetworkConfig c;
-  c.type = models::NetworkType::stdit;
+  c.architecture = &models::kStdit;
   c.in_channels = c.out_channels = 2;
   c.num_attention_heads = 2;
   c.attention_head_dim = 12;
   c.num_layers = 1;
   c.mlp_ratio = 2;
   c.text_embed_dim = 6;
-  c.adaln_lora_dim = 4;
+  c.own<models::DitFields>().adaln_lora_dim = 4;
   c.max_size = {4, 8, 8};
-  c.rope_scale = {2, 1, 3};
+  c.own<models::DitFields>().rope_scale = {2, 1, 3};
   c.concat_padding_mask = false;
   return c;
 }
 
 /// With modulation by one matrix.
 inline models::NetworkConfig with_full_adaln(models::NetworkConfig c) {
-  c.adaln_lora_dim = 0;
+  c.own<models::DitFields>().adaln_lora_dim = 0;
   return c;
 }
 

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "generate/cost/estimate.h"
 #include "generate/sampling/faster_fp8.h"
+#include "models/dit/architecture.h"
 #include "tensor/device.h"
 
 namespace vfm::generate {
@@ -85,9 +86,9 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
   std::vector<CostedLayout> costed;
   for (int together = 1; together <= ranks; ++together) {
     if (ranks % together != 0 || (together == 1 && job.parallel.shard)) continue;
-    for (const ClipParallel& parallel : layouts_of(
-             together, estimate.clip().samples > 1,
-             estimate.network().dit->type == models::NetworkType::stdit, job.parallel.shard)) {
+    for (const ClipParallel& parallel :
+         layouts_of(together, estimate.clip().samples > 1,
+                    estimate.network().dit->architecture->space_time, job.parallel.shard)) {
       try {
         estimate.share(parallel, gpu.per_node);
         if (std::ranges::any_of(costed, [&](const CostedLayout& one) {  // what 'auto' means here

@@ -12,6 +12,7 @@
 #include "generate/request/named_request.h"
 #include "generate/sampling/faster_fp8.h"
 #include "generate/sampling/network_headers.h"
+#include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
@@ -36,11 +37,11 @@ models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& n
     fail_usage(
         "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
         "each rank makes clips of its own");
-  if (parallel.hybrid && network.dit->type != models::NetworkType::stdit)
+  if (parallel.hybrid && !network.dit->architecture->space_time)
     fail_usage(
         "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
         "it out",
-        models::network_type_name(network.dit->type));
+        network.dit->architecture->name);
   if (parallel.cp == 1) return {};
   const std::array<int, 3>& patch = network.dit->patch_size;
   const Extents& usual = facts.usual;

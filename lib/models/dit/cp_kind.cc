@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "dist/mesh.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network.h"
 
 namespace vfm::models {
@@ -65,7 +66,7 @@ CpBytes cp_bytes(const CpChoice& choice, const NetworkConfig& config, const CpRa
 }
 
 CpChoice choose_cp_kind(const NetworkConfig& config, const CpRanks& ranks) {
-  if (config.type == NetworkType::stdit && !ranks.hybrid) return {CpKind::all_to_all, ranks.cp};
+  if (config.architecture->space_time && !ranks.hybrid) return {CpKind::all_to_all, ranks.cp};
   const int heads = most_ranks(ranks.cp, ranks.cp, [&](int some) {
     return heads_for(some, config, ranks) && ranks.of_machine % (ranks.tp * some) == 0;
   });

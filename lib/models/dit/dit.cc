@@ -37,7 +37,8 @@ struct PlaceTables {
 struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const NetworkLayout& ranks)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, c.learnable_positions, ranks) {
+      : NetworkFrame(c, seed, compute_dtype, where, trainable,
+                     c.own<DitFields>().learnable_positions, ranks) {
     const std::int64_t d = c.width();
     time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
     time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
@@ -77,9 +78,9 @@ std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::Tok
   }
   auto made = std::make_shared<PlaceTables>();
   made->grids = grids;
-  made->angles =
-      ops::rotary_angles(grids, config.attention_head_dim, config.rope_scale, {.device = device});
-  if (config.type == NetworkType::stdit && !layout.hybrid) {
+  made->angles = ops::rotary_angles(grids, config.attention_head_dim,
+                                    config.own<DitFields>().rope_scale, {.device = device});
+  if (config.architecture == &kStdit && !layout.hybrid) {
     made->space_time = space_time_packs(grids, config.num_attention_heads / layout.heads_ranks(),
                                         config.attention_head_dim, device);
     Tape silent(false);
@@ -97,7 +98,7 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   result.self = pack.self;
   result.cross = pack.cross;
   result.rows = pack.rows;
-  if (config.learnable_positions) result.positions = positions(tape, pack, true);
+  if (config.own<DitFields>().learnable_positions) result.positions = positions(tape, pack, true);
   // What is recorded keeps its own (tensor/gpu_graph.h), and training has other sizes each time.
   const auto places = tables(pack.grids, !tape.recording() && !GpuGraph::recording());
   result.angles = places->angles;
@@ -109,7 +110,7 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
   result.text = text.to(device).to(compute);
   if (pack.shard) share(pack, result);
-  if (config.type == NetworkType::stdit && !pack.frames && !result.exchanges.any_of_cp())
+  if (config.architecture == &kStdit && !pack.frames && !result.exchanges.any_of_cp())
     result.to_pixels = in_pixel_order(result.exchanges.gather, places->space_time.pixel_order);
   result.recompute = recompute != Recompute::none && tape.recording();
   // A block that is computed again moves its tokens again: once is enough.

@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -15,7 +16,17 @@
 
 namespace vfm::models {
 
-/// Of the configuration types dit and stdit.
+struct Architecture;
+extern const Architecture kDit, kStdit;
+
+/// The fields that these two have besides those of NetworkConfig.
+struct DitFields {
+  int adaln_lora_dim = 256;  ///< width between a modulation's two matrices; 0: it has one matrix
+  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
+  bool learnable_positions = true;  ///< has learned position tables
+};
+
+/// A network of the architecture kDit or kStdit.
 class Dit final : public FramedNetwork {
  public:
   /// As make_network() says. Weights are initialised as Cosmos does: xavier uniform, last AdaLN

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/dit_block.h"
 
+#include "models/dit/dit.h"
 #include "models/dit/shared_attention_fp8.h"
 #include "ops/attention/attention_fp8.h"
 #include "ops/matmul/recompute_linear.h"
@@ -22,19 +23,20 @@ constexpr float kQkNormEpsilon = 1e-5f;  // diffusers'; NVIDIA's own code has 1e
 std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& name,
                                         const char* reach, const NetworkConfig& c,
                                         const NetworkLayout& layout) {
-  if (c.type != NetworkType::stdit) return std::nullopt;
+  if (c.architecture != &kStdit) return std::nullopt;
   return std::optional<SelfAttention>(std::in_place, make, name + "norm_" + reach,
                                       name + "attn_" + reach, c, layout);
 }
 
 }  // namespace
 
-AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts)
-    : down_(c.adaln_lora_dim == 0 ? nullptr
-                                  : &make.conditioning(prefix + ".linear_1.weight",
-                                                       c.adaln_lora_dim, c.width(), Init::xavier)),
-      up_(&make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
-                             down_ ? c.adaln_lora_dim : c.width(), Init::zero)) {}
+AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts) {
+  const int rank = c.own<DitFields>().adaln_lora_dim;
+  if (rank > 0)
+    down_ = &make.conditioning(prefix + ".linear_1.weight", rank, c.width(), Init::xavier);
+  up_ = &make.conditioning(prefix + ".linear_2.weight", std::int64_t{parts} * c.width(),
+                           rank > 0 ? rank : c.width(), Init::zero);
+}
 
 Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
   const Tensor low = down_ ? down_->multiply(tape, context.embedding) : context.embedding;

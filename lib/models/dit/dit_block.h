@@ -48,7 +48,7 @@ struct DitStream {
 };
 
 /// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
-/// gate. Without NetworkConfig::adaln_lora_dim there is no linear_1, and linear_2 is as wide as the
+/// gate. Without DitFields::adaln_lora_dim there is no linear_1, and linear_2 is as wide as the
 /// network: what diffusers' CosmosAdaLayerNormZero is without hidden_features.
 class AdaLn {
  public:
@@ -56,7 +56,7 @@ class AdaLn {
   Tensor forward(ops::Tape& tape, const DitContext& context) const;
 
  private:
-  const nn::Weight *down_ = nullptr, *up_;  // the first may be missing
+  const nn::Weight *down_ = nullptr, *up_ = nullptr;  // the first may be missing
 };
 
 /// Queries, keys and values of one projection; per-head norms, and the output projection.

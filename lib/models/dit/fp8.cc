@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "models/dit/architecture.h"
 #include "ops/attention/attention_fp8.h"
 #include "ops/matmul/linear_fp8.h"
 
@@ -49,8 +50,9 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
   const auto need = [](const std::string& why) {
     if (!why.empty()) fail_usage("this model cannot run in FP8: {}", why);
   };
-  if (parts.any() && c.type == NetworkType::moviegen)
-    fail_usage("--fp8 is for models of type dit and stdit, and this one is moviegen");
+  if (parts.any() && !c.architecture->fp8)
+    fail_usage("--fp8 is for models of type {}, and this one is {}", names_of(&Architecture::fp8),
+               c.architecture->name);
   const std::int64_t width = c.width(), hidden = c.hidden();
   if (parts.linear)
     for (const Shape& matrix :

@@ -6,45 +6,10 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "models/dit/architecture.h"
 
 namespace vfm::models {
 namespace {
-
-/// Those of one block, without its name.
-std::vector<NetworkMatrix> block_matrices(const NetworkConfig& c) {
-  const std::int64_t d = c.width(), e = c.text_embed_dim, low = c.adaln_lora_dim;
-  const std::int64_t keys = std::int64_t{c.key_value_heads()} * c.attention_head_dim;
-  std::vector<NetworkMatrix> all;
-  const auto attention = [&](const std::string& name, std::int64_t from) {
-    all.push_back({name + ".to_q", d, d});
-    all.push_back({name + ".to_k", keys, from});
-    all.push_back({name + ".to_v", keys, from});
-    all.push_back({name + (c.type == NetworkType::moviegen ? ".to_out" : ".to_out.0"), d, d});
-  };
-  attention("attn1", d);
-  attention("attn2", e);
-  if (c.type == NetworkType::moviegen) {
-    for (const char* name : {"norm1.linear", "norm2.linear"})
-      all.push_back({name, 3 * d, d});
-    for (const char* name : {"ff.gate_proj", "ff.up_proj"})
-      all.push_back({name, c.hidden(), d});
-    all.push_back({"ff.down_proj", d, c.hidden()});
-    return all;
-  }
-  std::vector<std::string> norms = {"norm1", "norm2", "norm3"};
-  if (c.type == NetworkType::stdit)
-    for (const char* reach : {"spatial", "temporal"}) {
-      attention(std::string("attn_") + reach, d);
-      norms.push_back(std::string("norm_") + reach);
-    }
-  for (const std::string& norm : norms) {
-    if (low > 0) all.push_back({norm + ".linear_1", low, d});
-    all.push_back({norm + ".linear_2", 3 * d, low > 0 ? low : d});
-  }
-  all.push_back({"ff.net.0.proj", c.hidden(), d});
-  all.push_back({"ff.net.2", d, c.hidden()});
-  return all;
-}
 
 /// "to_q" of "attn1.to_q", "to_out.0" of "attn1.to_out.0".
 std::string last_word(const std::string& module) {
@@ -55,28 +20,29 @@ std::string last_word(const std::string& module) {
 
 }  // namespace
 
-std::vector<NetworkMatrix> network_matrices(const NetworkConfig& c) {
-  const std::int64_t d = c.width(), low = c.adaln_lora_dim;
-  const auto& p = c.patch_size;
-  const std::int64_t patch = std::int64_t{p[0]} * p[1] * p[2];
-  std::vector<NetworkMatrix> all = {
-      {"patch_embed.proj", d, (c.in_channels + (c.concat_padding_mask ? 1 : 0)) * patch},
-      {"proj_out", patch * c.out_channels, d}};
-  if (c.type == NetworkType::moviegen) {
-    for (const char* name :
-         {"time_embed.linear_1", "time_embed.linear_2", "fps_embed.linear_1", "fps_embed.linear_2"})
-      all.push_back({name, d, d});
-    all.push_back({"norm_out.linear", 2 * d, d});
-  } else {
-    all.push_back({"time_embed.t_embedder.linear_1", d, d});
-    all.push_back({"time_embed.t_embedder.linear_2", 3 * d, d});
-    if (low > 0) all.push_back({"norm_out.linear_1", low, d});
-    all.push_back({"norm_out.linear_2", 2 * d, low > 0 ? low : d});
+std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config) {
+  constexpr std::string_view kBlock = "transformer_blocks.0.", kEnd = ".weight";
+  NetworkConfig shallow = config;
+  shallow.num_layers = 1;
+  // It has no values, and takes no memory.
+  const auto network = make_network(shallow, 0, DType::f32, Device::cpu, false);
+  std::vector<NetworkMatrix> all;
+  const auto add = [&](std::string module, const nn::Parameter& parameter) {
+    all.push_back({std::move(module), parameter.shape()[0], parameter.shape()[1]});
+  };
+  for (const nn::Parameter* parameter : network->parameters()) {
+    // Weights that do not decay are norms and tables.
+    if (!parameter->decay || parameter->shape().size() != 2) continue;
+    const std::string module = parameter->name.substr(0, parameter->name.size() - kEnd.size());
+    if (!module.starts_with(kBlock)) add(module, *parameter);
   }
-  const std::vector<NetworkMatrix> block = block_matrices(c);
-  for (int i = 0; i < c.num_layers; ++i)
-    for (const NetworkMatrix& m : block)
-      all.push_back({vfm::format("transformer_blocks.{}.{}", i, m.module), m.rows, m.columns});
+  for (int i = 0; i < config.num_layers; ++i)
+    for (const nn::Parameter* parameter : network->parameters()) {
+      if (!parameter->decay || !parameter->name.starts_with(kBlock)) continue;
+      const std::size_t length = parameter->name.size() - kBlock.size() - kEnd.size();
+      add(vfm::format("transformer_blocks.{}.{}", i, parameter->name.substr(kBlock.size(), length)),
+          *parameter);
+    }
   return all;
 }
 
@@ -88,7 +54,8 @@ bool names_module(std::string_view target, std::string_view module) {
 std::vector<std::string> lora_target_names(const NetworkConfig& config,
                                            const LoraOptions& options) {
   if (!options.targets.empty()) return options.targets;
-  return {"to_q", "to_k", "to_v", config.type == NetworkType::moviegen ? "to_out" : "to_out.0"};
+  const auto& usual = config.architecture->lora_targets;
+  return {usual.begin(), usual.end()};
 }
 
 std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,

@@ -10,10 +10,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <any>
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "models/dit/network_layout.h"
@@ -23,35 +23,37 @@
 
 namespace vfm::models {
 
-/// Which network; a config.json says it by its class name.
-enum class NetworkType {
-  dit,       ///< that of Cosmos-1.0: dit.h
-  stdit,     ///< attention in space, in full and in time: stdit.h
-  moviegen,  ///< MovieGen-Llama: moviegen.h
-};
-/// "dit", "stdit", "moviegen"; parse throws Error{usage} for anything else.
-std::string_view network_type_name(NetworkType type);
-NetworkType parse_network_type(std::string_view name);
+struct Architecture;             // models/dit/architecture.h
+extern const Architecture kDit;  // models/dit/dit.h
 
-/// Of all of them; a field that a type does not have is left alone.
+/// The configuration of a network: what every architecture has, and its own fields.
 struct NetworkConfig {
-  NetworkType type = NetworkType::dit;
+  const Architecture* architecture = &kDit;
   int in_channels = 16;  ///< latent channels, without the padding mask
   int out_channels = 16;
   int num_attention_heads = 32;
   int attention_head_dim = 128;
-  int num_key_value_heads = 0;  ///< moviegen: divides the heads; 0: as many
   int num_layers = 28;
-  double mlp_ratio = 4.0;  ///< of the MLP's hidden width to the width
+  double mlp_ratio = 4.0;  ///< the MLP's hidden width over the width
   int text_embed_dim = 1024;
-  int adaln_lora_dim = 256;  ///< between a modulation's two matrices; 0: it has one; not moviegen
   std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
   std::array<int, 3> patch_size = {1, 2, 2};
-  std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};  ///< not moviegen
   bool concat_padding_mask = true;
-  /// extra_pos_embed_type "learnable" or null; moviegen has them always.
-  bool learnable_positions = true;
-  bool qk_norm = false;  ///< moviegen: norms of queries and keys, which the others have always
+  std::any fields = {};  ///< of the architecture: see own()
+
+  /// The fields that the architecture alone has, a struct in the header of its network. Each has
+  /// its default as long as it was not set.
+  template <class Fields>
+  const Fields& own() const {
+    static const Fields usual;
+    const Fields* found = std::any_cast<Fields>(&fields);
+    return found ? *found : usual;
+  }
+  template <class Fields>
+  Fields& own() {
+    if (!std::any_cast<Fields>(&fields)) fields = Fields();
+    return *std::any_cast<Fields>(&fields);
+  }
 
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;

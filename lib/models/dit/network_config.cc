@@ -1,11 +1,9 @@
-// The configuration of the diffusion transformer, and what a model of it costs.
+// Checks of configurations and of batches.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
 #include "base/format.h"
 #include "models/config_limits.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network.h"
 
 namespace vfm::models {
@@ -25,51 +23,25 @@ void NetworkConfig::validate() const {
              "num_attention_heads", num_attention_heads,
              vfm::format("positive, and times 'attention_head_dim', {}, at most 1048576",
                          attention_head_dim));
-  if (type == NetworkType::moviegen)
-    need_field(attention_head_dim > 0 && width() % 4 == 0, "attention_head_dim", attention_head_dim,
-               vfm::format("positive, and times 'num_attention_heads', {}, a multiple of 4",
-                           num_attention_heads));
-  else
-    need_field(attention_head_dim >= 12 && attention_head_dim % 2 == 0, "attention_head_dim",
-               attention_head_dim, "even and at least 12, so that it can be split over three axes");
+  architecture->check(*this);
   need_field(within(num_layers, kMostLayers), "num_layers", num_layers, "1 to 4096");
-  need_field(num_key_value_heads >= 0 && num_attention_heads % key_value_heads() == 0,
-             "num_key_value_heads", num_key_value_heads,
-             vfm::format("0 or a divisor of 'num_attention_heads', {}", num_attention_heads));
   need_field(mlp_ratio > 0 && mlp_ratio <= 64 && mlp_ratio * width() >= 1, "mlp_ratio", mlp_ratio,
              "positive, and at most 64");
   need_field(within(text_embed_dim, kMostWidth), "text_embed_dim", text_embed_dim, "1 to 1048576");
-  need_field(adaln_lora_dim == 0 || within(adaln_lora_dim, kMostWidth), "adaln_lora_dim",
-             adaln_lora_dim, "0 to 1048576");
   for (std::size_t i = 0; i < 3; ++i) {
     need_field(within(patch_size[i], 256), "patch_size", patch_size[i], "1 to 256");
     need_field(max_size[i] >= patch_size[i] && max_size[i] <= kLongestTable, "max_size",
                max_size[i],
                vfm::format("at least the {} of 'patch_size', at most 65536", patch_size[i]));
-    need_field(rope_scale[i] > 0 && std::isfinite(rope_scale[i]), "rope_scale", rope_scale[i],
-               "positive");
   }
 }
 
 int NetworkConfig::key_value_heads() const {
-  return type == NetworkType::moviegen && num_key_value_heads > 0 ? num_key_value_heads
-                                                                  : num_attention_heads;
+  return architecture->key_value_heads(*this);
 }
 
 std::int64_t NetworkConfig::hidden() const {
-  const double hidden = mlp_ratio * width();
-  // As diffusers rounds; but 16,384 of 6,144 is no ratio that a recipe could write exactly.
-  return type == NetworkType::moviegen ? std::llround(hidden) : static_cast<std::int64_t>(hidden);
-}
-
-std::string_view network_type_name(NetworkType type) {
-  return type == NetworkType::dit ? "dit" : type == NetworkType::stdit ? "stdit" : "moviegen";
-}
-
-NetworkType parse_network_type(std::string_view name) {
-  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
-    if (name == network_type_name(type)) return type;
-  fail_usage("unknown model type '{}': choose dit, stdit or moviegen", name);
+  return architecture->hidden(*this);
 }
 
 std::int64_t NetworkSample::tokens(const NetworkConfig& config) const {

@@ -3,107 +3,118 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <array>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/dit/architecture.h"
 #include "models/folder/config_json.h"
 
 namespace vfm::models {
 namespace {
 
-constexpr std::pair<NetworkType, std::string_view> kClassNames[] = {
-    {NetworkType::dit, "CosmosTransformer3DModel"},
-    {NetworkType::stdit, "SpaceTimeTransformer3DModel"},
-    {NetworkType::moviegen, "MovieGenTransformer3DModel"}};
-
-std::string_view class_name(NetworkType type) {
-  for (const auto& [known, name] : kClassNames)
-    if (known == type) return name;
-  return "";
-}
-
-NetworkType type_of(const std::string& name) {
-  for (const auto& [type, known] : kClassNames)
-    if (name == known) return type;
+const Architecture& of_class(const std::string& name) {
+  for (const Architecture* one : architectures())
+    if (name == one->class_name) return *one;
   fail_usage("model configuration: '_class_name' is '{}'; the diffusion networks are {}", name,
              fmt::join(network_class_names(), ", "));
 }
 
-// Present and null means that modulation has one matrix; absent means diffusers' default.
-int adaln_lora_dim_of(const Json& config, int usual) {
-  if (config.contains("adaln_lora_dim") && config["adaln_lora_dim"].is_null()) return 0;
-  const int dim = integer_field(config, "adaln_lora_dim", usual);
-  if (dim == 0)
-    fail_usage("model configuration: 'adaln_lora_dim' is 0, not a width of 1 or more, or null");
-  return dim;
-}
+class Writer final : public ConfigFields {
+ public:
+  explicit Writer(Json& config) : config_(config) {}
+
+  void integer(const char* name, int& value, int, int, int zero) override {
+    config_[name] = value == 0 ? zero : value;
+  }
+  void number(const char* name, double& value, double, double) override { config_[name] = value; }
+  void sizes(const char* name, std::array<int, 3>& value, int, int) override {
+    config_[name] = value;
+  }
+  void scales(const char* name, std::array<double, 3>& value) override { config_[name] = value; }
+  void flag(const char* name, bool& value, bool always) override {
+    if (value || always) config_[name] = value;
+  }
+  void word(const char*, bool& value, const char* name, const char* word) override {
+    config_[name] = value ? Json(word) : Json();
+  }
+  void modulation_rank(const char* name, int& value) override {
+    config_[name] = value == 0 ? Json() : Json(value);
+  }
+
+ private:
+  Json& config_;
+};
+
+// Fields that are absent keep their defaults.
+class Reader final : public ConfigFields {
+ public:
+  explicit Reader(const Json& config) : config_(config) {}
+
+  void integer(const char* name, int& value, int, int, int) override {
+    value = integer_field(config_, name, value);
+  }
+  void number(const char* name, double& value, double, double) override {
+    value = get_number(config_, name).value_or(value);
+  }
+  void sizes(const char* name, std::array<int, 3>& value, int, int) override {
+    value = numbers_field(config_, name, value);
+  }
+  void scales(const char* name, std::array<double, 3>& value) override {
+    value = numbers_field(config_, name, value);
+  }
+  void flag(const char* name, bool& value, bool) override {
+    value = get_bool(config_, name).value_or(value);
+  }
+  void word(const char*, bool& value, const char* name, const char* word) override {
+    if (!config_.contains(name)) return;
+    const auto found = get_string(config_, name);
+    if (found && *found != word)
+      fail_usage("model configuration: '{}' is '{}', not '{}' or null", name, *found, word);
+    value = found.has_value();
+  }
+  void modulation_rank(const char* name, int& value) override {
+    const bool null = config_.contains(name) && config_[name].is_null();
+    const int rank = null ? 0 : integer_field(config_, name, value);
+    if (rank == 0 && !null)
+      fail_usage("model configuration: '{}' is 0, not a width of 1 or more, or null", name);
+    value = rank;
+  }
+
+ private:
+  const Json& config_;
+};
 
 }  // namespace
 
 std::vector<std::string_view> network_class_names() {
   std::vector<std::string_view> names;
-  for (const auto& [type, name] : kClassNames)
-    names.push_back(name);
+  for (const Architecture* one : architectures())
+    names.push_back(one->class_name);
   return names;
 }
 
 Json network_config_to_json(const NetworkConfig& c) {
   Json config;
-  config["_class_name"] = class_name(c.type);
-  config["in_channels"] = c.in_channels;
-  config["out_channels"] = c.out_channels;
-  config["num_attention_heads"] = c.num_attention_heads;
-  config["attention_head_dim"] = c.attention_head_dim;
-  config["num_layers"] = c.num_layers;
-  config["mlp_ratio"] = c.mlp_ratio;
-  config["text_embed_dim"] = c.text_embed_dim;
-  config["max_size"] = c.max_size;
-  config["patch_size"] = c.patch_size;
-  config["concat_padding_mask"] = c.concat_padding_mask;
-  if (c.type == NetworkType::moviegen) {
-    config["num_key_value_heads"] = c.key_value_heads();
-    if (c.qk_norm) config["qk_norm"] = true;
-    return config;
-  }
-  config["adaln_lora_dim"] = c.adaln_lora_dim == 0 ? Json() : Json(c.adaln_lora_dim);
-  config["rope_scale"] = c.rope_scale;
-  config["extra_pos_embed_type"] = c.learnable_positions ? Json("learnable") : Json();
+  config["_class_name"] = c.architecture->class_name;
+  NetworkConfig copy = c;
+  Writer writer(config);
+  c.architecture->visit(copy, writer);
   return config;
 }
 
 NetworkConfig network_config_from_json(const Json& config) {
   if (!config.is_object()) fail_usage("model configuration: not a JSON object");
   NetworkConfig c;
-  if (const auto name = get_string(config, "_class_name")) c.type = type_of(*name);
-  c.in_channels = integer_field(config, "in_channels", c.in_channels);
-  c.out_channels = integer_field(config, "out_channels", c.out_channels);
-  c.num_attention_heads = integer_field(config, "num_attention_heads", c.num_attention_heads);
-  c.attention_head_dim = integer_field(config, "attention_head_dim", c.attention_head_dim);
-  c.num_key_value_heads = integer_field(config, "num_key_value_heads", c.num_key_value_heads);
-  c.num_layers = integer_field(config, "num_layers", c.num_layers);
-  c.mlp_ratio = get_number(config, "mlp_ratio").value_or(c.mlp_ratio);
-  c.text_embed_dim = integer_field(config, "text_embed_dim", c.text_embed_dim);
-  c.adaln_lora_dim = adaln_lora_dim_of(config, c.adaln_lora_dim);
-  c.qk_norm = get_bool(config, "qk_norm").value_or(false);
-  c.max_size = numbers_field(config, "max_size", c.max_size);
-  c.patch_size = numbers_field(config, "patch_size", c.patch_size);
-  c.rope_scale = numbers_field(config, "rope_scale", c.rope_scale);
-  c.concat_padding_mask = get_bool(config, "concat_padding_mask").value_or(c.concat_padding_mask);
+  if (const auto name = get_string(config, "_class_name")) c.architecture = &of_class(*name);
+  Reader reader(config);
+  c.architecture->visit(c, reader);
   // Parts of Cosmos 2.5.
   if (get_bool(config, "use_crossattn_projection").value_or(false) ||
       get_integer(config, "controlnet_block_every_n") || get_integer(config, "img_context_dim_in"))
     fail_usage(
         "model configuration: a projection of the text, control blocks and image context are not "
         "supported");
-  // Present and null means none; absent means diffusers' default.
-  if (config.contains("extra_pos_embed_type")) {
-    const auto type = get_string(config, "extra_pos_embed_type");
-    if (type && *type != "learnable")
-      fail_usage("model configuration: 'extra_pos_embed_type' is '{}', not 'learnable' or null",
-                 *type);
-    c.learnable_positions = type.has_value();
-  }
   c.validate();
   return c;
 }

@@ -11,7 +11,7 @@
 
 namespace vfm::models {
 
-/// The "_class_name" of each of the networks, in the order of NetworkType.
+/// The "_class_name" of each of architectures().
 std::vector<std::string_view> network_class_names();
 
 /// diffusers' config.json, "_class_name" included.

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "dist/group.h"
 #include "dist/mesh.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network.h"
 #include "nn/collectives.h"
 
@@ -192,11 +193,10 @@ void NetworkLayout::check(const NetworkConfig& config) const {
       size_of(cp_heads) * size_of(cp_ring) != cp_size())
     fail("{} ranks of cp are not {} times {}", cp_size(), size_of(cp_heads), size_of(cp_ring));
   if (hybrid && cp_size() == 1) fail("a hybrid of one rank of cp");
-  if (hybrid && config.type != NetworkType::stdit)
+  if (hybrid && !config.architecture->space_time)
     fail_usage("parallel.hybrid is for attention in frames and pixels: leave it out for a {}",
-               network_type_name(config.type));
-  if (config.type == NetworkType::stdit && cp_size() > 1 && !hybrid &&
-      cp_kind != CpKind::all_to_all)
+               config.architecture->name);
+  if (config.architecture->space_time && cp_size() > 1 && !hybrid && cp_kind != CpKind::all_to_all)
     throw dist::LayoutRefused("attention within frames and pixels needs them whole",
                               ": parallel.cp_kind=all_to_all can be, or parallel.hybrid=true");
   check_heads(config.num_attention_heads, config.key_value_heads());

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "models/dit/architecture.h"
 #include "models/dit/lora.h"
 
 namespace vfm::models {
@@ -42,9 +43,9 @@ std::string with_underscores(std::string name) {
 const std::map<std::string, std::string, std::less<>>& flat_names() {
   static const std::map<std::string, std::string, std::less<>> names = [] {
     std::map<std::string, std::string, std::less<>> made;
-    for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen}) {
+    for (const Architecture* one : architectures()) {
       NetworkConfig config;
-      config.type = type;
+      config.architecture = one;
       config.num_layers = 1;
       for (const NetworkMatrix& matrix : network_matrices(config))
         made.emplace(with_underscores(matrix.module), matrix.module);

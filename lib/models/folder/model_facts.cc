@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
+#include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_config.h"
 #include "models/text_encoder.h"
@@ -212,7 +213,7 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   const ModelConfig config = read_model_config(model);
   as_usage([&] { read_texts(facts, model.config(), "'" + model.config_path() + "'"); });
   const auto* network = std::get_if<NetworkConfig>(&config);
-  if (!network || network->type != NetworkType::dit) return facts;
+  if (!network || !network->architecture->in_diffusers) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
   if (model.is_pipeline()) add_pipeline(facts, model, all);
   return facts;

@@ -15,6 +15,7 @@
 #include "io/safetensors.h"
 #include "models/cosmos/autoencoder.h"
 #include "models/cosmos/tokenizer.h"
+#include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/process/process.h"
 #include "models/text_encoder.h"
@@ -32,10 +33,10 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
                     const ExportOptions& options) {
   if (options.parts == ExportOptions::Parts::none) return "only the network was asked for";
   std::vector<std::string> reasons;
-  if (config.type != models::NetworkType::dit)
-    reasons.push_back(fmt::format("diffusers has no class for a network of type {}",
-                                  models::network_type_name(config.type)));
-  else if (config.adaln_lora_dim == 0)
+  if (!config.architecture->in_diffusers)
+    reasons.push_back(
+        fmt::format("diffusers has no class for a network of type {}", config.architecture->name));
+  else if (models::modulation_rank(config) == 0)
     reasons.push_back(
         "diffusers' class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
   const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";

@@ -30,6 +30,10 @@ class CodeKind final : public Kind {
     return names;
   }
 
+  std::string_view words(std::string_view /*type*/) const override {
+    return "predicts discrete latents, one code after the other.";
+  }
+
   void add_model_fields(FieldList& list, ModelRecipe& model) const override {
     models::DecoderConfig& decoder = model.decoder;
     list.number("vocabulary", decoder.vocabulary, between(0, 1 << 28))
@@ -114,12 +118,12 @@ class CodeKind final : public Kind {
   }
 
   int cp_ranges() const override { return 2; }
-  std::vector<TpProduct> tp_products(const ModelRecipe& model) const override {
+  std::vector<models::TpProduct> tp_products(const ModelRecipe& model) const override {
     const models::DecoderConfig& c = model.decoder;
     const double width = c.width(), heads = c.heads_width(),
                  keys = c.key_value_heads() * c.attention_head_dim,
                  hidden = static_cast<double>(c.hidden());
-    std::vector<TpProduct> all = {
+    std::vector<models::TpProduct> all = {
         {width, heads + 2 * keys}, {width, heads}, {width, 2 * hidden}, {width, hidden}};
     if (c.text_embed_dim > 0) all.insert(all.end(), 2, {width, heads});
     return all;

@@ -2,9 +2,13 @@
 #include "train/kind.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/dit/architecture.h"
 #include "models/dit/pipeline_stages.h"
 #include "train/diffusion/data.h"
 #include "train/diffusion/objective.h"
@@ -41,37 +45,90 @@ void fit_encoded(Recipe& recipe, const Dataset& data, const Encoders& encoders) 
   fit_network(recipe, data, encoders.channels());
 }
 
+// The fields of a network's configuration as keys of a recipe.
+class ModelFields final : public models::ConfigFields {
+ public:
+  ModelFields(FieldList& list, ModelRecipe& model) : list_(list), model_(model) {}
+
+  void integer(const char* name, int& value, int least, int most, int) override {
+    keep(name,
+         [this, name, &value, least, most] { list_.number(name, value, between(least, most)); });
+  }
+  void number(const char* name, double& value, double least, double most) override {
+    keep(name,
+         [this, name, &value, least, most] { list_.number(name, value, between(least, most)); });
+  }
+  void sizes(const char* name, std::array<int, 3>& value, int least, int most) override {
+    keep(name,
+         [this, name, &value, least, most] { list_.numbers(name, value, between(least, most)); });
+  }
+  void scales(const char* name, std::array<double, 3>& value) override {
+    keep(name, [this, name, &value] { list_.numbers(name, value, positive); });
+  }
+  void flag(const char* name, bool& value, bool) override {
+    keep(name, [this, name, &value] { list_.flag(name, value); });
+  }
+  void word(const char* name, bool& value, const char*, const char*) override {
+    flag(name, value, true);
+  }
+  // One matrix has no width inside: where it comes after such a width, that is gone.
+  void modulation_rank(const char* name, int& value) override {
+    keep(name, [this, name, &value] {
+      list_
+          .choice("adaln", model_.adaln, {"lora", "full"},
+                  [&model = model_, &value] {
+                    if (model.adaln == "full") value = 0;
+                  })
+          .number(name, value, between(0, 65536));
+    });
+  }
+
+  // Adds the keys to the list. Those that all networks have come first, in a recipe's order.
+  void add() {
+    static constexpr std::string_view first[] = {
+        "in_channels",        "out_channels",       "text_embed_dim", "num_attention_heads",
+        "attention_head_dim", "num_layers",         "mlp_ratio",      "patch_size",
+        "max_size",           "concat_padding_mask"};
+    const auto place = [](const Kept& kept) { return std::ranges::find(first, kept.name); };
+    std::ranges::stable_sort(kept_, {}, place);
+    for (const Kept& kept : kept_)
+      kept.add();
+  }
+
+ private:
+  struct Kept {
+    std::string_view name;
+    std::function<void()> add;
+  };
+  void keep(std::string_view name, std::function<void()> add) {
+    kept_.push_back({name, std::move(add)});
+  }
+
+  FieldList& list_;
+  ModelRecipe& model_;
+  std::vector<Kept> kept_;
+};
+
 class DiffusionKind final : public Kind {
  public:
   std::span<const std::string_view> types() const override {
-    static constexpr std::string_view names[] = {"dit", "stdit", "moviegen"};
+    static const std::vector<std::string_view> names = [] {
+      std::vector<std::string_view> all;
+      for (const models::Architecture* one : models::architectures())
+        all.push_back(one->name);
+      return all;
+    }();
     return names;
+  }
+  std::string_view words(std::string_view type) const override {
+    return models::find_architecture(type).words;
   }
 
   void add_model_fields(FieldList& list, ModelRecipe& model) const override {
-    models::NetworkConfig& dit = model.dit;
-    list.number("in_channels", dit.in_channels, between(0, 4096))
-        .number("out_channels", dit.out_channels, between(0, 4096))
-        .number("text_embed_dim", dit.text_embed_dim, between(0, 65536))
-        .number("num_attention_heads", dit.num_attention_heads, between(1, 1024))
-        .number("attention_head_dim", dit.attention_head_dim, between(2, 1024))
-        .number("num_layers", dit.num_layers, between(1, 1024))
-        .number("mlp_ratio", dit.mlp_ratio, between(0.1, 64))
-        .numbers("patch_size", dit.patch_size, between(1, 64))
-        .numbers("max_size", dit.max_size, between(1, 65536))
-        .flag("concat_padding_mask", dit.concat_padding_mask);
-    if (model.type == "moviegen")
-      list.number("num_key_value_heads", dit.num_key_value_heads, between(0, 1024))
-          .flag("qk_norm", dit.qk_norm);
-    else
-      // One matrix has no width inside: where it comes after such a width, that is gone.
-      list.choice("adaln", model.adaln, {"lora", "full"},
-                  [&model] {
-                    if (model.adaln == "full") model.dit.adaln_lora_dim = 0;
-                  })
-          .number("adaln_lora_dim", dit.adaln_lora_dim, between(0, 65536))
-          .numbers("rope_scale", dit.rope_scale, positive)
-          .flag("learnable_positions", dit.learnable_positions);
+    model.dit.architecture = &models::find_architecture(model.type);
+    ModelFields fields(list, model);
+    model.dit.architecture->visit(model.dit, fields);
+    fields.add();
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
@@ -105,9 +162,8 @@ class DiffusionKind final : public Kind {
 
   void settle(Recipe& recipe) const override {
     models::NetworkConfig& dit = recipe.model.dit;
-    dit.type = models::parse_network_type(recipe.model.type);
-    if (recipe.model.adaln != "full" || dit.type == models::NetworkType::moviegen) return;
-    if (dit.adaln_lora_dim != 0)
+    dit.architecture = &models::find_architecture(recipe.model.type);
+    if (recipe.model.adaln == "full" && models::modulation_rank(dit).value_or(0) != 0)
       fail_usage("{}, and {}: only a modulation of two matrices has a width between them",
                  describe_setting(recipe, "model.adaln"),
                  describe_setting(recipe, "model.adaln_lora_dim"));
@@ -123,8 +179,7 @@ class DiffusionKind final : public Kind {
                  describe_setting(recipe, "sampling.sigma_min"),
                  describe_setting(recipe, "sampling.sigma_max"));
     models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
-    if (dit.type != models::NetworkType::moviegen && dit.adaln_lora_dim == 0 &&
-        recipe.model.adaln == "lora")
+    if (models::modulation_rank(dit) == 0 && recipe.model.adaln == "lora")
       fail_usage("{}, and {}: a modulation of two matrices needs a width between them",
                  describe_setting(recipe, "model.adaln_lora_dim"),
                  describe_setting(recipe, "model.adaln"));
@@ -144,7 +199,7 @@ class DiffusionKind final : public Kind {
       refused.push_back(fmt::format("{}: {} -> {} ({})", key, dump_json(Json(before)),
                                     dump_json(Json(after)), why));
     };
-    const bool tables = old.learnable_positions || old.type == models::NetworkType::moviegen;
+    const bool tables = old.architecture->has_tables(old);
     bool smaller = false;
     for (std::size_t i = 0; i < 3; ++i)
       smaller = smaller || now.max_size[i] < old.max_size[i];
@@ -232,19 +287,8 @@ class DiffusionKind final : public Kind {
                                   recipe.parallel.vpp);
   }
 
-  /// Not in it: what a temporal layer gathers, in another order of rows.
-  std::vector<TpProduct> tp_products(const ModelRecipe& model) const override {
-    const models::NetworkConfig& c = model.dit;
-    const double width = c.width(), keys = c.key_value_heads() * c.attention_head_dim,
-                 hidden = static_cast<double>(c.hidden());
-    const bool gated = c.type == models::NetworkType::moviegen;
-    std::vector<TpProduct> all = {
-        {width, width + 2 * keys}, {width, width}, {width, width}, {width, width},
-        {width, hidden},           {width, hidden}};
-    if (gated) all[4].columns *= 2;
-    if (c.type == models::NetworkType::stdit)
-      all.insert(all.end(), {{width, 3 * width}, {width, width}, {width, width}});
-    return all;
+  std::vector<models::TpProduct> tp_products(const ModelRecipe& model) const override {
+    return model.dit.architecture->tp_products(model.dit);
   }
   std::vector<std::string> adapter_targets(const Recipe& recipe) const override {
     return models::lora_target_names(recipe.model.dit, recipe.lora);

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "models/dit/network.h"
+#include "models/dit/architecture.h"
 #include "train/cost/memory.h"
 #include "train/kind.h"
 #include "train/plan/stage_cuts.h"
@@ -83,7 +83,8 @@ class Drawing {
   /// Those that differ in what ranks of cp exchange.
   void kinds(Candidate candidate) {
     if (candidate.cp == 1) return shards(candidate);
-    const bool stdit = recipe_.model.type == models::network_type_name(models::NetworkType::stdit);
+    const models::Architecture& network = *recipe_.model.dit.architecture;
+    const bool stdit = recipe_.model.type == network.name && network.space_time;
     for (const bool hybrid : {false, true}) {
       if (hybrid && !stdit) continue;
       candidate.hybrid = hybrid;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/dit/architecture.h"
 #include "train/kind.h"
 #include "train/plan/links.h"
 #include "train/plan/pipeline_time.h"
@@ -198,9 +199,11 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
 /// add, and the positions of the tokens that a rank has, as wide as the stream; all of it f32.
 Conditioning LayoutCost::conditioning(const Candidate& c) const {
   const std::vector<StageWork> stages = work_->few(c);
-  const double passes = c.passes(recipe_.data.packs), width = recipe_.model.dit.width(),
+  const models::NetworkConfig& network = recipe_.model.dit;
+  const double passes = c.passes(recipe_.data.packs), width = network.width(),
                samples = static_cast<double>(pack_.size()) * c.micro_packs,
-               positions = recipe_.model.dit.learnable_positions ? stages[0].of_streams.bytes : 0;
+               positions =
+                   network.architecture->has_tables(network) ? stages[0].of_streams.bytes : 0;
   const SentMessages sent{passes, passes * (4 * samples * 4 * width + positions)};
   const GroupOnNodes group = group_on_nodes("pp", c, per_node_);
   // And the gradients of it back.

@@ -24,7 +24,7 @@ TpTime tp_time(const Recipe& recipe, const models::Gpu& gpu, const models::Group
                rate = gpu.products * (bf16 ? 1 : gpu.peak_f32 / gpu.peak),
                rows = static_cast<double>(recipe.data.tokens) / recipe.parallel.cp;
   const double of_rank = nn::chunks_of_rank(chunks, tp.ranks), messages = (ranks - 1) * of_rank;
-  for (const TpProduct& product : kind_of(recipe.model.type).tp_products(recipe.model)) {
+  for (const models::TpProduct& product : kind_of(recipe.model.type).tp_products(recipe.model)) {
     const double width = product.width, bytes = (ranks - 1) / ranks * rows * width * element;
     // Once gathered, once summed.
     if (chunks == 1) {

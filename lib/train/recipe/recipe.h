@@ -22,14 +22,13 @@
 namespace vfm::train {
 
 struct ModelRecipe {
-  /// Type of the model. Diffusion networks are "dit" (models/dit/dit.h), "stdit"
-  /// (models/dit/stdit.h) and "moviegen" (models/dit/moviegen.h). "autoregressive"
+  /// Type of the model. Diffusion networks are those of models/dit/architecture.h. "autoregressive"
   /// (models/decoder/decoder.h) models discrete latents, and "tokenizer"
   /// (models/cosmos/autoencoder.h) pixels.
   std::string type = "dit";
   /// The diffusion network. A field that is 0 here is set from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
-  /// Modulation of the diffusion network, except moviegen: "lora" is by two matrices of a low rank;
+  /// Modulation of the diffusion network, if it has one by matrices of a low rank: "lora" is by two matrices of a low rank;
   /// "full" is by one matrix, and then adaln_lora_dim is 0.
   std::string adaln = "lora";
   /// Whether the network is that of a model to begin from; then a 0 in it is final.

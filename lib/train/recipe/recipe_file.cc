@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/dit/architecture.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_checks.h"
 #include "train/recipe/recipe_field.h"
@@ -91,8 +92,8 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
     return "tokenizer";
   }
   model.dit = std::get<models::NetworkConfig>(beginning.model);
-  model.adaln = model.dit.adaln_lora_dim == 0 ? "full" : "lora";
-  return std::string(models::network_type_name(model.dit.type));
+  model.adaln = models::modulation_rank(model.dit) == 0 ? "full" : "lora";
+  return std::string(model.dit.architecture->name);
 }
 
 /// The recipe and the model that the run begins from.

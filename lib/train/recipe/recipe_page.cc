@@ -106,6 +106,14 @@ const KeyWords& key_words_of(const std::string& key) {
   return *found;
 }
 
+/// What the types of models are: "*dit* is the ...".
+std::string type_words() {
+  std::string words;
+  for (const std::string& type : model_types())
+    words += fmt::format("{}*{}* {}", words.empty() ? "" : " ", type, kind_of(type).words(type));
+  return words;
+}
+
 /// Behind "default": that the data decide, or that latents have it already.
 std::string beside_default(const Recipe& recipe, const Field& field) {
   const bool zero = field.get() == Json(0);
@@ -161,7 +169,8 @@ std::string recipe_manual() {
     const KeyWords& said = key_words_of(key.key);
     text += fmt::format("\n*{}*{} ({})\n\t{}{}{}. {}\n", escaped(key.key), key.marks,
                         escaped(by_type(key, 1)), types_of(key), escaped(by_type(key, 2)),
-                        said.unit.empty() ? "" : fmt::format(" {}", said.unit), said.words);
+                        said.unit.empty() ? "" : fmt::format(" {}", said.unit),
+                        said.words.empty() ? type_words() : std::string(said.words));
   }
   return text;
 }

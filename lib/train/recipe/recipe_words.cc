@@ -6,12 +6,7 @@ namespace vfm::train {
 namespace {
 
 constexpr KeyWords kWords[] = {
-    {"model.type", "",
-     "*dit* is the diffusion transformer of Cosmos-1.0. *stdit* has three self-attentions in each "
-     "block: within a frame, over all tokens, and over time at each position. *moviegen* is "
-     "MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at every "
-     "layer. *autoregressive* predicts discrete latents, one code after the other. *tokenizer* is "
-     "a video tokenizer that trains on clips."},
+    {"model.type", "", ""},  // Kind::words()
     {"model.in_channels", "", "Channels of the latents. 0: as in the data."},
     {"model.out_channels", "", "Channels that the network predicts. 0: as in the data."},
     {"model.text_embed_dim", "", "Width of text embeddings. 0: as in the data."},

@@ -13,6 +13,7 @@
 #include "dist/together.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
+#include "models/dit/architecture.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_model.h"
@@ -188,7 +189,7 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
     beginning.diffusion = diffusion_of(model.folder());
   } else {
     beginning.diffusion.text_padding = beginning.facts.text_padding;
-    if (network && network->type == models::NetworkType::dit && network->video_to_world())
+    if (network && network->architecture->in_diffusers && network->video_to_world())
       beginning.diffusion.condition_frames = kCosmosConditionFrames;
   }
   return beginning;

@@ -13,6 +13,7 @@
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network_pack.h"
 #include "train/cost/memory.h"
 #include "train/data/dataset.h"
@@ -43,12 +44,12 @@ dist::Group* shared(const dist::Mesh& mesh, dist::Axes axis) {
 models::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
   const ParallelRecipe& wanted = recipe.parallel;
   const models::NetworkConfig& network = recipe.model.dit;
-  if (wanted.hybrid && recipe.model.type != models::network_type_name(models::NetworkType::stdit))
-    fail_usage(
-        "parallel.hybrid is for model.type=stdit: a {} has no attention in frames and pixels",
-        recipe.model.type);
+  const bool diffusion = recipe.model.type == network.architecture->name;
+  if (wanted.hybrid && !(diffusion && network.architecture->space_time))
+    fail_usage("parallel.hybrid is for model.type={}: a {} has no attention in frames and pixels",
+               models::names_of(&models::Architecture::space_time), recipe.model.type);
   if (wanted.cp == 1) return {};
-  if (recipe.model.type == models::network_type_name(network.type))
+  if (diffusion)
     return models::find_cp_kind(
         wanted.cp_kind, wanted.cp_heads, network,
         {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});

@@ -22,6 +22,10 @@ class TokenizerKind final : public Kind {
     return names;
   }
 
+  std::string_view words(std::string_view /*type*/) const override {
+    return "is a video tokenizer that trains on clips.";
+  }
+
   void add_model_fields(FieldList& list, ModelRecipe& model) const override {
     models::CosmosConfig& autoencoder = model.autoencoder;
     list.number("latent_channels", autoencoder.latent_channels, between(1, 1024))

@@ -7,7 +7,10 @@
 
 #include "models/cosmos/autoencoder.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/dit/network.h"
+#include "models/moviegen/moviegen.h"
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_kernels.h"
 #include "support/small_networks.h"
@@ -17,7 +20,10 @@
 #include "tensor/meta.h"
 
 using namespace vfm;
-using models::NetworkType;
+using models::Architecture;
+using models::kDit;
+using models::kMovieGen;
+using models::kStdit;
 using models::Recompute;
 
 namespace {
@@ -42,12 +48,12 @@ double check(const std::string& what, Work work) {
   return taken;
 }
 
-models::NetworkConfig small(NetworkType type) {
+models::NetworkConfig small(const Architecture* type) {
   models::NetworkConfig c;
-  c.type = type;
+  c.architecture = type;
   c.in_channels = c.out_channels = 4;
   c.num_attention_heads = 2, c.attention_head_dim = 64, c.num_layers = 2;
-  c.text_embed_dim = 24, c.adaln_lora_dim = 16;
+  c.text_embed_dim = 24, c.own<models::DitFields>().adaln_lora_dim = 16;
   c.max_size = {4, 16, 16};
   return c;
 }
@@ -64,12 +70,12 @@ models::NetworkBatch batch_of(const models::NetworkConfig& c, Device device) {
 
 TEST_CASE("networks: the memory of a step on a GPU") {
   // All there is of a step in one of the types, for the emulation is slow.
-  const auto [type, compute, recompute] = GENERATE(table<NetworkType, DType, Recompute>({
-      {NetworkType::dit, DType::bf16, Recompute::none},
-      {NetworkType::dit, DType::bf16, Recompute::elementwise},
-      {NetworkType::dit, DType::f32, Recompute::block},
-      {NetworkType::stdit, DType::bf16, Recompute::none},
-      {NetworkType::moviegen, DType::bf16, Recompute::elementwise},
+  const auto [type, compute, recompute] = GENERATE(table<const Architecture*, DType, Recompute>({
+      {&kDit, DType::bf16, Recompute::none},
+      {&kDit, DType::bf16, Recompute::elementwise},
+      {&kDit, DType::f32, Recompute::block},
+      {&kStdit, DType::bf16, Recompute::none},
+      {&kMovieGen, DType::bf16, Recompute::elementwise},
   }));
   const models::NetworkConfig c = small(type);
   const auto step = [&, how = recompute, dtype = compute](Device device) {
@@ -77,16 +83,14 @@ TEST_CASE("networks: the memory of a step on a GPU") {
     network->set_recompute(how);
     step_of(*network, batch_of(c, device));
   };
-  check(std::string(models::network_type_name(type)) + " " +
-            std::string(models::recompute_name(recompute)),
-        step);
+  check(std::string(type->name) + " " + std::string(models::recompute_name(recompute)), step);
 }
 
 TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
-  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit}) {
+  for (const Architecture* type : {&kDit, &kStdit}) {
     models::NetworkConfig c = small(type);
     c.text_embed_dim = 32;
-    check(std::string(models::network_type_name(type)) + " in FP8", [&](Device device) {
+    check(std::string(type->name) + " in FP8", [&](Device device) {
       const auto network = models::make_network(c, 1, DType::bf16, device);
       network->set_inference_fp8({.linear = true});
       ops::Tape silent(false);
@@ -96,7 +100,7 @@ TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
 }
 
 TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on a GPU") {
-  models::NetworkConfig c = small(NetworkType::dit);
+  models::NetworkConfig c = small(&kDit);
   c.num_layers = 4;
   std::vector<double> taken;
   for (const std::optional<ops::RowFormat> format :
@@ -117,9 +121,8 @@ TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on
 }
 
 TEST_CASE("what goes into blocks waits in the host's memory: that of a GPU is told, and free") {
-  const auto [type, recompute] = GENERATE(
-      table<NetworkType, Recompute>({{NetworkType::dit, Recompute::block},
-                                     {NetworkType::moviegen, Recompute::block_but_attention}}));
+  const auto [type, recompute] = GENERATE(table<const Architecture*, Recompute>(
+      {{&kDit, Recompute::block}, {&kMovieGen, Recompute::block_but_attention}}));
   models::NetworkConfig c = small(type);
   c.attention_head_dim = 32, c.num_layers = 6, c.mlp_ratio = 1;  // blocks that take little
   double taken[2] = {};

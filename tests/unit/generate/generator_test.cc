@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "models/dit/dit.h"
 #include "models/tokenizer.h"
 #include "text/encoder.h"
 
@@ -37,7 +38,7 @@ models::LoadedModel tiny_model(const Json& train = train_json(), int head_dim = 
   config.attention_head_dim = head_dim;
   config.num_layers = 1;
   config.text_embed_dim = kTextWidth;
-  config.adaln_lora_dim = 4;
+  config.own<models::DitFields>().adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
   models::LoadedModel model{models::make_network(config, 1, compute),
                             models::ModelFacts::from_json(train, "train.json"),

@@ -14,7 +14,10 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "dist/threads.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/dit/fp8.h"
+#include "models/moviegen/moviegen.h"
 #include "ops/cpu/isa.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
@@ -26,9 +29,9 @@ using Catch::Contains;
 
 namespace {
 
-models::NetworkConfig network_of(models::NetworkType type) {
-  models::NetworkConfig config = type == models::NetworkType::stdit ? tiny_stdit() : tiny_dit();
-  config.type = type;
+models::NetworkConfig network_of(const models::Architecture* type) {
+  models::NetworkConfig config = type == &models::kStdit ? tiny_stdit() : tiny_dit();
+  config.architecture = type;
   config.num_attention_heads = 4;
   return config;
 }
@@ -66,8 +69,8 @@ void fill(const models::DiffusionNetwork& network, float scale = 0.1f) {
 }
 
 /// One that FP8 takes, with attention.
-models::NetworkConfig fp8_network(models::NetworkType type = models::NetworkType::dit) {
-  models::NetworkConfig config = type == models::NetworkType::stdit ? tiny_stdit() : tiny_dit();
+models::NetworkConfig fp8_network(const models::Architecture* type = &models::kDit) {
+  models::NetworkConfig config = type == &models::kStdit ? tiny_stdit() : tiny_dit();
   config.num_attention_heads = 2;
   config.attention_head_dim = 64;
   config.text_embed_dim = 16;
@@ -193,20 +196,20 @@ TEST_CASE("ranks of a clip are neighbours: tp closest, then cp, the halves, and 
 }
 
 TEST_CASE("ranks that share a network give the output of one, guided or not, each time the same") {
-  for (const models::NetworkType type : {models::NetworkType::dit, models::NetworkType::stdit}) {
+  for (const models::Architecture* type : {&models::kDit, &models::kStdit}) {
     const models::NetworkConfig config = network_of(type);
     const auto alone = models::make_network(config, 1, DType::f32, Device::cpu, false);
     fill(*alone);
     for (const std::string text : {"cfg=2", "tp=2", "cp=2", "cfg=2,cp=2,tp=2"})
       for (const std::size_t samples : {1, 2}) {
-        INFO(models::network_type_name(type) << " " << text << ", samples " << samples);
+        INFO(type->name << " " << text << ", samples " << samples);
         const models::NetworkBatch batch = guided(config, samples);
         ops::Tape silent(false);
         const Tensor wanted = alone->forward(silent, batch);
         const ClipParallel parallel = parse_parallel(text);
-        const models::CpChoice cp{type == models::NetworkType::stdit ? models::CpKind::all_to_all
-                                                                     : models::CpKind::gather,
-                                  parallel.cp};
+        const models::CpChoice cp{
+            type == &models::kStdit ? models::CpKind::all_to_all : models::CpKind::gather,
+            parallel.cp};
         std::vector<Tensor> got(2);
         for (Tensor& one : got)
           dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
@@ -236,7 +239,7 @@ TEST_CASE("ranks that share a network give the output of one, guided or not, eac
 }
 
 TEST_CASE("ranks that keep shards of the weights give the same bits, with two blocks at a time") {
-  models::NetworkConfig config = network_of(models::NetworkType::dit);
+  models::NetworkConfig config = network_of(&models::kDit);
   config.num_layers = 4;
   const models::NetworkBatch batch = guided(config, 2), unguided = guided(config, 1);
   for (const std::string text : {"cfg=2", "tp=2", "cp=2", "cfg=2,tp=2", "cp=2,tp=2"})
@@ -267,7 +270,8 @@ TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in 
   };
   // Of a block: queries, keys, values and outputs of two attentions, of which one reads text; the
   // MLP; and in f32 its modulation.
-  const std::int64_t d = config.width(), text = config.text_embed_dim, low = config.adaln_lora_dim;
+  const std::int64_t d = config.width(), text = config.text_embed_dim,
+                     low = config.own<models::DitFields>().adaln_lora_dim;
   const std::int64_t products = 4 * d * d + 2 * d * d + 2 * d * text + 8 * d * d;
   const std::int64_t modulation = 3 * 4 * (low * d + 3 * d * low);
   CHECK(sent({}) == config.num_layers * (2 * products + modulation) / 2);
@@ -275,8 +279,7 @@ TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in 
 }
 
 TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") {
-  for (const models::NetworkType type :
-       {models::NetworkType::dit, models::NetworkType::stdit, models::NetworkType::moviegen})
+  for (const models::Architecture* type : {&models::kDit, &models::kStdit, &models::kMovieGen})
     for (const ops::RowFormat format : {ops::RowFormat::int8, ops::RowFormat::e4m3}) {
       const models::NetworkConfig config = network_of(type);
       const models::NetworkBatch batch = guided(config, 2);
@@ -288,8 +291,7 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
       };
       const Tensor whole = output({}, false, {}).output, one = output({}, false, format).output;
       const double change = apart_from(whole, one);
-      INFO(models::network_type_name(type)
-           << " " << ops::row_format_name(format) << ": " << change);
+      INFO(type->name << " " << ops::row_format_name(format) << ": " << change);
       CHECK(change > 1e-4);
       CHECK(change < (format == ops::RowFormat::int8 ? 0.03 : 0.1));
       CHECK(models::output_change(whole, one) == Approx(change).epsilon(1e-9));
@@ -303,7 +305,7 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
 }
 
 TEST_CASE("shards of weights in 8 bits travel so") {
-  const models::NetworkConfig config = network_of(models::NetworkType::dit);
+  const models::NetworkConfig config = network_of(&models::kDit);
   ClipParallel parallel = parse_parallel("cp=2");
   parallel.shard = true;
   const auto sent = [&](std::optional<ops::RowFormat> quantized) {
@@ -359,7 +361,7 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
 }
 
 TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of any kind, too") {
-  const models::NetworkConfig config = fp8_network(models::NetworkType::stdit);
+  const models::NetworkConfig config = fp8_network(&models::kStdit);
   const models::NetworkBatch batch = guided(config, 2);
   for (const models::Fp8Parts parts : {models::Fp8Parts{true, false}, {true, true}}) {
     const auto alone = models::make_network(config, 1, DType::bf16, Device::cpu, false);
@@ -391,7 +393,7 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of
 
 TEST_CASE(
     "in FP8 what a hybrid moves to ranks with whole pixels is FP8, and what comes back bf16") {
-  const models::NetworkConfig config = fp8_network(models::NetworkType::stdit);
+  const models::NetworkConfig config = fp8_network(&models::kStdit);
   models::NetworkBatch batch = guided(config, 1);           // of two each rank would keep one
   batch.samples[0].frames = 2, batch.samples[0].width = 8;  // even parts, so ways are alike
   batch.latents = noise_tensor({config.in_channels * 64}, 1);

@@ -9,18 +9,23 @@
 #include "base/error.h"
 #include "base/one_thread.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/architecture.h"
 #include "models/dit/lora.h"
 #include "models/dit/network_cost.h"
+#include "models/moviegen/moviegen.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 
 using namespace vfm;
+using models::Architecture;
 using models::CausalDecoder;
+using models::kDit;
+using models::kMovieGen;
+using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::NetworkType;
 using models::Recompute;
 
 namespace {
@@ -66,9 +71,9 @@ double told(Work work) {
   return static_cast<double>(account.memory().peak);
 }
 
-NetworkConfig middling(NetworkType type) {
+NetworkConfig middling(const Architecture* type) {
   NetworkConfig c = tiny_dit();
-  c.type = type;
+  c.architecture = type;
   c.num_attention_heads = 4, c.attention_head_dim = 32, c.num_layers = 3;
   c.max_size = {8, 16, 16};
   return c;
@@ -78,7 +83,7 @@ NetworkConfig middling(NetworkType type) {
 
 TEST_CASE("networks: the memory that is told of a step is what the allocator hands out", "[long]") {
   const OneThread one_thread;
-  for (const NetworkType type : {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen})
+  for (const Architecture* type : {&kDit, &kStdit, &kMovieGen})
     for (const DType compute : {DType::f32, DType::bf16}) {
       const NetworkConfig c = middling(type);
       const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 2},
@@ -93,22 +98,21 @@ TEST_CASE("networks: the memory that is told of a step is what the allocator han
         shape->set_recompute(recompute);
         const double real = taken([&] { step_of(*network, batch); });
         const double guess = told([&] { step_of(*shape, blank); });
-        INFO(models::network_type_name(type)
-             << " " << models::recompute_name(recompute) << " " << dtype_name(compute) << ": "
-             << guess << " of " << real);
+        INFO(type->name << " " << models::recompute_name(recompute) << " " << dtype_name(compute)
+                        << ": " << guess << " of " << real);
         CHECK(guess == Approx(real).epsilon(0.03));
       }
       ops::Tape silent(false);
       const double real = taken([&] { network->forward(silent, batch); });
       const double guess = told([&] { shape->forward(silent, blank); });
-      INFO(models::network_type_name(type) << " forward: " << guess << " of " << real);
+      INFO(type->name << " forward: " << guess << " of " << real);
       CHECK(guess == Approx(real).epsilon(0.03));
     }
 }
 
 TEST_CASE("networks with adapters beside the weights: what generating with them costs") {
   const OneThread one_thread;
-  const NetworkConfig c = middling(NetworkType::dit);
+  const NetworkConfig c = middling(&kDit);
   const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 9}};
   const auto set = [&](int rank) { return models::lora_shapes(c, {rank, 0, {}}); };
   const auto network = models::make_network(c, 1, DType::bf16, Device::cpu, false);

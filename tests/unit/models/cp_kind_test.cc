@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/dit/network.h"
+#include "models/moviegen/moviegen.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
 
@@ -17,7 +18,8 @@ constexpr std::int64_t kLong = 100000, kShort = 4096;
 NetworkConfig config_of(int heads, int key_heads) {
   NetworkConfig c = tiny_dit();
   c.num_attention_heads = heads;
-  if (key_heads != heads) c.type = NetworkType::moviegen, c.num_key_value_heads = key_heads;
+  if (key_heads != heads)
+    c.architecture = &kMovieGen, c.own<models::MovieGenFields>().num_key_value_heads = key_heads;
   return c;
 }
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
@@ -270,11 +271,14 @@ TEST_CASE("a configuration survives its JSON and refuses nonsense") {
   CHECK(models::network_config_to_json(models::network_config_from_json(json)) == json);
   Json null_positions = json;
   null_positions["extra_pos_embed_type"] = nullptr;
-  CHECK_FALSE(models::network_config_from_json(null_positions).learnable_positions);
+  CHECK_FALSE(models::network_config_from_json(null_positions)
+                  .own<models::DitFields>()
+                  .learnable_positions);
   const Json one_matrix = models::network_config_to_json(with_full_adaln(c));
   CHECK(one_matrix["adaln_lora_dim"].is_null());
-  CHECK(models::network_config_from_json(one_matrix).adaln_lora_dim == 0);
-  CHECK(models::network_config_from_json(Json::object()).adaln_lora_dim == 256);
+  CHECK(models::network_config_from_json(one_matrix).own<models::DitFields>().adaln_lora_dim == 0);
+  CHECK(models::network_config_from_json(Json::object()).own<models::DitFields>().adaln_lora_dim ==
+        256);
   CHECK(models::network_config_from_json(Json::object()).num_layers == 28);
   for (const char* bad :
        {R"({"num_layers":0})", R"({"attention_head_dim":25})", R"({"attention_head_dim":10})",

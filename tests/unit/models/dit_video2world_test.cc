@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/dit/architecture.h"
 #include "models/dit/dit.h"
 #include "support/small_networks.h"
 
@@ -18,11 +19,11 @@ void append(std::vector<float>& to, const std::vector<float>& from) {
 
 models::NetworkConfig config() {
   models::NetworkConfig c = tiny_stdit();
-  c.type = models::NetworkType::dit;
+  c.architecture = &models::kDit;
   c.in_channels = 3;  // two of the latent and the mask
-  c.rope_scale = {2, 2, 2};
+  c.own<models::DitFields>().rope_scale = {2, 2, 2};
   c.concat_padding_mask = true;
-  c.learnable_positions = false;
+  c.own<models::DitFields>().learnable_positions = false;
   return c;
 }
 

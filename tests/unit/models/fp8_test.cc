@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "models/dit/architecture.h"
 #include "models/dit/dit.h"
 #include "support/noise.h"
 
@@ -23,7 +24,7 @@ NetworkConfig small(int heads, int head_dim) {
   c.attention_head_dim = head_dim;
   c.num_layers = 2;
   c.text_embed_dim = 16;
-  c.adaln_lora_dim = 8;
+  c.own<models::DitFields>().adaln_lora_dim = 8;
   c.max_size = {4, 8, 8};
   return c;
 }

@@ -11,43 +11,48 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "models/dit/architecture.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/lora_names.h"
+#include "models/moviegen/moviegen.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
 using models::AdapterShape;
+using models::Architecture;
 using models::DiffusionNetwork;
+using models::kDit;
+using models::kMovieGen;
+using models::kStdit;
 using models::LoraFile;
 using models::LoraOptions;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::NetworkType;
 using models::Recompute;
 
 namespace {
 
 const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
 
-NetworkConfig of_type(NetworkType type, int layers) {
+NetworkConfig of_type(const Architecture* type, int layers) {
   NetworkConfig c = tiny_dit();
-  c.type = type;
+  c.architecture = type;
   c.num_layers = layers;
-  if (type == NetworkType::moviegen) c.num_key_value_heads = 1;
+  if (type == &kMovieGen) c.own<models::MovieGenFields>().num_key_value_heads = 1;
   return c;
 }
 
-constexpr NetworkType kTypes[] = {NetworkType::dit, NetworkType::stdit, NetworkType::moviegen};
+constexpr const Architecture* kTypes[] = {&kDit, &kStdit, &kMovieGen};
 
 std::vector<NetworkConfig> adaptable_networks() {
   std::vector<NetworkConfig> all;
-  for (const NetworkType type : kTypes)
+  for (const Architecture* type : kTypes)
     all.push_back(of_type(type, 2));
   all.push_back(with_full_adaln(all[1]));
   all.push_back(all[2]);
-  all.back().qk_norm = true;
+  all.back().own<models::MovieGenFields>().qk_norm = true;
   return all;
 }
 
@@ -175,12 +180,12 @@ TEST_CASE("lora: merged in bf16 several are rounded once") {
 
 TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of its own") {
   const NetworkBatch batch = drawn_batch();
-  for (const NetworkType type : kTypes)
+  for (const Architecture* type : kTypes)
     for (int layers = 1; layers <= 3; ++layers) {
-      INFO(models::network_type_name(type) << ", " << layers << " layers");
+      INFO(type->name << ", " << layers << " layers");
       const NetworkConfig c = of_type(type, layers);
       const auto network = frozen(c);
-      const std::size_t attentions = type == NetworkType::stdit ? 4 : 2;
+      const std::size_t attentions = type == &kStdit ? 4 : 2;
       network->attach(models::lora_shapes(c, {2, 0, {}}), true);
       CHECK(network->adapters().size() == 2 * 4 * attentions * static_cast<std::size_t>(layers));
       // B is zero and A is not, so a gradient reaches each B; then each has an effect.
@@ -199,7 +204,7 @@ TEST_CASE("lora fault: adapters on 27 of 28 blocks; here every block has all of 
 }
 
 TEST_CASE("lora: new adapters change nothing, and only they are trained") {
-  for (const NetworkType type : kTypes) {
+  for (const Architecture* type : kTypes) {
     const NetworkConfig c = of_type(type, 2);
     const auto network = frozen(c);
     const std::vector<float> before = output_of(*network, drawn_batch());

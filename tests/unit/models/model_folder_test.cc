@@ -10,6 +10,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
+#include "models/dit/dit.h"
 #include "models/dit/network_json.h"
 #include "models/folder/model_config.h"
 #include "models/folder/model_facts.h"
@@ -33,7 +34,7 @@ NetworkConfig small_network() {
   config.attention_head_dim = 12;
   config.num_layers = 1;
   config.text_embed_dim = 8;
-  config.adaln_lora_dim = 4;
+  config.own<models::DitFields>().adaln_lora_dim = 4;
   config.max_size = {2, 4, 4};
   return config;
 }

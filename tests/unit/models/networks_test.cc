@@ -8,30 +8,36 @@
 #include "base/json.h"
 #include "base/one_thread.h"
 #include "base/philox.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/dit/network.h"
 #include "models/dit/network_json.h"
+#include "models/moviegen/moviegen.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 
 using namespace vfm;
+using models::Architecture;
 using models::DiffusionNetwork;
+using models::kDit;
+using models::kMovieGen;
+using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
 using models::NetworkSample;
-using models::NetworkType;
 using models::Recompute;
 
 namespace {
 
 NetworkConfig moviegen() {
   NetworkConfig c;
-  c.type = NetworkType::moviegen;
+  c.architecture = &kMovieGen;
   c.in_channels = 3;
   c.out_channels = 2;
   c.num_attention_heads = 4;
   c.attention_head_dim = 4;
-  c.num_key_value_heads = 2;
+  c.own<models::MovieGenFields>().num_key_value_heads = 2;
   c.num_layers = 2;
   c.mlp_ratio = 1.5;
   c.text_embed_dim = 6;
@@ -41,7 +47,7 @@ NetworkConfig moviegen() {
 
 NetworkConfig normed_moviegen() {
   NetworkConfig c = moviegen();
-  c.qk_norm = true;
+  c.own<models::MovieGenFields>().qk_norm = true;
   return c;
 }
 
@@ -113,9 +119,9 @@ TEST_CASE("stdit: output and gradients are those of a second implementation") {
 
 TEST_CASE("modulation by one matrix is that by two of which the first is one") {
   for (const NetworkConfig& c : {tiny_stdit(), tiny_dit()}) {
-    INFO(models::network_type_name(c.type));
+    INFO(c.architecture->name);
     NetworkConfig wide = c;
-    wide.adaln_lora_dim = c.width();
+    wide.own<models::DitFields>().adaln_lora_dim = c.width();
     const auto full = random_network(with_full_adaln(c)), lora = random_network(wide);
     for (const nn::Parameter* p : full->parameters())
       if (!p->name.starts_with("time_embed.")) CHECK(p->name.find("linear_1") == std::string::npos);
@@ -243,7 +249,7 @@ TEST_CASE("stdit: who sees whom in space and in time") {
 
 TEST_CASE("networks: a pack is its samples one by one, and is the same again in bf16") {
   for (const NetworkConfig& c : networks_of_each_kind()) {
-    INFO(models::network_type_name(c.type));
+    INFO(c.architecture->name);
     const auto network = random_network(c);
     const NetworkBatch pack = noisy_batch(c);
     const std::vector<float> whole = output_of(*network, pack);
@@ -267,7 +273,7 @@ TEST_CASE("networks: a pack is its samples one by one, and is the same again in 
 
 TEST_CASE("networks: every parameter is trained; recomputation changes no bit") {
   for (const NetworkConfig& c : networks_of_each_kind()) {
-    INFO(models::network_type_name(c.type));
+    INFO(c.architecture->name);
     const auto network = random_network(c);
     const std::vector<float> cotangent = noise(272, 5);
     step(*network, network->parameters(), noisy_batch(c), cotangent);
@@ -297,19 +303,20 @@ TEST_CASE("networks: a config.json names its type and comes back") {
   for (const NetworkConfig& c : networks_of_each_kind()) {
     const Json json = models::network_config_to_json(c);
     const NetworkConfig back = models::network_config_from_json(json);
-    CHECK(back.type == c.type);
+    CHECK(back.architecture == c.architecture);
     CHECK(models::network_config_to_json(back) == json);
     CHECK(back.key_value_heads() == c.key_value_heads());
     CHECK(back.hidden() == c.hidden());
-    CHECK(back.adaln_lora_dim == (c.type == NetworkType::moviegen ? 256 : c.adaln_lora_dim));
-    CHECK(back.qk_norm == c.qk_norm);
+    CHECK(back.own<models::DitFields>().adaln_lora_dim ==
+          (c.architecture == &kMovieGen ? 256 : c.own<models::DitFields>().adaln_lora_dim));
+    CHECK(back.own<models::MovieGenFields>().qk_norm == c.own<models::MovieGenFields>().qk_norm);
   }
   CHECK_FALSE(models::network_config_to_json(moviegen()).contains("qk_norm"));
   CHECK(models::network_config_to_json(with_full_adaln(tiny_stdit()))["adaln_lora_dim"].is_null());
   CHECK_THROWS_AS(models::network_config_from_json({{"_class_name", "UNet2DModel"}}), Error);
   NetworkConfig odd = moviegen();
-  odd.num_key_value_heads = 3;
+  odd.own<models::MovieGenFields>().num_key_value_heads = 3;
   CHECK_THROWS_AS(odd.validate(), Error);
-  CHECK_THROWS_AS(models::parse_network_type("unet"), Error);
+  CHECK_THROWS_AS(models::find_architecture("unet"), Error);
   CHECK_THROWS_AS(random_network(moviegen())->set_inference_fp8({.linear = true}), Error);
 }

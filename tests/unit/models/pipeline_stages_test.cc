@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "models/dit/dit.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
@@ -66,7 +67,7 @@ TEST_CASE("the work of a network's parts is that of its products") {
   NetworkConfig config;
   config.in_channels = config.out_channels = 4;
   config.num_attention_heads = 2, config.attention_head_dim = 16;
-  config.text_embed_dim = 8, config.adaln_lora_dim = 4;
+  config.text_embed_dim = 8, config.own<models::DitFields>().adaln_lora_dim = 4;
   config.max_size = {8, 16, 16};
   config.num_layers = 9;  // of which one is enough to know
   const PartWork work = part_work(config, {{4, 8, 8, 0, 0, 3}}, DType::f32);

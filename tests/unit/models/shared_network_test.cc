@@ -15,20 +15,25 @@
 #include "base/philox.h"
 #include "dist/mesh.h"
 #include "dist/threads.h"
+#include "models/dit/architecture.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
+#include "models/moviegen/moviegen.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 
 using namespace vfm;
 using dist::Axes;
 using dist::Mesh;
+using models::Architecture;
 using models::CpKind;
 using models::DiffusionNetwork;
+using models::kDit;
+using models::kMovieGen;
+using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
 using models::NetworkLayout;
-using models::NetworkType;
 using models::Recompute;
 
 namespace {
@@ -188,9 +193,9 @@ Outcome shared(const NetworkConfig& config, const NetworkBatch& batch, const Way
 }
 
 void compare(const NetworkConfig& config, const NetworkBatch& batch, const Way& way) {
-  INFO(models::network_type_name(config.type)
-       << " tp=" << way.tp << " cp=" << way.cp << ' ' << models::cp_kind_name(way.kind)
-       << (way.hybrid ? " hybrid" : "") << ", recompute " << models::recompute_name(way.recompute));
+  INFO(config.architecture->name << " tp=" << way.tp << " cp=" << way.cp << ' '
+                                 << models::cp_kind_name(way.kind) << (way.hybrid ? " hybrid" : "")
+                                 << ", recompute " << models::recompute_name(way.recompute));
   const Outcome expected = alone(config, batch, way), made = shared(config, batch, way);
   const bool rounded = way.compute == DType::bf16;
   Way exactly = way;
@@ -348,8 +353,8 @@ TEST_CASE("a rank of a hybrid may have no frame", "[long]") {
 
 TEST_CASE("ranks share a network whose heads share keys") {
   NetworkConfig c = with_heads(tiny_dit(), 8);
-  c.type = NetworkType::moviegen;
-  c.num_key_value_heads = 4;
+  c.architecture = &kMovieGen;
+  c.own<models::MovieGenFields>().num_key_value_heads = 4;
   compare(c, mixed_samples(c), {.tp = 2});
   compare(c, mixed_samples(c), {.cp = 3, .recompute = Recompute::elementwise});
   compare(c, mixed_samples(c), {.tp = 2, .cp = 2, .recompute = Recompute::block});
@@ -363,8 +368,8 @@ TEST_CASE("ranks share a network whose heads share keys") {
 
 TEST_CASE("ranks send for attention what the formulas say") {
   NetworkConfig c = with_heads(tiny_dit(), 8);
-  c.type = NetworkType::moviegen;
-  c.num_key_value_heads = 4;
+  c.architecture = &kMovieGen;
+  c.own<models::MovieGenFields>().num_key_value_heads = 4;
   NetworkBatch batch = one_sample(c);
   batch.samples = {{4, 4, 8, 24.f, 0.2f, 2}};  // 32 tokens
   batch.latents = noise_tensor({c.in_channels * 128}, 4);
@@ -398,8 +403,8 @@ TEST_CASE("ranks send for attention what the formulas say") {
 TEST_CASE("ranks share adapters on every matrix, cut as the matrices are") {
   const NetworkConfig dit = tiny_dit(), stdit = with_heads(tiny_stdit(), 4);
   NetworkConfig moviegen = with_heads(tiny_dit(), 4);
-  moviegen.type = NetworkType::moviegen;
-  moviegen.num_key_value_heads = 2;
+  moviegen.architecture = &kMovieGen;
+  moviegen.own<models::MovieGenFields>().num_key_value_heads = 2;
   for (const NetworkConfig& c : {dit, moviegen}) {
     compare(c, mixed_samples(c), {.tp = 2, .adapters = 3});
     compare(c, mixed_samples(c),
@@ -455,8 +460,8 @@ TEST_CASE("a layout that the network cannot have is refused with the nearest one
     refused(tiny_dit(), {nullptr, &all, CpKind::ring, true}, "leave it out for a dit");
     refused(tiny_stdit(), {nullptr, &all, CpKind::all_to_all, true}, "cp_kind=gather can be");
     NetworkConfig few = with_heads(tiny_dit(), 6);
-    few.type = NetworkType::moviegen;
-    few.num_key_value_heads = 2;
+    few.architecture = &kMovieGen;
+    few.own<models::MovieGenFields>().num_key_value_heads = 2;
     refused(few, {&all, nullptr}, "2 heads of keys and values are not shared by 3 ranks");
   });
 }

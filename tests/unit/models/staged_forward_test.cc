@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "models/dit/architecture.h"
+#include "models/moviegen/moviegen.h"
 #include "support/distance.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
@@ -78,8 +80,8 @@ bool conditions(const std::string& name) {
 
 void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
   config.num_layers = kBlocks;
-  INFO(models::network_type_name(config.type)
-       << " " << dtype_name(compute) << " " << models::recompute_name(recompute));
+  INFO(config.architecture->name << " " << dtype_name(compute) << " "
+                                 << models::recompute_name(recompute));
   const auto network = models::make_network(config, 1, compute);
   randomise(network->parameters());
   network->set_recompute(recompute);
@@ -111,7 +113,7 @@ void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
 
 TEST_CASE("a network in parts computes what it computes at once") {
   NetworkConfig moviegen = tiny_dit();
-  moviegen.type = models::NetworkType::moviegen;
+  moviegen.architecture = &models::kMovieGen;
   for (const NetworkConfig& config : {tiny_dit(), tiny_stdit(), moviegen}) {
     check_parts(config, DType::f32, Recompute::none);
     check_parts(config, DType::f32, Recompute::block);

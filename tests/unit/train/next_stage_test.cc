@@ -19,6 +19,8 @@
 #include "dist/threads.h"
 #include "io/safetensors_reader.h"
 #include "latents_fixture.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
 #include "support/usage_error.h"
@@ -167,7 +169,7 @@ TEST_CASE("a stage on other data begins with the earlier run's validation and mo
   const auto data = kind.open(options, "train"), held_out = kind.open(options, "val");
   Recipe recipe = options.recipe;
   data->fit(recipe);
-  CHECK(recipe.model.dit.rope_scale == std::array{2.0, 2.0, 2.0});
+  CHECK(recipe.model.dit.own<models::DitFields>().rope_scale == std::array{2.0, 2.0, 2.0});
   const auto world = dist::self_world();
   Trainer trainer(recipe, *data, *world);
   read_checkpoint(*world, runs.newest("run"), trainer.optimizer());
@@ -367,7 +369,8 @@ TEST_CASE("what a stage may not change is refused, all keys at once") {
   CHECK(kind_of("dit").refused_of_stage(earlier, larger) ==
         std::vector<std::string>{"model.max_size: [4,8,8] -> [4,9,9] (its position tables are "
                                  "those of the model under the adapters)"});
-  earlier.model.dit.learnable_positions = larger.model.dit.learnable_positions = false;
+  earlier.model.dit.own<models::DitFields>().learnable_positions =
+      larger.model.dit.own<models::DitFields>().learnable_positions = false;
   CHECK(kind_of("dit").refused_of_stage(earlier, larger).empty());
   CHECK_THAT(usage_error([&] { runs.stage("run", "next", "lora: {rank: 2}"); }),
              Catch::Contains("cannot change lora.rank: 0 -> 2; leave it out"));

@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/dit/dit.h"
+#include "models/moviegen/moviegen.h"
 #include "support/usage_error.h"
 #include "train/recipe/recipe_file.h"
 #include "train/recipe/recipe_page.h"
@@ -42,7 +44,7 @@ TEST_CASE("recipe: YAML and overrides fill the struct, later ones win") {
   CHECK(recipe.optimizer.beta1 == 0.9);
   CHECK(recipe.validation.sigmas == std::vector<double>{0.5, 2});
   CHECK(recipe.model.dit.patch_size == std::array<int, 3>{1, 4, 4});
-  CHECK_FALSE(recipe.model.dit.learnable_positions);
+  CHECK_FALSE(recipe.model.dit.own<models::DitFields>().learnable_positions);
   CHECK(recipe.schedule.shape == "cosine");
 }
 
@@ -209,11 +211,13 @@ TEST_CASE("recipe: a model's size is said, or begun from") {
 
 TEST_CASE("recipe: modulation by one matrix has no width inside") {
   const Recipe full = from_yaml("model: {adaln: full}");
-  CHECK(full.model.dit.adaln_lora_dim == 0);
-  CHECK(from_yaml("").model.dit.adaln_lora_dim == 256);
+  CHECK(full.model.dit.own<models::DitFields>().adaln_lora_dim == 0);
+  CHECK(from_yaml("").model.dit.own<models::DitFields>().adaln_lora_dim == 256);
   CHECK(to_yaml(from_yaml(to_yaml(full))) == to_yaml(full));
   // Where it comes after a width, it takes that away.
-  CHECK(from_yaml("model: {adaln_lora_dim: 256, adaln: full}").model.dit.adaln_lora_dim == 0);
+  CHECK(from_yaml("model: {adaln_lora_dim: 256, adaln: full}")
+            .model.dit.own<models::DitFields>()
+            .adaln_lora_dim == 0);
   CHECK(error_of("model: {adaln: full, adaln_lora_dim: 256}")
             .find("'model.adaln' is full, and 'model.adaln_lora_dim' is 256: only a modulation") !=
         std::string::npos);
@@ -223,10 +227,14 @@ TEST_CASE("recipe: modulation by one matrix has no width inside") {
   CHECK(error_of("model: {type: moviegen, adaln: full}").find("'model.adaln'") !=
         std::string::npos);
   CHECK(error_of("model: {qk_norm: true}").find("'model.qk_norm'") != std::string::npos);
-  CHECK(from_yaml("model: {type: moviegen, qk_norm: true}").model.dit.qk_norm);
+  CHECK(from_yaml("model: {type: moviegen, qk_norm: true}")
+            .model.dit.own<models::MovieGenFields>()
+            .qk_norm);
   // What a run begins from says it too.
   Beginning beginning;
-  beginning.model = models::NetworkConfig{.adaln_lora_dim = 0};
+  models::NetworkConfig one_matrix;
+  one_matrix.own<models::DitFields>().adaln_lora_dim = 0;
+  beginning.model = one_matrix;
   CHECK(make_recipe({}, &beginning).model.adaln == "full");
   CHECK(make_recipe(parse_yaml("model: {adaln: full}", "a test"), &beginning).model.adaln ==
         "full");
@@ -235,8 +243,8 @@ TEST_CASE("recipe: modulation by one matrix has no width inside") {
     begun.model = from;
     return usage_error([&] { make_recipe(parse_yaml(yaml, "a test"), &begun); });
   };
-  CHECK(refused("model: {adaln: lora}", {.adaln_lora_dim = 0})
-            .find("model.adaln: \"full\" -> \"lora\"") != std::string::npos);
+  CHECK(refused("model: {adaln: lora}", one_matrix).find("model.adaln: \"full\" -> \"lora\"") !=
+        std::string::npos);
   CHECK(refused("model: {adaln: full}", {})
             .find("model.adaln: \"lora\" -> \"full\"; model.adaln_lora_dim: 256 -> 0") !=
         std::string::npos);

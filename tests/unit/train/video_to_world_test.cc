@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "latents_fixture.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
 #include "models/process/process.h"
 #include "support/golden.h"
 #include "train/diffusion/data.h"
@@ -28,7 +30,7 @@ models::NetworkConfig config_of(int channels) {
   config.num_attention_heads = 2;
   config.attention_head_dim = 12;
   config.num_layers = 1;
-  config.adaln_lora_dim = 4;
+  config.own<models::DitFields>().adaln_lora_dim = 4;
   config.text_embed_dim = 3;
   config.max_size = {4, 8, 8};
   return config;

@@ -9,7 +9,7 @@
 //
 // modulate(n) = n (1 + scale) + shift, with (shift, scale, gate) = W e: six times the width a
 // layer, in two matrices; they begin at zero. RMS has no weights of its own, eps 1e-5. No biases,
-// no rotation. With NetworkConfig::qk_norm queries and keys of both attentions go through an RMS
+// no rotation. With MovieGenFields::qk_norm queries and keys of both attentions go through an RMS
 // norm of each head, whose weights all heads share, as in NeMo's DiT layer: attnN.norm_q, norm_k.
 // NeMo's layer of this network has none. wave() is the sinusoid of ops/position/positions.h, of
 // a frame rate of 0 for an image. NeMo's layer has no residual around the cross-attention: there
@@ -24,6 +24,15 @@
 #include "models/dit/network.h"
 
 namespace vfm::models {
+
+struct Architecture;
+extern const Architecture kMovieGen;
+
+/// The fields that it has besides those of NetworkConfig.
+struct MovieGenFields {
+  int num_key_value_heads = 0;  ///< divides the heads of queries; 0: as many as these
+  bool qk_norm = false;         ///< norms queries and keys
+};
 
 /// As make_network() says. Matrices begin xavier uniform, tables and the embedders' matrices normal
 /// 0.02, modulation zero. It takes no parts in FP8: set_inference_fp8() throws Error{usage} for

@@ -1,7 +1,7 @@
 // Shape letters: S tokens of the pack, D width, H heads, G key/value heads, K head dim, L text
 // tokens of the pack, E text width, R samples of the pack.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/moviegen.h"
+#include "models/moviegen/moviegen.h"
 
 #include <deque>
 #include <utility>
@@ -65,7 +65,7 @@ ops::ModulateInput pending(const Stream& in, const Context& context, const Tenso
 // The norms of an attention's queries and keys, or none.
 struct HeadNorms {
   HeadNorms(WeightMaker& make, const std::string& name, const NetworkConfig& c) {
-    if (!c.qk_norm) return;
+    if (!c.own<MovieGenFields>().qk_norm) return;
     queries = &make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one);
     keys = &make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one);
   }

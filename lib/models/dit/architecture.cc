@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/dit/architecture.h"
+
+#include "base/error.h"
+#include "models/dit/dit.h"
+#include "models/moviegen/moviegen.h"
+
+namespace vfm::models {
+
+std::span<const Architecture* const> architectures() {
+  static constexpr const Architecture* all[] = {&kDit, &kStdit, &kMovieGen};
+  return all;
+}
+
+const Architecture& find_architecture(std::string_view name) {
+  std::string names;
+  for (const Architecture* one : architectures()) {
+    if (one->name == name) return *one;
+    const bool last = one == architectures().back();
+    names += (names.empty() ? "" : last ? " or " : ", ") + std::string(one->name);
+  }
+  fail_usage("unknown model type '{}': choose {}", name, names);
+}
+
+std::string names_of(bool Architecture::*ability) {
+  std::string names;
+  for (const Architecture* one : architectures())
+    if (one->*ability) names += (names.empty() ? "" : " and ") + std::string(one->name);
+  return names;
+}
+
+void visit_common(NetworkConfig& c, ConfigFields& fields) {
+  fields.integer("in_channels", c.in_channels, 0, 4096);
+  fields.integer("out_channels", c.out_channels, 0, 4096);
+  fields.integer("num_attention_heads", c.num_attention_heads, 1, 1024);
+  fields.integer("attention_head_dim", c.attention_head_dim, 2, 1024);
+  fields.integer("num_layers", c.num_layers, 1, 1024);
+  fields.number("mlp_ratio", c.mlp_ratio, 0.1, 64);
+  fields.integer("text_embed_dim", c.text_embed_dim, 0, 65536);
+  fields.sizes("max_size", c.max_size, 1, 65536);
+  fields.sizes("patch_size", c.patch_size, 1, 64);
+  fields.flag("concat_padding_mask", c.concat_padding_mask, true);
+}
+
+std::optional<int> modulation_rank(const NetworkConfig& config) {
+  struct Rank final : ConfigFields {
+    std::optional<int> found;
+    void modulation_rank(const char*, int& value) override { found = value; }
+  } rank;
+  NetworkConfig copy = config;
+  config.architecture->visit(copy, rank);
+  return rank.found;
+}
+
+}  // namespace vfm::models

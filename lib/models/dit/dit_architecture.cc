@@ -1,0 +1,99 @@
+// What the two networks of dit.h are beside their forward pass.
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "base/format.h"
+#include "models/config_limits.h"
+#include "models/dit/architecture.h"
+#include "models/dit/dit.h"
+
+namespace vfm::models {
+namespace {
+
+void visit_dit(NetworkConfig& config, ConfigFields& fields) {
+  visit_common(config, fields);
+  DitFields& own = config.own<DitFields>();
+  fields.modulation_rank("adaln_lora_dim", own.adaln_lora_dim);
+  fields.scales("rope_scale", own.rope_scale);
+  fields.word("learnable_positions", own.learnable_positions, "extra_pos_embed_type", "learnable");
+}
+
+void check_dit(const NetworkConfig& c) {
+  const DitFields& own = c.own<DitFields>();
+  need_field(c.attention_head_dim >= 12 && c.attention_head_dim % 2 == 0, "attention_head_dim",
+             c.attention_head_dim, "even and at least 12, so that it can be split over three axes");
+  need_field(own.adaln_lora_dim >= 0 && own.adaln_lora_dim <= kMostWidth, "adaln_lora_dim",
+             own.adaln_lora_dim, "0 to 1048576");
+  for (const double scale : own.rope_scale)
+    need_field(scale > 0 && std::isfinite(scale), "rope_scale", scale, "positive");
+}
+
+int as_many_heads(const NetworkConfig& c) {
+  return c.num_attention_heads;
+}
+
+// As diffusers rounds.
+std::int64_t hidden_dit(const NetworkConfig& c) {
+  return static_cast<std::int64_t>(c.mlp_ratio * c.width());
+}
+
+bool has_learned_positions(const NetworkConfig& c) {
+  return c.own<DitFields>().learnable_positions;
+}
+
+std::vector<TpProduct> products_dit(const NetworkConfig& c) {
+  const double width = c.width(), hidden = static_cast<double>(c.hidden());
+  return {{width, 3 * width}, {width, width},  {width, width},
+          {width, width},     {width, hidden}, {width, hidden}};
+}
+
+// Not the products of a temporal layer: it gathers rows in another order.
+std::vector<TpProduct> products_stdit(const NetworkConfig& c) {
+  const double width = c.width();
+  std::vector<TpProduct> all = products_dit(c);
+  all.insert(all.end(), {{width, 3 * width}, {width, width}, {width, width}});
+  return all;
+}
+
+std::unique_ptr<DiffusionNetwork> make_dit(const NetworkConfig& config, std::uint64_t seed,
+                                           DType compute, Device device, bool trainable,
+                                           const NetworkLayout& layout) {
+  return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
+}
+
+}  // namespace
+
+constinit const Architecture kDit = {
+    .name = "dit",
+    .class_name = "CosmosTransformer3DModel",
+    .words = "is the diffusion transformer of Cosmos-1.0.",
+    .in_diffusers = true,
+    .fp8 = true,
+    .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
+    .visit = visit_dit,
+    .check = check_dit,
+    .key_value_heads = as_many_heads,
+    .hidden = hidden_dit,
+    .has_tables = has_learned_positions,
+    .tp_products = products_dit,
+    .make = make_dit,
+};
+
+constinit const Architecture kStdit = {
+    .name = "stdit",
+    .class_name = "SpaceTimeTransformer3DModel",
+    .words = "has three self-attentions in each block: within a frame, over all tokens, and over "
+             "time at each position.",
+    .space_time = true,
+    .fp8 = true,
+    .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
+    .visit = visit_dit,
+    .check = check_dit,
+    .key_value_heads = as_many_heads,
+    .hidden = hidden_dit,
+    .has_tables = has_learned_positions,
+    .tp_products = products_stdit,
+    .make = make_dit,
+};
+
+}  // namespace vfm::models
