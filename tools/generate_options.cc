@@ -254,7 +254,7 @@ void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
   prompt.files.condition.path = condition_;
   prompt.files.condition_frames = condition_frames_;
   vfm::generate::SampleChoice& choice = prompt.choice;
-  if (!sampler_.empty()) choice.sampler = vfm::generate::parse_sampler(sampler_);
+  if (!sampler_.empty()) choice.sampler = vfm::models::parse_sampler(sampler_);
   if (!sigmas_.empty()) choice.sigmas = vfm::generate::parse_sigmas(sigmas_);
   choice.steps = steps_;
   choice.guidance = guidance_;

@@ -83,10 +83,11 @@ Json ClipMaker::describe(const NamedRequest& request) const {
                            : describe_clip(in_use_, request, output_);
 }
 
-SamplerState ClipMaker::kept_state(const NamedRequest& request, const std::string& address) const {
+models::SamplerState ClipMaker::kept_state(const NamedRequest& request,
+                                           const std::string& address) const {
   if (!has_state(job_.output, request.name) || job_.force) return {};
   try {
-    SamplerState state = read_state(job_.output, request.name, address);
+    models::SamplerState state = read_state(job_.output, request.name, address);
     log_info("'{}' resumes after step {}", request.name, state.step);
     return state;
   } catch (const Error& error) {
@@ -110,7 +111,7 @@ Latent ClipMaker::make_latent(const NamedRequest& request) const {
     }
   }
   auto saved = std::chrono::steady_clock::now();
-  const auto keep = [&](const SamplerState& state) {
+  const auto keep = [&](const models::SamplerState& state) {
     const auto now = std::chrono::steady_clock::now();
     if (std::chrono::duration<double>(now - saved).count() < job_.save_every) return;
     write_state(job_.output, request.name, state, address);

@@ -48,7 +48,7 @@ class ClipMaker {
   Json record_of(const NamedRequest& request) const;
   void make_file(Result& result) const;
   Latent make_latent(const NamedRequest& request) const;
-  SamplerState kept_state(const NamedRequest& request, const std::string& address) const;
+  models::SamplerState kept_state(const NamedRequest& request, const std::string& address) const;
 
   const GenerateJob& job_;
   Progress& progress_;

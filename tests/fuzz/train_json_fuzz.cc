@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "fuzz.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "models/folder/model_facts.h"
 #include "models/tokenizer.h"
 
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const Json train = parse_json(text, "input");
     models::ModelFacts::from_json(train, "input", models::FactsFor::training);
     const auto facts = models::ModelFacts::from_json(train, "input");
-    generate::evaluations(generate::SampleOptions::of(facts.sampling, "input"));
+    models::evaluations(generate::SampleOptions::of(facts.sampling, "input"));
     models::make_tokenizer(facts.tokenizer.value());
   } catch (const Error&) {
   }

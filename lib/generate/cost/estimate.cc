@@ -59,7 +59,7 @@ ClipEstimate::ClipEstimate(const GenerateJob& job)
   if (job.fp8.any()) check_fp8();
   if (job.quantize && network_.decoder)
     fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
-  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.sampler);
+  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.process);
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
   plan_clip();
@@ -93,7 +93,7 @@ ModelShape ClipEstimate::shape_of_model() const {
     shape.time_factor = tokenizer_->time_factor();
     shape.space_factor = tokenizer_->space_factor();
   }
-  shape.flow = own_sampling_.flow();
+  shape.process = own_sampling_.process;
   if (text_)
     shape.encoder_width = text_->width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)

@@ -15,7 +15,7 @@
 #include "generate/generate.h"
 #include "generate/request/clip_request.h"
 #include "generate/sampling/network_headers.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/folder/model_facts.h"
 #include "models/part_cost.h"

@@ -15,7 +15,7 @@ constexpr const char* kState = ".state";
 constexpr std::int64_t kLastStep = 1 << 20;
 
 template <class T>
-io::TensorView view(const char* name, const char* dtype, std::vector<std::int64_t> shape,
+io::TensorView view(const std::string& name, const char* dtype, std::vector<std::int64_t> shape,
                     std::span<const T> values) {
   return {name, dtype, std::move(shape), std::as_bytes(values)};
 }
@@ -24,7 +24,8 @@ io::TensorView address_view(const std::string& address) {
   return view<char>("address", "U8", {static_cast<std::int64_t>(address.size())}, address);
 }
 
-const io::TensorView& need(const io::SafetensorsSet& set, const char* name, const char* dtype) {
+const io::TensorView& need(const io::SafetensorsSet& set, const std::string& name,
+                           const char* dtype) {
   const io::TensorView* found = set.find(name);
   if (!found || found->dtype != dtype) fail("'{}' has no {} of type {}", set.path(), name, dtype);
   return *found;
@@ -35,6 +36,10 @@ std::vector<T> values_of(const io::TensorView& tensor) {
   std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), values.size() * sizeof(T));
   return values;
+}
+
+std::string estimate_name(std::size_t i) {
+  return i == 0 ? "previous" : "previous" + std::to_string(i + 1);
 }
 
 io::SafetensorsSet open(const std::string& folder, const std::string& name,
@@ -74,7 +79,7 @@ generate::Latent read_latent(const std::string& folder, const std::string& name,
 }
 
 void write_state(const std::string& folder, const std::string& name,
-                 const generate::SamplerState& state, const std::string& address) {
+                 const models::SamplerState& state, const std::string& address) {
   const std::int64_t step = state.step;
   const auto length = [](const std::vector<double>& v) {
     return std::vector<std::int64_t>{static_cast<std::int64_t>(v.size())};
@@ -84,19 +89,21 @@ void write_state(const std::string& folder, const std::string& name,
       view<std::int64_t>("step", "I64", {1}, {&step, 1}),
       address_view(address),
   };
-  if (!state.previous.empty())
-    tensors.push_back(view<double>("previous", "F64", length(state.previous), state.previous));
+  for (std::size_t i = 0; i < state.estimates.size(); ++i)
+    tensors.push_back(
+        view<double>(estimate_name(i), "F64", length(state.estimates[i]), state.estimates[i]));
   io::write_safetensors(folder, name + kState, std::move(tensors));
 }
 
-generate::SamplerState read_state(const std::string& folder, const std::string& name,
-                                  const std::string& address) {
+models::SamplerState read_state(const std::string& folder, const std::string& name,
+                                const std::string& address) {
   const io::SafetensorsSet set = open(folder, name + kState, address);
   const std::vector<std::int64_t> step = values_of<std::int64_t>(need(set, "step", "I64"));
   if (step.size() != 1 || step[0] < 0 || step[0] > kLastStep) fail("'{}' has no step", set.path());
-  generate::SamplerState state{
+  models::SamplerState state{
       static_cast<int>(step[0]), values_of<double>(need(set, "x", "F64")), {}};
-  if (set.find("previous")) state.previous = values_of<double>(need(set, "previous", "F64"));
+  for (std::size_t i = 0; set.find(estimate_name(i)); ++i)
+    state.estimates.push_back(values_of<double>(need(set, estimate_name(i), "F64")));
   return state;
 }
 

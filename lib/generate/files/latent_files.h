@@ -1,7 +1,8 @@
 // Latents and unfinished samplings as files. Each file is written whole or not at all.
 //
 //   NAME.latents.safetensors   "latent" F32 (C,T,H,W), in the tokenizer's units; "address" U8
-//   NAME.state.safetensors     "x" F64, "previous" F64 (may be absent), "step" I64; "address" U8
+//   NAME.state.safetensors     "x" F64, "step" I64; "address" U8; of earlier steps the estimates
+//                              that the sampler keeps, newest first: "previous" F64, "previous2"
 //
 // The address is a hash, as text, of everything that decides the latent. A file with another
 // address belongs to another clip or model. Hostile files give an Error, never a crash.
@@ -13,7 +14,7 @@
 #include <string>
 
 #include "generate/decode/frames.h"
-#include "generate/sampling/sampler.h"
+#include "models/process/sampler.h"
 
 namespace vfm::generate {
 
@@ -27,9 +28,9 @@ generate::Latent read_latent(const std::string& folder, const std::string& name,
                              const std::string& address);
 
 void write_state(const std::string& folder, const std::string& name,
-                 const generate::SamplerState& state, const std::string& address);
-generate::SamplerState read_state(const std::string& folder, const std::string& name,
-                                  const std::string& address);
+                 const models::SamplerState& state, const std::string& address);
+models::SamplerState read_state(const std::string& folder, const std::string& name,
+                                const std::string& address);
 
 bool has_latent(const std::string& folder, const std::string& name);
 bool has_state(const std::string& folder, const std::string& name);

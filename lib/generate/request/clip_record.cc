@@ -27,7 +27,7 @@ void add_levels(Json& record, const SampleOptions& sampling) {
     return;
   }
   record["steps"] = sampling.steps;
-  if (sampling.flow())
+  if (sampling.process == models::Process::flow)
     record["shift"] = sampling.shift;
   else
     record.update({{"sigma_min", sampling.sigma_min}, {"sigma_max", sampling.sigma_max}});

@@ -54,7 +54,7 @@ struct ModelShape {
   bool continues_only = false;            ///< it cannot make the first frame
   int in_channels = 0, out_channels = 0;  ///< of a diffusion model
   std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
-  bool flow = false;                      ///< trained with flow matching
+  models::Process process;                ///< that a diffusion model was trained with
   int text_width = 0;                     ///< width of the text that the network takes; 0: none
   int encoder_width = 0;                  ///< width of the text encoder's output; 0: no encoder
   /// The model was trained on embeddings that no encoder here makes: it cannot take prompts.

@@ -79,7 +79,7 @@ void RequestMaker::take_name(NamedRequest& request, bool own_seed) {
 std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
   const Generator& generator = in_use_.generator;
   refuse_other_model(in_use_, prompt.made_by);
-  prompt.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
+  prompt.choice.check_for(generator.autoregressive(), generator.sampling().process);
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator.sampling());
   request->clip = request_of(prompt, generator.usual(), generator.facts().fps);

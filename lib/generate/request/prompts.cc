@@ -80,7 +80,8 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take(json, "augment_sigma", get_number(json, "augment_sigma"), choice.augment_sigma);
   take(json, "temperature", get_number(json, "temperature"), choice.temperature);
   take(json, "top_p", get_number(json, "top_p"), choice.top_p);
-  if (const auto sampler = get_string(json, "sampler")) choice.sampler = parse_sampler(*sampler);
+  if (const auto sampler = get_string(json, "sampler"))
+    choice.sampler = models::parse_sampler(*sampler);
   json.erase("sampler");
 }
 
@@ -119,7 +120,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where, const std::
 
 }  // namespace
 
-void SampleChoice::check_for(bool autoregressive, Sampler own) const {
+void SampleChoice::check_for(bool autoregressive, models::Process process) const {
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -133,8 +134,8 @@ void SampleChoice::check_for(bool autoregressive, Sampler own) const {
   if (!autoregressive) {
     refuse(temperature.has_value(), "temperature");
     refuse(top_p.has_value(), "top_p");
-    const bool flow = own == Sampler::flow;
-    if (sampler) check_sampler(*sampler, own);
+    const bool flow = process == models::Process::flow;
+    if (sampler) check_sampler(*sampler, process);
     if (flow && (sigma_min || sigma_max))
       fail_usage("sigma_min and sigma_max are not for this model: it is of flow matching");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this one is not");
@@ -156,7 +157,6 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
     refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
   if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
     refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
-  options.of_flow = options.flow();
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);
   options.top_p = top_p.value_or(options.top_p);

@@ -11,14 +11,14 @@
 #include "base/held_json.h"
 #include "generate/request/clip_request.h"
 #include "generate/request/given_files.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "io/input_lines.h"
 
 namespace vfm::generate {
 
 /// The sampling options that the user chose. The model decides the others.
 struct SampleChoice {
-  std::optional<Sampler> sampler;
+  std::optional<models::Sampler> sampler;
   std::optional<int> steps;
   std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
   std::vector<double> sigmas = {};           ///< empty: not chosen
@@ -26,7 +26,7 @@ struct SampleChoice {
 
   /// Throws Error{usage} that names a choice that the model does not have; `own` is the model's
   /// sampler.
-  void check_for(bool autoregressive, Sampler own) const;
+  void check_for(bool autoregressive, models::Process process) const;
   SampleOptions over(SampleOptions options) const;
 };
 

@@ -85,23 +85,23 @@ void read_clip(ClipParcelReader& parcel, ClipRequest& clip) {
 }
 
 void add_sampling(ClipParcel& parcel, const SampleOptions& o) {
+  parcel.add(o.process);
   parcel.add(o.sampler);
   parcel.add(o.steps);
   for (const double value :
        {o.sigma_min, o.sigma_max, o.shift, o.guidance, o.augment_sigma, o.temperature, o.top_p})
     parcel.add(value);
   parcel.add(o.sigmas);
-  parcel.add(o.of_flow);
 }
 
 void read_sampling(ClipParcelReader& parcel, SampleOptions& o) {
+  parcel.read(o.process);
   parcel.read(o.sampler);
   parcel.read(o.steps);
   for (double* const value : {&o.sigma_min, &o.sigma_max, &o.shift, &o.guidance, &o.augment_sigma,
                               &o.temperature, &o.top_p})
     parcel.read(*value);
   parcel.read(o.sigmas);
-  parcel.read(o.of_flow);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "models/decoder/decoder.h"
 
 namespace vfm::generate {

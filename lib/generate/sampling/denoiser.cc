@@ -12,22 +12,6 @@
 #include "tensor/device.h"
 
 namespace vfm::generate {
-namespace {
-
-constexpr double kFlowTimesteps = 1000;  // what flow matching's time input counts to
-
-// How the network's output F becomes the estimate: x0 = skip x + out F, of an input `in` x.
-struct Scaling {
-  double in, skip, out, time;
-};
-
-Scaling scaling_at(const SampleOptions& options, double sigma) {
-  if (options.flow()) return {1, 1, -sigma, sigma * kFlowTimesteps};
-  const models::EdmScaling c = models::edm_scaling(sigma);
-  return {c.in, c.skip, c.out, c.noise};
-}
-
-}  // namespace
 
 std::array<double, 3> position_steps(const std::array<int, 3>& size,
                                      const std::array<int, 3>& trained,
@@ -68,20 +52,19 @@ void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t l
   const std::size_t given = static_cast<std::size_t>(input_.given_frames) * plane;
   const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
   const auto channels = static_cast<std::size_t>(input_.channels);
-  const double augment = options_.augment_sigma;
-  const double in = 1 / std::sqrt(augment * augment + models::kSigmaData * models::kSigmaData);
+  const models::ProcessLevel at = options_.process.at(options_.augment_sigma);
   const Random random(seed_, Purpose::condition_noise, static_cast<std::uint32_t>(level), key_);
   std::vector<float> noise(given);
   for (std::size_t c = 0; c < channels; ++c) {
     random.fill_normal(noise, (half * channels + c) * channel);
     for (std::size_t i = 0; i < given; ++i)
       input[c * channel + i] =
-          static_cast<float>(in * (double{input_.given[c * given + i]} + augment * noise[i]));
+          static_cast<float>(at.in * (at.keep * input_.given[c * given + i] + at.noise * noise[i]));
   }
 }
 
 const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double sigma) {
-  const Scaling scale = scaling_at(options_, sigma);
+  const models::ProcessLevel scale = options_.process.at(sigma);
   const auto found = std::ranges::find(levels_, sigma);
   if (found == levels_.end())
     fail("an estimate at noise level {}, which is none of the sampling's", sigma);
@@ -117,14 +100,14 @@ Tensor Denoiser::output(std::span<const double> x, double sigma) {
 
 void Denoiser::estimate(std::span<const double> x, double sigma, std::span<double> x0) {
   check_stop();
-  const Scaling scale = scaling_at(options_, sigma);
+  const models::ProcessLevel scale = options_.process.at(sigma);
   const std::size_t n = x.size();
   const Tensor both = output(x, sigma);
   const std::span<const float> f = both.floats();
   const bool guided = input_.texts.size() == 2;
   for (std::size_t i = 0; i < n; ++i) {
-    const double with_prompt = scale.skip * x[i] + scale.out * f[i];
-    const double without = guided ? scale.skip * x[i] + scale.out * f[n + i] : with_prompt;
+    const double with_prompt = scale.estimate(x[i], f[i]);
+    const double without = guided ? scale.estimate(x[i], f[n + i]) : with_prompt;
     x0[i] = with_prompt + options_.guidance * (with_prompt - without);
   }
   if (input_.given_frames == 0 || options_.augment_sigma >= sigma) return;

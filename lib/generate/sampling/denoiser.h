@@ -8,7 +8,7 @@
 // noise level augment_sigma down they are denoised as the others, still marked.
 // Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
 // trajectories are the same; NVIDIA, cosmos-predict1.
-// generate/sampling/sampler.h begins and moves the state.
+// models/process/sampler.h begins and moves the state.
 // Shape letters: C latent channels, T H W of the latent.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "models/dit/network.h"
 #include "text/encoder.h"
 

@@ -56,7 +56,7 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.flow = sampling.flow();
+    shape.process = sampling.process;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
     quantize = [this] { model.network->quantize(); };
@@ -98,8 +98,8 @@ struct Generator::State {
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
   Latent write(const ClipRequest& request, const SampleOptions& options,
                const HowFar& how_far) const;
-  Latent draw(const ClipRequest& request, const SampleOptions& options, SamplerState state,
-              const AfterStep& after_step, const HowFar& how_far) const;
+  Latent draw(const ClipRequest& request, const SampleOptions& options, models::SamplerState state,
+              const models::AfterStep& after_step, const HowFar& how_far) const;
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -166,7 +166,7 @@ Latent Generator::State::latent_of(const ClipRequest& request) const {
 
 void Generator::State::check(const ClipRequest& request, const SampleOptions& options) const {
   options.validate();
-  check_sampler(options.sampler, sampling.sampler);
+  check_sampler(options.sampler, sampling.process);
   shape.check(request);
 }
 
@@ -296,27 +296,28 @@ Latent Generator::State::write(const ClipRequest& request, const SampleOptions& 
 }
 
 Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& options,
-                              SamplerState state, const AfterStep& after_step,
+                              models::SamplerState state, const models::AfterStep& after_step,
                               const HowFar& how_far) const {
   Denoiser denoiser = make_denoiser(request, options);
-  const std::vector<double> sigmas = noise_levels(options);
-  if (state.step == 0) state = {0, first_state(request, sigmas.front()), {}};
+  const models::SamplingPath path = {
+      .process = options.process,
+      .sampler = options.sampler,
+      .levels = noise_levels(options),
+      .denoise = [&](std::span<const double> x, double level,
+                     std::span<double> x0) { denoiser.estimate(x, level, x0); },
+      .noise = models::fresh_noise(request.seed, random_key(request.prompt))};
+  if (state.step == 0) state = {0, first_state(request, path.levels.front()), {}};
   const std::size_t values = elements(latent_of(request));
-  if (state.x.size() != values || (!state.previous.empty() && state.previous.size() != values) ||
-      state.step >= static_cast<int>(sigmas.size()))
+  const auto fits = [&](const std::vector<double>& x) { return x.size() == values; };
+  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) ||
+      state.step >= static_cast<int>(path.levels.size()))
     fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
-  const Denoise denoise = [&](std::span<const double> x, double sigma, std::span<double> x0) {
-    denoiser.estimate(x, sigma, x0);
-  };
-  const auto total = static_cast<std::int64_t>(sigmas.size()) - 1;
+  const auto total = static_cast<std::int64_t>(path.levels.size()) - 1;
   if (how_far) how_far(state.step, total);
-  sample(
-      options.sampler, sigmas, denoise, state,
-      [&](const SamplerState& at) {
-        if (how_far) how_far(at.step, total);
-        if (after_step) after_step(at);
-      },
-      fresh_noise(options.flow(), request.seed, random_key(request.prompt)));
+  sample(path, state, [&](const models::SamplerState& at) {
+    if (how_far) how_far(at.step, total);
+    if (after_step) after_step(at);
+  });
   if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
@@ -326,7 +327,7 @@ Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& o
 }
 
 Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
-                          SamplerState state, const AfterStep& after_step,
+                          models::SamplerState state, const models::AfterStep& after_step,
                           const HowFar& how_far) const {
   const State& s = *state_;
   s.check(request, options);

@@ -17,7 +17,7 @@
 #include "generate/decode/frames.h"
 #include "generate/request/clip_request.h"
 #include "generate/sampling/denoiser.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
 
@@ -82,8 +82,9 @@ class Generator {
   /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible
   /// request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP threads as the
   /// calling thread may use.
-  Latent denoise(const ClipRequest& request, const SampleOptions& options, SamplerState state = {},
-                 const AfterStep& after_step = {}, const HowFar& how_far = {}) const;
+  Latent denoise(const ClipRequest& request, const SampleOptions& options,
+                 models::SamplerState state = {}, const models::AfterStep& after_step = {},
+                 const HowFar& how_far = {}) const;
 
  private:
   struct State;

@@ -125,7 +125,7 @@ void check_condition(const GenerateJob& job, const Generator& generator) {
 
 /// Throws Error{usage} unless the generator can do what the job asks of it.
 void check_generator(const GenerateJob& job, Generator& generator) {
-  job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().sampler);
+  job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().process);
   job.defaults.choice.over(generator.sampling()).validate();
   check_condition(job, generator);
   if (job.tokenizer_memory > 0 && !job.latents_only)

@@ -23,7 +23,7 @@ void need_value(const Json& config, const char* name, const Json& value, const s
 
 }  // namespace
 
-LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
+LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view what) {
   LatentScale scale = latent_statistics(vae, what).value_or(LatentScale());
   if (scale.mean.empty()) {
     const auto channels =
@@ -31,9 +31,8 @@ LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what) {
     scale.mean.assign(channels, 0.0);
     scale.std.assign(channels, 1.0);
   }
-  if (flow)
-    for (double& deviation : scale.std)
-      deviation *= kSigmaData;
+  for (double& deviation : scale.std)
+    deviation *= kSigmaData / process.data_deviation();
   return scale;
 }
 
@@ -55,7 +54,8 @@ SamplingFacts hf_sampling(const std::string& folder) {
       need_value(config, name, false, path);
     if (number("shift_terminal", 0) != 0)
       fail_usage("'{}' has shift_terminal, which is not supported", path);
-    sampling.sampler = "flow";
+    sampling.sampler = Sampler::flow;
+    sampling.process = Process::flow;
     const double shift = number("shift", 1);
     if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
     sampling.shift = shift;
@@ -74,7 +74,7 @@ SamplingFacts hf_sampling(const std::string& folder) {
   if (last != "zero" && last != "sigma_min")
     fail_usage("'{}' has final_sigmas_type '{}': only zero and sigma_min are supported", path,
                last);
-  sampling.sampler = last == "zero" ? "euler" : "edm-euler";
+  sampling.sampler = last == "zero" ? Sampler::euler : Sampler::edm_euler;
   const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
   if (!(least > 0 && least < most))
     fail_usage("'{}' has noise levels from {} to {}: must be positive, the second larger", path,

@@ -50,7 +50,10 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   SamplingFacts facts;
   if (object.contains("steps")) facts.steps = small_integer(object, "steps", 1, what);
   facts.guidance = get_number(object, "guidance");
-  facts.sampler = get_string(object, "sampler").value_or("");
+  if (const std::string name = get_string(object, "sampler").value_or(""); !name.empty()) {
+    facts.sampler = parse_sampler(name);
+    facts.process = process_of(*facts.sampler).value_or(facts.process);
+  }
   facts.sigma_min = get_number(object, "sigma_min");
   facts.sigma_max = get_number(object, "sigma_max");
   facts.shift = get_number(object, "shift");
@@ -97,8 +100,8 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
   if (is_there("vae")) {
     const HfComponent vae(model.layout().folder_of("vae"));
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
-    facts.scale = hf_latent_scale(vae.config(), facts.sampling.sampler == "flow",
-                                  "'" + vae.config_path() + "'");
+    facts.scale =
+        hf_latent_scale(vae.config(), facts.sampling.process, "'" + vae.config_path() + "'");
     if (all) facts.usual = usual_latent(vae, facts.largest);
   }
   if (is_there("text_encoder")) {
@@ -133,7 +136,7 @@ Json SamplingFacts::to_json() const {
   };
   add("steps", steps);
   add("guidance", guidance);
-  if (!sampler.empty()) json["sampler"] = sampler;
+  if (sampler) json["sampler"] = to_string(*sampler);
   add("sigma_min", sigma_min);
   add("sigma_max", sigma_max);
   add("shift", shift);

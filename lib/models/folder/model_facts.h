@@ -18,6 +18,7 @@
 #include "base/json_fwd.h"
 #include "models/folder/model_folder.h"
 #include "models/process/latent_scale.h"
+#include "models/process/sampler.h"
 #include "models/tokenizer.h"
 #include "text/encoder.h"
 
@@ -35,7 +36,8 @@ struct Extents {
 struct SamplingFacts {
   std::optional<std::int64_t> steps;
   std::optional<double> guidance;
-  std::string sampler;  ///< name in generate/sampling/sampler.h
+  std::optional<Sampler> sampler;
+  Process process;  ///< the process that the model was trained with
   std::optional<double> sigma_min, sigma_max, shift;
 
   Json to_json() const;  ///< null if no value is set
@@ -94,15 +96,15 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generat
 /// "encode_empty", false. diffusers ignores both with a warning.
 void tell_of_texts(const ModelFacts& facts, Json& config);
 
-/// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or if the sampler is "flow" a
+/// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or for flow matching a
 /// FlowMatchEulerDiscreteScheduler. Throws Error{usage} for another scheduler, for unsupported
 /// settings of these two (the message lists the supported ones), and for values of another type or
 /// with which nothing can be sampled.
 SamplingFacts hf_sampling(const std::string& folder);
 /// The scale from the statistics in `vae`, a tokenizer's config.json, named `what` in messages.
-/// Without statistics mean 0 and deviation 1. Latents of flow matching have unit variance, others
-/// sigma_data. Throws Error.
-LatentScale hf_latent_scale(const Json& vae, bool flow, std::string_view what);
+/// Without statistics mean 0 and deviation 1. The scaled latents have the deviation of x0 in the
+/// process. Throws Error.
+LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view what);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.

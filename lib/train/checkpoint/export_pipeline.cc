@@ -62,7 +62,7 @@ std::string place_of(const std::string& was, const std::string& given, const cha
 }
 
 Json scheduler_of(const models::SamplingFacts& sampling) {
-  const bool ends_at_minimum = sampling.sampler == "edm-euler";
+  const bool ends_at_minimum = sampling.sampler == models::Sampler::edm_euler;
   return {{"_class_name", "EDMEulerScheduler"},
           {"final_sigmas_type", ends_at_minimum ? "sigma_min" : "zero"},
           {"num_train_timesteps", 1000},

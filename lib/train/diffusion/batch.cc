@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/process/process.h"
-
 namespace vfm::train {
 
 StepSigmas::StepSigmas(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
@@ -19,33 +17,34 @@ double StepSigmas::at(std::size_t place, const std::string& key) const {
   const double jitter = Random(seed_, Purpose::sigma, step_, random_key(key)).uniform(0);
   const double u =
       (static_cast<double>(strata_.at(place)) + jitter) / static_cast<double>(strata_.size());
-  return std::exp(recipe_.p_mean + recipe_.p_std * inverse_normal_cdf(u));
+  return recipe_.process.quantile(u, recipe_.p_mean, recipe_.p_std);
 }
 
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {
   // Neighbouring frames of a video are alike, so the same noise hides less of it than of an image.
-  if (recipe.scale_video_noise) drawn *= std::sqrt(static_cast<double>(frames));
+  if (recipe.scale_video_noise)
+    drawn = recipe.process.shifted(drawn, std::sqrt(static_cast<double>(frames)));
   return std::clamp(drawn, recipe.sigma_min, recipe.sigma_max);
 }
 
 Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, int sample_frames) {
   const std::vector<int>& counts = recipe.condition_frames;
   const double place = random.uniform(0) * static_cast<double>(counts.size());
-  const double drawn = std::exp(recipe.augment_p_mean +
-                                recipe.augment_p_std * inverse_normal_cdf(random.uniform(1)));
+  const double drawn =
+      recipe.process.quantile(random.uniform(1), recipe.augment_p_mean, recipe.augment_p_std);
   return {std::min(counts[static_cast<std::size_t>(place)], sample_frames - 1),
           std::clamp(drawn, recipe.sigma_min, recipe.sigma_max)};
 }
 
 void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,
                        const Random& noise, Condition given) {
-  const models::EdmScaling c = models::edm_scaling(sigma);
+  const models::ProcessLevel at = process_.at(sigma);
   models::NetworkSample entry;
   entry.frames = sample.frames;
   entry.height = sample.height;
   entry.width = sample.width;
   entry.fps = static_cast<float>(sample.fps);
-  entry.c_noise = static_cast<float>(c.noise);
+  entry.c_noise = static_cast<float>(at.time);
   const std::size_t width = static_cast<std::size_t>(config_.text_embed_dim);
   if (without_text || sample.text.empty()) {
     text_.resize(text_.size() + width, 0.0f);
@@ -58,23 +57,21 @@ void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_tex
   samples_.push_back(entry);
 
   x0_.insert(x0_.end(), sample.x0.begin(), sample.x0.end());
-  // With x = x0 + sigma e:  (x0 - c_skip x) / c_out = c_in (sigma / sd x0 - sd e), which has none
-  // of the left side's cancellation at small and large sigma.
   ops::NoisySample& noisy = noise_.emplace_back();
   noisy.count = static_cast<std::int64_t>(sample.x0.size());
-  noisy.in = static_cast<float>(c.in);
-  noisy.in_noise = static_cast<float>(c.in * sigma);
-  noisy.of_x0 = static_cast<float>(c.in * sigma / models::kSigmaData);
-  noisy.of_noise = static_cast<float>(c.in * models::kSigmaData);
+  noisy.in = static_cast<float>(at.in * at.keep);
+  noisy.in_noise = static_cast<float>(at.in * at.noise);
+  noisy.of_x0 = static_cast<float>(at.of_x0);
+  noisy.of_noise = static_cast<float>(at.of_noise);
   noisy.noise = noise;
   if (!config_.video_to_world()) return;
   const std::int64_t plane = std::int64_t{sample.height} * sample.width;
   noisy.channel = sample.frames * plane;
   if (given.frames == 0) return;
-  const double given_in = models::edm_scaling(given.sigma).in;
+  const models::ProcessLevel given_at = process_.at(given.sigma);
   noisy.given = given.frames * plane;
-  noisy.given_in = static_cast<float>(given_in);
-  noisy.given_noise = static_cast<float>(given_in * given.sigma);
+  noisy.given_in = static_cast<float>(given_at.in * given_at.keep);
+  noisy.given_noise = static_cast<float>(given_at.in * given_at.noise);
 }
 
 CleanBatch BatchBuilder::build_clean() const {

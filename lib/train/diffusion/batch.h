@@ -1,10 +1,9 @@
-// The diffusion process of training: noise levels, and noisy batches.
+// Training with the diffusion process of models/process/process.h: noise levels, and noisy batches.
 //
 // Every sample of a pack has its own noise level and noise. The noise is a pure function of (seed,
 // step, sample key). The noise level depends also on the sample's place in the whole step, which is
-// the same on any number of ranks. models/process/process.h has the preconditioning (c_in, c_out,
-// ...). Shape letters: C latent channels, T frames, H height, W width, L text tokens of the batch,
-// E text width. Thread-safety: free functions, any thread.
+// the same on any number of ranks. Shape letters: C latent channels, T frames, H height, W width, L
+// text tokens of the batch, E text width. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -39,7 +38,7 @@ class StepSigmas {
   std::uint32_t step_;
   std::vector<std::uint64_t> strata_;  // stratum of each place
 };
-/// The noise level of a sample: `drawn`, times sqrt(frames) if the recipe says so, then clamped.
+/// The noise level of a sample: `drawn`, for a video shifted if the recipe says so, then clamped.
 double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
 
 /// Conditioning of a video-to-world model: the first latent frames of a sample are given, with
@@ -54,7 +53,7 @@ Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, in
 /// Clean samples with noise, ready for the network, and the target of its output.
 struct NoisyBatch {
   models::NetworkBatch input;
-  Tensor target;                        ///< each sample's (C, T, H, W): (x0 - c_skip x) / c_out
+  Tensor target;                        ///< each sample's (C, T, H, W)
   std::vector<ops::ErrorSample> parts;  ///< the samples' parts of output and target
 
   /// A copy with the tensors on `device`.
@@ -71,13 +70,14 @@ NoisyBatch add_noise(const CleanBatch& clean);
 
 /// Packs samples one after the other. add() takes each sample's noise level, whether to drop its
 /// text, its random stream for noise, and its given frames. A sample without text counts as
-/// dropped. The network gets given frames as c_in(given.sigma) (x0 + given.sigma e); if there are
-/// none, the mask is 0. A dropped text is one zero token, even if other texts are padded with more
-/// zero tokens: attention over equal keys is attention over one.
+/// dropped. Given frames are noisy as at the level given.sigma; if there are none, the mask is 0. A
+/// dropped text is one zero token, even if other texts are padded with more zero tokens: attention
+/// over equal keys is attention over one.
 class BatchBuilder {
  public:
-  explicit BatchBuilder(const models::NetworkConfig& config, int text_padding = 0)
-      : config_(config), text_padding_(text_padding) {}
+  explicit BatchBuilder(const models::NetworkConfig& config, int text_padding = 0,
+                        models::Process process = models::Process::edm)
+      : config_(config), text_padding_(text_padding), process_(process) {}
   void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise,
            Condition given = {});
   std::size_t samples() const { return samples_.size(); }
@@ -87,6 +87,7 @@ class BatchBuilder {
  private:
   models::NetworkConfig config_;
   int text_padding_;
+  models::Process process_;
   std::vector<models::NetworkSample> samples_;
   std::vector<ops::NoisySample> noise_;
   std::vector<float> x0_, text_;

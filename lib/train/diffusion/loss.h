@@ -9,7 +9,7 @@
 
 namespace vfm::train {
 
-/// The loss lambda(sigma) (D - x0)^2 = (F - target)^2 of a batch. Given frames neither add to it
+/// The loss (F - target)^2 of a batch (models/process/process.h). Given frames neither add to it
 /// nor count among its elements, so the mean does not depend on their number.
 struct Loss {
   /// The seed of `error` is scale * gradient of the *sum* by F; undefined for scale 0.

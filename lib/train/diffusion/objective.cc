@@ -76,7 +76,7 @@ std::unique_ptr<Batch> DiffusionObjective::build(std::uint32_t step, std::size_t
   const DiffusionRecipe& diffusion = recipe_.diffusion;
   const std::uint64_t seed = recipe_.train.seed;
   const StepSigmas sigmas(diffusion, seed, step, of_step);
-  BatchBuilder builder(network_->config(), diffusion.text_padding);
+  BatchBuilder builder(network_->config(), diffusion.text_padding, diffusion.process);
   for (const auto& [sample, place, again] : samples) {
     const std::string name = random_name(sample.key, again);
     const std::uint64_t key = random_key(name);
@@ -220,7 +220,8 @@ std::vector<std::string> DiffusionObjective::levels() const {
 
 LossSums DiffusionObjective::validate(std::size_t level,
                                       const std::vector<CleanSample>& samples) const {
-  BatchBuilder builder(network_->config(), recipe_.diffusion.text_padding);
+  BatchBuilder builder(network_->config(), recipe_.diffusion.text_padding,
+                       recipe_.diffusion.process);
   // Seed 0 and the level's number instead of the run's seed and step: the same noise for everyone;
   // and the same frames are given at all levels.
   for (const CleanSample& sample : samples) {

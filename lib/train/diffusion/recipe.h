@@ -4,9 +4,12 @@
 
 #include <vector>
 
+#include "models/process/process.h"
+
 namespace vfm::train {
 
 struct DiffusionRecipe {
+  models::Process process = models::Process::edm;  ///< no key of a recipe names another
   double p_mean = 0.0, p_std = 1.0;             ///< ln sigma ~ N(p_mean, p_std^2), per sample
   double sigma_min = 0.0002, sigma_max = 80.0;  ///< sigma is clamped to these
   /// 1: all latent channels are normalized alike; 0: scaled as the tokenizer does.

@@ -165,7 +165,7 @@ dist::Verdict read_source(dist::World& world, Source source, std::string_view pa
 /// What a diffusion network of `model` is trained with further.
 void check_facts(const models::ModelFolder& model, const models::NetworkConfig& network,
                  const models::ModelFacts& facts) {
-  if (facts.sampling.sampler == "flow")
+  if (facts.sampling.process != models::Process::edm)
     fail_usage("'{}' is a model of flow matching; vfm-train trains with EDM's loss only",
                model.folder());
   if (facts.scale && facts.scale->channels() != static_cast<std::size_t>(network.out_channels))

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "generate/sampling/sampler.h"
+#include "generate/sampling/sample_options.h"
 
 using namespace vfm;
 using generate::CodeOptions;

@@ -17,6 +17,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::Sampler;
 
 namespace {
 
@@ -139,7 +140,7 @@ TEST_CASE("trap 10: the first noise has the standard deviation sigma_max", "[den
   request.noise = std::make_shared<const std::vector<float>>(noise);
   generator.denoise(request, cosmos());
   const auto input = network->asked.front().latents.floats();
-  const double in = models::edm_scaling(80).in;
+  const double in = models::Process().at(80).in;
   for (std::size_t i = 0; i < n; ++i)
     REQUIRE(input[i] == Approx(in * 80 * noise[i]));
   // Drawn, it is of unit variance times the same.
@@ -212,7 +213,7 @@ TEST_CASE("fault 11, trap 9: the estimate is c + g (c - u)", "[denoiser]") {
   Small small(0, options);
   std::vector<double> x0(6);
   small.denoiser->estimate(small.x, 1, x0);
-  const models::EdmScaling c = models::edm_scaling(1);
+  const models::ProcessLevel c = models::Process().at(1);
   for (std::size_t i = 0; i < 6; ++i) {
     const double with = c.skip * small.x[i] + c.out, without = c.skip * small.x[i] + c.out * 2;
     CHECK(x0[i] == Approx(with + 3 * (with - without)));
@@ -232,7 +233,7 @@ TEST_CASE("given frames go in with little noise and a mark, and come out as they
   std::vector<double> x0(6);
   small.denoiser->estimate(small.x, 10, x0);
   const auto input = small.network.asked[0].latents.floats();
-  const double in = models::edm_scaling(10).in;
+  const double in = models::Process().at(10).in;
   for (const std::size_t half : {0u, 12u}) {
     // Scaled as at the noise level 0, whatever the level of the others.
     CHECK(input[half] == Approx(0.25 / models::kSigmaData));
@@ -265,7 +266,7 @@ TEST_CASE("noise on given frames is their own, by level and half, and ends at it
   CHECK(std::abs(high[0] - 0.25 * std::sqrt(2.0)) < 0.5 * 5 * std::sqrt(2.0));  // c_in(0.5)
   CHECK((x0[0] == 0.25 && x0[1] == 0.25));
   const auto last = ask(0.1);  // below: denoised as the others, but still marked
-  CHECK(last[0] == Approx(models::edm_scaling(0.1).in * small.x[0]));
+  CHECK(last[0] == Approx(models::Process().at(0.1).in * small.x[0]));
   CHECK((last[6] == 1 && last[8] == 0));
   CHECK(x0[0] != 0.25);
   CHECK_THROWS_AS(ask(2), Error);
@@ -349,17 +350,17 @@ TEST_CASE("a state that is not of the clip is refused, one that is goes on to th
   const ClipRequest request = small();
   SampleOptions options = cosmos(5);
   options.sampler = Sampler::res;
-  std::vector<SamplerState> states;
+  std::vector<models::SamplerState> states;
   const Latent whole = generator.denoise(
-      request, options, {}, [&](const SamplerState& state) { states.push_back(state); });
+      request, options, {}, [&](const models::SamplerState& state) { states.push_back(state); });
   REQUIRE(states.size() == 5);  // of six: not of the last
-  for (const SamplerState& state : states)
+  for (const models::SamplerState& state : states)
     CHECK(generator.denoise(request, options, state).values == whole.values);
-  SamplerState wrong = states[1];
+  models::SamplerState wrong = states[1];
   wrong.x.pop_back();
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
   wrong = states[1];
-  wrong.previous.pop_back();
+  wrong.estimates[0].pop_back();
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
   wrong = states[1];
   wrong.step = 100;

@@ -15,6 +15,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::Sampler;
 
 namespace {
 

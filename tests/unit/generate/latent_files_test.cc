@@ -27,12 +27,14 @@ TEST_CASE("a latent and a state come back as they were, for their own address al
   CHECK_THROWS_AS(read_latent(folder.path, "b", "one"), Error);
 
   write_state(folder.path, "a", {7, {0.1, 0.2}, {}}, "one");
-  CHECK(read_state(folder.path, "a", "one").previous.empty());
-  write_state(folder.path, "a", {8, {0.1, 0.2}, {0.3, 1e-300}}, "one");
-  const SamplerState state = read_state(folder.path, "a", "one");
+  CHECK(read_state(folder.path, "a", "one").estimates.empty());
+  const std::vector<std::vector<double>> estimates = {{0.3, 1e-300}, {4, 5}};
+  write_state(folder.path, "a", {8, {0.1, 0.2}, estimates}, "one");
+  CHECK(io::SafetensorsSet(folder.path, "a.state").find("previous"));  // the newest
+  const models::SamplerState state = read_state(folder.path, "a", "one");
   CHECK(state.step == 8);
   CHECK(state.x == std::vector<double>{0.1, 0.2});
-  CHECK(state.previous == std::vector<double>{0.3, 1e-300});
+  CHECK(state.estimates == estimates);
   CHECK_THROWS_WITH(read_state(folder.path, "a", "two"), Contains("another clip"));
   remove_state(folder.path, "a");
   CHECK_FALSE(has_state(folder.path, "a"));

@@ -10,6 +10,8 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::Process;
+using models::Sampler;
 
 namespace {
 
@@ -59,7 +61,7 @@ TEST_CASE("an object asks for what it says and keeps the rest", "[prompts]") {
   CHECK(prompt.width == 32);
   CHECK(prompt.height == 48);
   CHECK(prompt.fps == 23.976);
-  CHECK(prompt.choice.sampler == generate::Sampler::heun);
+  CHECK(prompt.choice.sampler == Sampler::heun);
   CHECK(prompt.choice.steps == 3);
   CHECK(prompt.choice.guidance == 1.5);
   CHECK(prompt.choice.sigma_min == 0.1);
@@ -145,36 +147,36 @@ TEST_CASE("what a prompt leaves out is as the model's clips usually are", "[prom
 }
 
 TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
-  const auto refused = [](const SampleChoice& choice, bool autoregressive, Sampler own) {
+  const auto refused = [](const SampleChoice& choice, bool autoregressive, Process own) {
     return usage_error([&] { choice.check_for(autoregressive, own); });
   };
   using Catch::Contains;
-  CHECK_NOTHROW(SampleChoice().check_for(true, Sampler::heun));
-  CHECK_NOTHROW(SampleChoice().check_for(false, Sampler::flow));
-  CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Sampler::heun));
-  CHECK_NOTHROW(SampleChoice{.shift = 3}.check_for(false, Sampler::flow));
-  CHECK_NOTHROW(SampleChoice{.temperature = 1, .top_p = 1}.check_for(true, Sampler::heun));
-  CHECK_THAT(refused({.temperature = 1}, false, Sampler::heun),
+  CHECK_NOTHROW(SampleChoice().check_for(true, Process::edm));
+  CHECK_NOTHROW(SampleChoice().check_for(false, Process::flow));
+  CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Process::edm));
+  CHECK_NOTHROW(SampleChoice{.shift = 3}.check_for(false, Process::flow));
+  CHECK_NOTHROW(SampleChoice{.temperature = 1, .top_p = 1}.check_for(true, Process::edm));
+  CHECK_THAT(refused({.temperature = 1}, false, Process::edm),
              Contains("'temperature' is for autoregressive models"));
-  CHECK_THAT(refused({.top_p = 1}, false, Sampler::heun), Contains("'top_p'"));
-  CHECK_THAT(refused({.shift = 1}, false, Sampler::heun), Contains("'shift'"));
-  CHECK_THAT(refused({.sigma_min = 1}, false, Sampler::flow), Contains("sigma_min and sigma_max"));
-  CHECK_THAT(refused({.sigma_max = 1}, false, Sampler::flow), Contains("sigma_min and sigma_max"));
-  CHECK_THAT(refused({.sampler = Sampler::heun}, true, Sampler::heun),
+  CHECK_THAT(refused({.top_p = 1}, false, Process::edm), Contains("'top_p'"));
+  CHECK_THAT(refused({.shift = 1}, false, Process::edm), Contains("'shift'"));
+  CHECK_THAT(refused({.sigma_min = 1}, false, Process::flow), Contains("sigma_min and sigma_max"));
+  CHECK_THAT(refused({.sigma_max = 1}, false, Process::flow), Contains("sigma_min and sigma_max"));
+  CHECK_THAT(refused({.sampler = Sampler::heun}, true, Process::edm),
              Contains("'sampler' is for diffusion models"));
-  CHECK_THAT(refused({.steps = 1}, true, Sampler::heun), Contains("'steps'"));
-  CHECK_THAT(refused({.guidance = 1}, true, Sampler::heun), Contains("'guidance'"));
-  for (const Sampler own : {Sampler::flow, Sampler::euler})
+  CHECK_THAT(refused({.steps = 1}, true, Process::edm), Contains("'steps'"));
+  CHECK_THAT(refused({.guidance = 1}, true, Process::edm), Contains("'guidance'"));
+  for (const Process own : {Process::flow, Process::edm})
     CHECK_NOTHROW(SampleChoice{.sampler = Sampler::lcm, .sigmas = {1}}.check_for(false, own));
   for (const SampleChoice& choice :
        {SampleChoice{.steps = 1, .sigmas = {1}}, SampleChoice{.shift = 1, .sigmas = {1}},
         SampleChoice{.sigma_min = 1, .sigmas = {1}}, SampleChoice{.sigma_max = 1, .sigmas = {1}}})
-    CHECK_THAT(refused(choice, false, choice.shift ? Sampler::flow : Sampler::heun),
+    CHECK_THAT(refused(choice, false, choice.shift ? Process::flow : Process::edm),
                Contains("leave out steps"));
   for (const SampleChoice& choice :
        {SampleChoice{.sigma_min = 1}, SampleChoice{.sigma_max = 1}, SampleChoice{.shift = 1},
         SampleChoice{.augment_sigma = 1}, SampleChoice{.sigmas = {1}}})
-    CHECK_THAT(refused(choice, true, Sampler::heun), Contains("'noise levels'"));
+    CHECK_THAT(refused(choice, true, Process::edm), Contains("'noise levels'"));
 }
 
 TEST_CASE("what is chosen of sampling goes before the model's own, and must go with it",

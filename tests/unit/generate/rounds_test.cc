@@ -17,6 +17,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::Sampler;
 
 namespace {
 
@@ -38,7 +39,7 @@ NamedRequest full_request() {
   request.sampling.guidance = -0.1;
   request.sampling.sampler = Sampler::lcm;
   request.sampling.sigmas = {1, 0.5};
-  request.sampling.of_flow = true;
+  request.sampling.process = models::Process::flow;
   request.files.condition = {"a.png", "0123"};
   request.files.noise = {"n.npy", {}};
   request.files.condition_frames = 9;
@@ -72,7 +73,7 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(got.sampling.guidance == -0.1);
   CHECK(got.sampling.sampler == Sampler::lcm);
   CHECK(got.sampling.sigmas == std::vector<double>{1, 0.5});
-  CHECK(got.sampling.of_flow);
+  CHECK(got.sampling.process == models::Process::flow);
   CHECK(got.files.condition.path == "a.png");
   CHECK(got.files.condition.xxh3 == "0123");
   CHECK(!got.files.noise.xxh3);

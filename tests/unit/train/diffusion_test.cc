@@ -110,7 +110,7 @@ TEST_CASE("diffusion: the target is the one at which D equals x0, at every noise
     const Random noise(1, Purpose::noise, 2, random_key("a"));
     builder.add(sample, sigma, false, noise);
     const NoisyBatch batch = builder.build();
-    const models::EdmScaling c = models::edm_scaling(sigma);
+    const models::ProcessLevel c = models::Process().at(sigma);
     CHECK(batch.input.samples[0].c_noise == Approx(0.25 * std::log(sigma)));
     double square = 0;
     for (std::size_t i = 0; i < sample.x0.size(); ++i) {
@@ -145,7 +145,7 @@ TEST_CASE("diffusion: the loss is lambda (D - x0)^2, summed; its seed is the der
   std::size_t at = 0;
   for (int s = 0; s < 2; ++s) {
     const CleanSample& sample = s == 0 ? image : video;
-    const models::EdmScaling c = models::edm_scaling(sigmas[s]);
+    const models::ProcessLevel c = models::Process().at(sigmas[s]);
     for (std::size_t i = 0; i < sample.x0.size(); ++i, ++at) {
       const double x = batch.input.latents.floats()[at] / c.in;
       const double d = c.skip * x + c.out * f[at];

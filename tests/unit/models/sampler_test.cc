@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/sampling/sampler.h"
+#include "models/process/sampler.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -12,12 +12,11 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "io/safetensors.h"
-#include "models/process/process.h"
 #include "support/distance.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
-using namespace vfm::generate;
+using namespace vfm::models;
 
 namespace {
 
@@ -32,15 +31,15 @@ void gaussian(std::span<const double> x, double sigma, std::span<double> x0) {
 
 // At the lowest level above zero: the step to zero is Euler in all and is left out of the order.
 double flow_error(Sampler sampler, int steps) {
-  SampleOptions options;
+  NoiseSchedule options;
   options.sampler = sampler;
   options.steps = steps;
   options.sigma_min = 0.05;
   options.sigma_max = 20;
   auto sigmas = noise_levels(options);
   sigmas.pop_back();
-  SamplerState state{0, {20.0}, {}};
-  sample(sampler, sigmas, gaussian, state);
+  SamplerState state{0, {20.0}};
+  sample({Process::edm, sampler, sigmas, gaussian}, state);
   const double exact =
       20.0 * std::sqrt((kSpread * kSpread + 0.05 * 0.05) / (kSpread * kSpread + 20.0 * 20.0));
   return std::abs(state.x[0] - exact);
@@ -50,23 +49,27 @@ double order(Sampler sampler) {
   return std::log2(flow_error(sampler, 64) / flow_error(sampler, 128));
 }
 
+NoiseSchedule flow(int steps) {
+  NoiseSchedule options;
+  options.process = Process::flow;
+  options.sampler = Sampler::flow;
+  options.steps = steps;
+  return options;
+}
+
 // In flow matching x = (1 - s) x0 + s noise; for data N(0, spread^2) the best estimate and the flow
 // are known too: x(s) is proportional to its own standard deviation.
 double straight_error(int steps) {
-  SampleOptions options;
-  options.sampler = Sampler::flow;
-  options.steps = steps;
+  NoiseSchedule options = flow(steps);
   options.shift = 3;
   auto sigmas = noise_levels(options);
   sigmas.pop_back();
   const auto variance = [](double s) { return (1 - s) * (1 - s) * kSpread * kSpread + s * s; };
-  SamplerState state{0, {1.0}, {}};
-  sample(
-      Sampler::flow, sigmas,
-      [&](std::span<const double> x, double s, std::span<double> x0) {
-        x0[0] = (1 - s) * kSpread * kSpread / variance(s) * x[0];
-      },
-      state);
+  SamplerState state{0, {1.0}};
+  const Denoise best = [&](std::span<const double> x, double s, std::span<double> x0) {
+    x0[0] = (1 - s) * kSpread * kSpread / variance(s) * x[0];
+  };
+  sample({Process::flow, Sampler::flow, sigmas, best}, state);
   return std::abs(state.x[0] - std::sqrt(variance(sigmas.back())));
 }
 
@@ -96,7 +99,7 @@ double formula(double v, double c_noise, double bias) {
 }
 
 // Compares every level and every state, each relative to the state's largest value.
-void check_trajectory(const SampleOptions& options, const std::string& name, const Denoise& denoise,
+void check_trajectory(const NoiseSchedule& options, const std::string& name, const Denoise& denoise,
                       double tolerance) {
   const GoldenSampling golden;
   const std::vector<double> sigmas = noise_levels(options);
@@ -114,17 +117,16 @@ void check_trajectory(const SampleOptions& options, const std::string& name, con
     INFO(name << ", state " << step);
     CHECK(distance(state.x, std::span(expected).subspan(step * n, n)) <= tolerance);
     if (step + 1 == sigmas.size()) break;
-    sample_step(options.sampler, sigmas, denoise, state);
+    sample_step({options.process, options.sampler, sigmas, denoise}, state);
   }
 }
 
-SampleOptions cosmos(Sampler sampler) {
-  SampleOptions options;
+NoiseSchedule cosmos(Sampler sampler) {
+  NoiseSchedule options;
   options.sampler = sampler;
   options.steps = 8;
   options.sigma_min = 0.002;
   options.sigma_max = 80;
-  options.guidance = 2;
   return options;
 }
 
@@ -151,31 +153,14 @@ TEST_CASE("noise levels that make no sense are refused", "[sampler]") {
   CHECK_THROWS_AS(parse_sampler("heun2"), Error);
 }
 
-TEST_CASE("sampling options out of range are refused", "[sampler]") {
-  const auto refused = [](auto change) {
-    SampleOptions options;
-    change(options);
-    CHECK_THROWS_AS(options.validate(), Error);
-  };
-  CHECK_NOTHROW(SampleOptions{}.validate());
-  refused([](SampleOptions& o) { o.steps = 0; });
-  refused([](SampleOptions& o) { o.guidance = std::nan(""); });
-  refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = 0; });
-  refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = -1; });
-  refused([](SampleOptions& o) { o.sampler = Sampler::edm_euler, o.steps = 1; });
-  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.steps = 0; });
-  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.shift = 0; });
-  refused([](SampleOptions& o) { o.sampler = Sampler::flow, o.shift = std::nan(""); });
-}
-
 TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES method's definition",
           "[sampler]") {
   const std::vector<double> bias = GoldenSampling()["bias"];
   const Denoise edm = [&](std::span<const double> x, double sigma, std::span<double> x0) {
-    const models::EdmScaling c = models::edm_scaling(sigma);
+    const ProcessLevel c = Process().at(sigma);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const auto estimate = [&](double b) {
-        return c.skip * x[i] + c.out * formula(c.in * x[i], c.noise, b);
+        return c.estimate(x[i], formula(c.in * x[i], c.time, b));
       };
       // Guidance is c + g (c - u).
       const double with = estimate(bias[i]), without = estimate(-bias[i] / 2);
@@ -185,18 +170,18 @@ TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES metho
   check_trajectory(cosmos(Sampler::euler), "edm.zero", edm, 5e-6);
   check_trajectory(cosmos(Sampler::edm_euler), "edm.sigma_min", edm, 5e-6);
   check_trajectory(cosmos(Sampler::res), "res", edm, 1e-10);
-  const Denoise flow = [&](std::span<const double> x, double sigma, std::span<double> x0) {
+  const Denoise straight = [&](std::span<const double> x, double sigma, std::span<double> x0) {
     for (std::size_t i = 0; i < x.size(); ++i)
       x0[i] = x[i] - sigma * formula(x[i], sigma, bias[i]);
   };
-  SampleOptions options = cosmos(Sampler::flow);
-  check_trajectory(options, "flow.1", flow, 5e-6);
+  NoiseSchedule options = flow(8);
+  check_trajectory(options, "flow.1", straight, 5e-6);
   options.shift = 3;
-  check_trajectory(options, "flow.3", flow, 5e-6);
+  check_trajectory(options, "flow.3", straight, 5e-6);
 }
 
 TEST_CASE("trap 11: 36 steps of diffusers are 35 estimates, 35 of RES are 36", "[sampler]") {
-  SampleOptions options = cosmos(Sampler::edm_euler);
+  NoiseSchedule options = cosmos(Sampler::edm_euler);
   options.steps = 36;
   CHECK(evaluations(options) == 35);
   const auto diffusers = noise_levels(options);
@@ -227,15 +212,12 @@ TEST_CASE("samplers have the order that is theirs", "[sampler]") {
 
 TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler]") {
   std::vector<std::pair<double, double>> asked;
-  SamplerState state{0, {3.0}, {}};
-  const std::vector<double> sigmas = {2.0, 1.0, 0.0};
-  sample(
-      Sampler::heun, sigmas,
-      [&](std::span<const double> at, double sigma, std::span<double> x0) {
-        asked.emplace_back(at[0], sigma);
-        x0[0] = 1.0;
-      },
-      state);
+  SamplerState state{0, {3.0}};
+  const Denoise note = [&](std::span<const double> at, double sigma, std::span<double> x0) {
+    asked.emplace_back(at[0], sigma);
+    x0[0] = 1.0;
+  };
+  sample({Process::edm, Sampler::heun, {2.0, 1.0, 0.0}, note}, state);
   // The slope is (3 - 1) / 2 = 1, so the predictor stands at 2 when sigma is 1.
   REQUIRE(asked.size() == 3);
   CHECK(asked[0] == std::pair(3.0, 2.0));
@@ -245,23 +227,24 @@ TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler
 }
 
 TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
-  const Renoise renoise = fresh_noise(false, 1, 2);
+  const Denoise wave = [](std::span<const double> x, double sigma, std::span<double> x0) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x0[i] = std::sin(x[i]) / (1 + sigma);
+  };
   for (const Sampler sampler :
        {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::lcm}) {
-    const SampleOptions options = cosmos(sampler);
-    const auto sigmas = noise_levels(options);
-    const Denoise wave = [](std::span<const double> x, double sigma, std::span<double> x0) {
-      for (std::size_t i = 0; i < x.size(); ++i)
-        x0[i] = std::sin(x[i]) / (1 + sigma);
-    };
-    SamplerState whole{0, {80, -40, 3}, {}};
-    sample(sampler, sigmas, wave, whole, {}, renoise);
-    for (std::size_t stop = 0; stop < sigmas.size(); ++stop) {
-      SamplerState state{0, {80, -40, 3}, {}};
+    const SamplingPath path{Process::edm, sampler, noise_levels(cosmos(sampler)), wave,
+                            fresh_noise(1, 2)};
+    SamplerState whole{0, {80, -40, 3}};
+    sample(path, whole);
+    for (std::size_t stop = 0; stop < path.levels.size(); ++stop) {
+      SamplerState state{0, {80, -40, 3}};
       while (static_cast<std::size_t>(state.step) < stop)
-        sample_step(sampler, sigmas, wave, state, renoise);
-      SamplerState other{state.step, state.x, state.previous};  // all that a file would hold
-      sample(sampler, sigmas, wave, other, {}, renoise);
+        sample_step(path, state);
+      const bool keeps = sampler == Sampler::res && stop > 0;
+      CHECK(state.estimates.size() == (keeps ? 1 : 0));
+      SamplerState other{state.step, state.x, state.estimates};  // all that a file would hold
+      sample(path, other);
       CHECK(other.x == whole.x);
       CHECK(other.step == whole.step);
     }
@@ -269,17 +252,15 @@ TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
 }
 
 TEST_CASE("the number of estimates is as told", "[sampler]") {
-  const auto check = [](SampleOptions options) {
+  const auto check = [](NoiseSchedule options) {
     int count = 0;
-    SamplerState state{0, std::vector<double>(4, 1.0), {}};
-    sample(
-        options.sampler, noise_levels(options),
-        [&](std::span<const double>, double, std::span<double> x0) {
-          ++count;
-          for (double& value : x0)
-            value = 0.25;
-        },
-        state, {}, fresh_noise(false, 1, 2));
+    SamplerState state{0, std::vector<double>(4, 1.0)};
+    const Denoise constant = [&](std::span<const double>, double, std::span<double> x0) {
+      ++count;
+      std::ranges::fill(x0, 0.25);
+    };
+    sample({options.process, options.sampler, noise_levels(options), constant, fresh_noise(1, 2)},
+           state);
     CHECK(count == evaluations(options));
     CHECK((options.sampler == Sampler::edm_euler || state.x == std::vector<double>(4, 0.25)));
   };
@@ -288,7 +269,8 @@ TEST_CASE("the number of estimates is as told", "[sampler]") {
     CHECK(parse_sampler(to_string(sampler)) == sampler);
     for (const int steps : {1, 2, 7}) {
       if (sampler == Sampler::edm_euler && steps == 1) continue;
-      SampleOptions options = cosmos(sampler);
+      NoiseSchedule options = cosmos(sampler);
+      options.process = process_of(sampler).value_or(options.process);
       options.steps = steps;
       check(options);
       for (int i = 0; i < steps; ++i)
@@ -306,18 +288,19 @@ TEST_CASE("lcm adds fresh noise of the next level to the estimate", "[sampler]")
     for (std::size_t i = 0; i < x.size(); ++i)
       x0[i] = 0.5 * x[i] + sigma;
   };
-  for (const bool flow : {false, true}) {
-    SamplerState state{0, {0.25, -2}, {}};
-    const Renoise renoise = fresh_noise(flow, kSeed, kKey);
+  for (const Process process : {Process::edm, Process::flow}) {
+    SamplerState state{0, {0.25, -2}};
+    const SamplingPath path{process, Sampler::lcm, sigmas, ask, fresh_noise(kSeed, kKey)};
     std::vector<double> expected = state.x;
     for (int step = 1; step < 4; ++step) {
-      sample_step(Sampler::lcm, sigmas, ask, state, renoise);
+      sample_step(path, state);
       const double before = sigmas[static_cast<std::size_t>(step) - 1];
       const double level = sigmas[static_cast<std::size_t>(step)];
       const Random random(kSeed, Purpose::sampler_noise, static_cast<std::uint32_t>(step), kKey);
       for (std::size_t i = 0; i < 2; ++i) {
         const double x0 = 0.5 * expected[i] + before;
-        expected[i] = step == 3 ? x0 : (flow ? 1 - level : 1) * x0 + level * random.normal(i);
+        const double keep = process == Process::flow ? 1 - level : 1;
+        expected[i] = step == 3 ? x0 : keep * x0 + level * random.normal(i);
         CHECK(state.x[i] == Approx(expected[i]));
       }
     }
@@ -329,17 +312,21 @@ TEST_CASE("lcm adds fresh noise of the next level to the estimate", "[sampler]")
 // samples keep that deviation if each level's noise is independent of what came before, and the
 // mixture is that of the model.
 TEST_CASE("lcm with an exact model of a Gaussian draws from it", "[sampler]") {
-  for (const bool flow : {false, true}) {
+  for (const Process process : {Process::edm, Process::flow}) {
+    const bool flow = process == Process::flow;
     const std::vector<double> sigmas = {flow ? 1 : 80.0, 0.8, 0.4, 0.1, 0};
     const Denoise exact = [&](std::span<const double> x, double sigma, std::span<double> x0) {
       const double clean = (flow ? 1 - sigma : 1) * kSpread;
       for (std::size_t i = 0; i < x.size(); ++i)
         x0[i] = kSpread * x[i] / std::sqrt(clean * clean + sigma * sigma);
     };
-    const Renoise renoise = fresh_noise(flow, 1, 2);
-    SamplerState state{0, std::vector<double>(20000), {}};
-    renoise(std::vector<double>(state.x.size()), sigmas[0], 0, state.x);
-    sample(Sampler::lcm, sigmas, exact, state, {}, renoise);
+    const FreshNoise fresh = fresh_noise(1, 2);
+    std::vector<float> noise(20000);
+    fresh(0, noise);
+    SamplerState state{0, std::vector<double>(noise.begin(), noise.end())};
+    for (double& x : state.x)
+      x *= sigmas[0];
+    sample({process, Sampler::lcm, sigmas, exact, fresh}, state);
     double square = 0;
     for (const double x : state.x)
       square += x * x / static_cast<double>(state.x.size());
@@ -348,10 +335,7 @@ TEST_CASE("lcm with an exact model of a Gaussian draws from it", "[sampler]") {
 }
 
 TEST_CASE("noise levels may be given themselves", "[sampler]") {
-  CHECK(parse_sigmas("1,.9375,8e-1") == std::vector<double>{1, 0.9375, 0.8});
-  for (const char* text : {"", ",", "1,", "1,,2", "1;2", "1, 2", "x", "1,2x"})
-    CHECK_THROWS_AS(parse_sigmas(text), Error);
-  SampleOptions options;
+  NoiseSchedule options;
   const auto levels = [&](Sampler sampler, std::vector<double> sigmas) {
     options.sampler = sampler;
     options.sigmas = std::move(sigmas);
@@ -361,27 +345,24 @@ TEST_CASE("noise levels may be given themselves", "[sampler]") {
   CHECK(levels(Sampler::edm_euler, {5, 2}) == std::vector<double>{5.0, 2.0, 2.0});
   CHECK(levels(Sampler::res, {5, 2}) == std::vector<double>{5.0, 2.0, 0.0});
   CHECK(levels(Sampler::lcm, {5}) == std::vector<double>{5.0, 0.0});
-  CHECK(levels(Sampler::flow, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
   for (const double wrong : {0.0, -1.0, 3.0, 4.0, double{NAN}, double{INFINITY}})
     CHECK_FALSE(usage_error([&] { levels(Sampler::euler, {3, wrong}); }).empty());
   CHECK_FALSE(usage_error([&] { levels(Sampler::euler, {2e6}); }).empty());
   CHECK_FALSE(usage_error([&] { levels(Sampler::edm_euler, {3}); }).empty());
-  CHECK_FALSE(usage_error([&] { levels(Sampler::flow, {1.1, 0.5}); }).empty());
   CHECK(levels(Sampler::lcm, {1.1, 0.5}).size() == 3);
-  options.of_flow = true;
+  options.process = Process::flow;
+  CHECK(levels(Sampler::flow, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
+  CHECK_FALSE(usage_error([&] { levels(Sampler::flow, {1.1, 0.5}); }).empty());
   CHECK_FALSE(usage_error([&] { levels(Sampler::lcm, {1.1, 0.5}); }).empty());
 }
 
 TEST_CASE("a student of four steps of Euler is sampled at its own levels", "[sampler]") {
-  SampleOptions options;
-  options.sampler = Sampler::flow;
+  NoiseSchedule options = flow(4);
   options.sigmas = {1, 0.9375, 0.8333, 0.625};
-  SamplerState state{0, {1}, {}};
-  sample(
-      Sampler::flow, noise_levels(options),
-      [](std::span<const double> x, double sigma, std::span<double> x0) {
-        x0[0] = x[0] - sigma * x[0];  // the velocity is x
-      },
-      state);
+  SamplerState state{0, {1}};
+  const Denoise same = [](std::span<const double> x, double sigma, std::span<double> x0) {
+    x0[0] = x[0] - sigma * x[0];  // the velocity is x
+  };
+  sample({Process::flow, Sampler::flow, noise_levels(options), same}, state);
   CHECK(state.x[0] == Approx((1 - 0.0625) * (1 - 0.1042) * (1 - 0.2083) * (1 - 0.625)));
 }

@@ -1,0 +1,40 @@
+// How a clip is sampled: noise levels and sampler (models/process/sampler.h), guidance, and how
+// codes are drawn.
+// Thread-safety: values and free functions, any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/folder/model_facts.h"
+#include "models/process/sampler.h"
+
+namespace vfm::generate {
+
+/// How to sample. Every number is part of the result.
+struct SampleOptions : models::NoiseSchedule {
+  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
+  /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
+  double guidance = 1;
+  double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
+  /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
+  double temperature = 1, top_p = 0.9;
+
+  /// Throws Error{usage} naming what is out of range.
+  void validate() const;
+  /// The sampling of a model: missing facts are as above. Throws Error, naming `what`, for values
+  /// out of range.
+  static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
+};
+
+/// "1,0.9375,0.8333": numbers, divided by commas. Throws Error{usage}.
+std::vector<double> parse_sigmas(std::string_view text);
+
+/// Called with the number of steps or codes of a clip that are done, and the total.
+using HowFar = std::function<void(std::int64_t done, std::int64_t total)>;
+
+}  // namespace vfm::generate

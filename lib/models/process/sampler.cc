@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/process/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/philox.h"
+
+namespace vfm::models {
+namespace {
+
+constexpr int kFlowLevels = 1000;  // the lowest level of flow matching is one part of these
+
+/// A step from one noise level to the next, which is above 0, with the estimate at the first.
+struct SamplerStep {
+  const SamplingPath& path;
+  std::size_t i;
+  std::span<const double> x0;
+
+  double level() const { return path.levels[i]; }
+  double next() const { return path.levels[i + 1]; }
+};
+
+/// x at the next level on the straight line through x at this one and the estimate at 0.
+void euler_step(const SamplerStep& step, std::span<const double> x, std::span<double> out) {
+  for (std::size_t j = 0; j < x.size(); ++j)
+    out[j] = x[j] + (x[j] - step.x0[j]) / step.level() * (step.next() - step.level());
+}
+
+void euler_move(const SamplerStep& step, SamplerState& state) {
+  euler_step(step, state.x, state.x);
+}
+
+void heun_move(const SamplerStep& step, SamplerState& state) {
+  std::vector<double>& x = state.x;
+  std::vector<double> next(x.size()), x0_next(x.size());
+  euler_step(step, x, next);
+  step.path.denoise(next, step.next(), x0_next);  // at the *new* point and level
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double slope = (x[j] - step.x0[j]) / step.level();
+    const double slope_next = (next[j] - x0_next[j]) / step.next();
+    x[j] += 0.5 * (slope + slope_next) * (step.next() - step.level());
+  }
+}
+
+/// Two-step exponential integrator: in lambda = -ln sigma the flow is x' = x0 - x, and x0 is taken
+/// as the line through the estimates here and a step before, which is integrated exactly:
+///   x(next) = e^-h x + h (b1 x0 + b2 x0_before), b1 = phi1 - phi2 / c, b2 = phi2 / c,
+/// h the step in lambda, c h the step back to the estimate before. The first step is Euler's.
+void res_move(const SamplerStep& step, SamplerState& state) {
+  if (state.estimates.empty()) return euler_move(step, state);
+  const double h = std::log(step.level() / step.next());
+  const double c = std::log(step.level() / step.path.levels[step.i - 1]) / h;  // negative
+  const double phi1 = std::expm1(-h) / -h, phi2 = (phi1 - 1) / -h;
+  const double b2 = phi2 / c, b1 = phi1 - b2;
+  const double keep = std::exp(-h);
+  const std::vector<double>& before = state.estimates[0];
+  for (std::size_t j = 0; j < state.x.size(); ++j)
+    state.x[j] = keep * state.x[j] + h * (b1 * step.x0[j] + b2 * before[j]);
+}
+
+void lcm_move(const SamplerStep& step, SamplerState& state) {
+  std::vector<float> noise(state.x.size());
+  step.path.noise(state.step, noise);
+  const ProcessLevel next = step.path.process.at(step.next());
+  for (std::size_t j = 0; j < noise.size(); ++j)
+    state.x[j] = next.keep * step.x0[j] + next.noise * noise[j];
+}
+
+struct SamplerRow {
+  Sampler sampler;
+  std::string_view name;
+  std::optional<Process> process;  ///< the process of its models; none: any
+  void (*move)(const SamplerStep& step, SamplerState& state);
+  int passes = 1;           ///< estimates in a step between two levels above 0
+  std::size_t history = 0;  ///< number of estimates that it keeps for later steps
+  bool to_zero = true;      ///< whether it ends with the estimate at the lowest level above 0
+  int more_levels = 0;      ///< number of levels above 0 beyond `steps`
+};
+
+constexpr SamplerRow kSamplers[] = {
+    {Sampler::euler, "euler", Process::edm, euler_move},
+    {.sampler = Sampler::edm_euler,
+     .name = "edm-euler",
+     .process = Process::edm,
+     .move = euler_move,
+     .to_zero = false},
+    {.sampler = Sampler::heun,
+     .name = "heun",
+     .process = Process::edm,
+     .move = heun_move,
+     .passes = 2},
+    {.sampler = Sampler::res,
+     .name = "res",
+     .process = Process::edm,
+     .move = res_move,
+     .history = 1,
+     .more_levels = 1},
+    {Sampler::flow, "flow", Process::flow, euler_move},
+    {Sampler::lcm, "lcm", {}, lcm_move},
+};
+
+const SamplerRow& row_of(Sampler sampler) {
+  return *std::ranges::find(kSamplers, sampler, &SamplerRow::sampler);
+}
+
+std::vector<double> flow_sigmas(int n, double shift) {
+  const auto shifted = [&](double u) { return Process(Process::flow).shifted(u, shift); };
+  // The scheduler shifts its lowest level when it is made, and all levels when they are set: the
+  // levels between are even in what was shifted once.
+  const double lowest = shifted(1.0 / kFlowLevels);
+  std::vector<double> sigmas;
+  for (int i = 0; i < n; ++i) {
+    const double share = n == 1 ? 0 : static_cast<double>(i) / (n - 1);
+    sigmas.push_back(shifted(1 + share * (lowest - 1)));
+  }
+  return sigmas;
+}
+
+void check_sigmas(const NoiseSchedule& s) {
+  const double most = s.process.highest();
+  if (s.sigmas.size() > kMostSteps)
+    fail_usage("{} noise levels are too many: give at most {}", s.sigmas.size(), kMostSteps);
+  double before = INFINITY;
+  for (const double sigma : s.sigmas) {
+    if (!(sigma > 0 && sigma <= most))
+      fail_usage("noise level {}: must be above 0 and at most {}{}", sigma, most,
+                 s.process == Process::flow ? ", for the model is of flow matching" : "");
+    if (!(sigma < before)) fail_usage("noise level {} follows {}: levels must fall", sigma, before);
+    before = sigma;
+  }
+}
+
+/// The number of levels above 0.
+int count_levels(const NoiseSchedule& s) {
+  return s.sigmas.empty() ? s.steps + row_of(s.sampler).more_levels
+                          : static_cast<int>(s.sigmas.size());
+}
+
+}  // namespace
+
+Sampler parse_sampler(std::string_view name) {
+  std::string names;
+  for (const SamplerRow& row : kSamplers) {
+    if (row.name == name) return row.sampler;
+    if (!names.empty()) names += &row == std::end(kSamplers) - 1 ? " or " : ", ";
+    names += row.name;
+  }
+  fail_usage("unknown sampler '{}': choose {}", name, names);
+}
+
+std::string to_string(Sampler sampler) {
+  return std::string(row_of(sampler).name);
+}
+
+std::optional<Process> process_of(Sampler sampler) {
+  return row_of(sampler).process;
+}
+
+void check_sampler(Sampler sampler, Process process) {
+  const bool flow = process == Process::flow;
+  if (process_of(sampler).value_or(process) != process)
+    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}", to_string(sampler),
+               flow ? "not " : "", flow ? "one" : "none");
+}
+
+std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {
+  if (n < 1) fail_usage("{} steps: give at least one", n);
+  if (!(sigma_min > 0 && sigma_min < sigma_max && std::isfinite(sigma_max)))
+    fail_usage("noise levels from {} to {}: must be positive, the second larger", sigma_min,
+               sigma_max);
+  const double high = std::pow(sigma_max, 1 / rho), low = std::pow(sigma_min, 1 / rho);
+  std::vector<double> sigmas;
+  for (int i = 0; i < n; ++i) {
+    const double share = n == 1 ? 0 : static_cast<double>(i) / (n - 1);
+    sigmas.push_back(std::pow(high + share * (low - high), rho));
+  }
+  return sigmas;
+}
+
+std::vector<double> noise_levels(const NoiseSchedule& s) {
+  const SamplerRow& row = row_of(s.sampler);
+  std::vector<double> sigmas;
+  if (!s.sigmas.empty()) {
+    check_sigmas(s);
+    if (!row.to_zero && s.sigmas.size() == 1)
+      fail_usage("{} needs two noise levels or more", row.name);
+    sigmas = s.sigmas;
+  } else if (s.process == Process::flow) {
+    if (s.steps < 1) fail_usage("{} steps: give at least one", s.steps);
+    if (!(s.shift > 0 && std::isfinite(s.shift)))
+      fail_usage("shift {}: must be a positive number", s.shift);
+    sigmas = flow_sigmas(s.steps, s.shift);
+  } else {
+    if (!row.to_zero && s.steps == 1) fail_usage("{} needs two steps or more", row.name);
+    sigmas = karras_sigmas(s.steps > 0 ? count_levels(s) : s.steps, s.sigma_min, s.sigma_max);
+  }
+  sigmas.push_back(row.to_zero ? 0 : sigmas.back());
+  return sigmas;
+}
+
+int evaluations(const NoiseSchedule& s) {
+  const SamplerRow& row = row_of(s.sampler);
+  return (count_levels(s) - 1) * row.passes + (row.to_zero ? 1 : 0);
+}
+
+FreshNoise fresh_noise(std::uint64_t seed, std::uint64_t key) {
+  return [=](int step, std::span<float> noise) {
+    Random(seed, Purpose::sampler_noise, static_cast<std::uint32_t>(step), key).fill_normal(noise);
+  };
+}
+
+void sample_step(const SamplingPath& path, SamplerState& state) {
+  const auto i = static_cast<std::size_t>(state.step);
+  const double level = path.levels[i], next = path.levels[i + 1];
+  ++state.step;
+  if (next == level) return;
+  std::vector<double> x0(state.x.size());
+  path.denoise(state.x, level, x0);
+  if (next == 0) {
+    // The step to zero is the estimate itself; written so, it is so to the last bit.
+    state.x = std::move(x0);
+    return;
+  }
+  const SamplerRow& row = row_of(path.sampler);
+  row.move({path, i, x0}, state);
+  state.estimates.insert(state.estimates.begin(), std::move(x0));
+  state.estimates.resize(std::min(state.estimates.size(), row.history));
+}
+
+void sample(const SamplingPath& path, SamplerState& state, const AfterStep& after_step) {
+  const int last = static_cast<int>(path.levels.size()) - 1;
+  while (state.step < last) {
+    sample_step(path, state);
+    if (after_step && state.step < last) after_step(state);
+  }
+}
+
+}  // namespace vfm::models

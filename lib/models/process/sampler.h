@@ -1,0 +1,110 @@
+// Samplers: from noise to a clean latent along dx/dlevel = (x - D)/level
+// (models/process/process.h); or, for students distilled to few steps, from estimate to estimate.
+//
+// The state is double throughout: at sigma 80 a float keeps fewer digits than the last steps need.
+// No noise is added on the way (S_churn = 0), except by lcm, whose noise follows from seed, prompt
+// and step. So a clip is a function of its first noise, seed and prompt, and sampling can be
+// stopped and resumed after any step. Sources: Karras et al. 2022, equation 5 and
+// algorithm 1 (Euler, Heun); Zhang et al. 2023, "Improved order analysis and design of exponential
+// integrator for diffusion models sampling" (RES, the two-step method); Liu et al. 2022 (flow
+// matching); Song et al. 2023, "Consistency models", algorithm 1, and Luo et al. 2023, "Latent
+// consistency models" (lcm; students of Yin et al. 2024, "Improved distribution matching
+// distillation", are sampled so too). Some public code has a Heun that takes the second estimate at
+// the old point, and so is Euler at twice the cost; a test prevents that.
+// Thread-safety: pure functions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/process/process.h"
+
+namespace vfm::models {
+
+/// A sampler has a row in the table of sampler.cc, which says what differs between them.
+enum class Sampler {
+  euler,      ///< one estimate a step, first order; ends with the estimate at sigma_min. diffusers'
+              ///< EDMEulerScheduler with final_sigmas_type "zero"
+  edm_euler,  ///< the same, but ends with the state at sigma_min, one estimate less: that
+              ///< scheduler with "sigma_min", whose last step moves nothing
+  heun,       ///< two a step except the last, second order
+  res,        ///< one a step and one for the result, second order: keeps the estimate before
+  flow,       ///< Euler over the noise levels of flow matching; for models trained so
+  lcm,        ///< one a step: the estimate, with fresh noise of the next level; for distilled
+              ///< models, of flow matching or not
+};
+/// "euler", "edm-euler", "heun", "res", "flow", "lcm". Throws Error{usage} listing the names.
+Sampler parse_sampler(std::string_view name);
+std::string to_string(Sampler sampler);
+/// The only process that the sampler is for. Nothing for lcm, which is for both.
+std::optional<Process> process_of(Sampler sampler);
+/// Throws Error{usage} if the sampler is not for models of this process.
+void check_sampler(Sampler sampler, Process process);
+
+/// The noise levels of a sampling.
+struct NoiseSchedule {
+  Process process;
+  Sampler sampler = Sampler::euler;
+  int steps = 16;
+  double sigma_min = 0.02, sigma_max = 40;  ///< of EDM
+  double shift = 1;                         ///< of flow matching: above 1 more steps at high noise
+  /// The noise levels themselves, instead of `steps` and those three; empty: from these.
+  std::vector<double> sigmas = {};
+};
+inline constexpr int kMostSteps = 10000;
+
+/// n noise levels from sigma_max to sigma_min, evenly spaced in sigma^(1/rho); one alone is
+/// sigma_max. Throws Error{usage} unless n >= 1 and 0 < sigma_min < sigma_max.
+std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho = 7);
+
+/// The noise levels, falling: a step leads from each to the next. The last is 0, where the state
+/// becomes the estimate itself, or (edm_euler) sigma_min twice. Above zero are the given levels, or
+/// else `steps` levels. RES has one more: its result is an estimate at sigma_min too, but not
+/// counted as a step. Levels of flow matching are twice shifted, from 1 to 1/1000, as diffusers'
+/// FlowMatchEulerDiscreteScheduler does. Throws Error{usage} for levels that cannot be.
+std::vector<double> noise_levels(const NoiseSchedule& schedule);
+/// The number of estimates in a whole sampling.
+int evaluations(const NoiseSchedule& schedule);
+
+/// Writes the estimate of the clean latent for `x` at noise level `level` to `x0` (same size).
+using Denoise = std::function<void(std::span<const double> x, double level, std::span<double> x0)>;
+/// Writes the fresh noise after `step` steps, of unit variance.
+using FreshNoise = std::function<void(int step, std::span<float> noise)>;
+/// The noise is that of (seed, sampler_noise, step, key): step 0 would be the first noise.
+FreshNoise fresh_noise(std::uint64_t seed, std::uint64_t key);
+
+/// What a sampling is given.
+struct SamplingPath {
+  Process process;
+  Sampler sampler = Sampler::euler;
+  std::vector<double> levels;  ///< of noise_levels()
+  Denoise denoise;
+  FreshNoise noise = {};  ///< for lcm, and no other
+};
+
+/// The state of a sampling: all that is needed to resume it.
+struct SamplerState {
+  int step = 0;           ///< steps done
+  std::vector<double> x;  ///< at levels[step]; at first noise of that standard deviation
+  /// The estimates of the last steps, the newest first, as many as the sampler keeps: res one, the
+  /// others none. Fewer in the first steps.
+  std::vector<std::vector<double>> estimates = {};
+};
+
+/// Moves the state from levels[state.step] to the next level. Asks for no estimate where both are
+/// equal.
+void sample_step(const SamplingPath& path, SamplerState& state);
+
+/// Called with the state after a step.
+using AfterStep = std::function<void(const SamplerState& state)>;
+
+/// Does all remaining steps. `after_step` is called after each except the last.
+void sample(const SamplingPath& path, SamplerState& state, const AfterStep& after_step = {});
+
+}  // namespace vfm::models
