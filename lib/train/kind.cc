@@ -21,10 +21,9 @@ const Kind& kind_of(std::string_view type) {
   throw std::logic_error("there is no model.type '" + std::string(type) + "'");
 }
 
-std::span<const models::Recompute> Kind::recomputes() const {
-  static constexpr models::Recompute all[] = {
-      models::Recompute::none, models::Recompute::elementwise,
-      models::Recompute::block_but_attention, models::Recompute::block};
+std::span<const nn::Recompute> Kind::recomputes() const {
+  static constexpr nn::Recompute all[] = {nn::Recompute::none, nn::Recompute::elementwise,
+                                          nn::Recompute::block_but_attention, nn::Recompute::block};
   return all;
 }
 

@@ -42,7 +42,7 @@ class Kind {
   virtual void add_data_fields(FieldList& /*list*/, DataRecipe& /*data*/) const {}
   virtual void add_validation_fields(FieldList& /*list*/, ValidationRecipe& /*validation*/) const {}
   /// The values that 'model.recompute' may have besides "auto", the least recomputation first.
-  virtual std::span<const models::Recompute> recomputes() const;
+  virtual std::span<const nn::Recompute> recomputes() const;
   /// Whether recipes of this kind have 'model.offload'.
   virtual bool can_offload() const { return true; }
   /// Sets the fields that follow from others.
@@ -106,14 +106,14 @@ class Kind {
   virtual bool has_graphs() const { return false; }
   /// Throws Error{usage}, naming the nearest possible layout, if the model cannot have this one, as
   /// make_objective() does. `recipe` is fitted to the data.
-  virtual void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const = 0;
+  virtual void check_layout(const Recipe& recipe, const nn::NetworkLayout& layout) const = 0;
   /// The model with its weights on `device`, initialized by the seed. Keeps the reference. `recipe`
   /// is fitted to the data (Dataset::fit). If ranks share the network, the objective has this
   /// rank's part. Throws Error{usage}, naming the nearest possible layout, if the model cannot have
   /// this one.
-  virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe,
-                                                    models::Recompute recompute, Device device,
-                                                    const models::NetworkLayout& layout) const = 0;
+  virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe, nn::Recompute recompute,
+                                                    Device device,
+                                                    const nn::NetworkLayout& layout) const = 0;
 };
 
 /// The three kinds; each is defined in the kind.cc of its folder.

@@ -63,7 +63,7 @@ class Run {
  private:
   bool leader() const { return world_.rank() == 0; }
   void check();
-  MemoryNeed need_of(models::Recompute recompute) const {
+  MemoryNeed need_of(nn::Recompute recompute) const {
     return memory_need(recipe_, world_.size(), recompute, options_.device,
                        fullest_pack(recipe_, *data_));
   }
@@ -109,7 +109,7 @@ void Run::check() {
   data_->fit(recipe_);
   check_layout(recipe_, world_.size(), world_.least_local_size(), &*data_);
   check_memory(recipe_, world_.size(), options_.device,
-               memory_need(recipe_, world_.size(), models::Recompute::block, options_.device, {}),
+               memory_need(recipe_, world_.size(), nn::Recompute::block, options_.device, {}),
                usable());
   if (!recipe_.model.offload) return;
   const std::vector<data::Entry> pack = fullest_pack(recipe_, *data_);
@@ -275,7 +275,7 @@ void Run::make_trainer() {
   trainer_.emplace(recipe_, *data_, world_, device);
   trainer_->parallel().mesh().warn_of_slow_tp();
   if (!leader() || (recipe_.model.recompute != "auto" && !recipe_.model.offload)) return;
-  const models::Recompute recompute = trainer_->recompute();
+  const nn::Recompute recompute = trainer_->recompute();
   const MemoryNeed need = need_of(recompute);
   if (recipe_.model.recompute == "auto")
     log_memory(recipe_, world_.size(), need, recompute, device, usable());

@@ -25,9 +25,9 @@
 #include "train/run.h"
 
 using namespace vfm;
-using models::CpKind;
 using models::Gpu;
-using models::Recompute;
+using nn::CpKind;
+using nn::Recompute;
 using train::Candidate;
 using train::ShardKind;
 using train::StepTime;
@@ -151,7 +151,7 @@ std::string memory_words(const Work& work, const Gpu& gpu, Candidate candidate) 
     const train::Costed costed = work.cost(gpu).of(candidate, true);
     if (recompute == Recompute::none) none = costed.memory() / (1 << 30);
     if (!costed.fits) continue;
-    least = models::recompute_name(recompute);
+    least = nn::recompute_name(recompute);
     break;
   }
   return fmt::format("{:.1f} | {}", none, least);
@@ -208,7 +208,7 @@ bool better(const std::string& folder, const Gpu& nemo) {
     good = good && loses >= 0;
     fmt::print("| {} | {} | {:.3f} | {}, {}, {} packs together | {:.3f} | {:.1f} | {} |\n",
                row.what, gpus, seconds, best.candidate.layout(),
-               models::recompute_name(best.candidate.recompute), best.candidate.micro_packs,
+               nn::recompute_name(best.candidate.recompute), best.candidate.micro_packs,
                best.time.total(), 100 * loses,
                loses > 0.05 ? most_more(published, best.time) : "within 5 %");
   }

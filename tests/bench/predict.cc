@@ -39,7 +39,7 @@ struct Step {
 /// Of packs of one sample of this size and 512 tokens of text.
 Step step_of(const std::string& recipe_file, const std::vector<std::string>& changes,
              const train::SampleSizes& size = {{8, 64, 64}},
-             models::Recompute recompute = models::Recompute::elementwise) {
+             nn::Recompute recompute = nn::Recompute::elementwise) {
   train::RunOptions options;
   options.recipe = train::make_recipe(train::read_settings(recipe_file, changes));
   options.synthetic = size;
@@ -80,8 +80,8 @@ void long_packs(const std::string& recipe, const Gpu& gpu) {
       "|---|---:|---:|---:|---:|---:|---:|---:|\n",
       gpu.title, gpu.usable() / kGiB);
   for (const bool offload : {false, true})
-    for (const models::Recompute recompute :
-         {models::Recompute::block, models::Recompute::block_but_attention}) {
+    for (const nn::Recompute recompute :
+         {nn::Recompute::block, nn::Recompute::block_but_attention}) {
       const std::vector<std::string> changes{"ema.mode=off", "data.tokens=73728",
                                              fmt::format("model.offload={}", offload),
                                              "model.recompute=auto"};
@@ -90,7 +90,7 @@ void long_packs(const std::string& recipe, const Gpu& gpu) {
       const double seconds =
           seconds_of(models::predict(gpu, step.work.packs, step.work.optimizer)) + copies.exposed;
       fmt::print("| {}{} | {:.1f} | {:.1f} | {:.2f} | {:.3f} | {:.3f} | {:.0f} | {:.1f} |\n",
-                 models::recompute_name(recompute), offload ? ", offload" : "",
+                 nn::recompute_name(recompute), offload ? ", offload" : "",
                  step.need.total() / kGiB, step.need.pinned / kGiB, copies.seconds, copies.exposed,
                  seconds, step.tokens / seconds, 100 * step.flops / seconds / gpu.peak);
     }
@@ -179,7 +179,7 @@ struct RankPass {
   double seconds = 0, exchanged = 0, attention = 0, memory = 0;
 };
 RankPass pass_on_ranks(const Gpu& gpu, const generate::ClipParallel& parallel,
-                       const models::CpChoice& cp, models::Fp8Parts fp8) {
+                       const nn::CpChoice& cp, models::Fp8Parts fp8) {
   const models::NetworkConfig config;
   const generate::SharedPass shared = generate::shared_pass(
       {config, {}, sample_of_clip(), 2, DType::bf16, fp8, Device::cuda}, parallel, cp, &gpu);
@@ -206,8 +206,9 @@ void print_row(const Gpu& gpu, const RankRow& row, double alone, double rest) {
   generate::ClipParallel parallel;
   parallel.cfg = row.cfg, parallel.tp = row.tp, parallel.cp = row.ranks / row.cfg / row.tp;
   parallel.cp_kind = row.kind, parallel.shard = row.shard;
-  const models::CpChoice cp = models::find_cp_kind(
-      row.kind, 0, {}, {parallel.tp, parallel.cp, std::min(row.ranks, gpu.per_node), 56320});
+  const nn::CpChoice cp =
+      nn::find_cp_kind(row.kind, 0, models::NetworkConfig().heads(),
+                       {parallel.tp, parallel.cp, std::min(row.ranks, gpu.per_node), 56320});
   const RankPass pass = pass_on_ranks(gpu, parallel, cp, {});
   const RankPass low = pass_on_ranks(gpu, parallel, cp, {.linear = true});
   const auto gain = [&](const RankPass& with, bool attention) {

@@ -103,20 +103,20 @@ Case find_case(const std::string& name) {
 
 struct Options {
   std::vector<std::string> models{"quick"};
-  std::vector<models::Recompute> recomputes{models::Recompute::none};
+  std::vector<nn::Recompute> recomputes{nn::Recompute::none};
   std::string model, gemm_cache;  // model and recompute: chosen of these
-  models::Recompute recompute = models::Recompute::none;
+  nn::Recompute recompute = nn::Recompute::none;
   DType compute = DType::f32, moments = DType::f32;
   Device device = Device::cpu;
   int steps = 10, warmup = 2, packs = 1;
   bool ema = true, graph = false, json = false;
 };
 
-models::Recompute parse_recompute(const std::string& name) {
-  using models::Recompute;
+nn::Recompute parse_recompute(const std::string& name) {
+  using nn::Recompute;
   for (const Recompute one :
        {Recompute::none, Recompute::elementwise, Recompute::block_but_attention, Recompute::block})
-    if (name == models::recompute_name(one)) return one;
+    if (name == nn::recompute_name(one)) return one;
   fail_usage("no recompute '{}'; there are none, elementwise, block_but_attention and block", name);
 }
 
@@ -200,7 +200,7 @@ struct Counted {
   double tokens = 0;
 };
 
-Counted count(const Options& o, models::Recompute recompute) {
+Counted count(const Options& o, nn::Recompute recompute) {
   const Case c = find_case(o.model);
   const MetaAccount account(Device::cuda);
   const auto network = models::make_network(c.config, 0, o.compute, Device::meta);
@@ -270,7 +270,7 @@ Result measure(const Options& o, Subject& subject, GraphCache* graphs, int packs
   const double rate = static_cast<double>(result.tokens) / result.median;
   if (o.device == Device::cuda) result.peak_tflops = gpu_peak_tflops();
   if (result.peak_tflops > 0) {
-    const Counted needed = count(o, models::Recompute::none);
+    const Counted needed = count(o, nn::Recompute::none);
     result.mfu = 1e-12 * rate * needed.flops / needed.tokens / result.peak_tflops;
   }
   result.peak_bytes =
@@ -280,8 +280,8 @@ Result measure(const Options& o, Subject& subject, GraphCache* graphs, int packs
 
 // "7b elementwise graph, 8 packs": what is measured.
 std::string title(const Options& o, bool graphs, int packs) {
-  return o.model + " " + std::string(models::recompute_name(o.recompute)) +
-         (graphs ? " graph" : "") + (packs > 1 ? ", " + std::to_string(packs) + " packs" : "");
+  return o.model + " " + std::string(nn::recompute_name(o.recompute)) + (graphs ? " graph" : "") +
+         (packs > 1 ? ", " + std::to_string(packs) + " packs" : "");
 }
 
 void print_error(const Options& o, const std::string& what, std::string why) {
@@ -372,7 +372,7 @@ int run(Options& o) {
   ops::set_gemm_cache(o.gemm_cache);
   const bool choice = o.models.size() * o.recomputes.size() > 1 && o.device == Device::cuda;
   for (const std::string& model : o.models)
-    for (const models::Recompute recompute : o.recomputes) {
+    for (const nn::Recompute recompute : o.recomputes) {
       o.model = model, o.recompute = recompute;
       if ((!choice || fits(o)) && measure_all(o)) return 0;
       if (!choice) return o.json ? 0 : 1;

@@ -33,7 +33,7 @@ void compare_decoders(Checker& checker, DType compute, double tolerance) {
   std::vector<std::string> names;
   for (const Device device : {Device::cpu, Device::cuda}) {
     models::CausalDecoder decoder(config, 1, compute, device);
-    decoder.set_recompute(models::Recompute::elementwise);
+    decoder.set_recompute(nn::Recompute::elementwise);
     nn::zero_gradients(decoder.parameters());
     ops::Tape tape;
     const Tensor output = decoder.forward(tape, batch);

@@ -118,7 +118,7 @@ struct Comparison {
   models::NetworkConfig config;
   std::vector<models::NetworkSample> samples;
   DType compute = DType::f32;
-  models::Recompute recompute = models::Recompute::none;
+  nn::Recompute recompute = nn::Recompute::none;
   bool only_zeros = false;
   double tolerance = 0;
   int rank = 0;  ///< of adapters
@@ -335,7 +335,7 @@ void check_fp8_parts(Checker& checker) {
 
 // MovieGen-Llama and ST-DiT, and all of them with adapters.
 void small_other_networks(Checker& checker) {
-  using models::Architecture, models::Recompute, models::kDit, models::kMovieGen, models::kStdit;
+  using models::Architecture, nn::Recompute, models::kDit, models::kMovieGen, models::kStdit;
   for (const Architecture* type : {&kDit, &kMovieGen, &kStdit})
     for (const int rank : {0, 3}) {
       if (type == &kDit && rank == 0) continue;  // that has more tests
@@ -405,8 +405,8 @@ void check_offload(Checker& checker) {
   const auto network = models::make_network(config, 1, DType::f32, Device::cuda);
   stir(*network, true);
   const Pack pack = test::put(test::make_pack(config, samples), Device::cuda);
-  for (const auto how : {models::Recompute::block, models::Recompute::block_but_attention}) {
-    const std::string name = "offload, " + std::string(models::recompute_name(how));
+  for (const auto how : {nn::Recompute::block, nn::Recompute::block_but_attention}) {
+    const std::string name = "offload, " + std::string(nn::recompute_name(how));
     std::vector<Tensor> expected;
     double taken[2] = {};
     for (int i = 0; i < 5; ++i) {
@@ -433,7 +433,7 @@ void check_offload(Checker& checker) {
 }
 
 void small_models(Checker& checker) {
-  using models::Recompute;
+  using nn::Recompute;
   Comparison c{"tiny f32", tiny(), few_tokens(), DType::f32, Recompute::none, false, 2e-5};
   compare(checker, c);
   c.name = "tiny f32 recomputed", c.recompute = Recompute::block;
@@ -450,7 +450,7 @@ void small_models(Checker& checker) {
 
 // The next two: some seconds on a real GPU, hours in the emulation.
 void large_models(Checker& checker) {
-  using models::Recompute;
+  using nn::Recompute;
   Comparison c{"100 M f32", hundred_million(), hundreds_of_tokens(),
                DType::f32,  Recompute::none,   true,
                2e-4};

@@ -72,7 +72,7 @@ void ClipEstimate::share(const ClipParallel& parallel, int per_node) {
   if (!parallel.alone())
     cp_ = choose_cp(parallel, network_, facts_, std::min(per_node, parallel.ranks()));
   parallel_ = parallel;
-  if (parallel.cp > 1) parallel_.cp_kind = models::cp_kind_name(cp_.kind);
+  if (parallel.cp > 1) parallel_.cp_kind = nn::cp_kind_name(cp_.kind);
 }
 
 ModelShape ClipEstimate::shape_of_model() const {

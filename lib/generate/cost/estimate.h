@@ -105,7 +105,7 @@ class ClipEstimate {
   DType compute_ = DType::f32;
   Clip clip_;
   ClipParallel parallel_;
-  models::CpChoice cp_;  ///< how the ranks that share the clip use cp
+  nn::CpChoice cp_;  ///< how the ranks that share the clip use cp
 };
 
 }  // namespace vfm::generate

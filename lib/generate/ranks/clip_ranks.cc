@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kHow = "as in --parallel cfg=2,cp=4,tp=2";
 
-dist::Layout mesh_layout(const ClipParallel& parallel, const models::CpChoice& cp, int ranks) {
+dist::Layout mesh_layout(const ClipParallel& parallel, const nn::CpChoice& cp, int ranks) {
   check_ranks(parallel, ranks);
   dist::Layout layout;
   layout.tp = parallel.tp;
   layout.cp = parallel.cp;
   layout.dp = ranks / (parallel.tp * parallel.cp);
-  if (cp.kind == models::CpKind::all_to_all_ring) layout.cp_heads = cp.heads;
+  if (cp.kind == nn::CpKind::all_to_all_ring) layout.cp_heads = cp.heads;
   return layout;
 }
 
@@ -70,7 +70,7 @@ ClipParallel parse_parallel(std::string_view text) {
       continue;
     }
     if (name == "cp_kind") {
-      if (value != "auto") models::parse_cp_kind(value);
+      if (value != "auto") nn::parse_cp_kind(value);
       parallel.cp_kind = value;
       continue;
     }
@@ -103,7 +103,7 @@ void check_ranks(const ClipParallel& parallel, int ranks) {
              parallel.name(), parallel.ranks(), ranks);
 }
 
-ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const models::CpChoice& cp)
+ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const nn::CpChoice& cp)
     : mesh_(world, mesh_layout(parallel, cp, world.size())) {
   const int together = parallel.ranks(), half = parallel.cp * parallel.tp;
   const int place = world.rank() % together, begin = world.rank() - place;
@@ -118,7 +118,7 @@ ClipRanks::ClipRanks(dist::World& world, const ClipParallel& parallel, const mod
   network_.by_sample = true;  // of a clip there are two
   if (clip_->size() > 1) network_.fp8 = clip_.get();
   if (parallel.shard && clip_->size() > 1) share_matrices(parallel);
-  if (cp.kind != models::CpKind::all_to_all_ring) return;
+  if (cp.kind != nn::CpKind::all_to_all_ring) return;
   network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
   network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
 }

@@ -8,7 +8,7 @@
 //
 //   rank = tp_i + tp (cp_i + cp (cfg_i + cfg clip_i))
 //
-// models/dit/network_layout.h gives a rank's part of the network. Thread-safety: that of the World,
+// nn/network_layout.h gives a rank's part of the network. Thread-safety: that of the World,
 // which must outlive the object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,15 +20,15 @@
 #include "dist/group.h"
 #include "dist/mesh.h"
 #include "dist/world.h"
-#include "models/dit/cp_kind.h"
-#include "models/dit/network_layout.h"
+#include "nn/cp_kind.h"
+#include "nn/network_layout.h"
 
 namespace vfm::generate {
 
 /// The number of ranks that make a clip together, and how they share it.
 struct ClipParallel {
   int cfg = 1, cp = 1, tp = 1;
-  /// With cp: a name of models::CpKind, or "auto", which agree_on_ranks() resolves.
+  /// With cp: a name of nn::CpKind, or "auto", which agree_on_ranks() resolves.
   std::string cp_kind = "auto";
   /// With cp and an ST-DiT: parts of cp end at frames (models/dit/stdit_shard.h), and cp_kind
   /// applies only to full attention.
@@ -60,7 +60,7 @@ void check_ranks(const ClipParallel& parallel, int ranks);
 class ClipRanks {
  public:
   /// A collective. `cp` is the resolved parallel.cp_kind. Throws what check_ranks() throws.
-  ClipRanks(dist::World& world, const ClipParallel& parallel, const models::CpChoice& cp = {});
+  ClipRanks(dist::World& world, const ClipParallel& parallel, const nn::CpChoice& cp = {});
 
   dist::World& world() const { return mesh_.world(); }
   dist::Group& all() const { return *all_; }
@@ -76,7 +76,7 @@ class ClipRanks {
   /// The ranks at this rank's place in all groups. For a leader these are all leaders.
   dist::Group& clips() const { return *clips_; }
   /// The layout of one network. With `shard` it gathers blocks from the ranks' parts.
-  const models::NetworkLayout& network() const { return network_; }
+  const nn::NetworkLayout& network() const { return network_; }
   /// Returns whether the two halves of an estimate exchange data while they are computed. Then both
   /// must be computed, even without guidance.
   bool halves_meet(bool fp8) const { return halves().size() > 1 && (blocks_ || fp8); }
@@ -90,7 +90,7 @@ class ClipRanks {
   /// tp.
   std::unique_ptr<dist::Group> whole_, cut_;
   std::unique_ptr<nn::BlockShards> blocks_;
-  models::NetworkLayout network_;
+  nn::NetworkLayout network_;
 };
 
 }  // namespace vfm::generate

@@ -56,7 +56,7 @@ void Exchanges::add(std::string_view name, double seconds, double calls, double 
 }
 
 const dist::Group& Exchanges::group_of(std::string_view axis) const {
-  const models::NetworkLayout& network = ranks_.network();
+  const nn::NetworkLayout& network = ranks_.network();
   for (const dist::Group* const group : {network.tp, network.cp, network.cp_heads, network.cp_ring,
                                          static_cast<dist::Group*>(&ranks_.half())})
     if (group != nullptr && group->axis() == axis) return *group;
@@ -131,12 +131,12 @@ std::vector<models::TimeLine> exchange_lines(const SharedPassWork& work,
 }  // namespace
 
 SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
-                       const models::CpChoice& cp, const models::Gpu* gpu) {
+                       const nn::CpChoice& cp, const models::Gpu* gpu) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, parallel.ranks());
   const ClipRanks ranks(*world, parallel, cp);
   const std::int64_t own = std::max<std::int64_t>(1, work.samples / parallel.cfg);
   SharedPass pass;
-  models::NetworkLayout layout = ranks.network();
+  nn::NetworkLayout layout = ranks.network();
   layout.quantized = work.quantize;
   pass.cost = models::forward_cost(work.network, work.adapters,
                                    std::vector(static_cast<std::size_t>(own), work.sample),

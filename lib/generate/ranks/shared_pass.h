@@ -16,7 +16,7 @@ namespace vfm::generate {
 /// The network and its input.
 struct SharedPassWork {
   const models::NetworkConfig& network;
-  const std::vector<std::vector<models::AdapterShape>>& adapters;
+  const std::vector<std::vector<nn::AdapterShape>>& adapters;
   models::NetworkSample sample;
   std::int64_t samples = 1;  ///< samples in the batch; two with guidance
   DType compute = DType::f32;
@@ -36,6 +36,6 @@ struct SharedPass {
 /// computation, except for one block. The batch goes from host to host. Throws Error{usage} if the
 /// ranks cannot share it. `gpu` may be null.
 SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
-                       const models::CpChoice& cp, const models::Gpu* gpu);
+                       const nn::CpChoice& cp, const models::Gpu* gpu);
 
 }  // namespace vfm::generate

@@ -42,7 +42,7 @@ struct NetworkHeaders {
   DType trained = DType::f32;
   double file_bytes = 0;  ///< of the weights, and of adapters
   /// The shapes of each set of adapters that stays beside the weights.
-  std::vector<std::vector<models::AdapterShape>> adapters;
+  std::vector<std::vector<nn::AdapterShape>> adapters;
   Faults faults;  ///< tensors and adapters that do not fit it
 };
 

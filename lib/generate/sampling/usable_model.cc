@@ -22,7 +22,7 @@ namespace vfm::generate {
 namespace {
 
 /// Of the job's own model.
-models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
+nn::CpChoice check_shared(const GenerateJob& job, int of_machine) {
   const NetworkHeaders network = read_network(job);
   network.faults.finish();
   return choose_cp(job.parallel, network, models::read_facts(models::ModelFolder(job.model)),
@@ -31,8 +31,8 @@ models::CpChoice check_shared(const GenerateJob& job, int of_machine) {
 
 }  // namespace
 
-models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
-                           const ModelFacts& facts, int of_machine) {
+nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                       const ModelFacts& facts, int of_machine) {
   if (!network.dit)
     fail_usage(
         "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
@@ -47,8 +47,8 @@ models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& n
   const Extents& usual = facts.usual;
   const std::int64_t tokens =
       std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
-  return models::find_cp_kind(parallel.cp_kind, 0, *network.dit,
-                              {parallel.tp, parallel.cp, of_machine, tokens, parallel.hybrid});
+  return nn::find_cp_kind(parallel.cp_kind, 0, network.dit->heads(),
+                          {parallel.tp, parallel.cp, of_machine, tokens, parallel.hybrid});
 }
 
 namespace {
@@ -91,7 +91,7 @@ void settle_on_ranks(GenerateJob& job, dist::World& world) {
 }  // namespace
 
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) {
-  models::CpChoice cp;
+  nn::CpChoice cp;
   if (world.size() > 1) {
     std::string path;
     on_all_ranks(world, [&] {
@@ -107,7 +107,7 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) 
     if (!job.parallel.alone())
       cp = as_usage([&] { return check_shared(job, world.least_local_size()); });
   });
-  if (job.parallel.cp > 1) job.parallel.cp_kind = models::cp_kind_name(cp.kind);
+  if (job.parallel.cp > 1) job.parallel.cp_kind = nn::cp_kind_name(cp.kind);
   settle_on_ranks(job, world);
   return std::make_unique<ClipRanks>(world, job.parallel, cp);
 }

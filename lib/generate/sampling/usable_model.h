@@ -18,8 +18,8 @@ namespace vfm::generate {
 /// The exchange of ranks in self-attention, `of_machine` on a machine, for a clip of the model's
 /// usual size. Throws Error{usage} for clips that ranks cannot share: those of an autoregressive
 /// model.
-models::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
-                           const ModelFacts& facts, int of_machine);
+nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
+                       const ModelFacts& facts, int of_machine);
 
 /// The ranks of the job. Writes into the job what they agree on: the checkpoint of its model, the
 /// layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks cannot

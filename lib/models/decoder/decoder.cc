@@ -5,13 +5,13 @@
 #include <string>
 
 #include "base/error.h"
-#include "models/attached_adapters.h"
-#include "models/block_weights.h"
 #include "models/decoder/decoder_layer.h"
 #include "models/decoder/decoder_pack.h"
 #include "models/decoder/decoder_positions.h"
-#include "models/dit/staged_forward.h"
-#include "models/weight_maker.h"
+#include "nn/attached_adapters.h"
+#include "nn/block_weights.h"
+#include "nn/staged_forward.h"
+#include "nn/weight_maker.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
@@ -24,9 +24,9 @@ using ops::Tape;
 
 struct CausalDecoder::State {
   State(const DecoderConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
-        bool trainable, const NetworkLayout& ranks)
+        bool trainable, const nn::NetworkLayout& ranks)
       : config(c), compute(compute_dtype), device(where), layout(ranks) {
-    WeightMaker make{weights, {}};
+    nn::WeightMaker make{weights, {}};
     make.options.compute = compute;
     make.options.seed = seed;
     make.options.device = device;
@@ -69,20 +69,20 @@ struct CausalDecoder::State {
   nn::WeightOptions options;  // of the matrices
   DType compute;
   Device device;
-  NetworkLayout layout;
-  Recompute recompute = Recompute::none;
+  nn::NetworkLayout layout;
+  nn::Recompute recompute = nn::Recompute::none;
   bool offload = false;
   std::deque<Weight> weights;  // does not move them
-  BlockWeights of_layers{weights};
+  nn::BlockWeights of_layers{weights};
   nn::ParameterList parameters;
   const Weight* table = nullptr;
   std::deque<DecoderLayer> layers;
-  AttachedAdapters adapters;
+  nn::AttachedAdapters adapters;
   const Weight *norm = nullptr, *head = nullptr;
 };
 
 CausalDecoder::CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute,
-                             Device device, bool trainable, const NetworkLayout& layout) {
+                             Device device, bool trainable, const nn::NetworkLayout& layout) {
   config.validate();
   check_layout(config, layout);
   if (compute != DType::f32 && compute != DType::bf16)
@@ -101,18 +101,18 @@ Device CausalDecoder::device() const {
 const nn::ParameterList& CausalDecoder::parameters() const {
   return state_->parameters;
 }
-void CausalDecoder::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+void CausalDecoder::attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) {
   state_->adapters.attach(state_->weights, state_->options, state_->layout, shapes, trainable);
 }
 const nn::ParameterList& CausalDecoder::adapters() const {
   return state_->adapters.parameters();
 }
-void CausalDecoder::set_recompute(Recompute recompute, bool offload) {
+void CausalDecoder::set_recompute(nn::Recompute recompute, bool offload) {
   state_->recompute = recompute;
   state_->offload = offload;
 }
 
-class CausalDecoder::Stages final : public StagedForward {
+class CausalDecoder::Stages final : public nn::StagedForward {
  public:
   Stages(const State& state, Tape& tape, const CodeBatch& batch)
       : s_(state), tape_(tape), pack_(checked_pack(batch)) {
@@ -131,7 +131,7 @@ class CausalDecoder::Stages final : public StagedForward {
     context_.self = pack_.self;
     context_.cross = pack_.cross;
     context_.exchanges = pack_.exchanges;
-    context_.recompute = s_.recompute != Recompute::none && tape.recording();
+    context_.recompute = s_.recompute != nn::Recompute::none && tape.recording();
     if (batch.text.defined()) context_.text = batch.text.to(s_.device).to(s_.compute);
   }
 
@@ -152,7 +152,7 @@ class CausalDecoder::Stages final : public StagedForward {
     for (std::size_t i = begin; i < end; ++i) {
       const DecoderLayer& layer = s_.layers[i];
       s_.of_layers.enter(tape_, i);
-      if (s_.recompute < Recompute::block_but_attention) {
+      if (s_.recompute < nn::Recompute::block_but_attention) {
         x = layer.forward(tape_, x, context_);
         continue;
       }
@@ -171,7 +171,7 @@ class CausalDecoder::Stages final : public StagedForward {
     batch.check(s_.config);
     return {s_.config, batch, s_.layout, s_.device};
   }
-  ops::KeptOfBlock kept() const { return kept_of(s_.recompute, s_.offload); }
+  ops::KeptOfBlock kept() const { return nn::kept_of(s_.recompute, s_.offload); }
   // Of the pack those that this rank has between sub-layers.
   std::vector<ops::RowRange> own_rows() const {
     if (pack_.shard) return pack_.shard->own;
@@ -189,7 +189,7 @@ Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
   return stages.head(stages.run(stages.embed(), 0, state_->layers.size()));
 }
 
-std::unique_ptr<StagedForward> CausalDecoder::stages(Tape& tape, const CodeBatch& batch) const {
+std::unique_ptr<nn::StagedForward> CausalDecoder::stages(Tape& tape, const CodeBatch& batch) const {
   return std::make_unique<Stages>(*state_, tape, batch);
 }
 

@@ -47,7 +47,7 @@ class CausalDecoder {
   /// layout, table and W are cut by their rows too.
   CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute = DType::f32,
                 Device device = Device::cpu, bool trainable = true,
-                const NetworkLayout& layout = {});
+                const nn::NetworkLayout& layout = {});
   ~CausalDecoder();
   CausalDecoder(CausalDecoder&&) noexcept;
 
@@ -55,16 +55,16 @@ class CausalDecoder {
   Device device() const;
   const nn::ParameterList& parameters() const;
   /// As DiffusionNetwork has them.
-  void attach(const std::vector<AdapterShape>& shapes, bool trainable);
+  void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable);
   const nn::ParameterList& adapters() const;
   /// As DiffusionNetwork::set_recompute().
-  void set_recompute(Recompute recompute, bool offload = false);
+  void set_recompute(nn::Recompute recompute, bool offload = false);
   /// Teacher-forced: the logits of every code given those before it, or, without a start token, of
   /// the code after each; [S, V] f32, on device(). Where ranks share the decoder, of the codes of
   /// this cp part, and of this rank's entries of the vocabulary.
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
   /// The same in parts, and the shape of what passes between them: as DiffusionNetwork has it.
-  std::unique_ptr<StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
+  std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
   Shape stream_shape(const CodeBatch& batch) const;
   /// Of what forward() made of the batch, with a target for each of its codes, -1 for none, as
   /// ops::cross_entropy() says. Without a start token first codes have none, whatever is given. All

@@ -20,11 +20,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "nn/cp_kind.h"
 #include "tensor/tensor.h"
 
-namespace vfm::models {
-
+namespace vfm::nn {
 struct NetworkLayout;
+}
+
+namespace vfm::models {
 
 struct DecoderConfig {
   int vocabulary = 64000;
@@ -55,7 +58,7 @@ struct DecoderConfig {
 };
 
 /// Throws Error{usage}, with the nearest layout that can be, for one that the decoder cannot have.
-void check_layout(const DecoderConfig& config, const NetworkLayout& layout);
+void check_layout(const DecoderConfig& config, const nn::NetworkLayout& layout);
 
 /// One video, or image, of a pack.
 struct CodeSample {

@@ -27,8 +27,8 @@ std::int64_t keys_width(const DecoderConfig& c) {
 
 }  // namespace
 
-DecoderLayer::DecoderLayer(WeightMaker& make, const std::string& name, const DecoderConfig& c,
-                           const NetworkLayout& ranks)
+DecoderLayer::DecoderLayer(nn::WeightMaker& make, const std::string& name, const DecoderConfig& c,
+                           const nn::NetworkLayout& ranks)
     : heads_(c.num_attention_heads / ranks.tp_size()),
       key_heads_(c.key_value_heads() / ranks.tp_size()),
       head_dim_(c.attention_head_dim),
@@ -132,8 +132,8 @@ Tensor DecoderLayer::attend(Tape& tape, const Tensor& qkv, const DecoderContext&
   const auto attend_all = [&](const Tensor& all) {
     return ops::self_attention(tape, all, context.self);
   };
-  return shared_attention(tape, ops::qk_norm_rope(tape, qkv, rows), context.exchanges, context.self,
-                          attend_all);
+  return nn::shared_attention(tape, ops::qk_norm_rope(tape, qkv, rows), context.exchanges,
+                              context.self, attend_all);
 }
 
 // One token's attention to itself and what was before it. In its row the queries stand before keys

@@ -1,6 +1,6 @@
 // A layer of the autoregressive decoder (models/decoder/decoder.h). For this folder. Shape letters:
 // S tokens, D width, H heads, G key/value heads, K head dim, L text tokens, E text width. Where
-// ranks share the decoder (models/dit/network_layout.h), S are this rank's tokens between
+// ranks share the decoder (nn/network_layout.h), S are this rank's tokens between
 // sub-layers, and H and G its heads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,7 +9,8 @@
 #include <string>
 
 #include "models/decoder/decoder.h"
-#include "models/weight_maker.h"
+#include "nn/token_shard.h"
+#include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
 #include "ops/position/positions.h"
 
@@ -24,7 +25,7 @@ struct DecoderContext {
   Tensor positions;          ///< [S, D] f32, of the residual stream's tokens, or undefined
   Tensor text;               ///< [L, E], or undefined
   ops::AttentionPack self, cross;
-  TokenExchanges exchanges;
+  nn::TokenExchanges exchanges;
   bool recompute = false;  ///< elementwise recompute
 };
 
@@ -36,8 +37,8 @@ struct LayerMemory {
 class DecoderLayer {
  public:
   /// Parameters under `name`, which ends with a dot.
-  DecoderLayer(WeightMaker& make, const std::string& name, const DecoderConfig& config,
-               const NetworkLayout& layout);
+  DecoderLayer(nn::WeightMaker& make, const std::string& name, const DecoderConfig& config,
+               const nn::NetworkLayout& layout);
 
   /// x [S, D] f32. With a memory x is one token, which is added to it: its row `at`.
   Tensor forward(ops::Tape& tape, Tensor x, const DecoderContext& context,

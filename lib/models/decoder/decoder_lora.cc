@@ -38,7 +38,7 @@ std::vector<NetworkMatrix> lora_targets(const DecoderConfig& config, const LoraO
   return named_matrices(decoder_matrices(config), lora_target_names(config, options));
 }
 
-std::vector<AdapterShape> lora_shapes(const DecoderConfig& config, const LoraOptions& options) {
+std::vector<nn::AdapterShape> lora_shapes(const DecoderConfig& config, const LoraOptions& options) {
   return adapter_shapes(lora_targets(config, options), options);
 }
 

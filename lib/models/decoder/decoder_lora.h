@@ -18,6 +18,6 @@ std::vector<NetworkMatrix> decoder_matrices(const DecoderConfig& config);
 /// As lora_target_names(), lora_targets() and lora_shapes() of a network.
 std::vector<std::string> lora_target_names(const DecoderConfig& config, const LoraOptions& options);
 std::vector<NetworkMatrix> lora_targets(const DecoderConfig& config, const LoraOptions& options);
-std::vector<AdapterShape> lora_shapes(const DecoderConfig& config, const LoraOptions& options);
+std::vector<nn::AdapterShape> lora_shapes(const DecoderConfig& config, const LoraOptions& options);
 
 }  // namespace vfm::models

@@ -39,13 +39,13 @@ std::vector<T> taken(std::span<const T> all, std::span<const ops::RowRange> rang
 }
 
 // Row numbers where the cp parts stand one after the other, of the pack's rows in their own order.
-std::vector<std::int32_t> places(const TokenShard& shard) {
+std::vector<std::int32_t> places(const nn::TokenShard& shard) {
   const Tensor& there = shard.order.there();
   return {there.data<std::int32_t>(), there.data<std::int32_t>() + there.elements()};
 }
 
 // At least one of each thing that ranks of tp share out.
-void check_share(std::int64_t count, const char* what, const NetworkLayout& layout) {
+void check_share(std::int64_t count, const char* what, const nn::NetworkLayout& layout) {
   if (count < layout.tp_size())
     throw dist::LayoutRefused(
         vfm::format("{} of {} is not shared by {} ranks", what, count, layout.tp_size()),
@@ -54,13 +54,14 @@ void check_share(std::int64_t count, const char* what, const NetworkLayout& layo
 
 }  // namespace
 
-void check_layout(const DecoderConfig& config, const NetworkLayout& layout) {
+void check_layout(const DecoderConfig& config, const nn::NetworkLayout& layout) {
   if (layout.alone()) return;
-  if (layout.cp_size() > 1 && layout.cp_kind != CpKind::gather && !layout.deals_heads())
+  if (layout.cp_size() > 1 && layout.cp_kind != nn::CpKind::gather && !layout.deals_heads())
     throw dist::LayoutRefused(
         "the autoregressive model's ranks of cp gather keys, or exchange tokens for heads",
         ": parallel.cp_kind=gather and all_to_all can be");
-  layout.check_heads(config.num_attention_heads, config.key_value_heads());
+  layout.check_heads(
+      {config.num_attention_heads, config.key_value_heads(), config.attention_head_dim});
   check_share(config.vocabulary, "a vocabulary", layout);
   check_share(config.hidden(), "a hidden width", layout);
 }
@@ -89,7 +90,7 @@ std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeB
 }
 
 DecoderPack::DecoderPack(const DecoderConfig& config, const CodeBatch& batch,
-                         const NetworkLayout& layout, Device device)
+                         const nn::NetworkLayout& layout, Device device)
     : known(known_codes(config, batch)),
       self(heads_of(config, true, layout.heads_ranks())),
       cross(heads_of(config, false, layout.tp_size())) {
@@ -101,10 +102,11 @@ DecoderPack::DecoderPack(const DecoderConfig& config, const CodeBatch& batch,
   ops::prepare(cross, device);
 }
 
-void DecoderPack::share(const DecoderConfig& config, const NetworkLayout& layout, Device device) {
+void DecoderPack::share(const DecoderConfig& config, const nn::NetworkLayout& layout,
+                        Device device) {
   const std::vector<std::int64_t> lengths = self.key_lengths;
   // Only the exchange of tokens for heads orders rows on the device.
-  const TokenShard& s =
+  const nn::TokenShard& s =
       shard.emplace(lengths, layout, layout.deals_heads() ? device : Device::cpu, true);
   known = taken<std::int32_t>(known, s.sequence);
   const nn::Cut cut = layout.cut(0);
@@ -148,14 +150,14 @@ void DecoderPack::share(const DecoderConfig& config, const NetworkLayout& layout
 }
 
 LossShare::LossShare(const DecoderConfig& config, const CodeBatch& batch,
-                     const NetworkLayout& layout)
+                     const nn::NetworkLayout& layout)
     : lengths(lengths_of(batch)) {
   if (layout.alone()) {
     own.end = static_cast<std::int64_t>(batch.codes.size());
     rows = {own};
     return;
   }
-  const TokenShard shard(lengths, layout, Device::cpu, true);
+  const nn::TokenShard shard(lengths, layout, Device::cpu, true);
   rows = shard.sequence;
   const std::int64_t here = ops::row_count(rows);
   own = {nn::share(here, layout.tp_rank(), layout.tp_size()),

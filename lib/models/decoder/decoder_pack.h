@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "models/decoder/decoder.h"
-#include "models/dit/network_layout.h"
+#include "nn/token_shard.h"
 #include "ops/attention/attention.h"
 #include "ops/loss/cross_entropy.h"
 
@@ -29,21 +29,21 @@ std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeB
                                         std::span<const std::int32_t> targets);
 
 struct DecoderPack {
-  DecoderPack(const DecoderConfig& config, const CodeBatch& batch, const NetworkLayout& layout,
+  DecoderPack(const DecoderConfig& config, const CodeBatch& batch, const nn::NetworkLayout& layout,
               Device device);
 
   std::vector<std::int32_t> known;  ///< [S]: row of this rank's part of the table, -1: of another's
-  std::optional<TokenShard> shard;  ///< where ranks share the pack
+  std::optional<nn::TokenShard> shard;  ///< where ranks share the pack
   ops::AttentionPack self, cross;   ///< of this rank's heads and queries; ready on the device
-  TokenExchanges exchanges;
+  nn::TokenExchanges exchanges;
 
  private:
-  void share(const DecoderConfig& config, const NetworkLayout& layout, Device device);
+  void share(const DecoderConfig& config, const nn::NetworkLayout& layout, Device device);
 };
 
 /// What the loss of a pack needs to know of this rank.
 struct LossShare {
-  LossShare(const DecoderConfig& config, const CodeBatch& batch, const NetworkLayout& layout);
+  LossShare(const DecoderConfig& config, const CodeBatch& batch, const nn::NetworkLayout& layout);
 
   std::vector<ops::RowRange> rows;    ///< of the pack: those that have logits here
   ops::RowRange own;                  ///< of these, the ones whose loss is this rank's

@@ -68,7 +68,7 @@ struct Architecture {
   /// As make_network().
   std::unique_ptr<DiffusionNetwork> (*make)(const NetworkConfig& config, std::uint64_t seed,
                                             DType compute, Device device, bool trainable,
-                                            const NetworkLayout& layout);
+                                            const nn::NetworkLayout& layout);
 };
 
 /// All of them.

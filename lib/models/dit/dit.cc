@@ -11,8 +11,8 @@
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
-#include "models/dit/staged_forward.h"
 #include "models/dit/stdit_shard.h"
+#include "nn/staged_forward.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
 #include "tensor/gpu_graph.h"
@@ -36,7 +36,7 @@ struct PlaceTables {
 
 struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
-        bool trainable, const NetworkLayout& ranks)
+        bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, compute_dtype, where, trainable,
                      c.own<DitFields>().learnable_positions, ranks) {
     const std::int64_t d = c.width();
@@ -112,16 +112,16 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   if (pack.shard) share(pack, result);
   if (config.architecture == &kStdit && !pack.frames && !result.exchanges.any_of_cp())
     result.to_pixels = in_pixel_order(result.exchanges.gather, places->space_time.pixel_order);
-  result.recompute = recompute != Recompute::none && tape.recording();
+  result.recompute = recompute != nn::Recompute::none && tape.recording();
   // A block that is computed again moves its tokens again: once is enough.
-  result.keep_moved = recompute >= Recompute::block_but_attention && pack.frames;
+  result.keep_moved = recompute >= nn::Recompute::block_but_attention && pack.frames;
   result.fp8_attention = fp8.attention;
   return result;
 }
 
 // What blocks exchange with the other ranks, and this rank's part of the angles.
 void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
-  context.exchanges = TokenExchanges(config, layout, *pack.shard);
+  context.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
   if (pack.frames) {
     const PixelMove move(*pack.frames, layout);
     context.space_time = space_time_packs(*pack.frames, move, context.angles,
@@ -136,7 +136,7 @@ void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
 }
 
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-         bool trainable, const NetworkLayout& layout)
+         bool trainable, const nn::NetworkLayout& layout)
     : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable, layout)) {}
 
 Dit::State& Dit::state() const {
@@ -150,7 +150,7 @@ void Dit::set_inference_fp8(Fp8Parts parts) {
   state().fp8 = parts;
 }
 
-class Dit::Stages final : public StagedForward {
+class Dit::Stages final : public nn::StagedForward {
  public:
   Stages(const State& state, Tape& tape, const NetworkBatch& batch)
       : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
@@ -186,7 +186,7 @@ DitStream Dit::Stages::run(DitStream stream, std::size_t begin, std::size_t end)
   for (std::size_t i = begin; i < end; ++i) {
     const DitBlock& block = s_.blocks[i];
     s_.of_blocks.enter(tape_, i);
-    if (s_.recompute < Recompute::block_but_attention) {
+    if (s_.recompute < nn::Recompute::block_but_attention) {
       stream = block.forward(tape_, stream, context_);
       continue;
     }
@@ -220,7 +220,7 @@ Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
   return stages.finish(stages.run({stages.embed(), Tensor(), Tensor()}, 0, state().blocks.size()));
 }
 
-std::unique_ptr<StagedForward> Dit::stages(Tape& tape, const NetworkBatch& batch) const {
+std::unique_ptr<nn::StagedForward> Dit::stages(Tape& tape, const NetworkBatch& batch) const {
   return std::make_unique<Stages>(state(), tape, batch);
 }
 

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "models/dit/framed_network.h"
-#include "models/dit/network_layout.h"
+#include "nn/network_layout.h"
 
 namespace vfm::models {
 
@@ -32,11 +32,12 @@ class Dit final : public FramedNetwork {
   /// As make_network() says. Weights are initialised as Cosmos does: xavier uniform, last AdaLN
   /// matrices zero, positions and time embedding normal 0.02.
   Dit(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
-      Device device = Device::cpu, bool trainable = true, const NetworkLayout& layout = {});
+      Device device = Device::cpu, bool trainable = true, const nn::NetworkLayout& layout = {});
 
   void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
-  std::unique_ptr<StagedForward> stages(ops::Tape& tape, const NetworkBatch& batch) const override;
+  std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
+                                            const NetworkBatch& batch) const override;
 
  private:
   struct State;

@@ -57,7 +57,7 @@ std::vector<TpProduct> products_stdit(const NetworkConfig& c) {
 
 std::unique_ptr<DiffusionNetwork> make_dit(const NetworkConfig& config, std::uint64_t seed,
                                            DType compute, Device device, bool trainable,
-                                           const NetworkLayout& layout) {
+                                           const nn::NetworkLayout& layout) {
   return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 

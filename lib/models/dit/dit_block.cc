@@ -20,9 +20,9 @@ namespace {
 
 constexpr float kQkNormEpsilon = 1e-5f;  // diffusers'; NVIDIA's own code has 1e-6
 
-std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& name,
+std::optional<SelfAttention> only_stdit(nn::WeightMaker& make, const std::string& name,
                                         const char* reach, const NetworkConfig& c,
-                                        const NetworkLayout& layout) {
+                                        const nn::NetworkLayout& layout) {
   if (c.architecture != &kStdit) return std::nullopt;
   return std::optional<SelfAttention>(std::in_place, make, name + "norm_" + reach,
                                       name + "attn_" + reach, c, layout);
@@ -30,7 +30,7 @@ std::optional<SelfAttention> only_stdit(WeightMaker& make, const std::string& na
 
 }  // namespace
 
-AdaLn::AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts) {
+AdaLn::AdaLn(nn::WeightMaker& make, const std::string& prefix, const NetworkConfig& c, int parts) {
   const int rank = c.own<DitFields>().adaln_lora_dim;
   if (rank > 0)
     down_ = &make.conditioning(prefix + ".linear_1.weight", rank, c.width(), Init::xavier);
@@ -43,9 +43,9 @@ Tensor AdaLn::forward(Tape& tape, const DitContext& context) const {
   return ops::add(tape, up_->multiply(tape, low), context.shared);
 }
 
-SelfAttention::SelfAttention(WeightMaker& make, const std::string& norm_name,
+SelfAttention::SelfAttention(nn::WeightMaker& make, const std::string& norm_name,
                              const std::string& name, const NetworkConfig& c,
-                             const NetworkLayout& layout)
+                             const nn::NetworkLayout& layout)
     : norm(make, norm_name, c, 3),
       qkv(make.part({name + ".to_q.weight", name + ".to_k.weight", name + ".to_v.weight"},
                     c.width(), c.width(), layout.cut(0))),
@@ -53,8 +53,8 @@ SelfAttention::SelfAttention(WeightMaker& make, const std::string& norm_name,
       norm_k(make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one)),
       out(make.part({name + ".to_out.0.weight"}, c.width(), c.width(), layout.cut(1))) {}
 
-DitBlock::DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& c,
-                   const NetworkLayout& layout)
+DitBlock::DitBlock(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
+                   const nn::NetworkLayout& layout)
     : heads_(c.num_attention_heads / layout.tp_size()),
       head_dim_(c.attention_head_dim),
       compute_(make.options.compute),
@@ -204,13 +204,13 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
                                                   : ops::self_attention(tape, qkv, pack);
     return reach == Reach::pixel ? ops::restore_rows(tape, attended, packs.pixel_order) : attended;
   };
-  const TokenExchanges& exchanges = context.exchanges;
+  const nn::TokenExchanges& exchanges = context.exchanges;
   const Tensor qkv = ops::qk_norm_rope(tape, projected, layout);
   if (alone) return ops::self_attention_fp8(tape, qkv, pack);
   // The scales of a sample are those of attention within it, and not within frames and pixels.
   if (context.fp8_attention && exchanges.any_of_cp() && reach == Reach::sample)
     return shared_attention_fp8(tape, qkv, exchanges, pack);
-  return shared_attention(tape, qkv, exchanges, pack, attend_all);
+  return nn::shared_attention(tape, qkv, exchanges, pack, attend_all);
 }
 
 // Text has no positions, and all its tokens are seen.

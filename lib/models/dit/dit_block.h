@@ -1,7 +1,7 @@
 // The block of the diffusion transformers with AdaLN-LoRA: models/dit/dit.h, whose self-attention
 // sees the whole sample, and models/dit/stdit.h, which has two more. For these alone. Shape
 // letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E text
-// width, R samples of the pack. Where ranks share the network (models/dit/network_layout.h), S are
+// width, R samples of the pack. Where ranks share the network (nn/network_layout.h), S are
 // this rank's tokens between sub-layers, and H its heads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,9 +10,9 @@
 #include <string>
 
 #include "models/dit/network.h"
-#include "models/dit/network_layout.h"
 #include "models/dit/stdit.h"
-#include "models/weight_maker.h"
+#include "nn/token_shard.h"
+#include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
 #include "ops/norm/modulate.h"
 #include "ops/position/positions.h"
@@ -32,7 +32,7 @@ struct DitContext {
   ops::RotaryAngles angles;  ///< [S, K / 2]
   ops::AttentionPack self, cross;
   SpaceTimePacks space_time;  ///< of the ST-DiT
-  TokenExchanges exchanges;
+  nn::TokenExchanges exchanges;
   /// Of the ST-DiT's temporal layers, in place of exchanges.gather and .sum. Of one rank of cp the
   /// first alone; with more both of a hybrid, else none.
   ops::Exchange to_pixels, from_pixels;
@@ -52,7 +52,7 @@ struct DitStream {
 /// network: what diffusers' CosmosAdaLayerNormZero is without hidden_features.
 class AdaLn {
  public:
-  AdaLn(WeightMaker& make, const std::string& prefix, const NetworkConfig& config, int parts);
+  AdaLn(nn::WeightMaker& make, const std::string& prefix, const NetworkConfig& config, int parts);
   Tensor forward(ops::Tape& tape, const DitContext& context) const;
 
  private:
@@ -61,8 +61,8 @@ class AdaLn {
 
 /// Queries, keys and values of one projection; per-head norms, and the output projection.
 struct SelfAttention {
-  SelfAttention(WeightMaker& make, const std::string& norm_name, const std::string& name,
-                const NetworkConfig& config, const NetworkLayout& layout);
+  SelfAttention(nn::WeightMaker& make, const std::string& norm_name, const std::string& name,
+                const NetworkConfig& config, const nn::NetworkLayout& layout);
   AdaLn norm;
   const nn::Weight &qkv, &norm_q, &norm_k, &out;
 };
@@ -70,8 +70,8 @@ struct SelfAttention {
 class DitBlock {
  public:
   /// Parameters under `name`, which ends with a dot.
-  DitBlock(WeightMaker& make, const std::string& name, const NetworkConfig& config,
-           const NetworkLayout& layout = {});
+  DitBlock(nn::WeightMaker& make, const std::string& name, const NetworkConfig& config,
+           const nn::NetworkLayout& layout = {});
 
   DitStream forward(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
   /// The stream with its branch added.

@@ -23,13 +23,13 @@ const nn::ParameterList& FramedNetwork::parameters() const {
 const nn::ParameterList& FramedNetwork::adapters() const {
   return frame_->adapters.parameters();
 }
-void FramedNetwork::attach(const std::vector<AdapterShape>& shapes, bool trainable) {
+void FramedNetwork::attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) {
   frame_->adapters.attach(frame_->weights, frame_->make.options, frame_->layout, shapes, trainable);
 }
 void FramedNetwork::quantize() {
   frame_->quantize();
 }
-void FramedNetwork::set_recompute(Recompute recompute, bool offload) {
+void FramedNetwork::set_recompute(nn::Recompute recompute, bool offload) {
   frame_->recompute = recompute;
   frame_->offload = offload;
 }

@@ -19,9 +19,9 @@ class FramedNetwork : public DiffusionNetwork {
   Device device() const override;
   const nn::ParameterList& parameters() const override;
   const nn::ParameterList& adapters() const override;
-  void attach(const std::vector<AdapterShape>& shapes, bool trainable) override;
+  void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) override;
   void quantize() override;
-  void set_recompute(Recompute recompute, bool offload = false) override;
+  void set_recompute(nn::Recompute recompute, bool offload = false) override;
   Shape stream_shape(const NetworkBatch& batch) const override;
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const override;
 

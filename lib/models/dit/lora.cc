@@ -79,9 +79,9 @@ std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,
   return chosen;
 }
 
-std::vector<AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
-                                         const LoraOptions& options) {
-  std::vector<AdapterShape> shapes;
+std::vector<nn::AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
+                                             const LoraOptions& options) {
+  std::vector<nn::AdapterShape> shapes;
   const double alpha = options.alpha > 0 ? options.alpha : options.rank;
   for (const NetworkMatrix& m : matrices)
     shapes.push_back({m.module, options.rank, static_cast<float>(alpha / options.rank)});
@@ -92,7 +92,7 @@ std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraO
   return named_matrices(network_matrices(config), lora_target_names(config, options));
 }
 
-std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options) {
+std::vector<nn::AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options) {
   return adapter_shapes(lora_targets(config, options), options);
 }
 

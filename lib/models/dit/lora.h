@@ -14,15 +14,9 @@
 #include <vector>
 
 #include "models/dit/network.h"
+#include "nn/attached_adapters.h"
 
 namespace vfm::models {
-
-/// An adapter of one of a network's matrices, named as in its state dict without ".weight".
-struct AdapterShape {
-  std::string module;  ///< "transformer_blocks.0.attn1.to_q"
-  int rank = 0;
-  float scale = 1;  ///< of B A
-};
 
 struct LoraOptions {
   int rank = 0;      ///< 0: no adapters
@@ -48,8 +42,8 @@ bool names_module(std::string_view target, std::string_view module);
 std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,
                                           const std::vector<std::string>& targets);
 /// An adapter on each of the matrices.
-std::vector<AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
-                                         const LoraOptions& options);
+std::vector<nn::AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
+                                             const LoraOptions& options);
 
 /// The options' targets, or what they are by default.
 std::vector<std::string> lora_target_names(const NetworkConfig& config, const LoraOptions& options);
@@ -58,6 +52,6 @@ std::vector<std::string> lora_target_names(const NetworkConfig& config, const Lo
 std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraOptions& options);
 
 /// An adapter on each of lora_targets(). Throws what that throws.
-std::vector<AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options);
+std::vector<nn::AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options);
 
 }  // namespace vfm::models

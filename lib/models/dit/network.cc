@@ -7,7 +7,7 @@ namespace vfm::models {
 
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute, Device device, bool trainable,
-                                               const NetworkLayout& layout) {
+                                               const nn::NetworkLayout& layout) {
   return config.architecture->make(config, seed, compute, device, trainable, layout);
 }
 

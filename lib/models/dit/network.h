@@ -16,9 +16,11 @@
 #include <memory>
 #include <vector>
 
-#include "models/dit/network_layout.h"
-#include "models/recompute.h"
+#include "nn/attached_adapters.h"
+#include "nn/network_layout.h"
 #include "nn/parameter.h"
+#include "nn/recompute.h"
+#include "nn/staged_forward.h"
 #include "ops/tape.h"
 
 namespace vfm::models {
@@ -58,6 +60,7 @@ struct NetworkConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
+  nn::HeadShape heads() const;
   /// Whether one more channel goes in than comes out: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
   /// Throws Error{usage} naming the field.
@@ -99,8 +102,6 @@ struct Fp8Parts {
   bool any() const { return linear || attention; }
 };
 
-struct AdapterShape;  // models/dit/lora.h
-class StagedForward;  // models/dit/staged_forward.h
 /// A network from noisy latents and text to F (models/process/process.h).
 class DiffusionNetwork {
  public:
@@ -112,12 +113,12 @@ class DiffusionNetwork {
   virtual const nn::ParameterList& parameters() const = 0;
   /// Puts adapters on matrices (lora.h), which alone are trained then, or nothing; for one made
   /// with `trainable` false. Throws Error{usage} for what is no matrix.
-  virtual void attach(const std::vector<AdapterShape>& shapes, bool trainable) = 0;
+  virtual void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) = 0;
   /// Of each "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
   /// With `offload` what goes into whole blocks waits for backward in the host's memory. Whatever
   /// is chosen, the results are the same to the last bit.
-  virtual void set_recompute(Recompute recompute, bool offload = false) = 0;
+  virtual void set_recompute(nn::Recompute recompute, bool offload = false) = 0;
   /// Inference in FP8, or without (the default). The matrices are rounded now: call it again after
   /// changing them. With any part, forward() throws Error for a tape that records. Throws
   /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.
@@ -130,8 +131,8 @@ class DiffusionNetwork {
   /// channels. The batch may be on the CPU. Throws Error for a batch that does not fit.
   virtual Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const = 0;
   /// The same in parts: for ranks that have some of the blocks.
-  virtual std::unique_ptr<StagedForward> stages(ops::Tape& tape,
-                                                const NetworkBatch& batch) const = 0;
+  virtual std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
+                                                    const NetworkBatch& batch) const = 0;
   /// That of the residual stream between blocks, [S, D], of this rank's tokens.
   virtual Shape stream_shape(const NetworkBatch& batch) const = 0;
   /// Of values laid out as the batch's output those of this rank's tokens, with zeros elsewhere.
@@ -147,6 +148,6 @@ class DiffusionNetwork {
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true,
-                                               const NetworkLayout& layout = {});
+                                               const nn::NetworkLayout& layout = {});
 
 }  // namespace vfm::models

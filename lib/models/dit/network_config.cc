@@ -40,6 +40,10 @@ int NetworkConfig::key_value_heads() const {
   return architecture->key_value_heads(*this);
 }
 
+nn::HeadShape NetworkConfig::heads() const {
+  return {num_attention_heads, key_value_heads(), attention_head_dim, architecture->space_time};
+}
+
 std::int64_t NetworkConfig::hidden() const {
   return architecture->hidden(*this);
 }
@@ -78,25 +82,6 @@ Tensor NetworkBatch::noise_levels(Device device) const {
   for (std::size_t i = 0; i < samples.size(); ++i)
     levels.data<float>()[i] = samples[i].c_noise;
   return levels.to(device);
-}
-
-std::string_view recompute_name(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::none:
-      return "none";
-    case Recompute::elementwise:
-      return "elementwise";
-    case Recompute::block_but_attention:
-      return "block_but_attention";
-    case Recompute::block:
-      break;
-  }
-  return "block";
-}
-
-ops::KeptOfBlock kept_of(Recompute recompute, bool offload) {
-  const bool attention = recompute == Recompute::block_but_attention;
-  return {attention, offload && (attention || recompute == Recompute::block)};
 }
 
 }  // namespace vfm::models

@@ -23,12 +23,12 @@ NetworkBatch blank_batch(const NetworkConfig& config, const std::vector<NetworkS
 }  // namespace
 
 PartCost forward_cost(const NetworkConfig& config,
-                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device, const NetworkLayout& layout, dist::Traffic* traffic) {
+                      Device device, const nn::NetworkLayout& layout, dist::Traffic* traffic) {
   const MetaAccount account(device);
   const auto network = make_network(config, 0, compute, Device::meta, false, layout);
-  for (const std::vector<AdapterShape>& set : adapters)
+  for (const std::vector<nn::AdapterShape>& set : adapters)
     network->attach(set, false);
   if (fp8.any()) network->set_inference_fp8(fp8);
   if (layout.quantized) network->quantize();
@@ -51,11 +51,11 @@ PartCost forward_cost(const NetworkConfig& config,
 }
 
 PartCost writing_cost(const DecoderConfig& config,
-                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const CodeSample& sample, DType compute, Device device) {
   const auto make = [&] {
     CausalDecoder decoder(config, 0, compute, Device::meta, false);
-    for (const std::vector<AdapterShape>& set : adapters)
+    for (const std::vector<nn::AdapterShape>& set : adapters)
       decoder.attach(set, false);
     return decoder;
   };

@@ -18,14 +18,14 @@ namespace vfm::models {
 /// (dist/world.h) the costs are those of its rank, and that world's `traffic` afterwards is that of
 /// one forward().
 PartCost forward_cost(const NetworkConfig& config,
-                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
-                      Device device, const NetworkLayout& layout = {},
+                      Device device, const nn::NetworkLayout& layout = {},
                       dist::Traffic* traffic = nullptr);
 
 /// Writing all codes of a sample one after the other (CodeWriter), with adapters as above.
 PartCost writing_cost(const DecoderConfig& config,
-                      const std::vector<std::vector<AdapterShape>>& adapters,
+                      const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const CodeSample& sample, DType compute, Device device);
 
 }  // namespace vfm::models

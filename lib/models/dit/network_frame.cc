@@ -12,10 +12,11 @@ namespace vfm::models {
 using nn::Init;
 
 NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype,
-                           Device where, bool trainable, bool tables, const NetworkLayout& ranks)
+                           Device where, bool trainable, bool tables,
+                           const nn::NetworkLayout& ranks)
     : config(c), compute(compute_dtype), device(where), layout(ranks), make{weights, {}} {
   config.validate();
-  layout.check(config);
+  layout.check(config.num_layers, config.heads());
   if (compute != DType::f32 && compute != DType::bf16)
     fail_usage("the model computes in f32 or bf16, not {}", dtype_name(compute));
   make.options.compute = compute;

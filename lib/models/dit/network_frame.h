@@ -9,10 +9,10 @@
 #include <deque>
 #include <vector>
 
-#include "models/attached_adapters.h"
-#include "models/block_weights.h"
 #include "models/dit/network_pack.h"
-#include "models/weight_maker.h"
+#include "nn/attached_adapters.h"
+#include "nn/block_weights.h"
+#include "nn/weight_maker.h"
 
 namespace vfm::models {
 
@@ -20,7 +20,7 @@ struct NetworkFrame {
   /// Makes the patch embedding and, if `tables` are wanted, the position tables. Throws
   /// Error{usage} for a configuration or a `compute` that is not possible.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-               bool trainable, bool tables, const NetworkLayout& layout = {});
+               bool trainable, bool tables, const nn::NetworkLayout& layout = {});
   virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
@@ -42,7 +42,7 @@ struct NetworkFrame {
   /// [S, D] of the tables, as ops::learned_positions() has it.
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
   /// What a block keeps that is recomputed.
-  ops::KeptOfBlock kept_of_blocks() const { return kept_of(recompute, offload); }
+  ops::KeptOfBlock kept_of_blocks() const { return nn::kept_of(recompute, offload); }
   /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
   /// As DiffusionNetwork::stream_shape() says.
@@ -53,14 +53,14 @@ struct NetworkFrame {
   NetworkConfig config;
   DType compute;
   Device device;
-  NetworkLayout layout;
-  Recompute recompute = Recompute::none;
+  nn::NetworkLayout layout;
+  nn::Recompute recompute = nn::Recompute::none;
   bool offload = false;            // what goes into blocks that are recomputed
   std::deque<nn::Weight> weights;  // does not move them
-  WeightMaker make;
-  BlockWeights of_blocks{weights};
+  nn::WeightMaker make;
+  nn::BlockWeights of_blocks{weights};
   nn::ParameterList parameters;
-  AttachedAdapters adapters;
+  nn::AttachedAdapters adapters;
 
  private:
   /// This rank's rows of [S, ...].

@@ -7,23 +7,29 @@
 
 namespace vfm::models {
 
-FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
-                      const NetworkLayout& layout) {
+nn::FrameWork frame_work(const NetworkConfig& config, bool queries_stay) {
+  return {5 * std::int64_t{config.width()} + config.hidden(), 2 * std::int64_t{config.width()},
+          queries_stay};
+}
+
+nn::FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
+                          const nn::NetworkLayout& layout) {
   return {grids, layout.cp_size(), frame_work(config, !layout.deals_heads()), layout.tp_size()};
 }
 
 std::vector<ops::RowRange> own_rows(const NetworkConfig& config,
                                     const std::vector<ops::TokenGrid>& grids,
-                                    const NetworkLayout& layout) {
-  if (layout.hybrid) return TokenShard(plan_frames(config, grids, layout), layout, Device::cpu).own;
+                                    const nn::NetworkLayout& layout) {
+  if (layout.hybrid)
+    return nn::TokenShard(plan_frames(config, grids, layout), layout, Device::cpu).own;
   std::vector<std::int64_t> lengths;
   for (const ops::TokenGrid& g : grids)
     lengths.push_back(std::int64_t{g.frames} * g.height * g.width);
-  return TokenShard(lengths, layout, Device::cpu).own;
+  return nn::TokenShard(lengths, layout, Device::cpu).own;
 }
 
 NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
-                         const NetworkLayout& layout) {
+                         const nn::NetworkLayout& layout) {
   const auto& p = config.patch_size;
   std::vector<float> of_samples;
   for (const NetworkSample& s : batch.samples) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/dit/network.h"
-#include "models/dit/network_layout.h"
+#include "nn/token_shard.h"
 #include "ops/attention/attention.h"
 #include "ops/conv/patchify.h"
 #include "ops/norm/row_map.h"
@@ -16,24 +16,26 @@
 
 namespace vfm::models {
 
-/// Of samples of these token grids, with the work of this network.
-FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
-                      const NetworkLayout& layout);
+/// The work of a token in a block with attention within frames and within pixels.
+nn::FrameWork frame_work(const NetworkConfig& config, bool queries_stay);
+/// Plans who has which frames and pixels of samples of these token grids.
+nn::FramePlan plan_frames(const NetworkConfig& config, const std::vector<ops::TokenGrid>& grids,
+                          const nn::NetworkLayout& layout);
 /// The rows of a pack that are this rank's between sub-layers.
 std::vector<ops::RowRange> own_rows(const NetworkConfig& config,
                                     const std::vector<ops::TokenGrid>& grids,
-                                    const NetworkLayout& layout);
+                                    const nn::NetworkLayout& layout);
 
 struct NetworkPack {
   NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
-              const NetworkLayout& layout = {});
+              const nn::NetworkLayout& layout = {});
 
   std::vector<ops::PatchGrid> patches;  ///< latent sizes
   std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
   Tensor times, rates;                  ///< [R] on the device: c_noise, and frames a second
   ops::AttentionPack self, cross;       ///< of this rank's heads and queries; ready on the device
-  std::optional<FramePlan> frames;      ///< of a hybrid
-  std::optional<TokenShard> shard;      ///< where ranks share the pack
+  std::optional<nn::FramePlan> frames;  ///< of a hybrid
+  std::optional<nn::TokenShard> shard;  ///< where ranks share the pack
   std::int64_t tokens = 0;              ///< S, of all ranks
   ops::RowMap rows;                     ///< sample of each token between sub-layers
 };

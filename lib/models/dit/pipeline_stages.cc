@@ -7,7 +7,7 @@
 #include "base/counted.h"
 #include "base/format.h"
 #include "dist/mesh.h"
-#include "models/dit/staged_forward.h"
+#include "nn/staged_forward.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {
@@ -30,9 +30,9 @@ PartWork work_of_parts(const Network& network, const Samples& batch) {
     return account.work().flops - before;
   };
   PartWork work;
-  work.embed = work_of([](StagedForward& s, const Tensor&) { return s.embed(); });
-  work.block = work_of([](StagedForward& s, const Tensor& in) { return s.blocks(in, 0, 1); });
-  work.head = work_of([](StagedForward& s, const Tensor& in) { return s.head(in); });
+  work.embed = work_of([](nn::StagedForward& s, const Tensor&) { return s.embed(); });
+  work.block = work_of([](nn::StagedForward& s, const Tensor& in) { return s.blocks(in, 0, 1); });
+  work.head = work_of([](nn::StagedForward& s, const Tensor& in) { return s.head(in); });
   return work;
 }
 

@@ -20,7 +20,7 @@ Tensor over_gathered_keys(ops::Tape& tape, const Tensor& qkv, const nn::LowHeads
 
 }  // namespace
 
-Tensor shared_attention_fp8(ops::Tape& tape, const Tensor& qkv, const TokenExchanges& exchanges,
+Tensor shared_attention_fp8(ops::Tape& tape, const Tensor& qkv, const nn::TokenExchanges& exchanges,
                             const ops::AttentionPack& pack) {
   const nn::LowHeads low = nn::round_heads(qkv, exchanges.low_heads);
   if (exchanges.keys) return over_gathered_keys(tape, qkv, low, exchanges.keys, pack);

@@ -13,7 +13,7 @@ struct TokenRanks {
   std::vector<int> frame, place, tp;
 };
 
-TokenRanks ranks_of(const FramePlan& plan, int tp_size) {
+TokenRanks ranks_of(const nn::FramePlan& plan, int tp_size) {
   std::int64_t tokens = 0;
   for (int rank = 0; rank < plan.ranks(); ++rank)
     tokens += plan.tokens_of_frames(rank);
@@ -38,7 +38,7 @@ TokenRanks ranks_of(const FramePlan& plan, int tp_size) {
 
 }  // namespace
 
-PixelMove::PixelMove(const FramePlan& plan, const NetworkLayout& layout)
+PixelMove::PixelMove(const nn::FramePlan& plan, const nn::NetworkLayout& layout)
     : to(static_cast<std::size_t>(plan.ranks()), 0),
       from(to),
       tp_rows(static_cast<std::size_t>(layout.tp_size()), 0) {
@@ -76,9 +76,9 @@ PixelMove::PixelMove(const FramePlan& plan, const NetworkLayout& layout)
   }
 }
 
-SpaceTimePacks space_time_packs(const FramePlan& plan, const PixelMove& move,
+SpaceTimePacks space_time_packs(const nn::FramePlan& plan, const PixelMove& move,
                                 const ops::RotaryAngles& angles, int heads, int head_dim,
-                                const NetworkLayout& layout, Device device) {
+                                const nn::NetworkLayout& layout, Device device) {
   SpaceTimePacks packs;
   const auto rank = static_cast<std::size_t>(layout.cp_rank());
   for (std::size_t i = 0; i < plan.grids.size(); ++i) {
@@ -96,7 +96,7 @@ SpaceTimePacks space_time_packs(const FramePlan& plan, const PixelMove& move,
   return packs;
 }
 
-ops::Exchange to_pixels(const PixelMove& move, const NetworkLayout& layout, Device device) {
+ops::Exchange to_pixels(const PixelMove& move, const nn::NetworkLayout& layout, Device device) {
   ops::Exchange exchange =
       nn::move_rows(*layout.cp, ops::RowOrder(move.sorted, device), move.to, move.from);
   if (layout.tp != nullptr)

@@ -19,16 +19,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/dit/frame_plan.h"
-#include "models/dit/network_layout.h"
 #include "models/dit/stdit.h"
+#include "nn/frame_plan.h"
+#include "nn/network_layout.h"
 
 namespace vfm::models {
 
 /// What moves, from a rank's own tokens between sub-layers to those of its pixels. Of tokens that
 /// go the same way the order is the pack's.
 struct PixelMove {
-  PixelMove(const FramePlan& plan, const NetworkLayout& layout);
+  PixelMove(const nn::FramePlan& plan, const nn::NetworkLayout& layout);
 
   std::vector<std::int32_t> sorted;    ///< own tokens by the rank of cp that they go to
   std::vector<std::int64_t> to, from;  ///< tokens, by rank of cp; of this place along tp
@@ -38,10 +38,10 @@ struct PixelMove {
 };
 
 /// Of a hybrid: attention of this rank's frames and pixels. Angles [S, K / 2] are of the pack.
-SpaceTimePacks space_time_packs(const FramePlan& plan, const PixelMove& move,
+SpaceTimePacks space_time_packs(const nn::FramePlan& plan, const PixelMove& move,
                                 const ops::RotaryAngles& angles, int heads, int head_dim,
-                                const NetworkLayout& layout, Device device);
+                                const nn::NetworkLayout& layout, Device device);
 /// This rank's own tokens to all of its pixels' in pixel order; the adjoint is the way back.
-ops::Exchange to_pixels(const PixelMove& move, const NetworkLayout& layout, Device device);
+ops::Exchange to_pixels(const PixelMove& move, const nn::NetworkLayout& layout, Device device);
 
 }  // namespace vfm::models

@@ -9,7 +9,7 @@
 
 #include "dist/group.h"
 #include "io/tensor_set.h"
-#include "models/dit/network_layout.h"
+#include "nn/network_layout.h"
 #include "nn/parameter.h"
 
 namespace vfm::models {
@@ -17,7 +17,7 @@ namespace vfm::models {
 /// Ranks that load one model together.
 struct LoadingRanks {
   dist::Group* group = nullptr;  ///< all of them; null: one rank alone
-  NetworkLayout layout = {};     ///< this rank's part of the network
+  nn::NetworkLayout layout = {};  ///< this rank's part of the network
   /// Runs a function that exchanges nothing, on each rank. If it fails on one, throws there and
   /// ends the others.
   std::function<void(const std::function<void()>&)> agree = [](const auto& act) { act(); };

@@ -203,8 +203,8 @@ void LoraFile::use_values(std::unique_ptr<io::TensorSet> values) {
   values_ = std::move(values);
 }
 
-std::vector<AdapterShape> LoraFile::shapes(double strength) const {
-  std::vector<AdapterShape> shapes;
+std::vector<nn::AdapterShape> LoraFile::shapes(double strength) const {
+  std::vector<nn::AdapterShape> shapes;
   for (const auto& [module, rank] : ranks_)
     shapes.push_back(
         {module, static_cast<int>(rank), static_cast<float>(strength * scales_.at(module))});

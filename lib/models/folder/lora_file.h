@@ -62,7 +62,7 @@ class LoraFile {
 
   const std::string& path() const { return path_; }  ///< path of the file, for messages
   /// The shapes of the adapters, with scales of B A multiplied by `strength`.
-  std::vector<AdapterShape> shapes(double strength) const;
+  std::vector<nn::AdapterShape> shapes(double strength) const;
   /// Throws Error{usage} that lists all adapters whose matrix a model of this configuration does
   /// not have, or has with another shape.
   void check(const NetworkConfig& config) const;

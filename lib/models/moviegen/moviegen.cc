@@ -10,7 +10,7 @@
 #include "models/dit/fp8.h"
 #include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
-#include "models/dit/staged_forward.h"
+#include "nn/staged_forward.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
@@ -36,7 +36,7 @@ struct Context {
   Tensor text;       // [L, E]
   ops::RowMap rows;
   ops::AttentionPack self, cross;
-  TokenExchanges exchanges;
+  nn::TokenExchanges exchanges;
   bool recompute = false;  // elementwise recompute
 };
 
@@ -64,7 +64,7 @@ ops::ModulateInput pending(const Stream& in, const Context& context, const Tenso
 
 // The norms of an attention's queries and keys, or none.
 struct HeadNorms {
-  HeadNorms(WeightMaker& make, const std::string& name, const NetworkConfig& c) {
+  HeadNorms(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c) {
     if (!c.own<MovieGenFields>().qk_norm) return;
     queries = &make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one);
     keys = &make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one);
@@ -74,8 +74,8 @@ struct HeadNorms {
 
 class Layer {
  public:
-  Layer(WeightMaker& make, const std::string& name, const NetworkConfig& c,
-        const NetworkLayout& layout)
+  Layer(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
+        const nn::NetworkLayout& layout)
       : compute_(make.options.compute),
         width_(c.width()),
         heads_(c.num_attention_heads / layout.tp_size()),
@@ -159,7 +159,7 @@ class Layer {
     const auto attend = [&](const Tensor& all) {
       return ops::self_attention(tape, all, context.self);
     };
-    return shared_attention(tape, std::move(qkv), context.exchanges, context.self, attend);
+    return nn::shared_attention(tape, std::move(qkv), context.exchanges, context.self, attend);
   }
 
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
@@ -186,7 +186,7 @@ class Layer {
 
 // Two matrices over the sinusoid of a number.
 struct Embedder {
-  Embedder(WeightMaker& make, const std::string& name, std::int64_t width)
+  Embedder(nn::WeightMaker& make, const std::string& name, std::int64_t width)
       : first(make.conditioning(name + ".linear_1.weight", width, width, Init::normal)),
         second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
 
@@ -201,7 +201,7 @@ struct Embedder {
 
 struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
-        bool trainable, const NetworkLayout& ranks)
+        bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, compute_dtype, where, trainable, true, ranks),
         time(make, "time_embed", c.width()),
         rate(make, "fps_embed", c.width()) {
@@ -237,12 +237,12 @@ Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) 
   result.rows = pack.rows;
   result.self = pack.self;
   result.cross = pack.cross;
-  if (pack.shard) result.exchanges = TokenExchanges(config, layout, *pack.shard);
-  result.recompute = recompute != Recompute::none && tape.recording();
+  if (pack.shard) result.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
+  result.recompute = recompute != nn::Recompute::none && tape.recording();
   return result;
 }
 
-class Stages final : public StagedForward {
+class Stages final : public nn::StagedForward {
  public:
   Stages(const State& state, Tape& tape, const NetworkBatch& batch)
       : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
@@ -277,7 +277,7 @@ Stream Stages::run(Stream stream, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     const Layer& layer = s_.layers[i];
     s_.of_blocks.enter(tape_, i);
-    if (s_.recompute < Recompute::block_but_attention) {
+    if (s_.recompute < nn::Recompute::block_but_attention) {
       stream = layer.forward(tape_, stream, context_);
       continue;
     }
@@ -309,7 +309,7 @@ class MovieGen final : public FramedNetwork {
     return stages.finish(
         stages.run({stages.embed(), Tensor(), Tensor(), 0}, 0, state().layers.size()));
   }
-  std::unique_ptr<StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
+  std::unique_ptr<nn::StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
     return std::make_unique<Stages>(state(), tape, batch);
   }
 
@@ -321,7 +321,7 @@ class MovieGen final : public FramedNetwork {
 
 std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
                                                 DType compute, Device device, bool trainable,
-                                                const NetworkLayout& layout) {
+                                                const nn::NetworkLayout& layout) {
   return std::make_unique<MovieGen>(
       std::make_unique<State>(config, seed, compute, device, trainable, layout));
 }

@@ -39,6 +39,6 @@ struct MovieGenFields {
 /// any.
 std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
                                                 DType compute, Device device, bool trainable,
-                                                const NetworkLayout& layout);
+                                                const nn::NetworkLayout& layout);
 
 }  // namespace vfm::models

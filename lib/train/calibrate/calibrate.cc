@@ -75,8 +75,8 @@ class MeasuredStep {
       recipe_.data.tokens += token_count(entry, recipe_.model);
     const Parallel parallel(recipe_, *world_);
     const Kind& kind = kind_of(recipe_.model.type);
-    const auto recompute = recipe_.model.recompute == "elementwise" ? models::Recompute::elementwise
-                                                                    : models::Recompute::none;
+    const auto recompute =
+        recipe_.model.recompute == "elementwise" ? nn::Recompute::elementwise : nn::Recompute::none;
     objective_ = kind.make_objective(recipe_, recompute, Device::cpu, parallel.network());
     counted_ = kind.make_objective(recipe_, recompute, Device::meta, parallel.network());
     optimizer_.emplace(recipe_.optimizer, recipe_.ema, objective_->parameters());

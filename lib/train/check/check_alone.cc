@@ -141,7 +141,7 @@ Alone step_alone(const RunOptions& options, const Recipe& run, int ranks, const 
   if (rounded) passes.push_back(&exactly);
   double memory = 0;
   for (const Recipe* one : passes) {
-    const models::Recompute recompute = choose_recompute(*one, 1, options.device, usable, pack);
+    const nn::Recompute recompute = choose_recompute(*one, 1, options.device, usable, pack);
     const MemoryNeed need = memory_need(*one, 1, recompute, options.device, pack);
     // The host keeps gradients, and what updates change, of what came before and of this.
     memory = std::max(memory,

@@ -235,7 +235,7 @@ ParallelCheck check_parallel(const RunOptions& options, const Dataset& data, dis
     data.fit(recipe);
     check_layout(recipe, world.size(), world.least_local_size(), &data);
     const MemoryNeed need =
-        memory_need(recipe, world.size(), models::Recompute::block, options.device, {});
+        memory_need(recipe, world.size(), nn::Recompute::block, options.device, {});
     check_memory(recipe, world.size(), options.device, need,
                  memory_beside(recipe, data, options.device, world));
     if (world.rank() != 0) return;

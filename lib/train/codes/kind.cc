@@ -13,7 +13,7 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
+using nn::Recompute;
 
 void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& encoders) {
   if (encoders.vocabulary() == 0)
@@ -131,12 +131,12 @@ class CodeKind final : public Kind {
   std::vector<std::string> adapter_targets(const Recipe& recipe) const override {
     return models::lora_target_names(recipe.model.decoder, recipe.lora);
   }
-  void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
+  void check_layout(const Recipe& recipe, const nn::NetworkLayout& layout) const override {
     models::check_layout(recipe.model.decoder, layout);
   }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device,
-                                            const models::NetworkLayout& layout) const override {
+                                            const nn::NetworkLayout& layout) const override {
     return make_code_objective(recipe, recompute, device, layout);
   }
 };

@@ -24,8 +24,8 @@ struct Pack final : Batch {
 
 class CodeObjective final : public Objective {
  public:
-  CodeObjective(const Recipe& recipe, models::Recompute recompute, Device device,
-                const models::NetworkLayout& layout)
+  CodeObjective(const Recipe& recipe, nn::Recompute recompute, Device device,
+                const nn::NetworkLayout& layout)
       : recipe_(recipe),
         layout_(layout),
         decoder_(recipe.model.decoder, recipe.train.seed, recipe.compute(), device,
@@ -65,7 +65,7 @@ class CodeObjective final : public Objective {
   void compute(Pack& pack, double scale, bool first, const ops::Tape::Listener& final) const;
 
   const Recipe& recipe_;
-  const models::NetworkLayout layout_;
+  const nn::NetworkLayout layout_;
   models::CausalDecoder decoder_;
 };
 
@@ -179,8 +179,8 @@ LossSums CodeObjective::validate(std::size_t /*level*/,
 
 }  // namespace
 
-std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
-                                               Device device, const models::NetworkLayout& layout) {
+std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, nn::Recompute recompute,
+                                               Device device, const nn::NetworkLayout& layout) {
   return std::make_unique<CodeObjective>(recipe, recompute, device, layout);
 }
 

@@ -12,7 +12,7 @@ namespace vfm::train {
 
 /// See Kind::make_objective(). The sums of its losses are over codes; divided by the number of
 /// codes they are nats a code.
-std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, models::Recompute recompute,
-                                               Device device, const models::NetworkLayout& layout);
+std::unique_ptr<Objective> make_code_objective(const Recipe& recipe, nn::Recompute recompute,
+                                               Device device, const nn::NetworkLayout& layout);
 
 }  // namespace vfm::train

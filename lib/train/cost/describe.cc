@@ -56,7 +56,7 @@ Json predicted_step(const RunOptions& options, const Recipe& recipe, const StepW
 
 /// The same of a step of the data's packs on many of them.
 Json predicted_step(const RunOptions& options, const Recipe& recipe, const Workload& load,
-                    models::Recompute recompute, int ranks, const EncoderCosts& encoders) {
+                    nn::Recompute recompute, int ranks, const EncoderCosts& encoders) {
   const models::Gpu& gpu = *options.gpu;
   if (!recipe.parallel.stages.empty())
     fail_usage(
@@ -119,7 +119,7 @@ Json layout_of(const Recipe& recipe, int ranks) {
 }
 
 /// Of each stage of a pipeline its blocks and what memory it needs.
-Json stages_json(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+Json stages_json(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                  const std::vector<data::Entry>& pack) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
   const Parallel parallel(recipe, *world);
@@ -221,8 +221,7 @@ Json training_cost(const RunOptions& options, int ranks) {
   const Beside beside{encoder_bytes(encoders),
                       communicator_bytes(recipe, ranks, of_machine, options.device)};
   const double left = usable - beside.all();
-  const models::Recompute recompute =
-      choose_recompute(recipe, ranks, options.device, left, load.pack);
+  const nn::Recompute recompute = choose_recompute(recipe, ranks, options.device, left, load.pack);
   const MemoryNeed need = memory_need(recipe, ranks, recompute, options.device, load.pack);
   if (recipe.model.recompute == "auto" && need.total() > left)
     log_memory(recipe, ranks, need, recompute, options.device, left);
@@ -254,7 +253,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"steps", recipe.train.steps},
                {"flops_per_step", load.flops_a_step},
                {"flops", load.flops_a_step * static_cast<double>(recipe.train.steps)},
-               {"recompute", models::recompute_name(recompute)},
+               {"recompute", nn::recompute_name(recompute)},
                {"offload", recipe.model.offloads(recompute)},
                {"memory_bytes", memory},
                {"checkpoint_bytes", static_cast<std::int64_t>((4 + 2 * moment) * learnt + average)},

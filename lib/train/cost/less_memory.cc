@@ -11,7 +11,7 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
+using nn::Recompute;
 
 bool can_recompute_more(const Recipe& recipe, Recompute now) {
   const auto known = kind_of(recipe.model.type).recomputes();

@@ -13,7 +13,7 @@ namespace vfm::train {
 /// 'optimizer.moments' bf16 or take a smaller model". If permanent memory alone fills `usable`
 /// bytes, ways to save activations are left out. If permanent memory is the smaller part of the
 /// need, ways to save it are left out.
-std::string less_memory(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+std::string less_memory(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                         const MemoryNeed& need, double usable);
 
 }  // namespace vfm::train

@@ -29,7 +29,7 @@
 
 namespace vfm::train {
 
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -340,7 +340,7 @@ double usable_memory(Device device, int local_ranks) {
 Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
                            const std::vector<data::Entry>& pack) {
   for (const Recompute one : kind_of(recipe.model.type).recomputes()) {
-    if (recipe.model.recompute == models::recompute_name(one)) return one;
+    if (recipe.model.recompute == nn::recompute_name(one)) return one;
     if (recipe.model.recompute == "auto" &&
         memory_need(recipe, ranks, one, device, pack).total() <= usable)
       return one;
@@ -351,7 +351,7 @@ Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, doubl
 void log_memory(const Recipe& recipe, int ranks, const MemoryNeed& need, Recompute recompute,
                 Device device, double usable) {
   const bool offload = recipe.model.offloads(recompute);
-  const std::string chosen = fmt::format("{}{}", models::recompute_name(recompute),
+  const std::string chosen = fmt::format("{}{}", nn::recompute_name(recompute),
                                          offload ? " and 'model.offload' true" : "");
   if (need.total() > usable)
     log_warning("about {} of memory are needed even with 'model.recompute' {}, {} are there: {}",
@@ -366,7 +366,7 @@ void log_offload(const Recipe& recipe, const MemoryNeed& need, Recompute recompu
   if (!recipe.model.offload) return;
   if (!recipe.model.offloads(recompute))
     return log_info("'model.offload' moves nothing: 'model.recompute' is {}",
-                    models::recompute_name(recompute));
+                    nn::recompute_name(recompute));
   log_info("what goes into blocks waits in up to {} of the host's memory ('model.offload'){}",
            format_bytes(need.pinned),
            kind_of(recipe.model.type).has_graphs() ? "; steps run without CUDA graphs" : "");

@@ -85,17 +85,16 @@ class SampleFlops {
 /// The need of the pipeline stage that needs most. `recipe` knows its channels (Dataset::fit). Each
 /// of a rank's packs of a step is taken to be like `pack`; if `pack` is empty, only permanent
 /// memory is counted.
-MemoryNeed memory_need(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+MemoryNeed memory_need(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                        const std::vector<data::Entry>& pack);
 /// The need of one rank, and of the fullest rank of each stage. CountedParts::passes leaves out the
 /// buffers for gradients of whole weights, and weights that are gathered after an update.
 enum class CountedParts { all, passes };
-MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, models::Recompute recompute,
+MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, nn::Recompute recompute,
                           Device device, const std::vector<data::Entry>& pack,
                           CountedParts parts = CountedParts::all);
-std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks,
-                                         models::Recompute recompute, Device device,
-                                         const std::vector<data::Entry>& pack);
+std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, nn::Recompute recompute,
+                                         Device device, const std::vector<data::Entry>& pack);
 
 /// Throws Error{usage}, saying what would need less, if permanent memory (all but activations and
 /// `host`) is more than `usable` bytes: such a run cannot begin.
@@ -120,14 +119,14 @@ double memory_beside(const Recipe& recipe, const Dataset& data, Device device,
 
 /// The recipe's recomputation. For "auto" the least one whose need is within `usable` bytes, or
 /// Recompute::block if none is.
-models::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
-                                   const std::vector<data::Entry>& pack);
+nn::Recompute choose_recompute(const Recipe& recipe, int ranks, Device device, double usable,
+                               const std::vector<data::Entry>& pack);
 
 /// Logs the recomputation that was chosen for `need`, or that the need is above `usable` even so.
-void log_memory(const Recipe& recipe, int ranks, const MemoryNeed& need,
-                models::Recompute recompute, Device device, double usable);
+void log_memory(const Recipe& recipe, int ranks, const MemoryNeed& need, nn::Recompute recompute,
+                Device device, double usable);
 
 /// Logs what 'model.offload' does with this recomputation, if the recipe sets it.
-void log_offload(const Recipe& recipe, const MemoryNeed& need, models::Recompute recompute);
+void log_offload(const Recipe& recipe, const MemoryNeed& need, nn::Recompute recompute);
 
 }  // namespace vfm::train

@@ -48,7 +48,7 @@ std::vector<Named> kernels_of(const StepWork& work) {
 
 }  // namespace
 
-StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+StepWork step_work(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                    const std::vector<data::Entry>& pack, int rank) {
   const std::unique_ptr<dist::World> world = dist::counted_world(rank, ranks);
   const Parallel parallel(recipe, *world);

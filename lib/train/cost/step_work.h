@@ -36,7 +36,7 @@ struct StepWork {
 };
 
 /// The work of one rank. The arguments are those of memory_need(); `pack` must not be empty.
-StepWork step_work(const Recipe& recipe, int ranks, models::Recompute recompute, Device device,
+StepWork step_work(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                    const std::vector<data::Entry>& pack, int rank = 0);
 
 /// Sums by kind, which is the name of a WorkKind (tensor/meta.h) or "optimizer": {"products":

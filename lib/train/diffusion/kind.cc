@@ -20,7 +20,7 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
+using nn::Recompute;
 
 /// The grid of `tokens` tokens that is nearest to square frames; false: there is none within
 /// `most`.
@@ -273,8 +273,8 @@ class DiffusionKind final : public Kind {
            4.0 * recipe.text_tokens(sample.text_tokens) * dit.text_embed_dim;
   }
 
-  void check_layout(const Recipe& recipe, const models::NetworkLayout& layout) const override {
-    layout.check(recipe.model.dit);
+  void check_layout(const Recipe& recipe, const nn::NetworkLayout& layout) const override {
+    layout.check(recipe.model.dit.num_layers, recipe.model.dit.heads());
   }
   bool has_stages() const override { return true; }
   std::vector<int> balanced_stages(const Recipe& recipe) const override {
@@ -296,7 +296,7 @@ class DiffusionKind final : public Kind {
   bool has_graphs() const override { return true; }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device,
-                                            const models::NetworkLayout& layout) const override {
+                                            const nn::NetworkLayout& layout) const override {
     return std::make_unique<DiffusionObjective>(recipe, recompute, device, layout);
   }
 };

@@ -19,8 +19,8 @@ namespace {
 constexpr int kMostGraphs = 16;  // of eight shapes, each also as the first of a step
 
 /// What ranks exchange is not for graphs.
-bool can_record(const Recipe& recipe, models::Recompute recompute, Device device,
-                const models::NetworkLayout& layout) {
+bool can_record(const Recipe& recipe, nn::Recompute recompute, Device device,
+                const nn::NetworkLayout& layout) {
   return device == Device::cuda && !recipe.model.offloads(recompute) && layout.alone() &&
          layout.pp_size() == 1 && layout.blocks == nullptr;
 }
@@ -47,8 +47,8 @@ struct DiffusionObjective::Pack final : Batch {
   Loss loss;
 };
 
-DiffusionObjective::DiffusionObjective(const Recipe& recipe, models::Recompute recompute,
-                                       Device device, const models::NetworkLayout& layout)
+DiffusionObjective::DiffusionObjective(const Recipe& recipe, nn::Recompute recompute, Device device,
+                                       const nn::NetworkLayout& layout)
     : recipe_(recipe),
       layout_(layout),
       network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device,

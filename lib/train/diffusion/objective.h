@@ -19,8 +19,8 @@ namespace vfm::train {
 class DiffusionObjective final : public Objective {
  public:
   /// See Kind::make_objective().
-  DiffusionObjective(const Recipe& recipe, models::Recompute recompute, Device device,
-                     const models::NetworkLayout& layout);
+  DiffusionObjective(const Recipe& recipe, nn::Recompute recompute, Device device,
+                     const nn::NetworkLayout& layout);
 
   const models::DiffusionNetwork& network() const { return *network_; }
   /// The CUDA graphs of passes whose batch shapes repeat; empty on a CPU.
@@ -49,7 +49,7 @@ class DiffusionObjective final : public Objective {
   static void send(const CleanBatch& made, Pack& pack);
 
   const Recipe& recipe_;
-  const models::NetworkLayout layout_;
+  const nn::NetworkLayout layout_;
   std::unique_ptr<models::DiffusionNetwork> network_;
   mutable GraphCache graphs_;  // used by the thread that passes batches
 };

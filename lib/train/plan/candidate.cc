@@ -17,7 +17,7 @@
 namespace vfm::train {
 namespace {
 
-using models::CpKind;
+using nn::CpKind;
 
 constexpr int kMostChunks = 4;  // of a stage, more send more than they wait less
 
@@ -155,7 +155,7 @@ Recipe Candidate::of(Recipe recipe) const {
   parallel.tp = tp;
   parallel.tp_chunks = tp > 1 ? tp_chunks : 0;
   parallel.cp = cp;
-  parallel.cp_kind = cp > 1 ? models::cp_kind_name(cp_kind) : "auto";
+  parallel.cp_kind = cp > 1 ? nn::cp_kind_name(cp_kind) : "auto";
   parallel.cp_heads = cp > 1 && cp_kind == CpKind::all_to_all_ring ? cp_heads : 0;
   parallel.hybrid = cp > 1 && hybrid;
   parallel.pp = pp;
@@ -165,13 +165,13 @@ Recipe Candidate::of(Recipe recipe) const {
   parallel.shard = shard_name(shard);
   parallel.replicate = replicate;
   parallel.reshard = reshard ? "auto" : "false";
-  recipe.model.recompute = models::recompute_name(recompute);
+  recipe.model.recompute = nn::recompute_name(recompute);
   recipe.model.offload = offload;
   recipe.data.micro_packs = micro_packs;
   return recipe;
 }
 
-Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute) {
+Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, nn::Recompute recompute) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
   const Parallel parallel(recipe, *world, std::min(per_node, ranks));
   const dist::Layout layout = parallel.mesh().layout();
@@ -203,7 +203,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
   set("parallel.tp", false, tp);
   set("parallel.tp_chunks", tp_chunks == 1, tp_chunks);
   set("parallel.cp", false, cp);
-  set("parallel.cp_kind", cp == 1, cp > 1 ? models::cp_kind_name(cp_kind) : "auto");
+  set("parallel.cp_kind", cp == 1, cp > 1 ? nn::cp_kind_name(cp_kind) : "auto");
   set("parallel.cp_heads", !both, both ? cp_heads : 0);
   set("parallel.hybrid", cp == 1 || !hybrid, cp > 1 && hybrid);
   set("parallel.pp", pp == 1, pp);
@@ -213,7 +213,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
   set("parallel.shard", shard == ShardKind::none, shard_name(shard));
   set("parallel.replicate", replicate == 1, replicate);
   set("parallel.reshard", reshard, reshard ? "auto" : "false");
-  set("model.recompute", false, models::recompute_name(recompute));
+  set("model.recompute", false, nn::recompute_name(recompute));
   set("model.offload", !offload, offload);
   set("data.micro_packs", false, micro_packs);
   return all;
@@ -221,7 +221,7 @@ std::vector<std::string> Candidate::settings(const std::set<std::string>& given)
 
 std::string Candidate::layout() const {
   std::string text = fmt::format("tp={} cp={}", tp, cp);
-  if (cp > 1) text += fmt::format(" {}", models::cp_kind_name(cp_kind));
+  if (cp > 1) text += fmt::format(" {}", nn::cp_kind_name(cp_kind));
   if (cp > 1 && cp_kind == CpKind::all_to_all_ring) text += fmt::format(" of {}", cp_heads);
   if (cp > 1 && hybrid) text += " hybrid";
   text += fmt::format(" dp={}", dp);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "data/latents.h"
-#include "models/dit/cp_kind.h"
-#include "models/recompute.h"
+#include "nn/cp_kind.h"
+#include "nn/recompute.h"
 #include "train/recipe/recipe.h"
 
 namespace vfm::train {
@@ -25,7 +25,7 @@ enum class ShardKind { none, optimizer, full };
 struct Candidate {
   int tp = 1, cp = 1;
   int tp_chunks = 1;  ///< chunks of rows that travel along tp during products
-  models::CpKind cp_kind = models::CpKind::gather;
+  nn::CpKind cp_kind = nn::CpKind::gather;
   int cp_heads = 1;     ///< ranks of the all-to-all in CpKind::all_to_all_ring
   bool hybrid = false;  ///< for an ST-DiT: cp_kind is used in full attention only
   int dp = 1;           ///< GPUs / (tp * cp * pp)
@@ -34,7 +34,7 @@ struct Candidate {
   int replicate = 1;  ///< number of groups of ranks that each keep the whole state; divides dp
   /// For ShardKind::full without a pipeline: whether gathered matrices are freed after each use.
   bool reshard = true;
-  models::Recompute recompute = models::Recompute::none;
+  nn::Recompute recompute = nn::Recompute::none;
   bool offload = false;
   int micro_packs = 1;  ///< packs that go through the network together
 
@@ -59,7 +59,7 @@ struct Candidate {
 
 /// The candidate that a run of `recipe` on `ranks` ranks would be, `per_node` of them on a machine.
 /// `recipe` is fitted to its data. Throws Error{usage} if these ranks cannot have the layout.
-Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, models::Recompute recompute);
+Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, nn::Recompute recompute);
 
 /// The layouts of a number of GPUs that a run of the recipe accepts, and counts of the refused
 /// ones. All tp, cp, dp and pp are drawn, with all kinds of exchange along cp, and one, two and

@@ -90,7 +90,7 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
             counted = std::min(own, 3 * each);
   const Candidate one = with_few_ranks(c);
   const auto [found, fresh] = passes_.try_emplace(
-      {c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : models::CpKind::gather, c.cp_heads, c.hybrid,
+      {c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : nn::CpKind::gather, c.cp_heads, c.hybrid,
        c.recompute, c.offload, each, c.shard, c.reshard, one.dp > 1, own});
   MemoryNeed& need = found->second;
   if (!fresh) return need;
@@ -136,7 +136,7 @@ MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
 }
 
 LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
-  return {c.tp,         c.tp_chunks, c.cp,        c.cp > 1 ? c.cp_kind : models::CpKind::gather,
+  return {c.tp,         c.tp_chunks, c.cp,        c.cp > 1 ? c.cp_kind : nn::CpKind::gather,
           c.cp_heads,   c.hybrid,    c.recompute, c.offload,
           c.micro_packs};
 }
@@ -193,7 +193,7 @@ double LayoutMemory::gathered_block(int tp) {
   const auto [found, fresh] = gathered_.try_emplace(tp);
   if (!fresh) return found->second;
   Candidate one{.tp = tp, .dp = 2, .pp = 2};
-  one.recompute = models::Recompute::block;
+  one.recompute = nn::Recompute::block;
   const auto of_block = [&](ShardKind shard) {
     one.shard = shard;
     return count(one, 2, 2, 0, passing).activations - count(one, 1, 2, 0, passing).activations;

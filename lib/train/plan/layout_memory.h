@@ -48,10 +48,9 @@ class LayoutMemory {
   enum Place : std::uint8_t { first, middle, last };
 
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
-  using PassKey = std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int,
+  using PassKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int,
                              ShardKind, bool, bool, int>;
-  using BlockKey =
-      std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
+  using BlockKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int>;
 
   struct Kept {
     double two = 0, block = 0;

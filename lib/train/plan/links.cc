@@ -32,7 +32,7 @@ Axes axes_of(std::string_view name) {
 
 GroupOnNodes group_on_nodes(std::string_view axes, const Candidate& candidate, int per_node) {
   const Candidate& c = candidate;
-  const int heads = c.cp_kind == models::CpKind::all_to_all_ring ? c.cp_heads : 1,
+  const int heads = c.cp_kind == nn::CpKind::all_to_all_ring ? c.cp_heads : 1,
             shard = c.shard == ShardKind::none ? 1 : c.dp / c.replicate;
   // From the fastest axis to the slowest, as dist/mesh.h has them.
   const std::pair<Axes, int> sizes[] = {

@@ -112,8 +112,8 @@ PassWork::Local& PassWork::local(const Candidate& c, bool later, bool stages) {
   one.shard = ShardKind::none;
   one.reshard = true;
   const bool cp = c.cp > 1;
-  Local& local = locals_[{c.tp, c.tp_chunks, c.cp, cp ? c.cp_kind : models::CpKind::gather,
-                          cp && c.cp_kind == models::CpKind::all_to_all_ring ? c.cp_heads : 1,
+  Local& local = locals_[{c.tp, c.tp_chunks, c.cp, cp ? c.cp_kind : nn::CpKind::gather,
+                          cp && c.cp_kind == nn::CpKind::all_to_all_ring ? c.cp_heads : 1,
                           cp && c.hybrid, c.recompute, c.offload, c.micro_packs}];
   const auto counted = [&](const Candidate& of, const std::vector<int>& chunks, int passes,
                            int stage, SentMessages* stream) {

@@ -80,8 +80,7 @@ class PassWork {
     CountedWork rest, block, later_block;
     double ranks = 1;  ///< ranks that it was counted with
   };
-  using LocalKey =
-      std::tuple<int, int, int, models::CpKind, int, bool, models::Recompute, bool, int>;
+  using LocalKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int>;
   using StateKey = std::tuple<int, ShardKind, bool, bool>;
 
   Local& local(const Candidate& candidate, bool later, bool stages);

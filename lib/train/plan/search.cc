@@ -16,7 +16,7 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
+using nn::Recompute;
 
 /// Candidates of one layout, of which the fastest that fits is kept, or the smallest.
 class OneLayout {
@@ -68,7 +68,7 @@ class OneLayout {
     const std::string& fixed = recipe_.model.recompute;
     std::vector<Mode> all;
     const auto allow = [&](Recompute recompute, bool offload) {
-      if (fixed == "auto" || fixed == models::recompute_name(recompute))
+      if (fixed == "auto" || fixed == nn::recompute_name(recompute))
         all.emplace_back(recompute, offload);
     };
     for (const Recompute recompute : kind_.recomputes())

@@ -52,7 +52,7 @@ PassTime time_of_passes(const models::Gpu& gpu, int per_node, const Candidate& c
 /// Of a microbatch of mean cost on each stage; backward computes again what is recomputed.
 StageSeconds seconds_of_stages(const std::vector<PassTime>& stages, const Candidate& candidate,
                                double passes, double mean) {
-  const bool again = candidate.recompute >= models::Recompute::block_but_attention;
+  const bool again = candidate.recompute >= nn::Recompute::block_but_attention;
   StageSeconds seconds;
   for (const PassTime& stage : stages) {
     const double each = mean * stage.all / passes, forward = each / (again ? 4 : 3);
@@ -213,7 +213,7 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
 
 double LayoutCost::allowance_of(const Candidate& c) const {
   if (gpu_.cpu) return 0;
-  const bool both = c.cp > 1 && c.cp_kind == models::CpKind::all_to_all_ring;
+  const bool both = c.cp > 1 && c.cp_kind == nn::CpKind::all_to_all_ring;
   dist::Layout layout{.tp = c.tp, .cp = c.cp, .dp = c.dp, .pp = c.pp};
   if (both) layout.cp_heads = c.cp_heads;
   return kCommunicatorBytes * communicators_of(layout, c.replicate);

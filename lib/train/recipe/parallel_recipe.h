@@ -17,7 +17,7 @@ struct ParallelRecipe {
   int tp_chunks = 0, paying_chunks = 1;
   int chunks() const { return tp_chunks > 0 ? tp_chunks : paying_chunks; }
   int cp = 1;                    ///< ranks that share the tokens of a pack
-  /// Exchange between these ranks: name of a models::CpKind, or "auto".
+  /// Exchange between these ranks: name of a nn::CpKind, or "auto".
   std::string cp_kind = "auto";
   int cp_heads = 0;  ///< ranks of the all-to-all in all_to_all+ring; 0: most possible
   /// ST-DiT: parts of cp end at frames; cp_kind is used in full attention only.

@@ -44,7 +44,7 @@ struct ModelRecipe {
   /// On a GPU: inputs of recomputed blocks are kept in the host's memory.
   bool offload = false;
 
-  bool offloads(models::Recompute chosen) const { return models::kept_of(chosen, offload).offload; }
+  bool offloads(nn::Recompute chosen) const { return nn::kept_of(chosen, offload).offload; }
 };
 
 struct OptimizerRecipe {

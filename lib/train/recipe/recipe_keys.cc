@@ -34,8 +34,8 @@ std::vector<Field> fields_of(Recipe& r) {
   list.section("model").choice("type", r.model.type, model_types());
   kind.add_model_fields(list, r.model);
   std::vector<std::string> recomputes = {"auto"};
-  for (const models::Recompute one : kind.recomputes())
-    recomputes.emplace_back(models::recompute_name(one));
+  for (const nn::Recompute one : kind.recomputes())
+    recomputes.emplace_back(nn::recompute_name(one));
   list.choice("compute", r.model.compute, {"f32", "bf16"})
       .choice("recompute", r.model.recompute, recomputes)
       .may_change();

@@ -62,7 +62,7 @@ class RunLog {
   TimingSums timing_;
   TimingSums whole_;  // since the start; only its begin and tokens are used
   bool goes_on_ = false;
-  models::Recompute recompute_ = models::Recompute::none;
+  nn::Recompute recompute_ = nn::Recompute::none;
   SignWatch signs_;
 };
 

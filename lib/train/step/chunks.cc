@@ -7,10 +7,10 @@
 
 namespace vfm::train {
 
-NetworkChunks::NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record,
+NetworkChunks::NetworkChunks(const nn::NetworkLayout& layout, StagedBatch batch, bool record,
                              ops::Tape::Listener final)
     : layout_(layout), batch_(std::move(batch)), record_(record), final_(std::move(final)) {
-  for (const models::BlockRange& range : layout.chunks(batch_.blocks)) {
+  for (const nn::BlockRange& range : layout.chunks(batch_.blocks)) {
     Chunk& chunk = chunks_.emplace_back();
     chunk.blocks = range;
     chunk.first = range.begin == 0;

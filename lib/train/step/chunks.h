@@ -1,5 +1,5 @@
 // Passes a batch through a rank's chunks of a network that goes forward in parts
-// (models/dit/staged_forward.h). Thread-safety: one thread, that of the network.
+// (nn/staged_forward.h). Thread-safety: one thread, that of the network.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <optional>
 #include <set>
 
-#include "models/dit/network_layout.h"
-#include "models/dit/staged_forward.h"
+#include "nn/network_layout.h"
+#include "nn/staged_forward.h"
 #include "ops/tape.h"
 #include "train/step/objective.h"
 
@@ -19,7 +19,7 @@ namespace vfm::train {
 
 /// Access to one network and batch, which must outlive this object.
 struct StagedBatch {
-  std::function<std::unique_ptr<models::StagedForward>(ops::Tape&)> stages;
+  std::function<std::unique_ptr<nn::StagedForward>(ops::Tape&)> stages;
   /// Takes the network's output and returns the gradient of the loss by it; called on the last
   /// stage. Without recording the result is not used.
   std::function<Tensor(const Tensor& output)> loss;
@@ -33,7 +33,7 @@ class NetworkChunks final : public ChunkedPass {
   /// Without `record` backward is not possible. The layout's groups must outlive this object.
   /// `final` is called for each gradient when it is complete for this batch; the first chunk must
   /// go backward last.
-  NetworkChunks(const models::NetworkLayout& layout, StagedBatch batch, bool record = true,
+  NetworkChunks(const nn::NetworkLayout& layout, StagedBatch batch, bool record = true,
                 ops::Tape::Listener final = {});
 
   Tensor blank_stream() const override;
@@ -47,7 +47,7 @@ class NetworkChunks final : public ChunkedPass {
 
  private:
   struct Chunk {
-    models::BlockRange blocks;
+    nn::BlockRange blocks;
     bool first = false, last = false;  ///< first, last of the network
     std::optional<ops::Tape> tape;
     Tensor out;       ///< output, or its name
@@ -55,7 +55,7 @@ class NetworkChunks final : public ChunkedPass {
     Tensor gradient;  ///< gradient of the chunk's input
   };
 
-  const models::NetworkLayout layout_;
+  const nn::NetworkLayout layout_;
   const StagedBatch batch_;
   const bool record_;
   const ops::Tape::Listener final_;

@@ -44,7 +44,7 @@ struct PlacedSample {
   std::uint32_t again = 0;  ///< how often it came before in the step (Dataset::tells_repeats())
 };
 
-/// The pass of a batch through a rank's chunks of a pipeline (models/dit/network_layout.h). Each
+/// The pass of a batch through a rank's chunks of a pipeline (nn/network_layout.h). Each
 /// chunk goes forward and then backward, once.
 class ChunkedPass {
  public:

@@ -41,7 +41,7 @@ dist::Group* shared(const dist::Mesh& mesh, dist::Axes axis) {
 }
 
 // Only a diffusion network has a choice to make: the others' rule is their own, by name.
-models::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
+nn::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
   const ParallelRecipe& wanted = recipe.parallel;
   const models::NetworkConfig& network = recipe.model.dit;
   const bool diffusion = recipe.model.type == network.architecture->name;
@@ -50,17 +50,15 @@ models::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
                models::names_of(&models::Architecture::space_time), recipe.model.type);
   if (wanted.cp == 1) return {};
   if (diffusion)
-    return models::find_cp_kind(
-        wanted.cp_kind, wanted.cp_heads, network,
-        {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});
-  return {wanted.cp_kind == "auto" ? models::CpKind::gather : models::parse_cp_kind(wanted.cp_kind),
-          1};
+    return nn::find_cp_kind(wanted.cp_kind, wanted.cp_heads, network.heads(),
+                            {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});
+  return {wanted.cp_kind == "auto" ? nn::CpKind::gather : nn::parse_cp_kind(wanted.cp_kind), 1};
 }
 
 dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
   dist::Layout layout = wanted_layout(recipe.parallel);
-  const models::CpChoice choice = cp_choice(recipe, of_machine);
-  if (choice.kind == models::CpKind::all_to_all_ring) layout.cp_heads = choice.heads;
+  const nn::CpChoice choice = cp_choice(recipe, of_machine);
+  if (choice.kind == nn::CpKind::all_to_all_ring) layout.cp_heads = choice.heads;
   if (!recipe.parallel.shards_state()) return dist::fit_layout(layout, ranks);
   const int replicas = recipe.parallel.replicate;
   layout = dist::fit_layout(layout, ranks);
@@ -208,7 +206,7 @@ int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>
   std::vector<ops::TokenGrid> grids;
   for (const data::Entry& sample : samples)
     grids.push_back({sample.frames / p[0], sample.height / p[1], sample.width / p[2]});
-  const models::FramePlan plan = models::plan_frames(recipe.model.dit, grids, parallel.network());
+  const nn::FramePlan plan = models::plan_frames(recipe.model.dit, grids, parallel.network());
   int fullest = 0;
   for (int rank = 1; rank < plan.ranks(); ++rank)
     if (plan.tokens_of_frames(rank) > plan.tokens_of_frames(fullest)) fullest = rank;
@@ -243,7 +241,7 @@ Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
     network_.blocks = blocks_.get();
   }
   // Where the recipe's cp is no product of two, the model says so.
-  if (network_.cp_kind != models::CpKind::all_to_all_ring || mesh_.layout().cp_heads == 1) return;
+  if (network_.cp_kind != nn::CpKind::all_to_all_ring || mesh_.layout().cp_heads == 1) return;
   network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
   network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
 }

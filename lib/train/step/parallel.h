@@ -1,7 +1,7 @@
 // How the ranks of a run share its work, by the recipe's 'parallel'.
 //
 // The ranks that tp, cp and pp leave are those of dp. The distribution of layers, heads, tokens and
-// samples over ranks is in dist/mesh.h and models/dit/network_layout.h.
+// samples over ranks is in dist/mesh.h and nn/network_layout.h.
 // Thread-safety: that of the World, which must outlive this object.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,8 +12,8 @@
 #include "data/latents.h"
 #include "dist/mesh.h"
 #include "dist/world.h"
-#include "models/dit/network_layout.h"
 #include "nn/block_shards.h"
+#include "nn/network_layout.h"
 #include "nn/parameter.h"
 #include "train/recipe/recipe.h"
 
@@ -30,7 +30,7 @@ class Parallel {
   dist::World& world() const { return mesh_.world(); }
   const dist::Mesh& mesh() const { return mesh_; }
   /// The layout of a network, and this rank's part of it.
-  const models::NetworkLayout& network() const { return network_; }
+  const nn::NetworkLayout& network() const { return network_; }
   /// Gathers the matrices of the network's blocks; null if each rank has all of them. For one
   /// network.
   nn::BlockShards* blocks() const { return blocks_.get(); }
@@ -50,7 +50,7 @@ class Parallel {
   dist::Axes sharing_axes() const;
 
   dist::Mesh mesh_;
-  models::NetworkLayout network_;
+  nn::NetworkLayout network_;
   // With more than two stages: the ranks of both ends, or of the rest.
   std::unique_ptr<dist::Group> ends_;
   std::unique_ptr<nn::BlockShards> blocks_;

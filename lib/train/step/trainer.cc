@@ -40,12 +40,12 @@ void reduce_result(dist::World& world, StepResult& result) {
 
 /// What all ranks have memory for: backward repeats the exchanges of what it computes again, so
 /// they do alike.
-models::Recompute most_recompute(dist::World& world, models::Recompute own) {
+nn::Recompute most_recompute(dist::World& world, nn::Recompute own) {
   std::array<double, 4> chosen{};
   chosen.at(static_cast<std::size_t>(own)) = 1;
   world.all_reduce_sum(std::span<double>(chosen));
   for (std::size_t i = chosen.size(); i-- > 0;)
-    if (chosen[i] > 0) return static_cast<models::Recompute>(i);
+    if (chosen[i] > 0) return static_cast<nn::Recompute>(i);
   return own;
 }
 

@@ -89,7 +89,7 @@ class Trainer {
   /// The optimizer of the states. After writing its parameters call StateShards::gather().
   Optimizer& optimizer() { return optimizer_; }
   const StateShards& shards() const { return shards_; }
-  models::Recompute recompute() const { return recompute_; }
+  nn::Recompute recompute() const { return recompute_; }
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
 
@@ -118,7 +118,7 @@ class Trainer {
   const Recipe& recipe_;
   const Dataset& data_;
   const Parallel parallel_;
-  models::Recompute recompute_;
+  nn::Recompute recompute_;
   std::unique_ptr<Objective> objective_;
   StateShards shards_;
   GradientReducer reducer_;

@@ -13,7 +13,7 @@
 namespace vfm::train {
 namespace {
 
-using models::Recompute;
+using nn::Recompute;
 
 class TokenizerKind final : public Kind {
  public:
@@ -106,14 +106,14 @@ class TokenizerKind final : public Kind {
 
   bool one_by_one() const override { return true; }
   std::string_view pipeline_part() const override { return "vae"; }
-  void check_layout(const Recipe&, const models::NetworkLayout& layout) const override {
+  void check_layout(const Recipe&, const nn::NetworkLayout& layout) const override {
     if (!layout.alone())
       fail_usage(
           "a tokenizer is not shared by ranks: the nearest layout is parallel.tp=1 parallel.cp=1");
   }
   std::unique_ptr<Objective> make_objective(const Recipe& recipe, Recompute recompute,
                                             Device device,
-                                            const models::NetworkLayout& layout) const override {
+                                            const nn::NetworkLayout& layout) const override {
     check_layout(recipe, layout);
     return std::make_unique<TokenizerObjective>(recipe, recompute, device);
   }

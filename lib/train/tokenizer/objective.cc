@@ -62,11 +62,10 @@ struct TokenizerObjective::Clips final : Batch {
   std::vector<ops::PixelError> errors;  // of each that has passed
 };
 
-TokenizerObjective::TokenizerObjective(const Recipe& recipe, models::Recompute recompute,
-                                       Device device)
+TokenizerObjective::TokenizerObjective(const Recipe& recipe, nn::Recompute recompute, Device device)
     : recipe_(recipe),
       model_(recipe.model.autoencoder, recipe.train.seed, recipe.compute(), device) {
-  model_.set_recompute(recompute == models::Recompute::block);
+  model_.set_recompute(recompute == nn::Recompute::block);
 }
 
 Json TokenizerObjective::config() const {

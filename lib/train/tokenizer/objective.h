@@ -16,7 +16,7 @@ namespace vfm::train {
 class TokenizerObjective final : public Objective {
  public:
   /// See Kind::make_objective().
-  TokenizerObjective(const Recipe& recipe, models::Recompute recompute, Device device);
+  TokenizerObjective(const Recipe& recipe, nn::Recompute recompute, Device device);
 
   const nn::ParameterList& parameters() const override { return model_.parameters(); }
   Device device() const override { return model_.device(); }

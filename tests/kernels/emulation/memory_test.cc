@@ -24,7 +24,7 @@ using models::Architecture;
 using models::kDit;
 using models::kMovieGen;
 using models::kStdit;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -83,7 +83,7 @@ TEST_CASE("networks: the memory of a step on a GPU") {
     network->set_recompute(how);
     step_of(*network, batch_of(c, device));
   };
-  check(std::string(type->name) + " " + std::string(models::recompute_name(recompute)), step);
+  check(std::string(type->name) + " " + std::string(nn::recompute_name(recompute)), step);
 }
 
 TEST_CASE("networks: the memory of a pass in FP8 on a GPU") {
@@ -106,7 +106,7 @@ TEST_CASE("networks: matrices in 8 bits wait on the host, and are never whole on
   for (const std::optional<ops::RowFormat> format :
        {std::optional<ops::RowFormat>(), std::optional(ops::RowFormat::int8)})
     taken.push_back(check("8 bits", [&](Device device) {
-      models::NetworkLayout layout;
+      nn::NetworkLayout layout;
       layout.quantized = format;
       const auto network = models::make_network(c, 1, DType::bf16, device, false, layout);
       if (format) network->quantize();

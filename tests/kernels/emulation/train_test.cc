@@ -76,8 +76,8 @@ TEST_CASE("a tokenizer's gradients on the GPU are the CPU's") {
   placed.sample.frames = 3, placed.sample.height = placed.sample.width = 8;
   placed.sample.pixels.resize(3 * 3 * 8 * 8);
   Random(1, Purpose::test).fill_uniform(placed.sample.pixels);
-  const TokenizerObjective cpu(recipe, models::Recompute::none, Device::cpu);
-  const TokenizerObjective gpu(recipe, models::Recompute::block, Device::cuda);
+  const TokenizerObjective cpu(recipe, nn::Recompute::none, Device::cpu);
+  const TokenizerObjective gpu(recipe, nn::Recompute::block, Device::cuda);
   const auto passed = [&](const TokenizerObjective& objective) {
     const auto batch = objective.build(0, 1, {placed});
     objective.pass(*batch, true, {});

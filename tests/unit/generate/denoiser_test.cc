@@ -12,8 +12,8 @@
 #include "base/philox.h"
 #include "generate/sampling/generator.h"
 #include "models/dit/lora.h"
-#include "models/dit/staged_forward.h"
 #include "models/process/process.h"
+#include "nn/staged_forward.h"
 
 using namespace vfm;
 using namespace vfm::generate;
@@ -35,9 +35,9 @@ class Recorder final : public models::DiffusionNetwork {
   const models::NetworkConfig& config() const override { return config_; }
   Device device() const override { return Device::cpu; }
   const nn::ParameterList& parameters() const override { return parameters_; }
-  void attach(const std::vector<models::AdapterShape>&, bool) override {}
+  void attach(const std::vector<nn::AdapterShape>&, bool) override {}
   const nn::ParameterList& adapters() const override { return parameters_; }
-  void set_recompute(models::Recompute, bool) override {}
+  void set_recompute(nn::Recompute, bool) override {}
   void set_inference_fp8(models::Fp8Parts) override {}
   void quantize() override {}
   Tensor forward(ops::Tape&, const models::NetworkBatch& batch) const override {
@@ -51,8 +51,8 @@ class Recorder final : public models::DiffusionNetwork {
     }
     return Tensor::from(answer, {static_cast<std::int64_t>(answer.size())});
   }
-  std::unique_ptr<models::StagedForward> stages(ops::Tape&,
-                                                const models::NetworkBatch&) const override {
+  std::unique_ptr<nn::StagedForward> stages(ops::Tape&,
+                                            const models::NetworkBatch&) const override {
     return nullptr;
   }
   Shape stream_shape(const models::NetworkBatch&) const override { return {}; }

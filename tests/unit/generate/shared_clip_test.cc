@@ -90,14 +90,14 @@ struct Shared {
   int gathered = 0;  ///< blocks at a time, the most
 };
 Shared shared_output(const models::NetworkConfig& config, const ClipParallel& parallel,
-                     models::CpKind kind, DType compute, models::Fp8Parts fp8,
+                     nn::CpKind kind, DType compute, models::Fp8Parts fp8,
                      const models::NetworkBatch& batch,
                      std::optional<ops::RowFormat> quantized = {}) {
   Shared shared;
   dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
-    const int heads = kind == models::CpKind::all_to_all_ring ? parallel.cp / 2 : parallel.cp;
+    const int heads = kind == nn::CpKind::all_to_all_ring ? parallel.cp / 2 : parallel.cp;
     const ClipRanks ranks(world, parallel, {kind, heads});
-    models::NetworkLayout layout = ranks.network();
+    nn::NetworkLayout layout = ranks.network();
     layout.quantized = quantized;
     const auto own = models::make_network(config, 1, compute, Device::cpu, false, layout);
     fill(*own);
@@ -207,9 +207,8 @@ TEST_CASE("ranks that share a network give the output of one, guided or not, eac
         ops::Tape silent(false);
         const Tensor wanted = alone->forward(silent, batch);
         const ClipParallel parallel = parse_parallel(text);
-        const models::CpChoice cp{
-            type == &models::kStdit ? models::CpKind::all_to_all : models::CpKind::gather,
-            parallel.cp};
+        const nn::CpChoice cp{type == &models::kStdit ? nn::CpKind::all_to_all : nn::CpKind::gather,
+                              parallel.cp};
         std::vector<Tensor> got(2);
         for (Tensor& one : got)
           dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
@@ -247,7 +246,7 @@ TEST_CASE("ranks that keep shards of the weights give the same bits, with two bl
       INFO(text << ", samples " << one->samples.size());
       ClipParallel parallel = parse_parallel(text);
       const auto output = [&] {
-        return shared_output(config, parallel, models::CpKind::gather, DType::f32, {}, *one);
+        return shared_output(config, parallel, nn::CpKind::gather, DType::f32, {}, *one);
       };
       const Shared whole = output();
       parallel.shard = true;
@@ -264,7 +263,7 @@ TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in 
   parallel.shard = true;
   const models::NetworkBatch batch = guided(config, 2);
   const auto sent = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parallel, models::CpKind::gather, DType::bf16, fp8, batch)
+    return shared_output(config, parallel, nn::CpKind::gather, DType::bf16, fp8, batch)
         .traffic.of("shard", dist::Operation::all_gather)
         .bytes;
   };
@@ -286,7 +285,7 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
       const auto output = [&](ClipParallel parallel, bool shard,
                               std::optional<ops::RowFormat> quantized) {
         parallel.shard = shard;
-        return shared_output(config, parallel, models::CpKind::all_to_all, DType::f32, {}, batch,
+        return shared_output(config, parallel, nn::CpKind::all_to_all, DType::f32, {}, batch,
                              quantized);
       };
       const Tensor whole = output({}, false, {}).output, one = output({}, false, format).output;
@@ -309,8 +308,8 @@ TEST_CASE("shards of weights in 8 bits travel so") {
   ClipParallel parallel = parse_parallel("cp=2");
   parallel.shard = true;
   const auto sent = [&](std::optional<ops::RowFormat> quantized) {
-    return shared_output(config, parallel, models::CpKind::gather, DType::f32, {},
-                         guided(config, 2), quantized)
+    return shared_output(config, parallel, nn::CpKind::gather, DType::f32, {}, guided(config, 2),
+                         quantized)
         .traffic.of("shard", dist::Operation::all_gather)
         .bytes;
   };
@@ -342,8 +341,8 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
         INFO(text << ", attention " << parts.attention << ", samples " << samples);
         ClipParallel parallel = parse_parallel(text);
         parallel.shard = parallel.cfg == 2;
-        const models::CpKind kind =
-            parallel.cp > 1 ? models::parse_cp_kind(parallel.cp_kind) : models::CpKind::all_to_all;
+        const nn::CpKind kind =
+            parallel.cp > 1 ? nn::parse_cp_kind(parallel.cp_kind) : nn::CpKind::all_to_all;
         const Shared shared = shared_output(config, parallel, kind, DType::bf16, parts, batch);
         const double apart = apart_from(wanted, shared.output);
         // All ranks round with one scale, so numbers differ in the last bit of f32 alone: where
@@ -353,7 +352,7 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
         // rounded otherwise again: in the end that is up to two thirds of what FP8 itself changes.
         // In a ring, whose parts are f32 until they are one, it takes a rare flip, of which this
         // batch has one.
-        const bool ring = kind == models::CpKind::ring || kind == models::CpKind::all_to_all_ring;
+        const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
         CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
         CHECK(apart < 0.7 * changed);
       }
@@ -378,13 +377,12 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of
           "cp=2,tp=2,cp_kind=gather,hybrid", "cfg=2,cp=4,cp_kind=ring,hybrid"}) {
       ClipParallel parallel = parse_parallel(text);
       parallel.shard = parallel.cfg == 2;  // whose halves have three frames for four ranks
-      const models::CpKind kind = parallel.cp_kind == "auto"
-                                      ? models::CpKind::all_to_all
-                                      : models::parse_cp_kind(parallel.cp_kind);
+      const nn::CpKind kind =
+          parallel.cp_kind == "auto" ? nn::CpKind::all_to_all : nn::parse_cp_kind(parallel.cp_kind);
       const Tensor got = shared_output(config, parallel, kind, DType::bf16, parts, batch).output;
       const double apart = apart_from(wanted, got);
       INFO(text << ", attention " << parts.attention << ": " << apart);
-      const bool ring = kind == models::CpKind::ring || kind == models::CpKind::all_to_all_ring;
+      const bool ring = kind == nn::CpKind::ring || kind == nn::CpKind::all_to_all_ring;
       CHECK(apart <= (ring ? ring_rounding(parts) : 1e-4));
       CHECK(apart < 0.7 * changed);
     }
@@ -398,8 +396,7 @@ TEST_CASE(
   batch.samples[0].frames = 2, batch.samples[0].width = 8;  // even parts, so ways are alike
   batch.latents = noise_tensor({config.in_channels * 64}, 1);
   const auto moved = [&](const char* text, models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel(text), models::CpKind::gather, DType::bf16, fp8,
-                         batch)
+    return shared_output(config, parse_parallel(text), nn::CpKind::gather, DType::bf16, fp8, batch)
         .traffic.of("cp", dist::Operation::all_to_all);
   };
   const dist::Traffic::Count without = moved("cp=2,hybrid", {}),
@@ -419,7 +416,7 @@ TEST_CASE("in FP8 what goes into a matrix travels as FP8, and a scale is agreed 
   const models::NetworkConfig config = fp8_network();
   const models::NetworkBatch batch = guided(config, 2);
   const auto traffic = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("tp=2"), models::CpKind::gather, DType::bf16, fp8,
+    return shared_output(config, parse_parallel("tp=2"), nn::CpKind::gather, DType::bf16, fp8,
                          batch)
         .traffic;
   };
@@ -444,8 +441,8 @@ TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
   const models::NetworkConfig config = fp8_network();
   const models::NetworkBatch batch = guided(config, 2);
   const auto traffic = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("cp=2"), models::CpKind::all_to_all, DType::bf16,
-                         fp8, batch)
+    return shared_output(config, parse_parallel("cp=2"), nn::CpKind::all_to_all, DType::bf16, fp8,
+                         batch)
         .traffic;
   };
   const dist::Traffic with = traffic({.attention = true}), without = traffic({});
@@ -463,12 +460,12 @@ TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
 TEST_CASE("keys and values travel as FP8 in a ring, and where they are gathered") {
   const models::NetworkConfig config = fp8_network();
   const models::NetworkBatch batch = guided(config, 2);
-  for (const models::CpKind kind : {models::CpKind::gather, models::CpKind::ring}) {
+  for (const nn::CpKind kind : {nn::CpKind::gather, nn::CpKind::ring}) {
     const auto traffic = [&](models::Fp8Parts fp8) {
       return shared_output(config, parse_parallel("cp=2"), kind, DType::bf16, fp8, batch).traffic;
     };
     const dist::Traffic with = traffic({.attention = true}), without = traffic({});
-    INFO(models::cp_kind_name(kind));
+    INFO(nn::cp_kind_name(kind));
     // A number for each of three kinds of two heads in two samples; and half of the bytes.
     const std::int64_t scales = config.num_layers * 4 * 3 * 2 * 2;
     CHECK(without.of("cp").bytes > 0);
@@ -477,8 +474,8 @@ TEST_CASE("keys and values travel as FP8 in a ring, and where they are gathered"
     CHECK(with.of("cp").bytes - scales == config.num_layers * 18 * 2 * 2 * 64);
   }
   const auto mixed = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("cp=4"), models::CpKind::all_to_all_ring,
-                         DType::bf16, fp8, batch)
+    return shared_output(config, parse_parallel("cp=4"), nn::CpKind::all_to_all_ring, DType::bf16,
+                         fp8, batch)
         .traffic;
   };
   const dist::Traffic with = mixed({.attention = true}), without = mixed({});

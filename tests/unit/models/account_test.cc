@@ -26,7 +26,7 @@ using models::kMovieGen;
 using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -98,7 +98,7 @@ TEST_CASE("networks: the memory that is told of a step is what the allocator han
         shape->set_recompute(recompute);
         const double real = taken([&] { step_of(*network, batch); });
         const double guess = told([&] { step_of(*shape, blank); });
-        INFO(type->name << " " << models::recompute_name(recompute) << " " << dtype_name(compute)
+        INFO(type->name << " " << nn::recompute_name(recompute) << " " << dtype_name(compute)
                         << ": " << guess << " of " << real);
         CHECK(guess == Approx(real).epsilon(0.03));
       }
@@ -120,7 +120,7 @@ TEST_CASE("networks with adapters beside the weights: what generating with them 
   network->attach(set(8), false);
   network->attach(set(5), false);
   const double added = static_cast<double>(cpu_memory().current) - before;
-  const auto cost = [&](const std::vector<std::vector<models::AdapterShape>>& sets) {
+  const auto cost = [&](const std::vector<std::vector<nn::AdapterShape>>& sets) {
     return models::forward_cost(c, sets, samples, DType::bf16, {}, Device::cpu);
   };
   const models::PartCost without = cost({}), with = cost({set(8), set(5)});
@@ -158,8 +158,8 @@ TEST_CASE("decoder: the memory that is told of a step is what the allocator hand
         shape.set_recompute(recompute);
         const double real = taken([&] { step_of(decoder, batch); });
         const double guess = told([&] { step_of(shape, blank); });
-        INFO(models::recompute_name(recompute) << " " << dtype_name(compute) << ", text "
-                                               << text_width << ": " << guess << " of " << real);
+        INFO(nn::recompute_name(recompute) << " " << dtype_name(compute) << ", text " << text_width
+                                           << ": " << guess << " of " << real);
         CHECK(guess == Approx(real).epsilon(0.03));
         // The next one saves something, and attention's results are little of a tiny model.
         CHECK(real > (recompute == Recompute::block_but_attention ? 1.01 : 1.1) * before);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/cp_kind.h"
+#include "nn/cp_kind.h"
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ NetworkConfig config_of(int heads, int key_heads) {
 }
 
 CpChoice chosen(const NetworkConfig& config, int tp, int cp, int of_machine, std::int64_t tokens) {
-  return choose_cp_kind(config, {tp, cp, of_machine, tokens});
+  return choose_cp_kind(config.heads(), {tp, cp, of_machine, tokens});
 }
 
 }  // namespace
@@ -42,17 +42,17 @@ TEST_CASE("the bytes of an attention are those of the formulas") {
   const NetworkConfig config = config_of(12, 6);
   const CpRanks ranks{2, 4, 8, 1200};
   const double keys = 2 * (c - 1) * S / c * (G * K / t) * b;
-  const CpBytes gather = cp_bytes({CpKind::gather, 1}, config, ranks, 2);
+  const CpBytes gather = cp_bytes({CpKind::gather, 1}, config.heads(), ranks, 2);
   CHECK(gather.forward == Approx(keys));
   CHECK(gather.backward == Approx(keys));
-  const CpBytes ring = cp_bytes({CpKind::ring, 1}, config, ranks, 2);
+  const CpBytes ring = cp_bytes({CpKind::ring, 1}, config.heads(), ranks, 2);
   CHECK(ring.forward == Approx(keys));
   CHECK(ring.backward == Approx(keys * (b + 4) / b));
-  const CpBytes heads = cp_bytes({CpKind::all_to_all, 4}, config, ranks, 2);
+  const CpBytes heads = cp_bytes({CpKind::all_to_all, 4}, config.heads(), ranks, 2);
   CHECK(heads.forward == Approx((2 * H + 2 * G) * K / t * (c - 1) / c * S / c * b));
   CHECK(heads.backward == Approx(heads.forward));
   // Two ranks exchange tokens for heads, and then there are two places of 2/4 of the tokens.
-  const CpBytes both = cp_bytes({CpKind::all_to_all_ring, 2}, config, ranks, 2);
+  const CpBytes both = cp_bytes({CpKind::all_to_all_ring, 2}, config.heads(), ranks, 2);
   const double inside = (2 * H + 2 * G) * K / t / 2 * S / c * b;
   const double across = 2 * (S / 2) * (G * K / t / 2) * b;
   CHECK(both.forward == Approx(inside + across));
@@ -82,13 +82,13 @@ TEST_CASE("what ranks exchange is chosen by heads, machines and lengths") {
   CHECK(chosen(many, 1, 3, 3, kShort) == gather);
   CHECK(chosen(many, 1, 3, 3, kShortPack) == gather);
   CHECK(chosen(many, 1, 3, 3, kShortPack + 1) == ring);
-  CHECK(choose_cp_kind(tiny_stdit(), {1, 3, 1, kShort}) == CpChoice{CpKind::all_to_all, 3});
+  CHECK(choose_cp_kind(tiny_stdit().heads(), {1, 3, 1, kShort}) == CpChoice{CpKind::all_to_all, 3});
 }
 
 TEST_CASE("a kind by name has its ranks for heads, or is refused with what can be") {
   const NetworkConfig config = config_of(8, 8);
   const auto found = [&](const char* name, int heads, int cp, int of_machine = 8) {
-    return find_cp_kind(name, heads, config, {1, cp, of_machine, kLong});
+    return find_cp_kind(name, heads, config.heads(), {1, cp, of_machine, kLong});
   };
   CHECK(found("auto", 0, 4) == CpChoice{CpKind::all_to_all, 4});
   CHECK(found("gather", 0, 4) == CpChoice{CpKind::gather, 1});

@@ -18,7 +18,7 @@ using models::CausalDecoder;
 using models::CodeBatch;
 using models::DecoderConfig;
 using models::LoraOptions;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -149,7 +149,7 @@ TEST_CASE("decoder lora: what is computed again changes no bit, in f32 and bf16"
       std::vector<float>& values = all.emplace_back(learn(decoder, decoder.adapters()));
       for (const nn::Parameter* p : decoder.adapters())
         values.insert(values.end(), p->grad.floats().begin(), p->grad.floats().end());
-      INFO(models::recompute_name(recompute));
+      INFO(nn::recompute_name(recompute));
       CHECK(values == all.front());
     }
   }

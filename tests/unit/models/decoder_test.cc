@@ -22,7 +22,7 @@ using models::CodeBatch;
 using models::CodeSample;
 using models::CodeWriter;
 using models::DecoderConfig;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -220,7 +220,7 @@ TEST_CASE("decoder: every parameter is trained; recomputation changes no bit") {
       decoder.set_recompute(recompute, offload);
       run_step(decoder, noisy_batch(c), 1e-3);
       for (const nn::Parameter* p : decoder.parameters()) {
-        INFO(p->name << " " << models::recompute_name(recompute) << " " << offload);
+        INFO(p->name << " " << nn::recompute_name(recompute) << " " << offload);
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
       }
     }

@@ -22,7 +22,7 @@ using models::Dit;
 using models::NetworkBatch;
 using models::NetworkConfig;
 using models::NetworkSample;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Parts of a pack that end at frames: against every other way to cut, and token by token.
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/frame_plan.h"
+#include "nn/frame_plan.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -12,8 +12,8 @@
 #include "base/philox.h"
 
 using namespace vfm;
-using models::FramePlan;
-using models::FrameWork;
+using nn::FramePlan;
+using nn::FrameWork;
 
 namespace {
 
@@ -64,7 +64,7 @@ std::int64_t frame_cost(const ops::TokenGrid& g, const FrameWork& work) {
 int number_of(const FramePlan& plan, const ops::TokenGrid& g, int place) {
   const int places = g.height * g.width;
   for (int number = 0; number < places; ++number)
-    if (models::numbered_place(number, places, plan.sections) == place) return number;
+    if (nn::numbered_place(number, places, plan.sections) == place) return number;
   FAIL("place " << place << " of " << places << " has no number");
   return -1;
 }
@@ -82,7 +82,7 @@ Owners owners_of(const FramePlan& plan) {
         owners.of_frames.push_back(-1);
         owners.of_places.push_back(-1);
         for (int rank = 0; rank < plan.ranks(); ++rank) {
-          const auto has = [&](const models::GridRange& range, int at) {
+          const auto has = [&](const nn::GridRange& range, int at) {
             return at >= range.begin && at < range.end;
           };
           const auto r = static_cast<std::size_t>(rank);
@@ -117,7 +117,7 @@ TEST_CASE("the heaviest part of a cut is as light as of all cuts there are") {
     for (int part = 0; part < parts; ++part)
       base.push_back(with_base ? draw.below(60) : 0);
     INFO("seed " << seed);
-    const Numbers ends = models::even_ends(until, base, !with_base);
+    const Numbers ends = nn::even_ends(until, base, !with_base);
     REQUIRE(ends.size() == base.size());
     CHECK(ends.back() == things);
     std::int64_t heaviest = 0, begin = 0, empty = 0;
@@ -135,8 +135,8 @@ TEST_CASE("the heaviest part of a cut is as light as of all cuts there are") {
 
 TEST_CASE("parts within the limit are near their mean") {
   const Numbers until{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, none(4, 0);
-  CHECK(models::even_ends(until, none, true) == Numbers{2, 4, 7, 10});
-  CHECK(models::even_ends(until, {{8, 0, 0, 4}}, false) == Numbers{0, 4, 9, 10});
+  CHECK(nn::even_ends(until, none, true) == Numbers{2, 4, 7, 10});
+  CHECK(nn::even_ends(until, {{8, 0, 0, 4}}, false) == Numbers{0, 4, 9, 10});
 }
 
 TEST_CASE("every token has one rank in frames and one in pixels, and what moves is counted") {
@@ -224,7 +224,7 @@ TEST_CASE("what one rank has whole stays, and pixels are dealt out beside it") {
         if (plan.frames[r][i].count() != grids[i].frames) continue;
         stays = true;
         base[r] += places * cost;
-        CHECK(plan.places[r][i] == models::GridRange{0, places});
+        CHECK(plan.places[r][i] == nn::GridRange{0, places});
       }
       CHECK((stays || grids[i].frames > 1));
       if (!stays) dealt += places * cost, largest = std::max(largest, cost);
@@ -246,11 +246,11 @@ TEST_CASE("what one rank has whole stays, and pixels are dealt out beside it") {
 TEST_CASE("places are numbered across the sections that tp makes of a frame") {
   std::vector<std::int64_t> places;
   for (int number = 0; number < 8; ++number)
-    places.push_back(models::numbered_place(number, 8, 3));
+    places.push_back(nn::numbered_place(number, 8, 3));
   CHECK(places == Numbers{0, 3, 6, 1, 4, 7, 2, 5});  // 0 1 2, 3 4 5, 6 7
   for (int number = 0; number < 5; ++number)
-    CHECK(models::numbered_place(number, 5, 1) == number);
-  CHECK(models::numbered_place(1, 2, 4) == 1);
+    CHECK(nn::numbered_place(number, 5, 1) == number);
+  CHECK(nn::numbered_place(1, 2, 4) == 1);
 }
 
 TEST_CASE("even parts are even: of each rank's tokens all but its share move") {

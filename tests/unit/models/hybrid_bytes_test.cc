@@ -15,9 +15,9 @@
 using namespace vfm;
 using dist::Axes;
 using dist::Operation;
-using models::CpKind;
 using models::NetworkConfig;
-using models::Recompute;
+using nn::CpKind;
+using nn::Recompute;
 
 namespace {
 
@@ -57,8 +57,7 @@ std::vector<HybridStep> sent_in_hybrid(const NetworkConfig& config,
     dist::Layout sizes;
     sizes.tp = way.tp, sizes.cp = way.cp, sizes.cp_heads = way.heads;
     const dist::Mesh mesh(world, sizes);
-    models::NetworkLayout layout{&mesh.group(Axes::tp), &mesh.group(Axes::cp), way.kind,
-                                 way.hybrid};
+    nn::NetworkLayout layout{&mesh.group(Axes::tp), &mesh.group(Axes::cp), way.kind, way.hybrid};
     if (way.kind == CpKind::all_to_all_ring) {
       layout.cp_heads = &mesh.group(Axes::cp_heads);
       layout.cp_ring = &mesh.group(Axes::cp_ring);
@@ -106,7 +105,7 @@ TEST_CASE("a hybrid's block has two all-to-alls forward, and two to four backwar
     for (const auto& [recompute, back] :
          {std::pair{Recompute::none, 2}, {Recompute::elementwise, 3}, {Recompute::block, 4}})
       for (const DType compute : {DType::f32, DType::bf16}) {
-        INFO("tp=" << tp << " cp=" << cp << ", recompute " << models::recompute_name(recompute));
+        INFO("tp=" << tp << " cp=" << cp << ", recompute " << nn::recompute_name(recompute));
         const auto bytes = static_cast<std::int64_t>(dtype_size(compute));
         const std::int64_t each = (cp - 1) * S / cp * D / tp * bytes / cp;
         for (const HybridStep& step : sent_in_hybrid(
@@ -142,7 +141,7 @@ TEST_CASE("ranks send for the three attentions what RESULTS.md's table says", "[
                               {8, ring, 1, true, 1.75, 14},
                               {8, all, 1, true, 5.25, 0},
                               {8, both, 4, true, 4.75, 2}}) {
-    INFO("cp=" << row.cp << ' ' << models::cp_kind_name(row.kind) << (row.hybrid ? " hybrid" : ""));
+    INFO("cp=" << row.cp << ' ' << nn::cp_kind_name(row.kind) << (row.hybrid ? " hybrid" : ""));
     const auto unit = static_cast<double>(blocks * S / row.cp * D * b);
     for (const HybridStep& step : sent_in_hybrid(c, batch,
                                                  {.cp = row.cp,
@@ -169,8 +168,8 @@ TEST_CASE("uneven parts of a hybrid send what the plan's ranges say") {
   const std::int64_t blocks = c.num_layers, row = c.width() * 4;
   for (const int cp : {2, 3, 5})
     for (const Recompute recompute : {Recompute::none, Recompute::elementwise, Recompute::block}) {
-      INFO("cp=" << cp << ", recompute " << models::recompute_name(recompute));
-      const models::FramePlan plan(grids, cp, models::frame_work(c, true));
+      INFO("cp=" << cp << ", recompute " << nn::recompute_name(recompute));
+      const nn::FramePlan plan(grids, cp, models::frame_work(c, true));
       const std::vector<HybridStep> steps =
           sent_in_hybrid(c, batch, {.cp = cp, .recompute = recompute});
       std::int64_t all = 0;

@@ -20,7 +20,6 @@
 #include "support/usage_error.h"
 
 using namespace vfm;
-using models::AdapterShape;
 using models::Architecture;
 using models::DiffusionNetwork;
 using models::kDit;
@@ -30,7 +29,8 @@ using models::LoraFile;
 using models::LoraOptions;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::Recompute;
+using nn::AdapterShape;
+using nn::Recompute;
 
 namespace {
 

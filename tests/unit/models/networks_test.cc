@@ -26,7 +26,7 @@ using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
 using models::NetworkSample;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -292,7 +292,7 @@ TEST_CASE("networks: every parameter is trained; recomputation changes no bit") 
       network->set_recompute(recompute, offload);
       step(*network, network->parameters(), noisy_batch(c), cotangent);
       for (const nn::Parameter* p : network->parameters()) {
-        INFO(p->name << " " << models::recompute_name(recompute) << " " << offload);
+        INFO(p->name << " " << nn::recompute_name(recompute) << " " << offload);
         CHECK(std::memcmp(p->grad.raw(), kept[p->name].raw(), p->grad.bytes()) == 0);
       }
     }

@@ -15,7 +15,7 @@ using namespace vfm;
 using dist::Axes;
 using dist::Operation;
 using models::NetworkConfig;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -39,7 +39,7 @@ std::vector<Step> sent_by(const NetworkConfig& config, const models::NetworkSamp
     dist::Layout sizes;
     sizes.tp = tp, sizes.cp = cp;
     const dist::Mesh mesh(world, sizes);
-    models::NetworkLayout layout;
+    nn::NetworkLayout layout;
     layout.tp = &mesh.group(Axes::tp);
     if (cp > 1) layout.cp = &mesh.group(Axes::cp);
     const auto network = models::make_network(config, 1, compute, Device::cpu, true, layout);

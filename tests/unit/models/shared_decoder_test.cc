@@ -11,6 +11,7 @@
 #include "dist/mesh.h"
 #include "dist/threads.h"
 #include "models/decoder/decoder.h"
+#include "nn/token_shard.h"
 #include "support/distance.h"
 #include "support/parameter_parts.h"
 #include "support/small_decoder.h"
@@ -20,10 +21,10 @@ using dist::Axes;
 using dist::Mesh;
 using models::CausalDecoder;
 using models::CodeBatch;
-using models::CpKind;
 using models::DecoderConfig;
-using models::NetworkLayout;
-using models::Recompute;
+using nn::CpKind;
+using nn::NetworkLayout;
+using nn::Recompute;
 
 namespace {
 
@@ -110,7 +111,7 @@ DecoderOutcome shared(const DecoderConfig& config, const CodeBatch& batch, const
     mesh.group(Axes::tp | Axes::cp).all_reduce(std::span(own.sums)).wait();
     for (const nn::Parameter* p : decoder.parameters())
       mesh.group(p->whole() ? Axes::tp | Axes::cp : Axes::cp).all_reduce(p->grad).wait();
-    const models::TokenShard shard(lengths_of(batch), layout, Device::cpu, true);
+    const nn::TokenShard shard(lengths_of(batch), layout, Device::cpu, true);
     const std::int64_t first = nn::share(config.vocabulary, layout.tp_rank(), way.tp);
     const std::lock_guard lock(mutex);
     outcome.sums = own.sums;
@@ -127,7 +128,7 @@ DecoderOutcome shared(const DecoderConfig& config, const CodeBatch& batch, const
 
 void compare(const DecoderConfig& config, const CodeBatch& batch, const DecoderWay& way) {
   INFO("tp=" << way.tp << " cp=" << way.cp << ", kind " << static_cast<int>(way.kind)
-             << ", recompute " << models::recompute_name(way.recompute));
+             << ", recompute " << nn::recompute_name(way.recompute));
   const DecoderOutcome expected = alone(config, batch, way.compute),
                        made = shared(config, batch, way);
   const bool rounded = way.compute == DType::bf16;
@@ -212,7 +213,7 @@ TEST_CASE("what ranks of a decoder send is what the formulas say") {
       const Mesh mesh(world, sizes);
       const NetworkLayout layout{&mesh.group(Axes::tp), &mesh.group(Axes::cp), way.kind};
       const CausalDecoder decoder(c, 1, DType::f32, Device::cpu, true, layout);
-      const models::TokenShard shard(lengths_of(batch), layout, Device::cpu, true);
+      const nn::TokenShard shard(lengths_of(batch), layout, Device::cpu, true);
       const std::int64_t here = ops::row_count(shard.sequence), own = ops::row_count(shard.own),
                          all = std::ssize(batch.codes);
       const auto sent = [&](const char* axis) { return world.traffic().of(axis).bytes; };
@@ -252,7 +253,7 @@ TEST_CASE("ranks of cp have all tokens of a causal pack among them, and as many 
       sizes.cp = cp;
       const Mesh mesh(world, sizes);
       const NetworkLayout layout{nullptr, &mesh.group(Axes::cp)};
-      const models::TokenShard shard(lengths, layout, Device::cpu, true);
+      const nn::TokenShard shard(lengths, layout, Device::cpu, true);
       const std::lock_guard lock(mutex);
       std::int64_t begin = 0;
       const auto rank = static_cast<std::size_t>(world.rank());

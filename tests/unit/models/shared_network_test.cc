@@ -26,15 +26,15 @@ using namespace vfm;
 using dist::Axes;
 using dist::Mesh;
 using models::Architecture;
-using models::CpKind;
 using models::DiffusionNetwork;
 using models::kDit;
 using models::kMovieGen;
 using models::kStdit;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::NetworkLayout;
-using models::Recompute;
+using nn::CpKind;
+using nn::NetworkLayout;
+using nn::Recompute;
 
 namespace {
 
@@ -92,7 +92,7 @@ std::unique_ptr<DiffusionNetwork> make(const NetworkConfig& config, const Way& w
   auto network =
       models::make_network(config, 1, way.compute, Device::cpu, way.adapters == 0, layout);
   if (way.adapters > 0) {
-    std::vector<models::AdapterShape> shapes;
+    std::vector<nn::AdapterShape> shapes;
     for (const models::NetworkMatrix& matrix : models::network_matrices(config))
       shapes.push_back({matrix.module, way.adapters, 2});
     network->attach(shapes, true);
@@ -194,8 +194,8 @@ Outcome shared(const NetworkConfig& config, const NetworkBatch& batch, const Way
 
 void compare(const NetworkConfig& config, const NetworkBatch& batch, const Way& way) {
   INFO(config.architecture->name << " tp=" << way.tp << " cp=" << way.cp << ' '
-                                 << models::cp_kind_name(way.kind) << (way.hybrid ? " hybrid" : "")
-                                 << ", recompute " << models::recompute_name(way.recompute));
+                                 << nn::cp_kind_name(way.kind) << (way.hybrid ? " hybrid" : "")
+                                 << ", recompute " << nn::recompute_name(way.recompute));
   const Outcome expected = alone(config, batch, way), made = shared(config, batch, way);
   const bool rounded = way.compute == DType::bf16;
   Way exactly = way;
@@ -381,7 +381,7 @@ TEST_CASE("ranks send for attention what the formulas say") {
            {CpKind::gather, CpKind::all_to_all, CpKind::ring, CpKind::all_to_all_ring}) {
         const bool both = kind == CpKind::all_to_all_ring;
         if ((both && cp < 4) || tp * (both ? 2 : cp) > 4) continue;
-        INFO("tp=" << tp << " cp=" << cp << ' ' << models::cp_kind_name(kind));
+        INFO("tp=" << tp << " cp=" << cp << ' ' << nn::cp_kind_name(kind));
         const std::int64_t keys = 2 * (cp - 1) * S / cp * (G * K / tp) * b;
         const auto dealt = [&](std::int64_t u) {  // to u ranks
           return (2 * H + 2 * G) * K / tp * (u - 1) * S / cp * b / u;
@@ -457,7 +457,8 @@ TEST_CASE("a layout that the network cannot have is refused with the nearest one
     refused(tiny_stdit(), {nullptr, &all}, "parallel.cp_kind=all_to_all can be");
     refused(tiny_stdit(), {nullptr, &all, CpKind::ring}, "parallel.cp_kind=all_to_all can be");
     refused(tiny_stdit(), {nullptr, &all, CpKind::ring}, "parallel.hybrid=true");
-    refused(tiny_dit(), {nullptr, &all, CpKind::ring, true}, "leave it out for a dit");
+    refused(tiny_dit(), {nullptr, &all, CpKind::ring, true},
+            "which this network does not have: leave it out");
     refused(tiny_stdit(), {nullptr, &all, CpKind::all_to_all, true}, "cp_kind=gather can be");
     NetworkConfig few = with_heads(tiny_dit(), 6);
     few.architecture = &kMovieGen;

@@ -1,6 +1,6 @@
 // A forward in parts, each with a tape of its own, is forward().
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/staged_forward.h"
+#include "nn/staged_forward.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ using namespace vfm;
 using models::DiffusionNetwork;
 using models::NetworkBatch;
 using models::NetworkConfig;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -81,7 +81,7 @@ bool conditions(const std::string& name) {
 void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
   config.num_layers = kBlocks;
   INFO(config.architecture->name << " " << dtype_name(compute) << " "
-                                 << models::recompute_name(recompute));
+                                 << nn::recompute_name(recompute));
   const auto network = models::make_network(config, 1, compute);
   randomise(network->parameters());
   network->set_recompute(recompute);

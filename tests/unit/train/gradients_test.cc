@@ -29,7 +29,7 @@ struct Way {
   int tp = 1, cp = 1;
   int ranks = 2;
   DType travel = DType::f32;
-  models::Recompute recompute = models::Recompute::none;
+  nn::Recompute recompute = nn::Recompute::none;
 };
 
 /// Of every rank, its own gradients and then the sums; and which of its parameters are parts.
@@ -51,7 +51,7 @@ Reduced reduce(const Way& way) {
     dist::Layout sizes;
     sizes.tp = way.tp, sizes.cp = way.cp;
     const dist::Mesh mesh(world, sizes, std::array{Axes::tp | Axes::cp | Axes::dp});
-    models::NetworkLayout layout;
+    nn::NetworkLayout layout;
     if (way.tp > 1) layout.tp = &mesh.group(Axes::tp);
     if (way.cp > 1) layout.cp = &mesh.group(Axes::cp);
     Recipe recipe = small_recipe(way.text, way.more, way.adapters);
@@ -112,7 +112,7 @@ float travelled(float value, DType travel) {
 /// One after the other, in the order of ranks.
 void check(const Way& way) {
   INFO(way.text << way.more << " adapters " << way.adapters << " tp=" << way.tp << " cp=" << way.cp
-                << " ranks " << way.ranks << " " << models::recompute_name(way.recompute));
+                << " ranks " << way.ranks << " " << nn::recompute_name(way.recompute));
   const Reduced result = reduce(way);
   std::vector<bool> wrong;
   for (std::size_t rank = 0; rank < result.own.size(); ++rank)
@@ -147,7 +147,7 @@ TEST_CASE("gradients that travel while backward runs are added to the same bits"
                                          {.text = kCodes},
                                          {.text = kTokenizers}}) {
     const Recipe recipe = small_recipe(way.text, way.more, 0);
-    for (const models::Recompute recompute : kind_of(recipe.model.type).recomputes()) {
+    for (const nn::Recompute recompute : kind_of(recipe.model.type).recomputes()) {
       Way each = way;
       each.recompute = recompute;
       check(each);
@@ -158,7 +158,7 @@ TEST_CASE("gradients that travel while backward runs are added to the same bits"
 TEST_CASE("gradients of ranks that share samples are added while backward runs") {
   check({.tp = 2, .ranks = 4});
   check({.cp = 2, .ranks = 4});
-  check({.cp = 2, .recompute = models::Recompute::block});
+  check({.cp = 2, .recompute = nn::Recompute::block});
   check({.tp = 2, .cp = 2, .ranks = 4, .travel = DType::bf16});
   check({.more = "model: {type: moviegen}", .tp = 2, .ranks = 6});
   check({.adapters = 2, .ranks = 3, .travel = DType::bf16});

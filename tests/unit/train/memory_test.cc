@@ -27,7 +27,7 @@
 
 using namespace vfm;
 using namespace vfm::train;
-using models::Recompute;
+using nn::Recompute;
 
 namespace {
 
@@ -52,7 +52,7 @@ Recipe recipe_of(const char* text, const std::string& more) {
 void check_run(Recipe recipe, const Dataset& data) {
   data.fit(recipe);
   for (const Recompute recompute : kind_of(recipe.model.type).recomputes()) {
-    recipe.model.recompute = models::recompute_name(recompute);
+    recipe.model.recompute = nn::recompute_name(recompute);
     MemoryNeed need = memory_need(recipe, 1, recompute, Device::cpu, fullest_pack(recipe, data));
     release_cached_memory();
     const double before = static_cast<double>(cpu_memory().current);
@@ -78,7 +78,7 @@ void check_ranks(Recipe recipe, const Dataset& data, int tp, int cp, int dp) {
   data.fit(recipe);
   const int ranks = tp * cp * dp;
   for (const Recompute recompute : {Recompute::none, Recompute::block}) {
-    recipe.model.recompute = models::recompute_name(recompute);
+    recipe.model.recompute = nn::recompute_name(recompute);
     MemoryNeed need =
         memory_need(recipe, ranks, recompute, Device::cpu, fullest_pack(recipe, data));
     need.host = 0;
@@ -189,7 +189,7 @@ TEST_CASE("what the first rank sends in a step is told, by axis", "[long]") {
       Recipe recipe =
           recipe_of(kNetwork, std::string("data: {tokens: 256, packs: 4, micro_packs: 1}\n") +
                                   "parallel: {tp: 2, cp: 2, " + more + "}\n");
-      recipe.model.recompute = models::recompute_name(recompute);
+      recipe.model.recompute = nn::recompute_name(recompute);
       data->fit(recipe);
       CAPTURE(more, recipe.model.recompute);
       std::map<std::string, double> told =

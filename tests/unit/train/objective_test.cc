@@ -24,8 +24,8 @@ TEST_CASE("the gradients of a step's first batch take the place of what is there
   }));
   Recipe recipe = small_recipe(text, more, rank);
   const std::vector<CleanSample> samples = fitted_samples(recipe);
-  for (const models::Recompute recompute : kind_of(recipe.model.type).recomputes()) {
-    INFO(text << more << " adapters " << rank << " " << models::recompute_name(recompute));
+  for (const nn::Recompute recompute : kind_of(recipe.model.type).recomputes()) {
+    INFO(text << more << " adapters " << rank << " " << nn::recompute_name(recompute));
     const auto objective =
         kind_of(recipe.model.type).make_objective(recipe, recompute, Device::cpu, {});
     draw_parameters(*objective);

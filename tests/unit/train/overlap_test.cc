@@ -44,9 +44,8 @@ struct Counting {
     alone = dist::counted_world(rank, one.ranks);
     world = std::make_unique<WatchedWorld>(*alone, timeline);
     parallel = std::make_unique<Parallel>(recipe, *world);
-    objective =
-        kind_of(recipe.model.type)
-            .make_objective(recipe, models::Recompute::none, Device::meta, parallel->network());
+    objective = kind_of(recipe.model.type)
+                    .make_objective(recipe, nn::Recompute::none, Device::meta, parallel->network());
   }
   std::unique_ptr<Batch> batch() const {
     return objective->blank({data->entry(0), data->entry(1), data->entry(2)});

@@ -151,7 +151,7 @@ std::map<std::string, Tensor> step_that_forgets(const ParallelCase& one, int chu
     const Parallel parallel(recipe, world);
     const auto objective =
         kind_of(recipe.model.type)
-            .make_objective(recipe, models::Recompute::none, Device::cpu, parallel.network());
+            .make_objective(recipe, nn::Recompute::none, Device::cpu, parallel.network());
     write_noise(objective->parameters());
     const ForgetfulObjective forgetful(*objective, world.rank() == 1 ? chunk : -1);
     PackOrder order(data->size(), data->lengths(recipe.model), recipe.train.seed,
@@ -416,7 +416,7 @@ TEST_CASE("what blocks of the microbatches under way read waits in the host's me
     recipe.model.offload = offload;
     const auto data = samples_of({"dit", 2, "", Samples::one_a_pack});
     data->fit(recipe);
-    return memory_of_stages(recipe, 2, models::Recompute::block, Device::cuda,
+    return memory_of_stages(recipe, 2, nn::Recompute::block, Device::cuda,
                             fullest_pack(recipe, *data));
   };
   constexpr double kStream = 36 * 48 * 4;  // bytes
@@ -442,8 +442,8 @@ TEST_CASE("a pipeline's memory is that of its stages") {
   Recipe recipe = recipe_of(one);
   const auto data = samples_of(one);
   data->fit(recipe);
-  const auto need = memory_of_stages(recipe, 2, models::Recompute::none, Device::cpu,
-                                     fullest_pack(recipe, *data));
+  const auto need =
+      memory_of_stages(recipe, 2, nn::Recompute::none, Device::cpu, fullest_pack(recipe, *data));
   REQUIRE(need.size() == 2);
   std::vector<double> weights(2);
   dist::thread_worlds(2, [&](dist::World& world) {
@@ -455,5 +455,5 @@ TEST_CASE("a pipeline's memory is that of its stages") {
   CHECK(need[1].weights == weights[1]);
   CHECK(need[0].weights > 2 * need[1].weights);
   CHECK(need[0].activations > need[1].activations);
-  CHECK(memory_need(recipe, 2, models::Recompute::none, Device::cpu, {}).weights == weights[0]);
+  CHECK(memory_need(recipe, 2, nn::Recompute::none, Device::cpu, {}).weights == weights[0]);
 }

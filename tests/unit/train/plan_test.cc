@@ -155,16 +155,16 @@ TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the 
           "[long]") {
   const Fitted fitted(small()), hybrid(small("model.type: stdit\n"));
   using enum ShardKind;
-  using models::CpKind;
+  using nn::CpKind;
   for (const Candidate& one : {
            Candidate{.tp = 2, .dp = 4},
-           Candidate{.tp = 4, .tp_chunks = 8, .dp = 2, .recompute = models::Recompute::elementwise},
+           Candidate{.tp = 4, .tp_chunks = 8, .dp = 2, .recompute = nn::Recompute::elementwise},
            Candidate{.cp = 2, .cp_kind = CpKind::ring, .dp = 8},
            Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::all_to_all, .dp = 2},
            Candidate{.dp = 8, .shard = optimizer},
            Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::gather, .dp = 4, .shard = optimizer},
            Candidate{.dp = 8, .shard = full},
-           Candidate{.dp = 8, .shard = full, .recompute = models::Recompute::block},
+           Candidate{.dp = 8, .shard = full, .recompute = nn::Recompute::block},
            Candidate{.tp = 2, .dp = 4, .shard = full, .replicate = 2},
            Candidate{.dp = 2, .shard = full, .reshard = false},
            Candidate{.dp = 2, .pp = 2},
@@ -199,10 +199,10 @@ TEST_CASE("of drawn layouts the first look at memory is within 3 % of the count,
   int pipelines = 0;
   for (std::size_t i = 0; i < accepted.size(); i += 17) {
     Candidate& one = accepted[i];
-    one.recompute = static_cast<models::Recompute>(i % 4);
+    one.recompute = static_cast<nn::Recompute>(i % 4);
     one.micro_packs = one.packs_of_rank(64) % 2 == 0 ? 1 + static_cast<int>(i / 17 % 2) : 1;
     const double whole = memory.whole(one).total();
-    INFO(one.layout() << ", " << models::recompute_name(one.recompute));
+    INFO(one.layout() << ", " << nn::recompute_name(one.recompute));
     CHECK(memory.few(one).total() == Approx(whole).epsilon(0.03));
     CHECK(0.97 * memory.at_least(one).total() <= whole);
     CHECK(memory.state(one).total() <= 1.03 * whole);
@@ -229,22 +229,22 @@ TEST_CASE("no layout is passed over that fits by little", "[long]") {
     CHECK(found->whole);
     return found->candidate.recompute;
   };
-  CHECK(recompute_of_pipeline(plan) == models::Recompute::none);
+  CHECK(recompute_of_pipeline(plan) == nn::Recompute::none);
   REQUIRE(plan.best.size() >= kShownLayouts);
   const LayoutCost cost(fitted.recipe, fitted.load.pack, gpu, 8, spread);
   for (std::size_t i = 0; i < kShownLayouts; ++i) {
     // With less recomputation it does not fit.
     Candidate less = plan.best[i].candidate;
     CHECK(cost.of(less, true).fits);
-    if (less.recompute == models::Recompute::none) continue;
-    less.recompute = static_cast<models::Recompute>(static_cast<int>(less.recompute) - 1);
+    if (less.recompute == nn::Recompute::none) continue;
+    less.recompute = static_cast<nn::Recompute>(static_cast<int>(less.recompute) - 1);
     INFO(less.layout());
     CHECK(!cost.of(less, true).fits);
   }
   // A few bytes less, and it recomputes.
   gpu.memory -= 8;
   CHECK(recompute_of_pipeline(make_plan(fitted.recipe, fitted.load, {4, 8, &gpu})) ==
-        models::Recompute::elementwise);
+        nn::Recompute::elementwise);
 }
 
 TEST_CASE("what stages have under way at once is what the schedule's bounds say") {
@@ -434,16 +434,16 @@ TEST_CASE("every layout that is chosen is one that the run takes, and the best i
 TEST_CASE("the candidate of a recipe has what its ranks would exchange on such nodes") {
   const Fitted fitted(small("parallel: {cp: 8}\ndata: {packs: 1}\n"));
   const auto kind = [&](int per_node) {
-    const Candidate one = candidate_of(fitted.recipe, 8, per_node, models::Recompute::none);
+    const Candidate one = candidate_of(fitted.recipe, 8, per_node, nn::Recompute::none);
     return std::pair(one.cp_kind, one.cp_heads);
   };
-  CHECK(kind(8).first == models::CpKind::all_to_all);
-  CHECK(kind(64).first == models::CpKind::all_to_all);
-  CHECK(kind(2) == std::pair(models::CpKind::all_to_all_ring, 2));
+  CHECK(kind(8).first == nn::CpKind::all_to_all);
+  CHECK(kind(64).first == nn::CpKind::all_to_all);
+  CHECK(kind(2) == std::pair(nn::CpKind::all_to_all_ring, 2));
 }
 
 TEST_CASE("the settings of a candidate make its layout of any recipe") {
-  Candidate one{.tp = 2, .cp = 2, .cp_kind = models::CpKind::ring, .hybrid = true, .dp = 4};
+  Candidate one{.tp = 2, .cp = 2, .cp_kind = nn::CpKind::ring, .hybrid = true, .dp = 4};
   one.shard = ShardKind::full, one.replicate = 2, one.reshard = false, one.micro_packs = 2;
   for (const Candidate& candidate : {one, Candidate{.tp = 2, .tp_chunks = 4},
                                      Candidate{.dp = 2, .pp = 2, .vpp = 3}, Candidate{}})

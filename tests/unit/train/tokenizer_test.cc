@@ -57,7 +57,7 @@ double step(const TokenizerObjective& objective, Optimizer& optimizer, double ra
   return loss.mean();
 }
 
-std::vector<float> gradients(const Recipe& recipe, models::Recompute recompute) {
+std::vector<float> gradients(const Recipe& recipe, nn::Recompute recompute) {
   const TokenizerObjective objective(recipe, recompute, Device::cpu);
   pass(objective, {clip(), clip(1)});
   std::vector<float> all;
@@ -73,7 +73,7 @@ TEST_CASE("a tokenizer learns to give back the one clip that it is shown") {
                                     "model.compute: bf16\ntokenizer: {l1: 0, l2: 1}");
   INFO(kind);
   const Recipe recipe = tiny(kind);
-  TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
+  TokenizerObjective objective(recipe, nn::Recompute::none, Device::cpu);
   Optimizer optimizer(recipe.optimizer, recipe.ema, objective.parameters());
   const auto psnr = [&] {
     const LossSums sums = objective.validate(0, {clip().sample});
@@ -89,7 +89,7 @@ TEST_CASE("a tokenizer learns to give back the one clip that it is shown") {
 TEST_CASE("a tokenizer's loss is the weighted error of its pixels, stills apart") {
   const Recipe l1 = tiny(), l2 = tiny("tokenizer: {l1: 0.5, l2: 2}");
   const auto loss = [](const Recipe& recipe) {
-    const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
+    const TokenizerObjective objective(recipe, nn::Recompute::none, Device::cpu);
     const LossSums training = pass(objective, {clip(), clip(1)});
     const LossSums checked = objective.validate(0, {clip().sample, clip(1).sample});
     CHECK(checked.mean() == training.mean());
@@ -108,15 +108,15 @@ TEST_CASE("blocks that are computed again give the same gradients to the last bi
   const std::string kind =
       GENERATE("", "model.levels: [5, 5, 5]", "model.attention_resolutions: [512]");
   const Recipe recipe = tiny(kind);
-  const std::vector<float> kept = gradients(recipe, models::Recompute::none);
-  CHECK(kept == gradients(recipe, models::Recompute::block));
+  const std::vector<float> kept = gradients(recipe, nn::Recompute::none);
+  CHECK(kept == gradients(recipe, nn::Recompute::block));
   CHECK(std::any_of(kept.begin(), kept.end(), [](float g) { return g != 0; }));
 }
 
 TEST_CASE("a code's gradient passes by the rounding") {
   // Else nothing before the codes would learn.
   const Recipe recipe = tiny("model.levels: [8, 8, 8]");
-  const TokenizerObjective objective(recipe, models::Recompute::none, Device::cpu);
+  const TokenizerObjective objective(recipe, nn::Recompute::none, Device::cpu);
   pass(objective, {clip()});
   double encoder = 0;
   for (const nn::Parameter* parameter : objective.parameters())

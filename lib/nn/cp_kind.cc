@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/cp_kind.h"
+#include "nn/cp_kind.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "dist/mesh.h"
-#include "models/dit/architecture.h"
-#include "models/dit/network.h"
 
-namespace vfm::models {
+namespace vfm::nn {
 namespace {
 
 constexpr std::array<std::string_view, 4> kCpKinds = {"gather", "all_to_all", "ring",
@@ -22,9 +20,8 @@ CpChoice choice_of(int heads, int cp) {
 }
 
 // Whether so many ranks of cp can share the heads that a rank of tp has.
-bool heads_for(int ranks, const NetworkConfig& config, const CpRanks& sizes) {
-  return config.num_attention_heads % (sizes.tp * ranks) == 0 &&
-         config.key_value_heads() % (sizes.tp * ranks) == 0;
+bool heads_for(int ranks, const HeadShape& shape, const CpRanks& sizes) {
+  return shape.heads % (sizes.tp * ranks) == 0 && shape.key_heads % (sizes.tp * ranks) == 0;
 }
 
 // The largest divisor of cp, below `limit`, of which `fits` is true; 1 if there is none.
@@ -48,12 +45,12 @@ CpKind parse_cp_kind(std::string_view name) {
              name);
 }
 
-CpBytes cp_bytes(const CpChoice& choice, const NetworkConfig& config, const CpRanks& ranks,
+CpBytes cp_bytes(const CpChoice& choice, const HeadShape& shape, const CpRanks& ranks,
                  std::size_t element) {
   const double size = static_cast<double>(element), c = ranks.cp,
                own = static_cast<double>(ranks.tokens) / c;
-  const double head = config.attention_head_dim / static_cast<double>(ranks.tp),
-               all = config.num_attention_heads * head, keys = 2 * config.key_value_heads() * head;
+  const double head = shape.head_dim / static_cast<double>(ranks.tp), all = shape.heads * head,
+               keys = 2 * shape.key_heads * head;
   if (choice.kind == CpKind::gather) {
     const double bytes = (c - 1) * own * keys * size;
     return {bytes, bytes};
@@ -65,25 +62,25 @@ CpBytes cp_bytes(const CpChoice& choice, const NetworkConfig& config, const CpRa
   return {changed + round * size, changed + round * (size + sizeof(float))};
 }
 
-CpChoice choose_cp_kind(const NetworkConfig& config, const CpRanks& ranks) {
-  if (config.architecture->space_time && !ranks.hybrid) return {CpKind::all_to_all, ranks.cp};
+CpChoice choose_cp_kind(const HeadShape& shape, const CpRanks& ranks) {
+  if (shape.space_time && !ranks.hybrid) return {CpKind::all_to_all, ranks.cp};
   const int heads = most_ranks(ranks.cp, ranks.cp, [&](int some) {
-    return heads_for(some, config, ranks) && ranks.of_machine % (ranks.tp * some) == 0;
+    return heads_for(some, shape, ranks) && ranks.of_machine % (ranks.tp * some) == 0;
   });
   const CpChoice choice = choice_of(heads, ranks.cp), gather;
   const auto bytes = [&](const CpChoice& one) {
-    const CpBytes sent = cp_bytes(one, config, ranks, 2);
+    const CpBytes sent = cp_bytes(one, shape, ranks, 2);
     return sent.forward + sent.backward;
   };
   return ranks.tokens <= kShortPack && bytes(gather) < bytes(choice) ? gather : choice;
 }
 
-CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& config,
+CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
                       const CpRanks& ranks) {
-  if (name == "auto") return choose_cp_kind(config, ranks);
+  if (name == "auto") return choose_cp_kind(shape, ranks);
   const CpKind kind = parse_cp_kind(name);
   if (kind != CpKind::all_to_all_ring) return {kind, kind == CpKind::all_to_all ? ranks.cp : 1};
-  const auto fits = [&](int some) { return heads_for(some, config, ranks); };
+  const auto fits = [&](int some) { return heads_for(some, shape, ranks); };
   if (heads == 0) {
     heads = most_ranks(ranks.cp, ranks.cp - 1, [&](int some) {
       return fits(some) && ranks.of_machine % (ranks.tp * some) == 0;
@@ -94,7 +91,7 @@ CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& con
           vfm::format("parallel.cp={} is not split into ranks that share heads and a ring of these",
                       ranks.cp),
           vfm::format(": parallel.cp_kind={} can be",
-                      heads_for(ranks.cp, config, ranks) ? "all_to_all" : "ring"));
+                      heads_for(ranks.cp, shape, ranks) ? "all_to_all" : "ring"));
   }
   if (ranks.cp % heads != 0)
     throw dist::LayoutRefused(
@@ -103,4 +100,4 @@ CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& con
   return choice_of(heads, ranks.cp);
 }
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

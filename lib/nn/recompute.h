@@ -6,7 +6,7 @@
 
 #include "ops/tape.h"
 
-namespace vfm::models {
+namespace vfm::nn {
 
 /// What backward recomputes instead of keeping it.
 enum class Recompute {
@@ -20,4 +20,4 @@ std::string_view recompute_name(Recompute recompute);
 /// What each block keeps; with `offload` what goes in waits in the host's memory.
 ops::KeptOfBlock kept_of(Recompute recompute, bool offload);
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

@@ -17,9 +17,15 @@
 #include <cstdint>
 #include <string_view>
 
-namespace vfm::models {
+namespace vfm::nn {
 
-struct NetworkConfig;
+/// The heads of a network's self-attention.
+struct HeadShape {
+  int heads = 0, key_heads = 0;  ///< of queries; of keys and values
+  int head_dim = 0;
+  /// Some attentions stay within frames or within pixels, which ranks need whole.
+  bool space_time = false;
+};
 
 enum class CpKind { gather, all_to_all, ring, all_to_all_ring };
 /// "gather", "all_to_all", "ring", "all_to_all+ring"; parse throws Error{usage} for anything else.
@@ -44,7 +50,7 @@ struct CpChoice {
 struct CpBytes {
   double forward = 0, backward = 0;
 };
-CpBytes cp_bytes(const CpChoice& choice, const NetworkConfig& config, const CpRanks& ranks,
+CpBytes cp_bytes(const CpChoice& choice, const HeadShape& shape, const CpRanks& ranks,
                  std::size_t element);
 
 /// Packs up to this length may have the keys and values of all tokens on every rank.
@@ -56,12 +62,12 @@ inline constexpr std::int64_t kShortPack = 8192;
 /// pack of kShortPack tokens at most it is gather if that sends fewer bytes, forward and back: as
 /// with few heads of keys. A network with attention in frames and pixels
 /// has all_to_all for all three, or a hybrid, where the choice is for full attention alone.
-CpChoice choose_cp_kind(const NetworkConfig& config, const CpRanks& ranks);
+CpChoice choose_cp_kind(const HeadShape& shape, const CpRanks& ranks);
 
 /// The kind of this name, or for "auto" the chosen one. `heads`: of "all_to_all+ring" the ranks
 /// that exchange tokens for heads; 0: as choose_cp_kind has it, or if that is no or all ranks, the
 /// most that leave a ring. Throws Error{usage} for a number of heads' ranks that cannot be.
-CpChoice find_cp_kind(std::string_view name, int heads, const NetworkConfig& config,
+CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
                       const CpRanks& ranks);
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

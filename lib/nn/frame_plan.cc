@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/dit/frame_plan.h"
+#include "nn/frame_plan.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "models/dit/network.h"
 #include "nn/placement.h"
 
-namespace vfm::models {
+namespace vfm::nn {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -68,11 +67,6 @@ std::int64_t tokens_of(const ops::TokenGrid& grid) {
 }
 
 }  // namespace
-
-FrameWork frame_work(const NetworkConfig& config, bool queries_stay) {
-  return {5 * std::int64_t{config.width()} + config.hidden(), 2 * std::int64_t{config.width()},
-          queries_stay};
-}
 
 Numbers even_ends(View until, View base, bool each_some) {
   const std::int64_t things = std::ssize(until) - 1, parts = std::ssize(base);
@@ -209,4 +203,4 @@ std::int64_t FramePlan::moved(int from, int to) const {
   return tokens;
 }
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

@@ -11,19 +11,19 @@
 
 #include "nn/weight.h"
 
-namespace vfm::models {
+namespace vfm::nn {
 
 class BlockWeights {
  public:
-  explicit BlockWeights(const std::deque<nn::Weight>& weights) : weights_(weights) {}
+  explicit BlockWeights(const std::deque<Weight>& weights) : weights_(weights) {}
 
   /// A block is made from here on.
   void begin() { begins_.push_back(weights_.size()); }
   /// When all are made: matrices that are not always here are gathered by `shards`.
-  void gather_by(nn::BlockShards* shards) {
+  void gather_by(BlockShards* shards) {
     shards_ = shards;
     if (shards == nullptr) return;
-    std::vector<std::vector<nn::ShardedMatrix*>> blocks(begins_.size());
+    std::vector<std::vector<ShardedMatrix*>> blocks(begins_.size());
     for (std::size_t i = 0; i < blocks.size(); ++i)
       for (std::size_t at = begins_[i]; at < end_of(i); ++at)
         if (weights_[at].sharded() != nullptr) blocks[i].push_back(weights_[at].sharded());
@@ -46,9 +46,9 @@ class BlockWeights {
     return i + 1 < begins_.size() ? begins_[i + 1] : weights_.size();
   }
 
-  const std::deque<nn::Weight>& weights_;
+  const std::deque<Weight>& weights_;
   std::vector<std::size_t> begins_;
-  nn::BlockShards* shards_ = nullptr;
+  BlockShards* shards_ = nullptr;
 };
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

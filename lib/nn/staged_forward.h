@@ -12,7 +12,7 @@
 
 #include "tensor/tensor.h"
 
-namespace vfm::models {
+namespace vfm::nn {
 
 /// Of a batch and a tape, which it records on; both, and the network, must outlive it. The tape
 /// goes back through what was called here: with x watched, to the gradient of x.
@@ -28,4 +28,4 @@ class StagedForward {
   virtual Tensor head(const Tensor& x) = 0;
 };
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

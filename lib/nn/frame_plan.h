@@ -20,9 +20,7 @@
 #include "ops/pointwise/row_ranges.h"
 #include "ops/position/positions.h"
 
-namespace vfm::models {
-
-struct NetworkConfig;
+namespace vfm::nn {
 
 /// What a token costs in a block, in units of 2 D multiply-adds: those of a query and one key.
 struct FrameWork {
@@ -31,7 +29,6 @@ struct FrameWork {
   bool queries_stay = true;    ///< full attention is where the token's frame is
   bool operator==(const FrameWork&) const = default;
 };
-FrameWork frame_work(const NetworkConfig& config, bool queries_stay);
 
 /// A range of things of one sample: frames, or places.
 using GridRange = ops::RowRange;
@@ -68,4 +65,4 @@ std::int64_t numbered_place(std::int64_t number, std::int64_t places, int sectio
 std::vector<std::int64_t> even_ends(std::span<const std::int64_t> until,
                                     std::span<const std::int64_t> base, bool each_some);
 
-}  // namespace vfm::models
+}  // namespace vfm::nn

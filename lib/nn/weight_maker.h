@@ -1,0 +1,63 @@
+// Makes the weights of a model, in the order of its state dict.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/weight.h"
+
+namespace vfm::nn {
+
+struct WeightMaker {
+  std::deque<Weight>& weights;
+  WeightOptions options;  // seed, device, and the matrices' dtype
+
+  Weight& make(std::vector<std::string> names, const Shape& shape, Init init, DType compute,
+               bool decay, const Cut& cut = {}) {
+    WeightOptions own = options;
+    own.cut = cut;
+    own.init = init;
+    own.compute = compute;
+    own.decay = decay;
+    return weights.emplace_back(std::move(names), shape, own);
+  }
+  Weight& matrix(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
+                 Init init = Init::xavier) {
+    return make(std::move(names), {rows, columns}, init, options.compute, true);
+  }
+  // A rank's part of matrices.
+  Weight& part(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
+               const Cut& cut) {
+    WeightOptions own = options;
+    own.cut = cut;
+    own.init = Init::xavier;
+    own.of_products = true;
+    return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
+  }
+  // Matrices of different heights that are one product.
+  Weight& stacked(std::vector<Weight::Part> parts, std::int64_t columns, const Cut& cut = {}) {
+    WeightOptions own = options;
+    own.cut = cut;
+    own.init = Init::xavier;
+    own.of_products = true;
+    return weights.emplace_back(std::move(parts), columns, own);
+  }
+  // Conditioning is computed in f32: it is small, and sigma must not be rounded.
+  Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
+    return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
+  }
+  // No product takes it, so it is always here.
+  Weight& table(std::string name, const Shape& shape, Init init) {
+    WeightOptions own = options;
+    own.init = init;
+    own.compute = DType::f32;
+    own.decay = false;
+    own.blocks = nullptr;
+    return weights.emplace_back(std::vector{std::move(name)}, shape, own);
+  }
+};
+
+}  // namespace vfm::nn
