@@ -10,7 +10,7 @@
 #include "models/decoder/decoder_positions.h"
 #include "nn/attached_adapters.h"
 #include "nn/block_weights.h"
-#include "nn/staged_forward.h"
+#include "nn/stack.h"
 #include "nn/weight_maker.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/rmsnorm.h"
@@ -112,10 +112,12 @@ void CausalDecoder::set_recompute(nn::Recompute recompute, bool offload) {
   state_->offload = offload;
 }
 
-class CausalDecoder::Stages final : public nn::StagedForward {
+class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, DecoderContext> {
  public:
   Stages(const State& state, Tape& tape, const CodeBatch& batch)
-      : s_(state), tape_(tape), pack_(checked_pack(batch)) {
+      : StackForward({state.layers, state.of_layers, state.recompute, state.offload}, tape),
+        s_(state),
+        pack_(checked_pack(batch)) {
     // Every parameter is watched before the first layer, so that a recomputed layer finds it.
     for (const Weight& weight : s_.weights)
       weight.watch(tape);
@@ -144,29 +146,11 @@ class CausalDecoder::Stages final : public nn::StagedForward {
     const Tensor& table = s_.table->op(tape_);
     return kept().offload ? tape_.checkpoint(table, {}, embed)[0] : embed(tape_, table)[0];
   }
-  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
-    return run(std::move(x), begin, end);
-  }
-  // Nobody else holds what goes into a layer, where that is to wait elsewhere.
-  Tensor run(Tensor x, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const DecoderLayer& layer = s_.layers[i];
-      s_.of_layers.enter(tape_, i);
-      if (s_.recompute < nn::Recompute::block_but_attention) {
-        x = layer.forward(tape_, x, context_);
-        continue;
-      }
-      const auto again = [&layer, context = context_](Tape& inner, const Tensor& in) {
-        return std::vector<Tensor>{layer.forward(inner, in, context)};
-      };
-      x = tape_.checkpoint(x, {}, again, kept())[0];
-    }
-    if (end == s_.layers.size()) s_.of_layers.leave(tape_);
-    return x;
-  }
-  Tensor head(const Tensor& x) override { return s_.logits(tape_, x, pack_.exchanges.gather); }
 
  private:
+  Tensor finish(const nn::Stream& stream) override {
+    return s_.logits(tape_, stream.x, pack_.exchanges.gather);
+  }
   DecoderPack checked_pack(const CodeBatch& batch) const {
     batch.check(s_.config);
     return {s_.config, batch, s_.layout, s_.device};
@@ -179,14 +163,11 @@ class CausalDecoder::Stages final : public nn::StagedForward {
   }
 
   const State& s_;
-  Tape& tape_;
   const DecoderPack pack_;
-  DecoderContext context_;
 };
 
 Tensor CausalDecoder::forward(Tape& tape, const CodeBatch& batch) const {
-  Stages stages(*state_, tape, batch);
-  return stages.head(stages.run(stages.embed(), 0, state_->layers.size()));
+  return Stages(*state_, tape, batch).forward();
 }
 
 std::unique_ptr<nn::StagedForward> CausalDecoder::stages(Tape& tape, const CodeBatch& batch) const {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "models/decoder/decoder.h"
+#include "nn/stack.h"
 #include "nn/token_shard.h"
 #include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
@@ -43,6 +44,14 @@ class DecoderLayer {
   /// x [S, D] f32. With a memory x is one token, which is added to it: its row `at`.
   Tensor forward(ops::Tape& tape, Tensor x, const DecoderContext& context,
                  const LayerMemory* memory = nullptr, std::int64_t at = 0) const;
+  /// The same for a stack of layers: nothing is ever pending.
+  nn::Stream forward(ops::Tape& tape, const nn::Stream& in, const DecoderContext& context) const {
+    return {forward(tape, in.x, context)};
+  }
+  static Tensor merge(ops::Tape& /*tape*/, const nn::Stream& in,
+                      const DecoderContext& /*context*/) {
+    return in.x;
+  }
   /// Keys and values of the text, [L, 2 G K].
   Tensor text_keys(ops::Tape& tape, const Tensor& text) const;
 

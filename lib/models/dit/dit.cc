@@ -12,7 +12,6 @@
 #include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
 #include "models/dit/stdit_shard.h"
-#include "nn/staged_forward.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
 #include "tensor/gpu_graph.h"
@@ -150,25 +149,28 @@ void Dit::set_inference_fp8(Fp8Parts parts) {
   state().fp8 = parts;
 }
 
-class Dit::Stages final : public nn::StagedForward {
+class Dit::Stages final : public nn::StackForward<DitBlock, DitContext> {
  public:
   Stages(const State& state, Tape& tape, const NetworkBatch& batch)
-      : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
+      : StackForward({state.blocks, state.of_blocks, state.recompute, state.offload}, tape),
+        s_(state),
+        batch_(batch),
+        pack_(checked_pack()) {
     s_.watch(tape_);
     context_ = s_.context(tape_, pack_, batch_.text);
+    read_ = {context_.positions, context_.embedding, context_.shared};
   }
 
   Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
-    const DitStream after = run({std::move(x), Tensor(), Tensor()}, begin, end);
-    return after.branch.defined() ? s_.blocks[begin].merge(tape_, after, context_) : after.x;
-  }
-  Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor()}); }
-
-  DitStream run(DitStream stream, std::size_t begin, std::size_t end);
-  Tensor finish(const DitStream& stream);
 
  private:
+  Tensor finish(const nn::Stream& stream) override {
+    ops::ModulateInput last =
+        nn::pending(stream, context_.rows, s_.norm_out->forward(tape_, context_));
+    last.epsilon = kDitNormEpsilon;
+    last.out = s_.compute;
+    return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+  }
   NetworkPack checked_pack() const {
     batch_.check(s_.config);
     if (s_.fp8.any() && tape_.recording()) fail("FP8 is for inference: a tape must not record");
@@ -176,48 +178,12 @@ class Dit::Stages final : public nn::StagedForward {
   }
 
   const State& s_;
-  Tape& tape_;
   const NetworkBatch& batch_;
   const NetworkPack pack_;
-  DitContext context_;
 };
 
-DitStream Dit::Stages::run(DitStream stream, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) {
-    const DitBlock& block = s_.blocks[i];
-    s_.of_blocks.enter(tape_, i);
-    if (s_.recompute < nn::Recompute::block_but_attention) {
-      stream = block.forward(tape_, stream, context_);
-      continue;
-    }
-    // What is kept between blocks is the sum alone.
-    const auto run = [&block, context = context_](Tape& inner, const Tensor& x) {
-      const DitStream result = block.forward(inner, {x, Tensor(), Tensor()}, context);
-      return std::vector<Tensor>{block.merge(inner, result, context)};
-    };
-    stream.x = tape_.checkpoint(stream.x, {context_.positions, context_.embedding, context_.shared},
-                                run, s_.kept_of_blocks())[0];
-  }
-  if (end == s_.blocks.size()) s_.of_blocks.leave(tape_);
-  return stream;
-}
-
-Tensor Dit::Stages::finish(const DitStream& stream) {
-  ops::ModulateInput last;
-  last.x = stream.x;
-  last.branch = stream.branch;
-  last.gate = stream.gates;
-  last.gate_column = 2 * s_.config.width();
-  last.modulation = s_.norm_out->forward(tape_, context_);
-  last.rows = context_.rows;
-  last.epsilon = kDitNormEpsilon;
-  last.out = s_.compute;
-  return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
-}
-
 Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
-  Stages stages(state(), tape, batch);
-  return stages.finish(stages.run({stages.embed(), Tensor(), Tensor()}, 0, state().blocks.size()));
+  return Stages(state(), tape, batch).forward();
 }
 
 std::unique_ptr<nn::StagedForward> Dit::stages(Tape& tape, const NetworkBatch& batch) const {

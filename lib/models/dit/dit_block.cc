@@ -13,6 +13,7 @@
 namespace vfm::models {
 
 using nn::Init;
+using nn::Stream;
 using nn::Weight;
 using ops::Tape;
 
@@ -72,8 +73,8 @@ DitBlock::DitBlock(nn::WeightMaker& make, const std::string& name, const Network
       up_(make.part({name + "ff.net.0.proj.weight"}, c.hidden(), c.width(), layout.cut(0))),
       down_(make.part({name + "ff.net.2.weight"}, c.width(), c.hidden(), layout.cut(1))) {}
 
-DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& context) const {
-  DitStream stream = in;
+Stream DitBlock::forward(Tape& tape, const Stream& in, const DitContext& context) const {
+  Stream stream = in;
   Tensor positions = context.positions;
   if (spatial_) {
     stream = self_attention(tape, stream, context, *spatial_, Reach::frame, positions);
@@ -82,14 +83,14 @@ DitStream DitBlock::forward(Tape& tape, const DitStream& in, const DitContext& c
   stream = self_attention(tape, stream, context, full_, Reach::sample, positions);
   const auto [x2, q, gates2] =
       enter(tape, stream, context, norm2_, Tensor(), cross_q_, context.exchanges.gather);
-  stream = {x2, cross_attention(tape, q, context), gates2};
+  stream = {x2, cross_attention(tape, q, context), gates2, 2 * x2.size(1)};
   if (temporal_) stream = self_attention(tape, stream, context, *temporal_, Reach::pixel, Tensor());
   const auto [x3, hidden, gates3] =
       enter(tape, stream, context, norm3_, Tensor(), up_, context.exchanges.gather);
-  return {x3, activate(tape, hidden, context), gates3};
+  return {x3, activate(tape, hidden, context), gates3, 2 * x3.size(1)};
 }
 
-Tensor DitBlock::merge(Tape& tape, const DitStream& in, const DitContext& context) const {
+Tensor DitBlock::merge(Tape& tape, const Stream& in, const DitContext& context) const {
   return ops::gated_residual(tape, pending(in, context, Tensor()));
 }
 
@@ -103,15 +104,9 @@ void DitBlock::keep_fp8(bool keep, dist::Group* ranks) const {
     }
 }
 
-ops::ModulateInput DitBlock::pending(const DitStream& in, const DitContext& context,
+ops::ModulateInput DitBlock::pending(const Stream& in, const DitContext& context,
                                      const Tensor& modulation) const {
-  ops::ModulateInput input;
-  input.x = in.x;
-  input.branch = in.branch;
-  input.gate = in.gates;
-  input.gate_column = 2 * in.x.size(1);
-  input.modulation = modulation;
-  input.rows = context.rows;
+  ops::ModulateInput input = nn::pending(in, context.rows, modulation);
   input.epsilon = kDitNormEpsilon;
   input.out = compute_;
   return input;
@@ -119,7 +114,7 @@ ops::ModulateInput DitBlock::pending(const DitStream& in, const DitContext& cont
 
 // Adds what is pending, norms and modulates for the next sub-layer, and goes through its first
 // matrix. `keep`: what goes into it is kept, whatever is recomputed.
-DitBlock::Entered DitBlock::enter(Tape& tape, const DitStream& in, const DitContext& context,
+DitBlock::Entered DitBlock::enter(Tape& tape, const Stream& in, const DitContext& context,
                                   const AdaLn& norm, const Tensor& extra, const Weight& matrix,
                                   const ops::Exchange& gather, bool keep) const {
   ops::ModulateInput input = pending(in, context, norm.forward(tape, context));
@@ -162,9 +157,9 @@ Tensor DitBlock::activate(Tape& tape, const Tensor& hidden, const DitContext& co
   return sum_of_ranks(tape, down_, ops::gelu(tape, hidden), context, sum);
 }
 
-DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitContext& context,
-                                   const SelfAttention& layer, Reach reach,
-                                   const Tensor& extra) const {
+Stream DitBlock::self_attention(Tape& tape, const Stream& in, const DitContext& context,
+                                const SelfAttention& layer, Reach reach,
+                                const Tensor& extra) const {
   // Rows of the width go to another order more cheaply than queries, keys and values do.
   // Not so in FP8, which is rounded in passing, unless they go to other ranks.
   const bool moved =
@@ -175,7 +170,7 @@ DitStream DitBlock::self_attention(Tape& tape, const DitStream& in, const DitCon
   const Tensor attended = attend(tape, projected, context, layer, reach, moved);
   const bool back = moved && context.from_pixels;
   const ops::Exchange& sum = back ? context.from_pixels : context.exchanges.sum;
-  return {x, sum_of_ranks(tape, layer.out, attended, context, sum), gates};
+  return {x, sum_of_ranks(tape, layer.out, attended, context, sum), gates, 2 * x.size(1)};
 }
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,

@@ -11,6 +11,7 @@
 
 #include "models/dit/network.h"
 #include "models/dit/stdit.h"
+#include "nn/stack.h"
 #include "nn/token_shard.h"
 #include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
@@ -41,12 +42,6 @@ struct DitContext {
   bool fp8_attention = false;  ///< self-attention in FP8
 };
 
-/// Between sub-layers the residual stream is x + gate * branch, not yet added: the next sub-layer's
-/// norm does it in passing. The gate is the last third of `gates`.
-struct DitStream {
-  Tensor x, branch, gates;
-};
-
 /// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
 /// gate. Without DitFields::adaln_lora_dim there is no linear_1, and linear_2 is as wide as the
 /// network: what diffusers' CosmosAdaLayerNormZero is without hidden_features.
@@ -73,9 +68,9 @@ class DitBlock {
   DitBlock(nn::WeightMaker& make, const std::string& name, const NetworkConfig& config,
            const nn::NetworkLayout& layout = {});
 
-  DitStream forward(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
+  nn::Stream forward(ops::Tape& tape, const nn::Stream& in, const DitContext& context) const;
   /// The stream with its branch added.
-  Tensor merge(ops::Tape& tape, const DitStream& in, const DitContext& context) const;
+  Tensor merge(ops::Tape& tape, const nn::Stream& in, const DitContext& context) const;
   /// Keeps copies in FP8 of the block's matrices, which are nearly all of a model's products. For
   /// `ranks`: nn/weight.h.
   void keep_fp8(bool keep, dist::Group* ranks) const;
@@ -84,9 +79,9 @@ class DitBlock {
   struct Entered {
     Tensor x, projected, gates;
   };
-  ops::ModulateInput pending(const DitStream& in, const DitContext& context,
+  ops::ModulateInput pending(const nn::Stream& in, const DitContext& context,
                              const Tensor& modulation) const;
-  Entered enter(ops::Tape& tape, const DitStream& in, const DitContext& context, const AdaLn& norm,
+  Entered enter(ops::Tape& tape, const nn::Stream& in, const DitContext& context, const AdaLn& norm,
                 const Tensor& extra, const nn::Weight& matrix, const ops::Exchange& gather,
                 bool keep = false) const;
   Tensor attend(ops::Tape& tape, const Tensor& projected, const DitContext& context,
@@ -94,8 +89,8 @@ class DitBlock {
   Tensor sum_of_ranks(ops::Tape& tape, const nn::Weight& matrix, Tensor x,
                       const DitContext& context, const ops::Exchange& way) const;
   Tensor activate(ops::Tape& tape, const Tensor& hidden, const DitContext& context) const;
-  DitStream self_attention(ops::Tape& tape, const DitStream& in, const DitContext& context,
-                           const SelfAttention& layer, Reach reach, const Tensor& extra) const;
+  nn::Stream self_attention(ops::Tape& tape, const nn::Stream& in, const DitContext& context,
+                            const SelfAttention& layer, Reach reach, const Tensor& extra) const;
   Tensor cross_attention(ops::Tape& tape, const Tensor& projected, const DitContext& context) const;
 
   int heads_, head_dim_;

@@ -10,7 +10,7 @@
 #include "models/dit/fp8.h"
 #include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
-#include "nn/staged_forward.h"
+#include "nn/stack.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
@@ -23,6 +23,7 @@ namespace vfm::models {
 namespace {
 
 using nn::Init;
+using nn::Stream;
 using nn::Weight;
 using ops::Tape;
 
@@ -40,22 +41,10 @@ struct Context {
   bool recompute = false;  // elementwise recompute
 };
 
-// x + gate * branch, not yet added: the next norm does it in passing.
-struct Stream {
-  Tensor x, branch, gates;
-  std::int64_t gate_column = 0;
-};
-
-// A norm's input: of the stream, with what is pending, and (shift, scale, ...) by sample.
+// A norm's input: the stream, what is pending in it, and (shift, scale, ...) by sample.
 ops::ModulateInput pending(const Stream& in, const Context& context, const Tensor& modulation,
                            DType compute) {
-  ops::ModulateInput input;
-  input.x = in.x;
-  input.branch = in.branch;
-  input.gate = in.gates;
-  input.gate_column = in.gate_column;
-  input.modulation = modulation;
-  input.rows = context.rows;
+  ops::ModulateInput input = nn::pending(in, context.rows, modulation);
   input.epsilon = kNormEpsilon;
   input.centred = false;
   input.out = compute;
@@ -242,62 +231,35 @@ Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) 
   return result;
 }
 
-class Stages final : public nn::StagedForward {
+class Stages final : public nn::StackForward<Layer, Context> {
  public:
   Stages(const State& state, Tape& tape, const NetworkBatch& batch)
-      : s_(state), tape_(tape), batch_(batch), pack_(checked_pack()) {
+      : StackForward({state.layers, state.of_blocks, state.recompute, state.offload}, tape),
+        s_(state),
+        batch_(batch),
+        pack_(checked_pack()) {
     s_.watch(tape_);
     context_ = s_.context(tape_, pack_, batch_.text);
+    read_ = {context_.positions, context_.embedding};
   }
 
   Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
-    const Stream after = run({std::move(x), Tensor(), Tensor(), 0}, begin, end);
-    return after.branch.defined() ? s_.layers[begin].merge(tape_, after, context_) : after.x;
-  }
-  Tensor head(const Tensor& x) override { return finish({x, Tensor(), Tensor(), 0}); }
-
-  Stream run(Stream stream, std::size_t begin, std::size_t end);
-  Tensor finish(const Stream& stream);
 
  private:
+  Tensor finish(const Stream& stream) override {
+    const Tensor modulation = s_.norm_out->multiply(tape_, context_.embedding);
+    const ops::ModulateInput last = pending(stream, context_, modulation, s_.compute);
+    return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+  }
   NetworkPack checked_pack() const {
     batch_.check(s_.config);
     return {s_.config, batch_, s_.device, s_.layout};
   }
 
   const State& s_;
-  Tape& tape_;
   const NetworkBatch& batch_;
   const NetworkPack pack_;
-  Context context_;
 };
-
-Stream Stages::run(Stream stream, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) {
-    const Layer& layer = s_.layers[i];
-    s_.of_blocks.enter(tape_, i);
-    if (s_.recompute < nn::Recompute::block_but_attention) {
-      stream = layer.forward(tape_, stream, context_);
-      continue;
-    }
-    // What is kept between layers is the sum alone.
-    const auto run = [&layer, context = context_](Tape& inner, const Tensor& x) {
-      const Stream result = layer.forward(inner, {x, Tensor(), Tensor(), 0}, context);
-      return std::vector<Tensor>{layer.merge(inner, result, context)};
-    };
-    stream.x = tape_.checkpoint(stream.x, {context_.positions, context_.embedding}, run,
-                                s_.kept_of_blocks())[0];
-  }
-  if (end == s_.layers.size()) s_.of_blocks.leave(tape_);
-  return stream;
-}
-
-Tensor Stages::finish(const Stream& stream) {
-  const Tensor modulation = s_.norm_out->multiply(tape_, context_.embedding);
-  const ops::ModulateInput last = pending(stream, context_, modulation, s_.compute);
-  return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
-}
 
 class MovieGen final : public FramedNetwork {
  public:
@@ -305,9 +267,7 @@ class MovieGen final : public FramedNetwork {
 
   void set_inference_fp8(Fp8Parts parts) override { check_fp8(config(), state().compute, parts); }
   Tensor forward(Tape& tape, const NetworkBatch& batch) const override {
-    Stages stages(state(), tape, batch);
-    return stages.finish(
-        stages.run({stages.embed(), Tensor(), Tensor(), 0}, 0, state().layers.size()));
+    return Stages(state(), tape, batch).forward();
   }
   std::unique_ptr<nn::StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
     return std::make_unique<Stages>(state(), tape, batch);
