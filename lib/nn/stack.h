@@ -7,9 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,6 +30,9 @@ struct Stream {
   Tensor branch;                 ///< [S, D]; undefined if nothing is pending
   Tensor gates;                  ///< [R, ...]: the gates are D columns from `gate_column` on
   std::int64_t gate_column = 0;
+  /// Tensors for later blocks, as skip connections have them. A block takes from the end, and adds
+  /// there.
+  std::vector<Tensor> more = {};
 };
 
 /// Returns the input of a norm that adds what is pending in `stream`. `modulation` is undefined if
@@ -54,21 +60,25 @@ struct Stack {
 
 /// The forward pass of one batch. A Block has
 ///   Stream forward(ops::Tape&, const Stream&, const Context&) const
-///   Tensor merge(ops::Tape&, const Stream&, const Context&) const   the stream, nothing pending
-/// A network derives from it, fills `context_` and `read_`, and adds embed() and finish().
+///   Tensor merge(ops::Tape&, const Stream&, const Context&) const   `x` with nothing pending
+/// A network derives from it, fills `context_` and `read_`, and adds start() and finish().
 template <class Block, class Context>
 class StackForward : public StagedForward {
  public:
-  Tensor blocks(Tensor x, std::size_t begin, std::size_t end) override {
-    const Stream after = run({std::move(x)}, begin, end);
-    return after.branch.defined() ? stack_.blocks[begin].merge(tape_, after, context_) : after.x;
+  Streams embed() override { return {start()}; }
+  Streams blocks(Streams streams, std::size_t begin, std::size_t end) override {
+    const Stream after = run(as_stream(std::move(streams)), begin, end);
+    if (begin == end) return as_streams(after.x, after);
+    return merged(tape_, stack_.blocks[begin], after, context_);
   }
-  Tensor head(const Tensor& x) override { return finish({x}); }
+  Tensor head(const Streams& streams) override { return finish(as_stream(streams)); }
   /// The whole pass.
-  Tensor forward() { return finish(run({embed()}, 0, stack_.blocks.size())); }
+  Tensor forward() { return finish(run(Stream{start()}, 0, stack_.blocks.size())); }
 
  protected:
   StackForward(const Stack<Block>& stack, ops::Tape& tape) : tape_(tape), stack_(stack) {}
+  /// The residual stream before the first block.
+  virtual Tensor start() = 0;
   /// The network's output, from the stream after all blocks.
   virtual Tensor finish(const Stream& stream) = 0;
 
@@ -77,6 +87,22 @@ class StackForward : public StagedForward {
   std::vector<Tensor> read_;  ///< tensors of `context_` that are no weights and want a gradient
 
  private:
+  static Stream as_stream(Streams streams) {
+    Stream stream{std::move(streams.front())};
+    stream.more.assign(std::next(streams.begin()), streams.end());
+    return stream;
+  }
+  static Streams as_streams(const Tensor& x, const Stream& stream) {
+    Streams all{x};
+    all.insert(all.end(), stream.more.begin(), stream.more.end());
+    return all;
+  }
+  static Streams merged(ops::Tape& tape, const Block& block, const Stream& stream,
+                        const Context& context) {
+    return as_streams(stream.branch.defined() ? block.merge(tape, stream, context) : stream.x,
+                      stream);
+  }
+
   Stream run(Stream stream, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const Block& block = stack_.blocks[i];
@@ -85,16 +111,48 @@ class StackForward : public StagedForward {
         stream = block.forward(tape_, stream, context_);
         continue;
       }
-      // Between blocks the sum alone is kept.
-      const auto again = [&block, context = context_](ops::Tape& inner, const Tensor& x) {
-        const Stream after = block.forward(inner, Stream{x}, context);
-        return std::vector{after.branch.defined() ? block.merge(inner, after, context) : after.x};
-      };
-      stream.x = tape_.checkpoint(stream.x, read_, again,
-                                  kept_of(stack_.recompute, stack_.offload))[0];
+      stream = recomputed(block, stream);
     }
     if (end == stack_.blocks.size()) stack_.weights.leave(tape_);
     return stream;
+  }
+
+  // The place of the tensor that has the same memory; the size if there is none.
+  static std::size_t place_of(const Tensor& one, const std::vector<Tensor>& all) {
+    const auto found =
+        std::ranges::find(all, one.data<std::byte>(), &Tensor::template data<std::byte>);
+    return static_cast<std::size_t>(found - all.begin());
+  }
+
+  // Between blocks the sum alone is kept, and what later blocks read. A recomputed block makes each
+  // tensor once and hands on none: those of `more` that it made not, or twice, are told by place.
+  Stream recomputed(const Block& block, const Stream& in) {
+    std::vector<Tensor> read = read_;
+    read.insert(read.end(), in.more.begin(), in.more.end());
+    // Of out.more: places in in.more, or behind these in what the block makes.
+    const auto places = std::make_shared<std::vector<std::size_t>>();
+    const auto again = [&block, places, context = context_, more = in.more](ops::Tape& inner,
+                                                                            const Tensor& x) {
+      const Stream after = block.forward(inner, Stream{.x = x, .more = more}, context);
+      Streams made{after.branch.defined() ? block.merge(inner, after, context) : after.x};
+      places->clear();
+      for (const Tensor& one : after.more) {
+        std::size_t place = place_of(one, more);
+        if (place == more.size()) {
+          const std::size_t there = place_of(one, made);
+          if (there == made.size()) made.push_back(one);
+          place += there;
+        }
+        places->push_back(place);
+      }
+      return made;
+    };
+    const Streams made =
+        tape_.checkpoint(in.x, read, again, kept_of(stack_.recompute, stack_.offload));
+    Stream out{made.front()};
+    for (const std::size_t place : *places)
+      out.more.push_back(place < in.more.size() ? in.more[place] : made[place - in.more.size()]);
+    return out;
   }
 
   const Stack<Block> stack_;

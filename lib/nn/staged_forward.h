@@ -1,31 +1,51 @@
-// The forward pass of one batch in parts, which ranks with some of the blocks call each for itself
-// (pipeline parallelism): embed(), blocks() over all of them, head() is forward() (network.h).
+// The forward pass of one batch in parts, for ranks that have some of the blocks of a network
+// (pipeline parallelism). embed(), then blocks() over all of them, then head() are the whole pass.
 //
-// From part to part only the residual stream passes: f32 [S, D], of this rank's S tokens of width
-// D, with nothing pending. What all blocks read besides, positions and the embedded noise levels,
-// each rank makes for its own part; its weights' gradients are the sums over those ranks.
+// From part to part goes a list of tensors, all f32 and with nothing pending: the residual stream,
+// [S, D] for this rank's S tokens of width D, and what else later blocks read of earlier ones (skip
+// connections). Positions and embedded noise levels, which all blocks read, are made by each rank
+// for its own part. The gradients of their weights are summed over those ranks.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
+#include "ops/tape.h"
 #include "tensor/tensor.h"
 
 namespace vfm::nn {
 
-/// Of a batch and a tape, which it records on; both, and the network, must outlive it. The tape
-/// goes back through what was called here: with x watched, to the gradient of x.
+/// The tensors that pass between two blocks; the residual stream is the first.
+using Streams = std::vector<Tensor>;
+
+/// The pass of one batch, recorded on a tape. Both, and the network, must outlive it.
 class StagedForward {
  public:
   virtual ~StagedForward() = default;
   /// The embedded tokens.
-  virtual Tensor embed() = 0;
-  /// x after the blocks [begin, end). Where what goes into blocks waits in the host's memory
-  /// (set_recompute()), the caller lets go of x.
-  virtual Tensor blocks(Tensor x, std::size_t begin, std::size_t end) = 0;
-  /// The network's output, of x after all blocks.
-  virtual Tensor head(const Tensor& x) = 0;
+  virtual Streams embed() = 0;
+  /// The tensors after the blocks [begin, end), from those before. If inputs of blocks are
+  /// offloaded (set_recompute()), the caller must not hold `streams`.
+  virtual Streams blocks(Streams streams, std::size_t begin, std::size_t end) = 0;
+  /// The network's output, from the tensors after all blocks.
+  virtual Tensor head(const Streams& streams) = 0;
 };
+
+/// Back-propagates from several results of one tape; gradients[i] is the one of results[i]. Results
+/// that want no gradient are left out. Clears the tape, unless none wants one.
+inline void backward(ops::Tape& tape, const Streams& results, const Streams& gradients) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!tape.wants_grad(results[i])) continue;
+    if (first)
+      tape.accumulate(results[i], gradients[i]);
+    else
+      first = i;
+  }
+  if (first) tape.backward(results[*first], gradients[*first]);
+}
 
 }  // namespace vfm::nn

@@ -137,7 +137,8 @@ class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, Decode
     if (batch.text.defined()) context_.text = batch.text.to(s_.device).to(s_.compute);
   }
 
-  Tensor embed() override {
+ private:
+  Tensor start() override {
     // A block too, where that decides what is free to wait elsewhere.
     const auto embed = [&s = s_, known = pack_.known, sum = pack_.exchanges.sum](Tape& inner,
                                                                                  const Tensor&) {
@@ -146,8 +147,6 @@ class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, Decode
     const Tensor& table = s_.table->op(tape_);
     return kept().offload ? tape_.checkpoint(table, {}, embed)[0] : embed(tape_, table)[0];
   }
-
- private:
   Tensor finish(const nn::Stream& stream) override {
     return s_.logits(tape_, stream.x, pack_.exchanges.gather);
   }

@@ -161,9 +161,8 @@ class Dit::Stages final : public nn::StackForward<DitBlock, DitContext> {
     read_ = {context_.positions, context_.embedding, context_.shared};
   }
 
-  Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-
  private:
+  Tensor start() override { return s_.enter(tape_, batch_, pack_); }
   Tensor finish(const nn::Stream& stream) override {
     ops::ModulateInput last =
         nn::pending(stream, context_.rows, s_.norm_out->forward(tape_, context_));

@@ -33,8 +33,9 @@ void FramedNetwork::set_recompute(nn::Recompute recompute, bool offload) {
   frame_->recompute = recompute;
   frame_->offload = offload;
 }
-Shape FramedNetwork::stream_shape(const NetworkBatch& batch) const {
-  return frame_->stream_shape(batch);
+std::vector<Shape> FramedNetwork::stream_shapes(const NetworkBatch& batch,
+                                                std::size_t /*block*/) const {
+  return {frame_->stream_shape(batch)};
 }
 Tensor FramedNetwork::own_part(const Tensor& values, const NetworkBatch& batch) const {
   return frame_->own_part(values, batch);

@@ -133,8 +133,8 @@ class DiffusionNetwork {
   /// The same in parts: for ranks that have some of the blocks.
   virtual std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
                                                     const NetworkBatch& batch) const = 0;
-  /// That of the residual stream between blocks, [S, D], of this rank's tokens.
-  virtual Shape stream_shape(const NetworkBatch& batch) const = 0;
+  /// Shapes of the tensors that go into a block (nn::Streams), for this rank's tokens.
+  virtual std::vector<Shape> stream_shapes(const NetworkBatch& batch, std::size_t block) const = 0;
   /// Of values laid out as the batch's output those of this rank's tokens, with zeros elsewhere.
   virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
 };

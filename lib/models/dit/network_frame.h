@@ -45,7 +45,7 @@ struct NetworkFrame {
   ops::KeptOfBlock kept_of_blocks() const { return nn::kept_of(recompute, offload); }
   /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
-  /// As DiffusionNetwork::stream_shape() says.
+  /// Shape of the residual stream, [S, D].
   Shape stream_shape(const NetworkBatch& batch) const;
   /// As DiffusionNetwork::own_part() says.
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const;

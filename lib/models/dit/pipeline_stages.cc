@@ -16,23 +16,30 @@ namespace {
 
 // Of a network of one block on Device::meta: each part by itself, less what all begin with.
 template <class Network, class Samples>
-PartWork work_of_parts(const Network& network, const Samples& batch) {
-  const Shape stream = network.stream_shape(batch);
+PartWork work_of_parts(const Network& network, const Samples& batch,
+                       const std::vector<Shape>& shapes) {
   const auto work_of = [&](const auto& part) {
     const MetaAccount account(Device::cpu);
     ops::Tape tape;
-    const Tensor in(stream, DType::f32, Device::meta), gradient(stream, DType::f32, Device::meta);
-    tape.watch(in, gradient);
+    nn::Streams in;
+    for (const Shape& shape : shapes) {
+      in.emplace_back(shape, DType::f32, Device::meta);
+      tape.watch(in.back(), Tensor(shape, DType::f32, Device::meta));
+    }
     const auto stages = network.stages(tape, batch);
     const double before = account.work().flops;
-    const Tensor out = part(*stages, in);
-    tape.backward(out, Tensor(out.shape(), DType::f32, Device::meta));
+    const nn::Streams out = part(*stages, in);
+    nn::Streams gradients;
+    for (const Tensor& one : out)
+      gradients.emplace_back(one.shape(), DType::f32, Device::meta);
+    nn::backward(tape, out, gradients);
     return account.work().flops - before;
   };
+  using Part = nn::StagedForward;
   PartWork work;
-  work.embed = work_of([](nn::StagedForward& s, const Tensor&) { return s.embed(); });
-  work.block = work_of([](nn::StagedForward& s, const Tensor& in) { return s.blocks(in, 0, 1); });
-  work.head = work_of([](nn::StagedForward& s, const Tensor& in) { return s.head(in); });
+  work.embed = work_of([](Part& part, const nn::Streams&) { return part.embed(); });
+  work.block = work_of([](Part& part, const nn::Streams& in) { return part.blocks(in, 0, 1); });
+  work.head = work_of([](Part& part, const nn::Streams& in) { return nn::Streams{part.head(in)}; });
   return work;
 }
 
@@ -51,7 +58,8 @@ PartWork part_work(const NetworkConfig& whole, const std::vector<NetworkSample>&
   batch.samples = samples;
   batch.latents = Tensor({values}, DType::f32, Device::meta);
   batch.text = Tensor({text_rows, config.text_embed_dim}, DType::f32, Device::meta);
-  return work_of_parts(*make_network(config, 0, compute, Device::meta), batch);
+  const auto network = make_network(config, 0, compute, Device::meta);
+  return work_of_parts(*network, batch, network->stream_shapes(batch, 0));
 }
 
 PartWork part_work(const DecoderConfig& whole, const CodeSample& sample, DType compute) {
@@ -62,7 +70,8 @@ PartWork part_work(const DecoderConfig& whole, const CodeSample& sample, DType c
   batch.codes.resize(static_cast<std::size_t>(sample.codes()));
   if (config.text_embed_dim > 0)
     batch.text = Tensor({sample.text_tokens, config.text_embed_dim}, DType::f32, Device::meta);
-  return work_of_parts(CausalDecoder(config, 0, compute, Device::meta), batch);
+  const CausalDecoder decoder(config, 0, compute, Device::meta);
+  return work_of_parts(decoder, batch, {decoder.stream_shape(batch)});
 }
 
 std::vector<int> balance_stages(const PartWork& work, int blocks, int pp, int vpp) {

@@ -243,9 +243,8 @@ class Stages final : public nn::StackForward<Layer, Context> {
     read_ = {context_.positions, context_.embedding};
   }
 
-  Tensor embed() override { return s_.enter(tape_, batch_, pack_); }
-
  private:
+  Tensor start() override { return s_.enter(tape_, batch_, pack_); }
   Tensor finish(const Stream& stream) override {
     const Tensor modulation = s_.norm_out->multiply(tape_, context_.embedding);
     const ops::ModulateInput last = pending(stream, context_, modulation, s_.compute);

@@ -113,7 +113,8 @@ StagedBatch CodeObjective::staged(Pack& pack, double scale) const {
                                             recipe_.autoregressive.z_loss, scale);
                 return std::exchange(pack.result.tokens.seed, Tensor());
               },
-          .stream = decoder_.stream_shape(*input),
+          .streams = [this, input](
+                         std::size_t) { return std::vector<Shape>{decoder_.stream_shape(*input)}; },
           .device = device(),
           .blocks = decoder_.config().num_layers};
 }

@@ -175,7 +175,8 @@ StagedBatch DiffusionObjective::staged(const NoisyBatch& batch, double loss_scal
                 loss = diffusion_loss(output, own_part(*kept), loss_scale);
                 return std::exchange(loss.error.seed, Tensor());
               },
-          .stream = network_->stream_shape(batch.input),
+          .streams = [this, kept](
+                         std::size_t block) { return network_->stream_shapes(kept->input, block); },
           .device = device(),
           .blocks = network_->config().num_layers};
 }

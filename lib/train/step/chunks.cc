@@ -18,11 +18,15 @@ NetworkChunks::NetworkChunks(const nn::NetworkLayout& layout, StagedBatch batch,
   }
 }
 
-Tensor NetworkChunks::blank_stream() const {
-  return Tensor(batch_.stream, DType::f32, batch_.device);
+nn::Streams NetworkChunks::blank(int number, Side side) const {
+  const nn::BlockRange& range = chunks_.at(static_cast<std::size_t>(number)).blocks;
+  nn::Streams blank;
+  for (const Shape& shape : batch_.streams(side == Side::input ? range.begin : range.end))
+    blank.emplace_back(shape, DType::f32, batch_.device);
+  return blank;
 }
 
-Tensor NetworkChunks::forward(int number, Tensor stream) {
+nn::Streams NetworkChunks::forward(int number, nn::Streams streams) {
   Chunk& chunk = chunks_.at(static_cast<std::size_t>(number));
   ops::Tape& tape = chunk.tape.emplace(record_);
   // What is in no block all chunks use.
@@ -33,17 +37,22 @@ Tensor NetworkChunks::forward(int number, Tensor stream) {
         },
         number > 0);
   const auto stages = batch_.stages(tape);
-  if (chunk.first)
-    stream = stages->embed();
-  else
-    tape.arrive(stream, [&chunk](Tensor gradient) { chunk.gradient = std::move(gradient); });
-  Tensor made = stages->blocks(std::move(stream), chunk.blocks.begin, chunk.blocks.end);
+  if (chunk.first) {
+    streams = stages->embed();
+  } else {
+    chunk.gradients.resize(streams.size());
+    for (std::size_t i = 0; i < streams.size(); ++i)
+      tape.arrive(streams[i],
+                  [&chunk, i](Tensor gradient) { chunk.gradients[i] = std::move(gradient); });
+  }
+  nn::Streams made = stages->blocks(std::move(streams), chunk.blocks.begin, chunk.blocks.end);
   if (!chunk.last) {
-    chunk.out = tape.rest(made);
+    chunk.out = made;
+    chunk.out.front() = tape.rest(made.front());
     return made;
   }
-  chunk.out = stages->head(made);
-  chunk.seed = batch_.loss(chunk.out);
+  chunk.out = {stages->head(made)};
+  chunk.seeds = {batch_.loss(chunk.out.front())};
   return {};
 }
 
@@ -51,30 +60,33 @@ void NetworkChunks::expect_backward(int number) {
   chunks_.at(static_cast<std::size_t>(number)).tape->wake();
 }
 
-Tensor NetworkChunks::backward(int number, const Tensor& gradient) {
+nn::Streams NetworkChunks::backward(int number, nn::Streams gradients) {
   Chunk& chunk = chunks_.at(static_cast<std::size_t>(number));
-  const Tensor seed = chunk.last ? std::exchange(chunk.seed, Tensor()) : gradient;
+  if (chunk.last) gradients = std::exchange(chunk.seeds, {});
   // Before the first adapter there is nothing to learn.
-  if (chunk.tape->wants_grad(chunk.out)) chunk.tape->backward(chunk.out, seed);
+  nn::backward(*chunk.tape, chunk.out, gradients);
   chunk.tape.reset();
-  chunk.out = Tensor();
-  Tensor of_stream = std::exchange(chunk.gradient, Tensor());
-  if (!chunk.first && !of_stream.defined())
-    of_stream = Tensor::zeros(batch_.stream, DType::f32, batch_.device);
-  return of_stream;
+  chunk.out.clear();
+  nn::Streams of_inputs = std::exchange(chunk.gradients, {});
+  for (std::size_t i = 0; i < of_inputs.size(); ++i)
+    if (!of_inputs[i].defined())
+      of_inputs[i] =
+          Tensor::zeros(batch_.streams(chunk.blocks.begin)[i], DType::f32, batch_.device);
+  return of_inputs;
 }
 
 void NetworkChunks::forward_alone() {
   const int pp = layout_.pp_size(), rank = layout_.pp_rank();
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
-    Tensor stream;
+    nn::Streams streams;
     if (!chunks_[i].first) {
-      stream = blank_stream();
-      layout_.pp->receive((rank + pp - 1) % pp, stream).wait();
+      streams = blank(static_cast<int>(i), Side::input);
+      for (const Tensor& stream : streams)
+        layout_.pp->receive((rank + pp - 1) % pp, stream).wait();
     }
-    const Tensor made = forward(static_cast<int>(i), std::move(stream));
-    if (made.defined()) layout_.pp->send((rank + 1) % pp, made).wait();
-    chunks_[i].out = Tensor();
+    for (const Tensor& made : forward(static_cast<int>(i), std::move(streams)))
+      layout_.pp->send((rank + 1) % pp, made).wait();
+    chunks_[i].out.clear();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "nn/network_layout.h"
 #include "nn/staged_forward.h"
@@ -23,7 +24,8 @@ struct StagedBatch {
   /// Takes the network's output and returns the gradient of the loss by it; called on the last
   /// stage. Without recording the result is not used.
   std::function<Tensor(const Tensor& output)> loss;
-  Shape stream;  ///< shape of the residual stream
+  /// Shapes of the tensors that go into a block (nn::Streams).
+  std::function<std::vector<Shape>(std::size_t block)> streams;
   Device device = Device::cpu;
   int blocks = 0;  ///< blocks of the whole network
 };
@@ -36,10 +38,10 @@ class NetworkChunks final : public ChunkedPass {
   NetworkChunks(const nn::NetworkLayout& layout, StagedBatch batch, bool record = true,
                 ops::Tape::Listener final = {});
 
-  Tensor blank_stream() const override;
-  Tensor forward(int chunk, Tensor stream) override;
+  nn::Streams blank(int chunk, Side side) const override;
+  nn::Streams forward(int chunk, nn::Streams streams) override;
   void expect_backward(int chunk) override;
-  Tensor backward(int chunk, const Tensor& gradient) override;
+  nn::Streams backward(int chunk, nn::Streams gradients) override;
 
   /// Runs all chunks forward without recording, each as soon as the chunk before it is done, on
   /// whichever rank that is. A collective of the pipeline.
@@ -50,9 +52,9 @@ class NetworkChunks final : public ChunkedPass {
     nn::BlockRange blocks;
     bool first = false, last = false;  ///< first, last of the network
     std::optional<ops::Tape> tape;
-    Tensor out;       ///< output, or its name
-    Tensor seed;      ///< for the last chunk: gradient of `out`
-    Tensor gradient;  ///< gradient of the chunk's input
+    nn::Streams out;        ///< outputs, or their names
+    nn::Streams seeds;      ///< for the last chunk: gradients of `out`
+    nn::Streams gradients;  ///< gradients of the chunk's inputs
   };
 
   const nn::NetworkLayout layout_;

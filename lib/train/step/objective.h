@@ -17,6 +17,7 @@
 #include "base/json_fwd.h"
 #include "data/latents.h"
 #include "nn/parameter.h"
+#include "nn/staged_forward.h"
 #include "ops/tape.h"
 #include "train/data/sample.h"
 #include "train/recipe/recipe.h"
@@ -49,17 +50,18 @@ struct PlacedSample {
 class ChunkedPass {
  public:
   virtual ~ChunkedPass() = default;
-  /// The residual stream of this rank's tokens, without values.
-  virtual Tensor blank_stream() const = 0;
-  /// Returns the output of the rank's chunk for `stream`. The network's first chunk needs no
-  /// `stream`; its last chunk returns none, and its loss is in the batch.
-  virtual Tensor forward(int chunk, Tensor stream) = 0;
-  /// Says that the gradient for backward() is about to arrive.
+  /// The tensors that go into a chunk, or that come out of it, without values.
+  enum class Side { input, output };
+  virtual nn::Streams blank(int chunk, Side side) const = 0;
+  /// Returns the output of the rank's chunk for `streams`. The network's first chunk needs no
+  /// `streams`; its last chunk returns none, and its loss is in the batch.
+  virtual nn::Streams forward(int chunk, nn::Streams streams) = 0;
+  /// Says that the gradients for backward() are about to arrive.
   virtual void expect_backward(int chunk) = 0;
-  /// Adds the gradient of the *sum* of the loss to the parameters' gradients. Takes the gradient of
-  /// the chunk's output and returns that of its input; the network's last chunk takes none, and its
-  /// first chunk returns none.
-  virtual Tensor backward(int chunk, const Tensor& gradient) = 0;
+  /// Adds the gradient of the *sum* of the loss to the parameters' gradients. Takes the gradients
+  /// of the chunk's output and returns those of its input; the network's last chunk takes none, and
+  /// its first chunk returns none.
+  virtual nn::Streams backward(int chunk, nn::Streams gradients) = 0;
 };
 
 class Objective {

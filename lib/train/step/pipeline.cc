@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/pipeline.h"
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <utility>
@@ -11,12 +12,19 @@ namespace {
 
 /// What a message carries, and its way.
 struct Carried {
-  Tensor values;
-  dist::Transfer transfer;
+  nn::Streams values;
+  std::vector<dist::Transfer> transfers;
 
-  Tensor take() {
-    std::exchange(transfer, {}).wait();  // nobody else holds them then
-    return std::exchange(values, Tensor());
+  void wait() {
+    for (dist::Transfer& transfer : std::exchange(transfers, {}))
+      transfer.wait();
+  }
+  bool done() {
+    return std::ranges::all_of(transfers, [](dist::Transfer& one) { return one.done(); });
+  }
+  nn::Streams take() {
+    wait();  // nobody else holds them then
+    return std::exchange(values, {});
   }
 };
 
@@ -24,7 +32,7 @@ struct Carried {
 struct UnderWay {
   std::unique_ptr<ChunkedPass> pass;
   std::map<int, Carried> stream_in, gradient_in;
-  std::map<int, Tensor> stream_out, gradient_out;
+  std::map<int, nn::Streams> stream_out, gradient_out;
   std::size_t left = 0;  // steps
 };
 
@@ -83,40 +91,45 @@ class PipelineRun {
         at.gradient_out[chunk] = at.pass->backward(chunk, at.gradient_in[chunk].take());
         break;
       case PipelineStep::Kind::send_stream:
-        send(streams_, step.peer, std::exchange(at.stream_out[chunk], Tensor()));
+        send(streams_, step.peer, std::exchange(at.stream_out[chunk], {}));
         break;
       case PipelineStep::Kind::send_gradient:
-        send(gradients_, step.peer, std::exchange(at.gradient_out[chunk], Tensor()));
+        send(gradients_, step.peer, std::exchange(at.gradient_out[chunk], {}));
         break;
       case PipelineStep::Kind::receive_stream:
-        at.stream_in[chunk] = receive(streams_, step.peer, *at.pass);
+        at.stream_in[chunk] =
+            receive(streams_, step.peer, at.pass->blank(chunk, ChunkedPass::Side::input));
         break;
       case PipelineStep::Kind::receive_gradient:
-        at.gradient_in[chunk] = receive(gradients_, step.peer, *at.pass);
+        at.gradient_in[chunk] =
+            receive(gradients_, step.peer, at.pass->blank(chunk, ChunkedPass::Side::output));
         at.pass->expect_backward(chunk);
         break;
     }
     if (--at.left == 0) under_way_.erase(step.microbatch);
-    sent_.remove_if([](Carried& message) { return message.transfer.done(); });
+    sent_.remove_if([](Carried& message) { return message.done(); });
     if (final_.blocks != nullptr) final_.blocks->go_on();
   }
 
   /// Until all that was sent is received.
   void finish() {
     for (Carried& message : sent_)
-      message.transfer.wait();
+      message.wait();
     sent_.clear();
   }
 
  private:
-  void send(dist::Group& group, int to, Tensor values) {
-    dist::Transfer transfer = group.send(to, values);
-    sent_.push_back({std::move(values), std::move(transfer)});
+  void send(dist::Group& group, int to, nn::Streams values) {
+    std::vector<dist::Transfer> transfers;
+    for (const Tensor& one : values)
+      transfers.push_back(group.send(to, one));
+    sent_.push_back({std::move(values), std::move(transfers)});
   }
-  static Carried receive(dist::Group& group, int from, const ChunkedPass& pass) {
-    Tensor values = pass.blank_stream();
-    dist::Transfer transfer = group.receive(from, values);
-    return {std::move(values), std::move(transfer)};
+  static Carried receive(dist::Group& group, int from, nn::Streams values) {
+    std::vector<dist::Transfer> transfers;
+    for (const Tensor& one : values)
+      transfers.push_back(group.receive(from, one));
+    return {std::move(values), std::move(transfers)};
   }
 
   dist::Group &streams_, &gradients_;

@@ -55,7 +55,9 @@ class Recorder final : public models::DiffusionNetwork {
                                             const models::NetworkBatch&) const override {
     return nullptr;
   }
-  Shape stream_shape(const models::NetworkBatch&) const override { return {}; }
+  std::vector<Shape> stream_shapes(const models::NetworkBatch&, std::size_t) const override {
+    return {};
+  }
   Tensor own_part(const Tensor& values, const models::NetworkBatch&) const override {
     return values;
   }

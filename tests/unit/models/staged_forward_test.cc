@@ -40,7 +40,7 @@ Tensor cotangent_of(const Tensor& output) {
 struct Part {
   std::size_t begin = 0, end = 0;
   ops::Tape tape;
-  Tensor in, in_gradient, out;
+  nn::Streams in, in_gradients, out;
 };
 
 /// The output; gradients are in the parameters.
@@ -55,19 +55,21 @@ Tensor in_parts(const DiffusionNetwork& network, const NetworkBatch& batch,
     if (i == 0) {
       part.in = stages->embed();
     } else {
-      part.in = parts[i - 1].out.clone();  // as it comes from another rank
-      part.in_gradient = Tensor::zeros(part.in.shape());
-      part.tape.watch(part.in, part.in_gradient);
+      for (const Tensor& made : parts[i - 1].out) {  // as it comes from another rank
+        part.in.push_back(made.clone());
+        part.in_gradients.push_back(Tensor::zeros(made.shape()));
+        part.tape.watch(part.in.back(), part.in_gradients.back());
+      }
     }
     part.out = stages->blocks(part.in, part.begin, part.end);
-    CHECK(part.out.dtype() == DType::f32);
-    if (i + 2 == cuts.size()) part.out = stages->head(part.out);
+    CHECK(part.out.front().dtype() == DType::f32);
+    if (i + 2 == cuts.size()) part.out = {stages->head(part.out)};
   }
-  const Tensor output = parts.back().out;
-  Tensor gradient = cotangent_of(output);
+  const Tensor output = parts.back().out.front();
+  nn::Streams gradients = {cotangent_of(output)};
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    part->tape.backward(part->out, gradient);
-    gradient = part->in_gradient;
+    nn::backward(part->tape, part->out, gradients);
+    gradients = part->in_gradients;
   }
   return output;
 }

@@ -82,16 +82,16 @@ class ForgetfulPass final : public ChunkedPass {
  public:
   ForgetfulPass(std::unique_ptr<ChunkedPass> pass, const nn::ParameterList& parameters, int chunk)
       : pass_(std::move(pass)), parameters_(parameters), chunk_(chunk) {}
-  Tensor blank_stream() const override { return pass_->blank_stream(); }
-  Tensor forward(int chunk, Tensor stream) override {
-    return pass_->forward(chunk, std::move(stream));
+  nn::Streams blank(int chunk, Side side) const override { return pass_->blank(chunk, side); }
+  nn::Streams forward(int chunk, nn::Streams streams) override {
+    return pass_->forward(chunk, std::move(streams));
   }
   void expect_backward(int chunk) override { pass_->expect_backward(chunk); }
-  Tensor backward(int chunk, const Tensor& gradient) override {
+  nn::Streams backward(int chunk, nn::Streams gradients) override {
     std::vector<Tensor> before;
     for (const nn::Parameter* p : parameters_)
       before.push_back(p->grad.clone());
-    const Tensor out = pass_->backward(chunk, gradient);
+    nn::Streams out = pass_->backward(chunk, std::move(gradients));
     for (std::size_t i = 0; i < parameters_.size() && chunk == chunk_; ++i)
       if (parameters_[i]->on_all_stages) copy(before[i], parameters_[i]->grad);
     return out;
