@@ -23,6 +23,8 @@ namespace vfm::nn {
 struct HeadShape {
   int heads = 0, key_heads = 0;  ///< of queries; of keys and values
   int head_dim = 0;
+  /// The heads that one of `tp` ranks has.
+  HeadShape share(int tp) const { return {heads / tp, key_heads / tp, head_dim, space_time}; }
   /// Some attentions stay within frames or within pixels, which ranks need whole.
   bool space_time = false;
 };

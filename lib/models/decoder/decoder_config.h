@@ -51,6 +51,9 @@ struct DecoderConfig {
   int key_value_heads() const {
     return num_key_value_heads > 0 ? num_key_value_heads : num_attention_heads;
   }
+  nn::HeadShape heads() const {
+    return {num_attention_heads, key_value_heads(), attention_head_dim};
+  }
   std::int64_t hidden() const;
   int table_rows() const { return vocabulary + (start_token ? 1 : 0); }  ///< of what tokens read
   /// Throws Error{usage} naming the field.

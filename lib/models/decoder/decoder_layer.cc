@@ -10,7 +10,6 @@
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/swiglu.h"
-#include "ops/position/qk_norm_rope.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
@@ -29,28 +28,25 @@ std::int64_t keys_width(const DecoderConfig& c) {
 
 DecoderLayer::DecoderLayer(nn::WeightMaker& make, const std::string& name, const DecoderConfig& c,
                            const nn::NetworkLayout& ranks)
-    : heads_(c.num_attention_heads / ranks.tp_size()),
-      key_heads_(c.key_value_heads() / ranks.tp_size()),
-      head_dim_(c.attention_head_dim),
+    : shape_(c.heads().share(ranks.tp_size())),
       compute_(make.options.compute),
-      has_text_(c.text_embed_dim > 0),
       norm1_(make.table(name + "input_layernorm.weight", {c.width()}, Init::one)),
       qkv_(make.stacked({{name + "self_attn.q_proj.weight", c.heads_width()},
                          {name + "self_attn.k_proj.weight", keys_width(c)},
                          {name + "self_attn.v_proj.weight", keys_width(c)}},
                         c.width(), ranks.cut(0))),
-      norm_q_(make.table(name + "self_attn.q_norm.weight", {head_dim_}, Init::one)),
-      norm_k_(make.table(name + "self_attn.k_norm.weight", {head_dim_}, Init::one)),
+      heads_(make, shape_, name + "self_attn.q_norm.weight", name + "self_attn.k_norm.weight",
+             kDecoderEpsilon),
       out_(
           make.part({name + "self_attn.o_proj.weight"}, c.width(), c.heads_width(), ranks.cut(1))) {
-  if (has_text_) {
+  if (c.text_embed_dim > 0) {
     cross_norm_ = &make.table(name + "cross_attn_layernorm.weight", {c.width()}, Init::one);
     cross_q_ =
         &make.part({name + "cross_attn.q_proj.weight"}, c.heads_width(), c.width(), ranks.cut(0));
     cross_kv_ = &make.part({name + "cross_attn.k_proj.weight", name + "cross_attn.v_proj.weight"},
                            keys_width(c), c.text_embed_dim, ranks.cut(0));
-    cross_norm_q_ = &make.table(name + "cross_attn.q_norm.weight", {head_dim_}, Init::one);
-    cross_norm_k_ = &make.table(name + "cross_attn.k_norm.weight", {head_dim_}, Init::one);
+    cross_heads_.emplace(make, shape_, name + "cross_attn.q_norm.weight",
+                         name + "cross_attn.k_norm.weight", kDecoderEpsilon);
     cross_out_ =
         &make.part({name + "cross_attn.o_proj.weight"}, c.width(), c.heads_width(), ranks.cut(1));
   }
@@ -68,10 +64,10 @@ Tensor DecoderLayer::forward(Tape& tape, Tensor x, const DecoderContext& context
   const Tensor attended = attend(tape, qkv, context, memory, at);
   const ops::Exchange& sum = context.exchanges.sum;
   x = add(tape, x, ops::summed_linear(tape, attended, out_.matrix(tape), sum, type));
-  if (has_text_) {
+  if (cross_heads_) {
     const Tensor kv = memory ? memory->text : text_keys(tape, context.text);
-    const Tensor q = ops::qk_norm_rope(tape, of_normed(tape, x, *cross_norm_, *cross_q_, context),
-                                       layout(heads_, 0, 0, cross_norm_q_->op(tape), Tensor()));
+    const Tensor q =
+        cross_heads_->queries(tape, of_normed(tape, x, *cross_norm_, *cross_q_, context));
     const Tensor seen = ops::cross_attention(tape, q, kv, context.cross);
     x = add(tape, x, ops::summed_linear(tape, seen, cross_out_->matrix(tape), sum, type));
   }
@@ -84,21 +80,7 @@ Tensor DecoderLayer::forward(Tape& tape, Tensor x, const DecoderContext& context
 }
 
 Tensor DecoderLayer::text_keys(Tape& tape, const Tensor& text) const {
-  return ops::qk_norm_rope(tape, ops::linear(tape, text, cross_kv_->matrix(tape)),
-                           layout(0, key_heads_, key_heads_, Tensor(), cross_norm_k_->op(tape)));
-}
-
-ops::QkNormRope DecoderLayer::layout(int queries, int keys, int values, Tensor query_weight,
-                                     Tensor key_weight) const {
-  ops::QkNormRope made;
-  made.query_heads = queries;
-  made.key_heads = keys;
-  made.value_heads = values;
-  made.head_dim = head_dim_;
-  made.query_weight = std::move(query_weight);
-  made.key_weight = std::move(key_weight);
-  made.epsilon = kDecoderEpsilon;
-  return made;
+  return cross_heads_->keys(tape, ops::linear(tape, text, cross_kv_->matrix(tape)));
 }
 
 // W norm(x), of all rows that this rank's heads and columns need.
@@ -123,27 +105,20 @@ Tensor DecoderLayer::add(Tape& tape, const Tensor& x, const Tensor& branch) {
 
 Tensor DecoderLayer::attend(Tape& tape, const Tensor& qkv, const DecoderContext& context,
                             const LayerMemory* memory, std::int64_t at) const {
-  ops::QkNormRope rows = layout(heads_, key_heads_, key_heads_, norm_q_.op(tape), norm_k_.op(tape));
-  rows.cosines = context.angles.cosines;
-  rows.sines = context.angles.sines;
-  if (memory) return recall(tape, ops::qk_norm_rope(tape, qkv, rows), context, memory->seen, at);
-  if (!context.exchanges.any_of_cp())
-    return ops::normed_self_attention(tape, qkv, rows, context.self);
-  const auto attend_all = [&](const Tensor& all) {
-    return ops::self_attention(tape, all, context.self);
-  };
-  return nn::shared_attention(tape, ops::qk_norm_rope(tape, qkv, rows), context.exchanges,
-                              context.self, attend_all);
+  if (!memory) return heads_.attend(tape, qkv, context.angles, context.self, context.exchanges);
+  return recall(tape, ops::qk_norm_rope(tape, qkv, heads_.layout(tape, context.angles)), context,
+                memory->seen, at);
 }
 
 // One token's attention to itself and what was before it. In its row the queries stand before keys
 // and values.
 Tensor DecoderLayer::recall(Tape& tape, const Tensor& qkv, const DecoderContext& context,
                             const Tensor& seen, std::int64_t at) const {
-  const Tensor by_head = qkv.reshape({heads_ + 2 * key_heads_, head_dim_});
-  const Tensor q = by_head.rows(0, heads_).reshape({1, std::int64_t{heads_} * head_dim_});
-  copy(by_head.rows(heads_, heads_ + 2 * key_heads_)
-           .reshape({1, std::int64_t{2} * key_heads_ * head_dim_}),
+  const Tensor by_head = qkv.reshape({shape_.heads + 2 * shape_.key_heads, shape_.head_dim});
+  const Tensor q =
+      by_head.rows(0, shape_.heads).reshape({1, std::int64_t{shape_.heads} * shape_.head_dim});
+  copy(by_head.rows(shape_.heads, shape_.heads + 2 * shape_.key_heads)
+           .reshape({1, std::int64_t{2} * shape_.key_heads * shape_.head_dim}),
        seen.rows(at, at + 1));
   ops::AttentionPack pack = context.self;
   pack.query_lengths = {1};

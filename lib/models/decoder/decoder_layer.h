@@ -6,11 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "models/decoder/decoder.h"
+#include "nn/heads.h"
 #include "nn/stack.h"
-#include "nn/token_shard.h"
 #include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
 #include "ops/position/positions.h"
@@ -56,8 +57,6 @@ class DecoderLayer {
   Tensor text_keys(ops::Tape& tape, const Tensor& text) const;
 
  private:
-  ops::QkNormRope layout(int queries, int keys, int values, Tensor query_weight,
-                         Tensor key_weight) const;
   Tensor of_normed(ops::Tape& tape, const Tensor& x, const nn::Weight& norm, const nn::Weight& w,
                    const DecoderContext& context) const;
   DType branch_type(const DecoderContext& context) const;
@@ -67,12 +66,14 @@ class DecoderLayer {
   Tensor recall(ops::Tape& tape, const Tensor& qkv, const DecoderContext& context,
                 const Tensor& seen, std::int64_t at) const;
 
-  int heads_, key_heads_, head_dim_;
+  nn::HeadShape shape_;
   DType compute_;
-  bool has_text_;
-  const nn::Weight &norm1_, &qkv_, &norm_q_, &norm_k_, &out_;
-  const nn::Weight *cross_norm_ = nullptr, *cross_q_ = nullptr, *cross_kv_ = nullptr,
-                   *cross_norm_q_ = nullptr, *cross_norm_k_ = nullptr, *cross_out_ = nullptr;
+  const nn::Weight &norm1_, &qkv_;
+  nn::Heads heads_;
+  const nn::Weight& out_;
+  const nn::Weight *cross_norm_ = nullptr, *cross_q_ = nullptr, *cross_kv_ = nullptr;
+  std::optional<nn::Heads> cross_heads_;  // if it has text
+  const nn::Weight* cross_out_ = nullptr;
   const nn::Weight *norm2_ = nullptr, *up_ = nullptr, *down_ = nullptr;
 };
 

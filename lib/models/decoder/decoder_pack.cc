@@ -60,8 +60,7 @@ void check_layout(const DecoderConfig& config, const nn::NetworkLayout& layout) 
     throw dist::LayoutRefused(
         "the autoregressive model's ranks of cp gather keys, or exchange tokens for heads",
         ": parallel.cp_kind=gather and all_to_all can be");
-  layout.check_heads(
-      {config.num_attention_heads, config.key_value_heads(), config.attention_head_dim});
+  layout.check_heads(config.heads());
   check_share(config.vocabulary, "a vocabulary", layout);
   check_share(config.hidden(), "a hidden width", layout);
 }

@@ -50,23 +50,21 @@ SelfAttention::SelfAttention(nn::WeightMaker& make, const std::string& norm_name
     : norm(make, norm_name, c, 3),
       qkv(make.part({name + ".to_q.weight", name + ".to_k.weight", name + ".to_v.weight"},
                     c.width(), c.width(), layout.cut(0))),
-      norm_q(make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one)),
-      norm_k(make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one)),
+      heads(make, c.heads().share(layout.tp_size()), name + ".norm_q.weight",
+            name + ".norm_k.weight", kQkNormEpsilon),
       out(make.part({name + ".to_out.0.weight"}, c.width(), c.width(), layout.cut(1))) {}
 
 DitBlock::DitBlock(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
                    const nn::NetworkLayout& layout)
-    : heads_(c.num_attention_heads / layout.tp_size()),
-      head_dim_(c.attention_head_dim),
-      compute_(make.options.compute),
+    : compute_(make.options.compute),
       spatial_(only_stdit(make, name, "spatial", c, layout)),
       full_(make, name + "norm1", name + "attn1", c, layout),
       norm2_(make, name + "norm2", c, 3),
       cross_q_(make.part({name + "attn2.to_q.weight"}, c.width(), c.width(), layout.cut(0))),
       cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, c.width(),
                           c.text_embed_dim, layout.cut(0))),
-      cross_norm_q_(make.table(name + "attn2.norm_q.weight", {head_dim_}, Init::one)),
-      cross_norm_k_(make.table(name + "attn2.norm_k.weight", {head_dim_}, Init::one)),
+      cross_heads_(make, c.heads().share(layout.tp_size()), name + "attn2.norm_q.weight",
+                   name + "attn2.norm_k.weight", kQkNormEpsilon),
       cross_out_(make.part({name + "attn2.to_out.0.weight"}, c.width(), c.width(), layout.cut(1))),
       temporal_(only_stdit(make, name, "temporal", c, layout)),
       norm3_(make, name + "norm3", c, 3),
@@ -175,16 +173,9 @@ Stream DitBlock::self_attention(Tape& tape, const Stream& in, const DitContext& 
 
 Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& context,
                         const SelfAttention& layer, Reach reach, bool moved) const {
-  ops::QkNormRope layout;
-  layout.query_heads = layout.key_heads = layout.value_heads = heads_;
-  layout.head_dim = head_dim_;
-  layout.query_weight = layer.norm_q.op(tape);
-  layout.key_weight = layer.norm_k.op(tape);
   const SpaceTimePacks& packs = context.space_time;
-  const ops::RotaryAngles& angles = moved ? packs.pixel_angles : context.angles;
-  layout.cosines = angles.cosines;
-  layout.sines = angles.sines;
-  layout.epsilon = kQkNormEpsilon;
+  const ops::QkNormRope layout =
+      layer.heads.layout(tape, moved ? packs.pixel_angles : context.angles);
   const ops::AttentionPack& pack = reach == Reach::sample  ? context.self
                                    : reach == Reach::frame ? packs.frames
                                                            : packs.pixels;
@@ -211,14 +202,8 @@ Tensor DitBlock::attend(Tape& tape, const Tensor& projected, const DitContext& c
 // Text has no positions, and all its tokens are seen.
 Tensor DitBlock::cross_attention(Tape& tape, const Tensor& projected,
                                  const DitContext& context) const {
-  ops::QkNormRope queries, keys;
-  queries.query_heads = keys.key_heads = keys.value_heads = heads_;
-  queries.head_dim = keys.head_dim = head_dim_;
-  queries.query_weight = cross_norm_q_.op(tape);
-  keys.key_weight = cross_norm_k_.op(tape);
-  queries.epsilon = keys.epsilon = kQkNormEpsilon;
-  const Tensor q = ops::qk_norm_rope(tape, projected, queries);
-  const Tensor kv = ops::qk_norm_rope(tape, cross_kv_.multiply(tape, context.text), keys);
+  const Tensor q = cross_heads_.queries(tape, projected);
+  const Tensor kv = cross_heads_.keys(tape, cross_kv_.multiply(tape, context.text));
   return sum_of_ranks(tape, cross_out_, ops::cross_attention(tape, q, kv, context.cross), context,
                       context.exchanges.sum);
 }

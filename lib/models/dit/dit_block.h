@@ -11,8 +11,8 @@
 
 #include "models/dit/network.h"
 #include "models/dit/stdit.h"
+#include "nn/heads.h"
 #include "nn/stack.h"
-#include "nn/token_shard.h"
 #include "nn/weight_maker.h"
 #include "ops/attention/attention.h"
 #include "ops/norm/modulate.h"
@@ -59,7 +59,9 @@ struct SelfAttention {
   SelfAttention(nn::WeightMaker& make, const std::string& norm_name, const std::string& name,
                 const NetworkConfig& config, const nn::NetworkLayout& layout);
   AdaLn norm;
-  const nn::Weight &qkv, &norm_q, &norm_k, &out;
+  const nn::Weight& qkv;
+  nn::Heads heads;
+  const nn::Weight& out;
 };
 
 class DitBlock {
@@ -93,12 +95,13 @@ class DitBlock {
                             const SelfAttention& layer, Reach reach, const Tensor& extra) const;
   Tensor cross_attention(ops::Tape& tape, const Tensor& projected, const DitContext& context) const;
 
-  int heads_, head_dim_;
   DType compute_;
   std::optional<SelfAttention> spatial_;
   SelfAttention full_;
   AdaLn norm2_;
-  const nn::Weight &cross_q_, &cross_kv_, &cross_norm_q_, &cross_norm_k_, &cross_out_;
+  const nn::Weight &cross_q_, &cross_kv_;
+  nn::Heads cross_heads_;
+  const nn::Weight& cross_out_;
   std::optional<SelfAttention> temporal_;
   AdaLn norm3_;
   const nn::Weight &up_, &down_;

@@ -10,6 +10,7 @@
 #include "models/dit/fp8.h"
 #include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
+#include "nn/heads.h"
 #include "nn/stack.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
@@ -17,7 +18,6 @@
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/silu.h"
 #include "ops/pointwise/swiglu.h"
-#include "ops/position/qk_norm_rope.h"
 
 namespace vfm::models {
 namespace {
@@ -51,15 +51,13 @@ ops::ModulateInput pending(const Stream& in, const Context& context, const Tenso
   return input;
 }
 
-// The norms of an attention's queries and keys, or none.
-struct HeadNorms {
-  HeadNorms(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c) {
-    if (!c.own<MovieGenFields>().qk_norm) return;
-    queries = &make.table(name + ".norm_q.weight", {c.attention_head_dim}, Init::one);
-    keys = &make.table(name + ".norm_k.weight", {c.attention_head_dim}, Init::one);
-  }
-  const Weight *queries = nullptr, *keys = nullptr;
-};
+// This rank's heads of the attention `name`, with norms or without.
+nn::Heads make_heads(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
+                     const nn::NetworkLayout& layout) {
+  const nn::HeadShape shape = c.heads().share(layout.tp_size());
+  if (!c.own<MovieGenFields>().qk_norm) return nn::Heads(shape);
+  return {make, shape, name + ".norm_q.weight", name + ".norm_k.weight", kNormEpsilon};
+}
 
 class Layer {
  public:
@@ -67,20 +65,17 @@ class Layer {
         const nn::NetworkLayout& layout)
       : compute_(make.options.compute),
         width_(c.width()),
-        heads_(c.num_attention_heads / layout.tp_size()),
-        key_heads_(c.key_value_heads() / layout.tp_size()),
-        head_dim_(c.attention_head_dim),
         norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
         qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
                            {name + "attn1.to_k.weight", keys_width(c)},
                            {name + "attn1.to_v.weight", keys_width(c)}},
                           width_, layout.cut(0))),
-        norms_(make, name + "attn1", c),
+        heads_(make_heads(make, name + "attn1", c, layout)),
         out_(make.part({name + "attn1.to_out.weight"}, width_, width_, layout.cut(1))),
         cross_q_(make.part({name + "attn2.to_q.weight"}, width_, width_, layout.cut(0))),
         cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, keys_width(c),
                             c.text_embed_dim, layout.cut(0))),
-        cross_norms_(make, name + "attn2", c),
+        cross_heads_(make_heads(make, name + "attn2", c, layout)),
         cross_out_(make.part({name + "attn2.to_out.weight"}, width_, width_, layout.cut(1))),
         norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
         up_(make.part({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
@@ -92,8 +87,8 @@ class Layer {
     ops::ModulateInput input = pending(in, context, modulation1, compute_);
     input.extra = context.positions;
     const auto [x1, qkv] = enter(tape, input, context, qkv_);
-    const Tensor added =
-        out_.multiply_summed(tape, self_attention(tape, qkv, context), context.exchanges.sum);
+    const Tensor added = out_.multiply_summed(
+        tape, heads_.attend(tape, qkv, {}, context.self, context.exchanges), context.exchanges.sum);
     const Tensor x2 = merge(tape, {x1, added, modulation1, 2 * width_}, context);
     const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
     const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
@@ -126,50 +121,21 @@ class Layer {
     return {stream, matrix.multiply_gathered(tape, normed, gather)};
   }
 
-  // What norms the heads of queries, and of keys and values beside them.
-  ops::QkNormRope heads(Tape& tape, const HeadNorms& norms, int queries, int keys) const {
-    ops::QkNormRope rows;
-    rows.query_heads = queries;
-    rows.key_heads = rows.value_heads = keys;
-    rows.head_dim = head_dim_;
-    if (queries > 0) rows.query_weight = norms.queries->op(tape);
-    if (keys > 0) rows.key_weight = norms.keys->op(tape);
-    rows.epsilon = kNormEpsilon;
-    return rows;
-  }
-
-  Tensor self_attention(Tape& tape, Tensor qkv, const Context& context) const {
-    if (norms_.queries) {
-      const ops::QkNormRope rows = heads(tape, norms_, heads_, key_heads_);
-      if (!context.exchanges.any_of_cp())
-        return ops::normed_self_attention(tape, qkv, rows, context.self);
-      qkv = ops::qk_norm_rope(tape, qkv, rows);
-    }
-    const auto attend = [&](const Tensor& all) {
-      return ops::self_attention(tape, all, context.self);
-    };
-    return nn::shared_attention(tape, std::move(qkv), context.exchanges, context.self, attend);
-  }
-
   Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    Tensor q =
-        cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather);
-    Tensor kv = cross_kv_.multiply(tape, context.text);
-    if (cross_norms_.queries) {
-      q = ops::qk_norm_rope(tape, q, heads(tape, cross_norms_, heads_, 0));
-      kv = ops::qk_norm_rope(tape, kv, heads(tape, cross_norms_, 0, key_heads_));
-    }
+    const Tensor q = cross_heads_.queries(
+        tape,
+        cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather));
+    const Tensor kv = cross_heads_.keys(tape, cross_kv_.multiply(tape, context.text));
     return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
                                       context.exchanges.sum);
   }
 
   DType compute_;
   std::int64_t width_;
-  int heads_, key_heads_, head_dim_;  // of this rank
   const Weight &norm1_, &qkv_;
-  HeadNorms norms_;
+  nn::Heads heads_;
   const Weight &out_, &cross_q_, &cross_kv_;
-  HeadNorms cross_norms_;
+  nn::Heads cross_heads_;
   const Weight &cross_out_, &norm2_, &up_, &down_;
 };
 
