@@ -10,6 +10,7 @@
 
 using namespace vfm;
 using namespace vfm::models;
+using namespace vfm::nn;
 
 namespace {
 

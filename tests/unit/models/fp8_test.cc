@@ -93,7 +93,7 @@ TEST_CASE("elementwise recompute, which is for training, changes nothing of FP8"
   Dit dit = random_dit(small(2, 64), DType::bf16);
   dit.set_inference_fp8({true, true});
   const std::vector<float> before = output(dit);
-  for (const Recompute recompute : {Recompute::elementwise, Recompute::block}) {
+  for (const nn::Recompute recompute : {nn::Recompute::elementwise, nn::Recompute::block}) {
     dit.set_recompute(recompute);
     CHECK(output(dit) == before);
   }
