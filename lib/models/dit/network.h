@@ -43,8 +43,7 @@ struct NetworkConfig {
   bool concat_padding_mask = true;
   std::any fields = {};  ///< of the architecture: see own()
 
-  /// The fields that the architecture alone has, a struct in the header of its network. Each has
-  /// its default as long as it was not set.
+  /// The fields of the architecture, a struct in the header of its network. Defaults if not set.
   template <class Fields>
   const Fields& own() const {
     static const Fields usual;
@@ -85,9 +84,9 @@ struct NetworkBatch {
   Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
                    ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, a number a sample: takes the place of the samples' own c_noise, if it is defined. What
-  /// may differ between two batches of the same sizes and frame rates is in tensors then, and
-  /// nowhere else: forward() can be recorded and repeated (tensor/graph_cache.h).
+  /// f32, one number a sample; if defined, it replaces the samples' c_noise. Then only tensors
+  /// differ between batches of equal sizes and frame rates, so that forward() can be recorded and
+  /// repeated (tensor/graph_cache.h).
   Tensor c_noise;
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
@@ -95,14 +94,14 @@ struct NetworkBatch {
   void check(const NetworkConfig& config) const;
 };
 
-/// What inference computes in FP8 (E4M3) instead of in the model's own type (models/dit/fp8.h).
+/// Parts that inference computes in FP8 (E4M3) instead of the model's type (models/dit/fp8.h).
 struct Fp8Parts {
   bool linear = false;     ///< products with the blocks' matrices
   bool attention = false;  ///< self-attention; of a bf16 model only
   bool any() const { return linear || attention; }
 };
 
-/// A network from noisy latents and text to F (models/process/process.h).
+/// A network that computes F from noisy latents and text (models/process/process.h).
 class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
@@ -111,40 +110,38 @@ class DiffusionNetwork {
   virtual Device device() const = 0;
   /// In a fixed order; stable for the life of the network.
   virtual const nn::ParameterList& parameters() const = 0;
-  /// Puts adapters on matrices (lora.h), which alone are trained then, or nothing; for one made
-  /// with `trainable` false. Throws Error{usage} for what is no matrix.
+  /// Puts adapters on matrices (lora.h). They are trained if `trainable`. The network itself must
+  /// have been made with `trainable` false. Throws Error{usage} for a module that is no matrix.
   virtual void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) = 0;
-  /// Of each "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
+  /// Two for each adapter: "MODULE.lora_A.weight" [rank, I], "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
-  /// With `offload` what goes into whole blocks waits for backward in the host's memory. Whatever
-  /// is chosen, the results are the same to the last bit.
+  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. No
+  /// choice changes a bit of the results.
   virtual void set_recompute(nn::Recompute recompute, bool offload = false) = 0;
-  /// Inference in FP8, or without (the default). The matrices are rounded now: call it again after
-  /// changing them. With any part, forward() throws Error for a tape that records. Throws
-  /// Error{usage} for a model that FP8 does not take, Error on a GPU without it.
+  /// Chooses what inference computes in FP8 (default: nothing). Rounds the matrices now: call it
+  /// again after changing them. With any part, forward() throws Error if the tape records. Throws
+  /// Error{usage} if FP8 cannot compute this model, Error on a GPU without FP8.
   virtual void set_inference_fp8(Fp8Parts parts) = 0;
-  /// Inference with the blocks' matrices in 8 bits, as NetworkLayout::quantized says: they are
-  /// rounded now and have no values afterwards. The network must have been made with that, and
-  /// without being trainable. Of a network that ranks share, a collective. Once.
+  /// Rounds the blocks' matrices to 8 bits (NetworkLayout::quantized), once; they have no other
+  /// values afterwards. For a network made with that format and not trainable. A collective.
   virtual void quantize() = 0;
-  /// The raw network output F, f32, on device(), laid out as batch.latents with out_channels
-  /// channels. The batch may be on the CPU. Throws Error for a batch that does not fit.
+  /// Returns the network's output F, f32, on device(), in the layout of batch.latents with
+  /// out_channels channels. The batch may be on the CPU. Throws Error if it does not fit.
   virtual Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const = 0;
-  /// The same in parts: for ranks that have some of the blocks.
+  /// The same in parts, for ranks that have some of the blocks.
   virtual std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
                                                     const NetworkBatch& batch) const = 0;
   /// Shapes of the tensors that go into a block (nn::Streams), for this rank's tokens.
   virtual std::vector<Shape> stream_shapes(const NetworkBatch& batch, std::size_t block) const = 0;
-  /// Of values laid out as the batch's output those of this rank's tokens, with zeros elsewhere.
+  /// Returns `values`, laid out as the output, with zeros at tokens of other ranks.
   virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
 };
 
-/// A network of this configuration. Weights are initialised from Philox(seed, weight_init, name):
-/// equal for equal names. `compute` is f32 or bf16 (matrix products and activations; norms and sums
-/// stay f32). The parameters and all that is computed lie on `device`. One that is not to be
-/// trained has no gradients, and no values before they are written. With a layout it has this
-/// rank's part of the weights, and forward() the output of its tokens, with zeros elsewhere. Throws
-/// Error{usage} for a layout that it cannot have.
+/// Makes a network on `device`. Weights are initialised from Philox(seed, weight_init, name).
+/// `compute`, f32 or bf16, is the type of products and activations; norms and sums are f32. Without
+/// `trainable` there are no gradients, and no values before they are written. With a layout it has
+/// this rank's part of the weights, and forward() returns zeros at tokens of other ranks. Throws
+/// Error{usage} for a layout that the network cannot have.
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true,

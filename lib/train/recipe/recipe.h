@@ -28,8 +28,8 @@ struct ModelRecipe {
   std::string type = "dit";
   /// The diffusion network. A field that is 0 here is set from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
-  /// Modulation of the diffusion network, if it has one by matrices of a low rank: "lora" is by two matrices of a low rank;
-  /// "full" is by one matrix, and then adaln_lora_dim is 0.
+  /// Modulation of the diffusion network: "lora" is by two matrices of a low rank, "full" by one
+  /// matrix, and then adaln_lora_dim is 0. Only for networks that have the field.
   std::string adaln = "lora";
   /// Whether the network is that of a model to begin from; then a 0 in it is final.
   bool begun = false;
