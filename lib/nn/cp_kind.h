@@ -23,10 +23,11 @@ namespace vfm::nn {
 struct HeadShape {
   int heads = 0, key_heads = 0;  ///< of queries; of keys and values
   int head_dim = 0;
-  /// The heads that one of `tp` ranks has.
-  HeadShape share(int tp) const { return {heads / tp, key_heads / tp, head_dim, space_time}; }
   /// Some attentions stay within frames or within pixels, which ranks need whole.
   bool space_time = false;
+
+  /// The heads that one of `tp` ranks has.
+  HeadShape share(int tp) const { return {heads / tp, key_heads / tp, head_dim, space_time}; }
 };
 
 enum class CpKind { gather, all_to_all, ring, all_to_all_ring };

@@ -1,5 +1,5 @@
-// The heads of an attention: norms of queries and keys, rotation, and self-attention over the tokens
-// of all ranks. The matrices before and after stay with the network.
+// The heads of an attention: norms of queries and keys, rotation, and self-attention over the
+// tokens of all ranks. The matrices before and after stay with the network.
 // Shape letters: S tokens of this rank, L tokens of the text, H heads of queries, G heads of keys
 // and values, K head dim. H and G are this rank's.
 // Thread-safety: one thread, that of the tape.

@@ -1,15 +1,14 @@
-// A network's blocks one after the other: what enters and leaves each, what backward recomputes, and
-// the pass in parts (nn/staged_forward.h). Written once for all networks.
+// Runs a network's blocks one after the other: gathers each block's weights, recomputes in backward
+// what it should, and passes in parts (nn/staged_forward.h). Written once for all networks.
 //
 // A network gives a Block and a Context, what all its blocks read. A Context can be copied: a block
-// that backward recomputes keeps a copy. Shape letters: S tokens, D width, R samples.
+// that backward recomputes keeps a copy.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -19,35 +18,9 @@
 #include "nn/block_weights.h"
 #include "nn/recompute.h"
 #include "nn/staged_forward.h"
-#include "ops/norm/modulate.h"
+#include "nn/stream.h"
 
 namespace vfm::nn {
-
-/// The residual stream between two sub-layers: x + gate * branch, not yet added. The norm of the
-/// next sub-layer adds it in passing.
-struct Stream {
-  Tensor x;                      ///< [S, D] f32
-  Tensor branch;                 ///< [S, D]; undefined if nothing is pending
-  Tensor gates;                  ///< [R, ...]: the gates are D columns from `gate_column` on
-  std::int64_t gate_column = 0;
-  /// Tensors for later blocks, as skip connections have them. A block takes from the end, and adds
-  /// there.
-  std::vector<Tensor> more = {};
-};
-
-/// Returns the input of a norm that adds what is pending in `stream`. `modulation` is undefined if
-/// nothing but the sum is asked for. The caller sets the norm's other fields.
-inline ops::ModulateInput pending(const Stream& stream, const ops::RowMap& rows,
-                                  const Tensor& modulation) {
-  ops::ModulateInput input;
-  input.x = stream.x;
-  input.branch = stream.branch;
-  input.gate = stream.gates;
-  input.gate_column = stream.gate_column;
-  input.modulation = modulation;
-  input.rows = rows;
-  return input;
-}
 
 /// The blocks of a network, and how they are run. All must outlive this.
 template <class Block>
