@@ -29,8 +29,8 @@
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
 #include "train/run.h"
-#include "train/state/optimizer.h"
 #include "train/step/parallel.h"
+#include "train/step/training_step.h"
 
 namespace vfm::train {
 namespace {
@@ -73,13 +73,8 @@ class MeasuredStep {
     recipe_.data.tokens = 0;
     for (const data::Entry& entry : samples())
       recipe_.data.tokens += token_count(entry, recipe_.model);
-    const Parallel parallel(recipe_, *world_);
-    const Kind& kind = kind_of(recipe_.model.type);
-    const auto recompute =
-        recipe_.model.recompute == "elementwise" ? nn::Recompute::elementwise : nn::Recompute::none;
-    objective_ = kind.make_objective(recipe_, recompute, Device::cpu, parallel.network());
-    counted_ = kind.make_objective(recipe_, recompute, Device::meta, parallel.network());
-    optimizer_.emplace(recipe_.optimizer, recipe_.ema, objective_->parameters());
+    parallel_.emplace(recipe_, *world_);
+    make(step_, Device::cpu);
     count();
   }
 
@@ -90,9 +85,7 @@ class MeasuredStep {
       batches.push_back(batch());
     const KernelLog log;
     const auto begin = SteadyClock::now();
-    for (const std::unique_ptr<Batch>& one : batches)
-      objective_->pass(*one, one == batches.front());
-    optimizer_->update(1e-4, 1e-3);
+    act(*step_, batches);
     const double seconds = Seconds(SteadyClock::now() - begin).count();
     timed_.push_back(log.entries());
     seconds_.push_back(seconds);
@@ -146,15 +139,30 @@ class MeasuredStep {
     std::vector<PlacedSample> placed;
     for (std::size_t i = 0; i < samples_; ++i)
       placed.push_back({data_->read(i, SeenAt{}), i});
-    return objective_->build(0, samples_, placed);
+    return step_->objective().build(0, samples_, placed);
+  }
+  void make(std::optional<TrainingStep>& step, Device device) const {
+    const auto recompute =
+        recipe_.model.recompute == "elementwise" ? nn::Recompute::elementwise : nn::Recompute::none;
+    step.emplace(recipe_, *parallel_,
+                 kind_of(recipe_.model.type)
+                     .make_objective(recipe_, recompute, device, parallel_->network()),
+                 recipe_.ema);
+  }
+  static void act(TrainingStep& step, const std::vector<std::unique_ptr<Batch>>& batches) {
+    step.pass_all(batches);
+    step.sum();
+    step.update(1e-4, 1e-3);
   }
   void count() {
-    Optimizer optimizer(recipe_.optimizer, recipe_.ema, counted_->parameters());
+    std::optional<TrainingStep> counted;
+    make(counted, Device::meta);
     const MetaAccount account(Device::cpu);
     const KernelLog log;
+    std::vector<std::unique_ptr<Batch>> batches;
     for (int i = 0; i < kPasses; ++i)
-      counted_->pass(*counted_->blank(samples()), i == 0);
-    optimizer.update(0, 1);
+      batches.push_back(counted->objective().blank(samples()));
+    act(*counted, batches);
     entries_ = log.entries();
   }
 
@@ -162,8 +170,8 @@ class MeasuredStep {
   std::unique_ptr<dist::World> world_;
   mutable std::size_t samples_ = 1;
   std::unique_ptr<Dataset> data_;
-  std::unique_ptr<Objective> objective_, counted_;
-  std::optional<Optimizer> optimizer_;
+  std::optional<Parallel> parallel_;
+  std::optional<TrainingStep> step_;
   KernelTimes::Entries entries_;
   std::vector<KernelTimes::Entries> timed_;
   std::vector<double> seconds_;

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -21,11 +23,7 @@
 #include "train/data/ahead_window.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
-#include "train/state/optimizer.h"
-#include "train/state/state_shards.h"
-#include "train/step/gradients.h"
-#include "train/step/parallel.h"
-#include "train/step/pipeline.h"
+#include "train/step/training_step.h"
 
 namespace vfm::train {
 
@@ -171,32 +169,25 @@ double SampleFlops::of(const data::Entry& sample) {
 
 namespace {
 
-/// Passes of as many batches as memory depends on, of those of two steps.
-void pass_some(const Recipe& recipe, const Parallel& parallel, const Objective& objective,
-               std::span<const std::unique_ptr<Batch>> batches, CountedParts parts) {
-  GradientReducer reducer(parallel.mesh(), objective.parameters(), recipe.parallel.reduce_type());
+/// Steps with as many batches as memory depends on. What the allocator keeps is what it is from the
+/// second time on, two passes of a step or two steps of a pass; in a pipeline from the third turn
+/// on.
+void run_some(const Recipe& recipe, const Parallel& parallel, TrainingStep& step,
+              std::span<const std::unique_ptr<Batch>> batches, CountedParts parts) {
+  PipelineSchedule schedule;
+  std::size_t of_step = packs_of_rank(recipe, parallel.world().size()).passes() > 1 ? 2 : 1;
+  std::size_t steps = 2 / of_step;
   if (const int pp = parallel.network().pp_size(); pp > 1) {
-    // From the third turn on it is as it was.
     const int ahead = recipe.parallel.ahead;
-    const std::vector<MicrobatchCost> costs(
-        std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp * (1 + ahead))));
-    if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
-    run_pipeline(parallel.mesh(), objective, batches,
-                 schedule_pipeline({pp, recipe.parallel.vpp, ahead}, costs),
-                 {parallel.blocks(), reducer.listener()});
-    if (parallel.blocks() != nullptr) parallel.blocks()->finish();
-    if (parts == CountedParts::all) reducer.finish();
-    return;
+    of_step = std::min((batches.size() + 1) / 2, 3 * static_cast<std::size_t>(pp * (1 + ahead)));
+    steps = 1;
+    schedule =
+        schedule_pipeline({pp, recipe.parallel.vpp, ahead}, std::vector<MicrobatchCost>(of_step));
   }
-  // What the allocator keeps is what it is from the second time on: two passes of a step, or two
-  // steps of a pass.
-  const bool one = packs_of_rank(recipe, parallel.world().size()).passes() == 1;
-  const std::size_t passes = std::min<std::size_t>(batches.size(), 2);
-  for (std::size_t i = 0; i < passes; ++i) {
-    const bool last = one || i + 1 == passes, sums = last && parts == CountedParts::all;
-    objective.pass(*batches[i], one || i == 0, sums ? reducer.listener() : ops::Tape::Listener());
-    if (last && parallel.blocks() != nullptr) parallel.blocks()->finish();
-    if (sums) reducer.finish();
+  for (std::size_t i = 0; i < steps; ++i) {
+    step.pass_all(batches.subspan(i * of_step, of_step), schedule);
+    if (parts == CountedParts::all) step.sum();
+    if (parts == CountedParts::all) step.update(0, 1);
   }
 }
 
@@ -217,16 +208,16 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   const std::vector<data::Entry> samples = samples_together(pack, together);
   const std::unique_ptr<dist::World> world = dist::counted_world(rank, ranks);
   const Parallel parallel(recipe, *world);
-  const std::unique_ptr<Objective> objective =
+  std::unique_ptr<Objective> made =
       kind_of(recipe.model.type)
           .make_objective(recipe, recompute, Device::meta, parallel.network());
   const auto held = static_cast<double>(account.memory().current);
-  const EmaRecipe ema = average_on_device(recipe.ema, device);
-  const StateShards shards(parallel.mesh(), objective->parameters(), parallel.blocks());
-  const Optimizer state(recipe.optimizer, ema, shards.states());
+  TrainingStep step(recipe, parallel, std::move(made), average_on_device(recipe.ema, device));
+  if (parts == CountedParts::passes) step.watch([](TrainingStep::Part) {});
+  const Objective& objective = step.objective();
   MemoryNeed need;
   double largest = 0;  // as f32, drawn before it is put in its place
-  for (const nn::ParameterList* list : {&objective->parameters(), &objective->frozen()})
+  for (const nn::ParameterList* list : {&objective.parameters(), &objective.frozen()})
     for (const nn::Parameter* p : *list) {
       const nn::Parameter& kept = p->state ? *p->state : *p;  // what is drawn here
       const nn::Parameter& here = p->sharded ? kept : *p;
@@ -235,14 +226,14 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
       need.weights += bytes_of({here.value, here.high, kept.low});
       need.gradients += bytes_of({here.grad});
     }
-  need.moments = bytes_of(state.m) + bytes_of(state.v);
-  need.average = bytes_of(state.ema());
+  need.moments = bytes_of(step.optimizer().m) + bytes_of(step.optimizer().v);
+  need.average = bytes_of(step.optimizer().ema());
   const double lasting = need.total();
   if (device == Device::cpu) need.mpi = memory_of_mpi(ranks);
   const double program = device == Device::cpu ? program_memory() + need.mpi : 0;
   need.construction = program + std::max(static_cast<double>(account.memory().peak),
                                          held + (device == Device::cpu ? largest : 0));
-  const double saving = pieces_of_saving(parallel, shards.states(), device);
+  const double saving = pieces_of_saving(parallel, step.shards().states(), device);
   need.load = program + static_cast<double>(account.memory().current) + pieces_of_loading(recipe);
 
   // The batches of all packs are made before the first one passes, and those of the next step
@@ -252,9 +243,11 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
     read += kind_of(recipe.model.type).sample_bytes(recipe, sample);
   std::vector<std::unique_ptr<Batch>> batches;
   for (int i = 0; !samples.empty() && i < 2 * packs; i += together)
-    batches.push_back(objective->blank(samples));
-  if (!batches.empty()) pass_some(recipe, parallel, *objective, batches, parts);
-  if (parts == CountedParts::all) shards.gather();
+    batches.push_back(objective.blank(samples));
+  if (!batches.empty())
+    run_some(recipe, parallel, step, batches, parts);
+  else if (parts == CountedParts::all)
+    step.shards().gather();
   const MemoryStats memory = account.memory();
   need.save = program + static_cast<double>(memory.current) + saving;
   need.activations = static_cast<double>(memory.peak) - lasting;

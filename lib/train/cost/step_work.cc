@@ -4,35 +4,32 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/json.h"
 #include "tensor/meta.h"
 #include "train/cost/memory.h"
 #include "train/kind.h"
-#include "train/state/optimizer.h"
-#include "train/state/state_shards.h"
-#include "train/step/gradients.h"
-#include "train/step/parallel.h"
-#include "train/step/pipeline.h"
+#include "train/step/training_step.h"
 
 namespace vfm::train {
 namespace {
 
-/// The update, with and without the average.
-KernelCalls optimizer_work(const Recipe& recipe, const nn::ParameterList& parameters,
-                           Device device) {
-  const EmaRecipe ema = average_on_device(recipe.ema, device);
-  Optimizer optimizer(recipe.optimizer, ema, parameters);
-  KernelCalls calls;
-  const double often = 1.0 / ema.every;
-  for (const auto& [before, share] : {std::pair{0, 1 - often}, {ema.every - 1, often}}) {
-    if (share == 0) continue;
-    optimizer.updates = before;
-    const MetaAccount account(device);
-    optimizer.update(0, 1);
-    add_calls(calls, account.calls(), share);
+/// Adds what was sent since the last reset, so often.
+void add_sent(StepWork& work, const dist::Traffic& traffic, double times) {
+  for (const std::string& axis : traffic.axes()) {
+    work.sent[axis] += times * static_cast<double>(traffic.of(axis).bytes);
+    for (std::size_t i = 0; i < dist::kOperations; ++i) {
+      const auto operation = static_cast<dist::Operation>(i);
+      const dist::Traffic::Count count = traffic.of(axis, operation);
+      if (count.calls == 0) continue;
+      SentMessages& sent = work.messages[{axis, operation}];
+      sent.calls += times * static_cast<double>(count.calls);
+      sent.bytes += times * static_cast<double>(count.bytes);
+    }
   }
-  return calls;
 }
 
 /// Of each kernel, with its kind, in that order.
@@ -52,55 +49,70 @@ StepWork step_work(const Recipe& recipe, int ranks, nn::Recompute recompute, Dev
                    const std::vector<data::Entry>& pack, int rank) {
   const std::unique_ptr<dist::World> world = dist::counted_world(rank, ranks);
   const Parallel parallel(recipe, *world);
-  const std::unique_ptr<Objective> objective =
-      kind_of(recipe.model.type)
-          .make_objective(recipe, recompute, Device::meta, parallel.network());
+  const EmaRecipe average = average_on_device(recipe.ema, device);
+  TrainingStep step(recipe, parallel,
+                    kind_of(recipe.model.type)
+                        .make_objective(recipe, recompute, Device::meta, parallel.network()),
+                    average);
   const RankPacks packs = packs_of_rank(recipe, ranks);
   std::vector<data::Entry> samples;
   for (int i = 0; i < packs.together; ++i)
     samples.insert(samples.end(), pack.begin(), pack.end());
+  // How often a batch passes like each of these: like the first one of a step, and like one after
+  // it. In a pipeline these are alike.
+  const bool staged = parallel.network().pp_size() > 1;
+  std::vector<std::vector<double>> times = {{1}};
+  if (const double later = static_cast<double>(packs.all) / packs.together - 1; later != 0) {
+    if (!staged) times.emplace_back();
+    times.back().push_back(later);
+  }
+  std::vector<std::unique_ptr<Batch>> batches;
+  std::vector<KernelCalls> calls;  // of each
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const MetaAccount account(device);
+    batches.push_back(step.objective().blank(samples));
+    calls.push_back(account.calls());
+  }
   StepWork work;
-  const auto add_sent = [&](double times) {
-    for (const std::string& axis : world->traffic().axes()) {
-      work.sent[axis] += times * static_cast<double>(world->traffic().of(axis).bytes);
-      for (std::size_t i = 0; i < dist::kOperations; ++i) {
-        const auto operation = static_cast<dist::Operation>(i);
-        const dist::Traffic::Count count = world->traffic().of(axis, operation);
-        if (count.calls == 0) continue;
-        SentMessages& sent = work.messages[{axis, operation}];
-        sent.calls += times * static_cast<double>(count.calls);
-        sent.bytes += times * static_cast<double>(count.bytes);
+  std::optional<MetaAccount> account;
+  std::size_t passed = 0;
+  double updates = 0;
+  step.watch([&](TrainingStep::Part part) {
+    if (part == TrainingStep::Part::updated)
+      return add_calls(work.optimizer, account->calls(), updates);
+    if (part == TrainingStep::Part::begun) {
+      add_sent(work, world->traffic(), 1);
+    } else {
+      add_calls(calls[passed], account->calls());
+      for (const double often : times[passed]) {
+        add_calls(work.packs, calls[passed], often);
+        add_sent(work, world->traffic(), often);
+        for (CopyBeside copy : account->copies()) {
+          copy.times = often;
+          work.copies.push_back(std::move(copy));
+        }
       }
+      ++passed;
     }
     world->traffic().reset();
+    account.emplace(device);
+  });
+  PipelineSchedule schedule;
+  if (staged)
+    schedule = schedule_in_order({parallel.network().pp_size(), recipe.parallel.vpp},
+                                 std::vector<MicrobatchCost>(1));
+  step.pass_all(batches, schedule);
+  step.sum();
+  const auto update = [&](std::int64_t before, double often) {
+    step.optimizer().updates = before;
+    updates = often;
+    account.emplace(device);
+    step.update(0, 1);
   };
-  if (parallel.blocks() != nullptr) parallel.blocks()->gather_all(true);
-  add_sent(1);
-  const double passes = static_cast<double>(packs.all) / packs.together;
-  for (const auto& [first, share] : {std::pair{true, 1.0}, {false, passes - 1}}) {
-    if (share == 0) continue;
-    const MetaAccount account(device);
-    if (const int pp = parallel.network().pp_size(); pp > 1) {
-      std::vector<std::unique_ptr<Batch>> batch;
-      batch.push_back(objective->blank(samples));
-      run_pipeline(parallel.mesh(), *objective, batch,
-                   schedule_in_order({pp, recipe.parallel.vpp}, std::vector<MicrobatchCost>(1)));
-    } else {
-      objective->pass(*objective->blank(samples), first);
-    }
-    add_calls(work.packs, account.calls(), share);
-    add_sent(share);
-    for (CopyBeside copy : account.copies()) {
-      copy.times = share;
-      work.copies.push_back(std::move(copy));
-    }
-  }
-  GradientReducer(parallel.mesh(), objective->parameters(), recipe.parallel.reduce_type()).finish();
-  if (parallel.blocks() != nullptr) parallel.blocks()->finish();
-  const StateShards shards(parallel.mesh(), objective->parameters(), parallel.blocks());
-  shards.gather();
-  add_sent(1);
-  work.optimizer = optimizer_work(recipe, shards.states(), device);
+  const double averages = 1.0 / average.every;
+  update(average.every - 1, averages);
+  add_sent(work, world->traffic(), 1);
+  if (averages < 1) update(0, 1 - averages);
   return work;
 }
 

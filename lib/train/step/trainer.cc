@@ -16,7 +16,6 @@
 #include "train/cost/memory.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
-#include "train/step/pipeline.h"
 #include "train/step/schedule.h"
 
 namespace vfm::train {
@@ -84,14 +83,13 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
       recompute_(most_recompute(world, choose_recompute(recipe, world.size(), device,
                                                         memory_beside(recipe, data, device, world),
                                                         fullest_pack(recipe, data)))),
-      objective_(kind_of(recipe.model.type)
-                     .make_objective(recipe, recompute_, device, parallel_.network())),
-      shards_(parallel_.mesh(), objective_->parameters(), parallel_.blocks()),
-      reducer_(parallel_.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
-      optimizer_(recipe.optimizer, recipe.ema, shards_.states()),
+      step_(recipe, parallel_,
+            kind_of(recipe.model.type)
+                .make_objective(recipe, recompute_, device, parallel_.network()),
+            recipe.ema),
       reader_(recipe, data, parallel_) {
   state_.of_sources.resize(data.sources().size());
-  shards_.gather();
+  step_.shards().gather();
   if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
 }
 
@@ -108,10 +106,11 @@ StepResult Trainer::train_step(bool update) {
   result.flops = data.plan.flops;
   result.own_read_bytes = data.read_bytes;
 
-  pass(data);
-  reducer_.finish();
+  step_.pass_all(data.batches, data.schedule,
+                 packs_of_rank(recipe_, parallel_.world().size()).passes());
+  step_.sum();
   for (const std::unique_ptr<Batch>& batch : data.batches)
-    if (batch) result.loss += objective_->loss(*batch);
+    if (batch) result.loss += objective().loss(*batch);
   reduce_result(parallel_.world(), result);
   if (result.loss.elements() == 0)
     fail("none of the samples of step {} could be read", state_.step + 1);
@@ -120,13 +119,11 @@ StepResult Trainer::train_step(bool update) {
   result.learning_rate = learning_rate(recipe_.optimizer, recipe_.schedule,
                                        state_.step - state_.first_step, recipe_.train.steps);
   // What is not finite in the loss is not finite in the gradient either.
-  result.gradient_norm =
-      optimizer_.update(result.learning_rate, 1 / result.loss.elements(), shards_.squares());
+  result.gradient_norm = step_.update(result.learning_rate, 1 / result.loss.elements());
   result.skipped = !std::isfinite(result.gradient_norm);
-  if (!result.skipped) shards_.gather();
 
   ++state_.step;
-  state_.updates = optimizer_.updates;
+  state_.updates = step_.optimizer().updates;
   state_.skips_in_row = result.skipped ? state_.skips_in_row + 1 : 0;
   state_.tokens += data.plan.tokens;
   state_.samples += data.plan.samples;
@@ -142,28 +139,6 @@ StepResult Trainer::train_step(bool update) {
   return result;
 }
 
-/// Forward, loss and backward of all batches.
-void Trainer::pass(const StepData& data) {
-  const bool staged = parallel_.network().pp_size() > 1;
-  nn::BlockShards* const blocks = parallel_.blocks();
-  if (data.batches.empty() || staged) nn::zero_gradients(objective_->parameters());
-  if (staged) {
-    if (blocks != nullptr) blocks->gather_all(true);
-    if (!data.batches.empty())
-      run_pipeline(parallel_.mesh(), *objective_, data.batches, data.schedule,
-                   {blocks, reducer_.listener()});
-  } else {
-    for (const std::unique_ptr<Batch>& batch : data.batches)
-      objective_->pass(*batch, batch == data.batches.front(),
-                       batch == data.batches.back() ? reducer_.listener() : ops::Tape::Listener());
-  }
-  if (blocks != nullptr) {
-    const RankPacks packs = packs_of_rank(recipe_, parallel_.world().size());
-    blocks->fill(static_cast<int>(data.batches.size()), packs.passes());
-    blocks->finish();
-  }
-}
-
 void Trainer::restore(const RunState& state) {
   const bool turn = turn_.owns_lock();
   if (turn) turn_.unlock();  // what is still read may wait for it
@@ -171,16 +146,16 @@ void Trainer::restore(const RunState& state) {
   reader_.seek(static_cast<std::uint32_t>(state.step), state.data,
                state.first_step + recipe_.train.steps);
   if (turn) turn_.lock();
-  shards_.gather();
+  step_.shards().gather();
   state_ = state;
   state_.of_sources.resize(data_.sources().size());
-  optimizer_.updates = state.updates;
+  step_.optimizer().updates = state.updates;
 }
 
 void Trainer::swap_ema() {
-  if (!optimizer_.has_ema()) return;
-  optimizer_.swap_ema();
-  shards_.gather();
+  if (!step_.optimizer().has_ema()) return;
+  step_.optimizer().swap_ema();
+  step_.shards().gather();
 }
 
 /// Where reading computes on the GPU, that is its turn.
@@ -231,7 +206,7 @@ Trainer::StepData Trainer::build(ReadStep step) {
   const auto finish_batch = [&] {
     if (staged && packs_in_forward > 0) costs.push_back({flops / 3, flops * 2 / 3});
     if (!samples.empty())
-      data.batches.push_back(objective_->build(data.plan.step, of_step, samples));
+      data.batches.push_back(objective().build(data.plan.step, of_step, samples));
     else if (staged && packs_in_forward > 0)
       data.batches.push_back(nullptr);  // all stages have it in their schedule
     samples.clear();

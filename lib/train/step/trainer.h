@@ -1,4 +1,4 @@
-// The training step, and the state that it advances: model, optimizer, position in the data.
+// Training steps on data, and the state that they advance: model, optimizer, position in the data.
 //
 // All ranks plan the packs of a step alike. Packs are dealt in turn to the groups of ranks with
 // samples of their own (train/step/parallel.h). Gradients of the *sum* of the loss are added over
@@ -24,12 +24,9 @@
 #include "train/data/dataset.h"
 #include "train/data/shared_samples.h"
 #include "train/data/step_reader.h"
-#include "train/state/optimizer.h"
-#include "train/state/state_shards.h"
-#include "train/step/gradients.h"
-#include "train/step/objective.h"
 #include "train/step/parallel.h"
 #include "train/step/pipeline_schedule.h"
+#include "train/step/training_step.h"
 
 namespace vfm::train {
 
@@ -85,10 +82,10 @@ class Trainer {
   void restore(const RunState& state);
   /// Optimizer::swap_ema() on all ranks. A collective.
   void swap_ema();
-  const Objective& objective() const { return *objective_; }
+  const Objective& objective() const { return step_.objective(); }
   /// The optimizer of the states. After writing its parameters call StateShards::gather().
-  Optimizer& optimizer() { return optimizer_; }
-  const StateShards& shards() const { return shards_; }
+  Optimizer& optimizer() { return step_.optimizer(); }
+  const StateShards& shards() const { return step_.shards(); }
   nn::Recompute recompute() const { return recompute_; }
   /// Samples of this rank's share that could not be read: key -> why.
   const std::map<std::string, std::string>& failures() const { return failures_; }
@@ -111,7 +108,6 @@ class Trainer {
   };
   ReadStep read_step();
   StepData build(ReadStep step);
-  void pass(const StepData& data);
   StepData take_data();
   StepData wait_for_data();
 
@@ -119,10 +115,7 @@ class Trainer {
   const Dataset& data_;
   const Parallel parallel_;
   nn::Recompute recompute_;
-  std::unique_ptr<Objective> objective_;
-  StateShards shards_;
-  GradientReducer reducer_;
-  Optimizer optimizer_;
+  TrainingStep step_;
   RunState state_;
   std::map<std::string, std::string> failures_;
   DeviceTurn turn_;  // held if reading computes on the GPU, except while waiting for data

@@ -242,6 +242,16 @@ TEST_CASE("the memory that is told of a run is what its tensors' allocator hands
   }
 }
 
+TEST_CASE("steps of a diffusion network may be graphs where nothing is exchanged or offloaded") {
+  ModelRecipe model = recipe_of(kNetwork, "model.offload: true").model;
+  CHECK(may_be_graphs(model, Recompute::none, false));  // nothing is recomputed, so nothing moves
+  CHECK_FALSE(may_be_graphs(model, Recompute::block, false));
+  model.offload = false;
+  CHECK(may_be_graphs(model, Recompute::block, false));
+  CHECK_FALSE(may_be_graphs(model, Recompute::block, true));
+  CHECK_FALSE(may_be_graphs(recipe_of(kTokenizer, "").model, Recompute::none, false));
+}
+
 TEST_CASE("what is said of memory that is short names 'model.offload' where that is a way out") {
   static std::vector<std::string> lines;
   set_log_sink([](LogLevel, std::string_view line) { lines.emplace_back(line); }, LogLevel::info);

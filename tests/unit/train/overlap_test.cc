@@ -19,6 +19,7 @@
 #include "train/step/parallel.h"
 #include "train/step/pipeline.h"
 #include "train/step/trainer.h"
+#include "train/step/training_step.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -97,6 +98,28 @@ TEST_CASE("gradients of data parallelism start in backward, and are waited for a
       ++messages, early += one.at < all;
   CHECK(messages > 20);
   CHECK(early > messages * 4 / 5);
+}
+
+TEST_CASE("who watches a step is told of its parts in order, and sums begin after the passes") {
+  using Part = TrainingStep::Part;
+  Counting rank({"dit", 2, "model: {num_layers: 6}"});
+  std::vector<std::unique_ptr<Batch>> batches;
+  for (int i = 0; i < 2; ++i)
+    batches.push_back(rank.batch());
+  TrainingStep step(rank.recipe, *rank.parallel, std::move(rank.objective), rank.recipe.ema);
+  std::vector<Part> parts;
+  std::vector<std::size_t> exchanges;
+  step.watch([&](Part part) {
+    parts.push_back(part);
+    exchanges.push_back(rank.timeline.all.size());
+  });
+  step.pass_all(batches);
+  step.sum();
+  step.update(0, 1);
+  CHECK(parts == std::vector{Part::begun, Part::passed, Part::passed, Part::updated});
+  REQUIRE(exchanges.size() == 4);
+  CHECK(exchanges[2] == exchanges[0]);
+  CHECK(exchanges[3] > exchanges[2]);
 }
 
 TEST_CASE("stages send and receive where the schedule has it, and compute meanwhile") {
