@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -33,6 +34,12 @@ struct KernelRate {
     return seconds + flops * of_flop + bytes * of_byte + std::max(0.0, bytes - near) * of_far_byte;
   }
 };
+
+/// Returns the peak of dense bf16 products in the data sheet of a GPU, in TFLOP/s. `gpu` is a name
+/// as from describe_gpu(). 0 for models that are not known here. gpu_peak_tflops() returns that of
+/// this process's GPU and throws Error without a GPU.
+double peak_tflops(std::string_view gpu);
+double gpu_peak_tflops();
 
 /// What a run may use of a GPU's memory: 95 % less 2 GiB for the driver and cuDNN's plans.
 double usable_gpu_memory(double total, double free);

@@ -35,7 +35,7 @@ Gpu h200() {
   return {.name = "h200",
           .title = "H200",
           .memory = 143771 * kMiB,
-          .peak = 989.4 * kTera,
+          .peak = peak_tflops("H200") * kTera,
           .peak_f32 = 66.9 * kTera,
           .products = 680 * kTera,
           .products_fp8 = 680 / 794.5 * 1453 * kTera,
@@ -81,7 +81,7 @@ Gpu b200() {
   Gpu gpu = h200();
   gpu.name = "b200", gpu.title = "B200";
   gpu.memory = 183359 * kMiB;
-  gpu.peak = 2250 * kTera, gpu.peak_f32 = 75 * kTera;
+  gpu.peak = peak_tflops("B200") * kTera, gpu.peak_f32 = 75 * kTera;
   take_parts_of_peak(gpu);
   gpu.attention_forward = 1709 * kTera * 2250 / 2500;
   gpu.attention_backward = 1409 * kTera * 2250 / 2500;
@@ -95,7 +95,7 @@ Gpu gb200() {
   Gpu gpu = h200();
   gpu.name = "gb200", gpu.title = "GB200";
   gpu.memory = 189471 * kMiB;
-  gpu.peak = 2500 * kTera, gpu.peak_f32 = 80 * kTera;
+  gpu.peak = peak_tflops("GB200") * kTera, gpu.peak_f32 = 80 * kTera;
   take_parts_of_peak(gpu);
   gpu.attention_forward = 1709 * kTera, gpu.attention_backward = 1409 * kTera;
   gpu.bandwidth *= 8 / 4.8;
@@ -113,7 +113,7 @@ Gpu a100() {
   Gpu gpu = h200();
   gpu.name = "a100", gpu.title = "A100";
   gpu.memory = 81920 * kMiB;
-  gpu.peak = 312 * kTera, gpu.peak_f32 = 19.5 * kTera;
+  gpu.peak = peak_tflops("A100") * kTera, gpu.peak_f32 = 19.5 * kTera;
   take_parts_of_peak(gpu);
   gpu.products = gpu.products_fp8 = 680 / 794.5 * 271.2 * kTera;
   gpu.attention_forward = 0.73 * gpu.peak, gpu.attention_backward = 0.63 * gpu.peak;
@@ -125,13 +125,13 @@ Gpu a100() {
   return gpu;
 }
 
-// The data sheet's 362 TFLOP/s, 733 in FP8, 864 GB/s. GPUs reach each other by PCIe 4.0 through
+// The data sheet's 362.05 TFLOP/s, 733 in FP8, 864 GB/s. GPUs reach each other by PCIe 4.0 through
 // the host, and other nodes by one port of 200 Gb/s each.
 Gpu l40s() {
   Gpu gpu = h200();
   gpu.name = "l40s", gpu.title = "L40S";
   gpu.memory = 46068 * kMiB;
-  gpu.peak = 362 * kTera, gpu.peak_f32 = 91.6 * kTera;
+  gpu.peak = peak_tflops("L40S") * kTera, gpu.peak_f32 = 91.6 * kTera;
   take_parts_of_peak(gpu);
   gpu.attention_forward = gpu.own_forward = 0.55 * gpu.peak;
   gpu.attention_backward = gpu.own_backward = 0.4 * gpu.peak;

@@ -59,13 +59,6 @@ struct GpuFacts {
 /// Lists the GPUs in CUDA's order; empty if why_no_gpu() has a reason. Allocates nothing on the
 /// GPUs.
 std::vector<GpuFacts> list_gpus();
-/// Returns the peak of dense bf16 products in the data sheet of a GPU, in TFLOP/s. `gpu` is a name
-/// as from describe_gpu(). 0 for models that are not known here.
-double peak_tflops(std::string_view gpu);
-/// Returns the peak of this process's GPU, in TFLOP/s. Throws Error without a GPU.
-inline double gpu_peak_tflops() {
-  return peak_tflops(describe_gpu());
-}
 /// Free and total memory of the GPU, in bytes.
 struct GpuMemory {
   std::size_t free = 0, total = 0;

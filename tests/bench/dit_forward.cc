@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_cost.h"
+#include "models/gpu.h"
 #include "ops/matmul/gemm.h"
 #include "rehearsal.h"
 #include "training.h"
@@ -138,7 +139,7 @@ void print(const Options& o, models::Fp8Parts fp8, const Case& c, const test::Pa
   if (o.json) {
     const double flops =
         models::forward_cost(c.config, {}, c.samples, o.compute, {}, o.device).flops;
-    const double peak = gpu ? gpu_peak_tflops() : 0, rate = 1e-12 * flops / median;
+    const double peak = gpu ? models::gpu_peak_tflops() : 0, rate = 1e-12 * flops / median;
     std::printf(
         "{\"bench\": \"forward\", \"case\": \"%s\", \"impl\": \"vfm\", \"value\": %.6g, \"unit\": "
         "\"s\", \"tflops\": %.6g, \"mfu\": %.4g, \"peak_tflops\": %.6g, \"memory_gib\": %.4g}\n",

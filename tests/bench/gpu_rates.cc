@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu.h"
+#include "models/gpu.h"
 #include "train/calibrate/gpu_probes.h"
 
 using namespace vfm;
@@ -52,7 +53,7 @@ void add_time(const train::GpuProbe& probe, std::vector<ProbeTime>& times) {
 
 void tell(const std::vector<ProbeTime>& times) {
   Gpu gpu;
-  gpu.peak = gpu_peak_tflops() * 1e12;
+  gpu.peak = models::gpu_peak_tflops() * 1e12;
   train::tell_rates(gpu, times);
   for (const Told& one : kTold)
     bench::print({"rates", one.name}, gpu.*one.rate / one.unit, one.of);

@@ -31,6 +31,7 @@
 
 #include "base/error.h"
 #include "models/dit/dit.h"
+#include "models/gpu.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/matmul/gemm.h"
 #include "rehearsal.h"
@@ -268,7 +269,7 @@ Result measure(const Options& o, Subject& subject, GraphCache* graphs, int packs
   result.best = times.front();
   result.median = times[times.size() / 2];
   const double rate = static_cast<double>(result.tokens) / result.median;
-  if (o.device == Device::cuda) result.peak_tflops = gpu_peak_tflops();
+  if (o.device == Device::cuda) result.peak_tflops = models::gpu_peak_tflops();
   if (result.peak_tflops > 0) {
     const Counted needed = count(o, nn::Recompute::none);
     result.mfu = 1e-12 * rate * needed.flops / needed.tokens / result.peak_tflops;

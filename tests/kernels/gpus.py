@@ -24,6 +24,8 @@ scheduler's warps never overlap, tensor / (tensor as mma.sync + issue of all oth
 between; with two warps a scheduler it is near the second. Memory is left out: tiles that blocks share come from the cache.
 Not in it: the tail of a grid, bank conflicts, barriers, the cache. What is read again from the cache counts as memory's.
 """
+import pathlib
+import re
 from dataclasses import dataclass
 
 from sass import RESERVED
@@ -44,10 +46,12 @@ class Gpu:
         return self.memory / self.processors / self.clock
 
 
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "lib/models/gpu.cc"
+PEAKS = {name: round(float(peak)) * 1e12 for name, peak in re.findall(r'\{"([^"]+)", ([0-9.]+)\}', TABLE.read_text())}
 GPUS = [
-    Gpu("A100", "sm_80", 108, 1.41e9, 2.039e12, 312e12, 466),
-    Gpu("H100", "sm_90a", 132, 1.83e9, 3.35e12, 989e12, 479),
-    Gpu("H200", "sm_90a", 132, 1.83e9, 4.8e12, 989e12, 479),
+    Gpu("A100", "sm_80", 108, 1.41e9, 2.039e12, PEAKS["A100"], 466),
+    Gpu("H100", "sm_90a", 132, 1.83e9, 3.35e12, PEAKS["H100"], 479),
+    Gpu("H200", "sm_90a", 132, 1.83e9, 4.8e12, PEAKS["H200"], 479),
 ]
 SHARED = {"sm_80": 164 << 10, "sm_90a": 228 << 10}  # bytes of a multiprocessor
 REGISTERS, WARPS, BLOCKS = 65536, 64, 32  # of a multiprocessor, on both

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "models/gpu.h"
 #include "tensor/device.h"
 #include "train/calibrate/calibrate.h"
 #include "train/calibrate/gpu_probes.h"
@@ -99,7 +100,7 @@ Json calibrate_gpu(const CalibrateOptions& options, dist::World& world, Progress
   gpu.title = title_of(describe_gpu());
   gpu.memory = static_cast<double>(gpu_memory().total);
   gpu.per_node = std::max(1, world.least_local_size());
-  gpu.peak = gpu_peak_tflops() * 1e12;
+  gpu.peak = models::gpu_peak_tflops() * 1e12;
   tell_rates(gpu, times);
   const LinkTimes links = measure_links(world, Device::cuda);
   gpu.inside = gpu.across = links.link;

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/units.h"
+#include "models/gpu.h"
 #include "tensor/device.h"
 
 namespace vfm::train {
@@ -92,7 +93,7 @@ Json timing_of_ranks(dist::World& world, const RankTiming& own) {
 
 double peak_tflops(const Recipe& recipe, Device device) {
   if (recipe.train.peak_tflops > 0) return recipe.train.peak_tflops;
-  return device == Device::cuda && recipe.compute() == DType::bf16 ? gpu_peak_tflops() : 0;
+  return device == Device::cuda && recipe.compute() == DType::bf16 ? models::gpu_peak_tflops() : 0;
 }
 
 }  // namespace vfm::train

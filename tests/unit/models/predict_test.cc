@@ -164,6 +164,21 @@ TEST_CASE("what comes after backward has lines of its own") {
   CHECK(lines.size() == 3);
 }
 
+TEST_CASE("peaks of GPUs by their names") {
+  const auto peak = [](const std::string& name) {
+    return models::peak_tflops("NVIDIA " + name + ", 139.8 GiB, compute capability 9.0");
+  };
+  CHECK(peak("H100 80GB HBM3") == 989.4);
+  CHECK(peak("H100 PCIe") == 756.5);
+  CHECK(peak("A100-SXM4-80GB") == 312);
+  CHECK(peak("B200") == 2250);
+  CHECK(peak("GB200") == 2500);
+  CHECK(peak("B300 SXM6 AC") == 2250);
+  CHECK(peak("GB300") == 2500);
+  CHECK(peak("RTX A4000") == 0);
+  CHECK(peak("GeForce RTX 5090") == 0);
+}
+
 TEST_CASE("the rates that were fixed, and what of other GPUs follows from them") {
   CHECK(h200().products == 680e12);
   CHECK(h200().attention_forward == 691e12);

@@ -15,21 +15,6 @@
 
 using namespace vfm;
 
-TEST_CASE("peaks of GPUs by their names") {
-  const auto peak = [](const std::string& name) {
-    return peak_tflops("NVIDIA " + name + ", 139.8 GiB, compute capability 9.0");
-  };
-  CHECK(peak("H100 80GB HBM3") == 989.4);
-  CHECK(peak("H100 PCIe") == 756.5);
-  CHECK(peak("A100-SXM4-80GB") == 312);
-  CHECK(peak("B200") == 2250);
-  CHECK(peak("GB200") == 2500);
-  CHECK(peak("B300 SXM6 AC") == 2250);
-  CHECK(peak("GB300") == 2500);
-  CHECK(peak("RTX A4000") == 0);
-  CHECK(peak("GeForce RTX 5090") == 0);
-}
-
 TEST_CASE("shapes, views and copies") {
   Tensor a({2, 3, 4});
   std::iota(a.floats().begin(), a.floats().end(), 0.f);
