@@ -40,6 +40,10 @@ std::unique_ptr<Dataset> Kind::open_other(const RunOptions& options, const Datas
   return other ? std::move(other) : open(options, split);
 }
 
+bool may_be_graphs(const ModelRecipe& model, nn::Recompute recompute, bool exchanges) {
+  return kind_of(model.type).has_graphs() && !model.offloads(recompute) && !exchanges;
+}
+
 void need_without_data(int value, std::string_view field) {
   if (value == 0) fail_usage("'model.{}' comes from the data: give --data DIR, or set it", field);
 }

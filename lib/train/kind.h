@@ -126,6 +126,10 @@ std::span<const Kind* const> kinds();
 /// The kind of this 'model.type', which has been checked.
 const Kind& kind_of(std::string_view type);
 
+/// Whether a GPU may do steps as CUDA graphs, if a pass `exchanges` something with other ranks or
+/// not. Neither that nor an offload can be recorded.
+bool may_be_graphs(const ModelRecipe& model, nn::Recompute recompute, bool exchanges);
+
 /// For fit_without_data(): throws Error{usage} if the value of the model's field is 0.
 void need_without_data(int value, std::string_view field);
 

@@ -12,18 +12,12 @@
 #include "models/dit/network_json.h"
 #include "tensor/meta.h"
 #include "tensor/upload.h"
+#include "train/kind.h"
 
 namespace vfm::train {
 namespace {
 
 constexpr int kMostGraphs = 16;  // of eight shapes, each also as the first of a step
-
-/// What ranks exchange is not for graphs.
-bool can_record(const Recipe& recipe, nn::Recompute recompute, Device device,
-                const nn::NetworkLayout& layout) {
-  return device == Device::cuda && !recipe.model.offloads(recompute) && layout.alone() &&
-         layout.pp_size() == 1 && layout.blocks == nullptr;
-}
 
 /// All that the host's part of a pass depends on.
 std::string shape_of(const NoisyBatch& batch) {
@@ -53,7 +47,11 @@ DiffusionObjective::DiffusionObjective(const Recipe& recipe, nn::Recompute recom
       layout_(layout),
       network_(models::make_network(recipe.model.dit, recipe.train.seed, recipe.compute(), device,
                                     recipe.lora.rank == 0, layout)),
-      graphs_(can_record(recipe, recompute, device, layout) ? kMostGraphs : 0) {
+      graphs_(device == Device::cuda && may_be_graphs(recipe.model, recompute,
+                                                      !layout.alone() || layout.pp_size() > 1 ||
+                                                          layout.blocks != nullptr)
+                  ? kMostGraphs
+                  : 0) {
   network_->set_recompute(recompute, recipe.model.offload);
   if (recipe.lora.rank > 0)
     network_->attach(models::lora_shapes(recipe.model.dit, recipe.lora), true);

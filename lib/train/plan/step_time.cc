@@ -139,7 +139,8 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   const double passes = std::max(1.0, static_cast<double>(own) / c.micro_packs);
   const double mean = spread_.mean() * packs / c.dp / own,
                slowest = spread_.slowest(packs, c.dp) / own;
-  const TpTime tp = tp_time(c.of(recipe_), gpu_, group_on_nodes("tp", c, per_node_), c.tp_chunks);
+  const Recipe recipe = c.of(recipe_);
+  const TpTime tp = tp_time(recipe, gpu_, group_on_nodes("tp", c, per_node_), c.tp_chunks);
   const double beside = c.tp_chunks > 1 ? 1 - tp.exposed / tp.sent : 0;
   std::vector<PassTime> passing;
   std::size_t longest = 0;
@@ -164,7 +165,7 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
     const auto shortest = std::ranges::min_element(passing, {}, &PassTime::all);
     add("bubble", (c.pp - 1.0) / c.vpp * mean * shortest->all / passes);
   } else if (c.pp > 1) {
-    const PipelineShape shape{c.pp, c.vpp, c.of(recipe_).parallel.ahead};
+    const PipelineShape shape{c.pp, c.vpp, recipe.parallel.ahead};
     StageSeconds seconds = seconds_of_stages(passing, c, passes, mean);
     const int count = static_cast<int>(std::ceil(passes));
     const double still = pipeline_seconds(shape, seconds, count);
@@ -186,8 +187,8 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   }
   add("uneven packs", uneven);
   Meanwhile meanwhile{gpu_.cpu ? 0 : mean * work.all.computing(), passes, c.vpp};
-  meanwhile.graphs = kind_of(recipe_.model.type).has_graphs() && !c.offload &&
-                     c.tp * c.cp * c.pp == 1 && c.shard != ShardKind::full;
+  meanwhile.graphs = may_be_graphs(recipe.model, c.recompute,
+                                   c.tp * c.cp * c.pp > 1 || c.shard == ShardKind::full);
   const StateTime state = state_time(gpu_, per_node_, c, work, meanwhile);
   add("gradients", state.gradients);
   add("shards", state.shards);
