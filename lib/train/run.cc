@@ -30,8 +30,8 @@
 #include "train/run_folder.h"
 #include "train/state/beginning.h"
 #include "train/state/next_stage.h"
+#include "train/step/folder_validations.h"
 #include "train/step/trainer.h"
-#include "train/step/validation_set.h"
 
 namespace vfm::train {
 namespace {
@@ -92,7 +92,7 @@ class Run {
   io::ManifestWriter& manifest_;
   Progress& progress_;
   std::unique_ptr<Dataset> data_;
-  std::optional<Validations> validation_;
+  std::optional<FolderValidations> validation_;
   io::File lock_;
   std::optional<Trainer> trainer_;
   RunLog log_;

@@ -14,8 +14,8 @@
 #include "latents_fixture.h"
 #include "support/usage_error.h"
 #include "train/data/step_reader.h"
+#include "train/step/folder_validations.h"
 #include "train/step/trainer.h"
-#include "train/step/validation_set.h"
 
 using namespace vfm;
 using namespace vfm::train;
@@ -245,7 +245,7 @@ TEST_CASE("a blend is validated folder by folder, and as what training sees of a
   const auto world = dist::self_world();
   Trainer trainer(recipe, *blend, *world);
   const auto validate = [&] {
-    Validations validations(options, recipe, *blend, false);
+    FolderValidations validations(options, recipe, *blend, false);
     return validations.run(trainer.objective(), trainer.parallel());
   };
   const Json record = validate();
@@ -258,7 +258,7 @@ TEST_CASE("a blend is validated folder by folder, and as what training sees of a
         Approx(record["val_loss"].get<double>()));
   const RunOptions alone = two.options("", {two.b});
   const auto of_b = open_data(alone);
-  Validations one(alone, recipe, *of_b, false);
+  FolderValidations one(alone, recipe, *of_b, false);
   const Json single = one.run(trainer.objective(), trainer.parallel());
   CHECK(single["val_loss"] == b);
   CHECK(!single.contains("val_folders"));

@@ -15,12 +15,13 @@
 
 namespace vfm::train {
 
-class Validations {
+class FolderValidations {
  public:
   /// If a folder has no split "val", takes training samples, and logs that if `tell`. Takes none at
   /// all if the recipe asks for no validation. Keeps the reference to `data`, which are the data of
   /// the options. Throws Error.
-  Validations(const RunOptions& options, const Recipe& recipe, const Dataset& data, bool tell);
+  FolderValidations(const RunOptions& options, const Recipe& recipe, const Dataset& data,
+                    bool tell);
 
   bool empty() const { return all_.empty(); }
   /// Runs the validation of each folder. Means are weighted by the folders' shares of what training

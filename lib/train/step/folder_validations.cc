@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step/validation_set.h"
+#include "train/step/folder_validations.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,8 +25,8 @@ void add_weighted(Json& sum, const std::string& key, const Json& value, double w
 
 }  // namespace
 
-Validations::Validations(const RunOptions& options, const Recipe& recipe, const Dataset& data,
-                         bool tell)
+FolderValidations::FolderValidations(const RunOptions& options, const Recipe& recipe,
+                                     const Dataset& data, bool tell)
     : data_(data) {
   if (recipe.validation.every == 0) return;
   if (!options.synthetic.empty()) {
@@ -52,7 +52,7 @@ Validations::Validations(const RunOptions& options, const Recipe& recipe, const 
   }
 }
 
-Json Validations::run(const Objective& objective, const Parallel& parallel) {
+Json FolderValidations::run(const Objective& objective, const Parallel& parallel) {
   if (all_.size() == 1) return all_.front().validation.run(objective, parallel);
   std::vector<Json> records;
   std::map<std::string, double> weights;  // of the folders that have a number of that name
@@ -80,7 +80,7 @@ Json Validations::run(const Objective& objective, const Parallel& parallel) {
   return record;
 }
 
-std::map<std::string, std::string> Validations::failures() const {
+std::map<std::string, std::string> FolderValidations::failures() const {
   std::map<std::string, std::string> all;
   for (std::size_t i = 0; i < all_.size(); ++i)
     for (const auto& [key, message] : all_[i].validation.failures())  // as in train/data/blend.h
