@@ -1,6 +1,6 @@
 // The rates of a GPU that need not be here, or of a CPU that was measured: what a time is predicted
-// from (models/kernel_time.h). Which GPUs are known: models/gpu_table.h. Without JSON, as the
-// compute core has none.
+// from (models/kernel_time.h). models/gpu_table.h has those of known GPUs; peaks stand here, where
+// runs and benchmarks read them, too. Without JSON, as the compute core has none.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

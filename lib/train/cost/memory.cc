@@ -186,8 +186,9 @@ void run_some(const Recipe& recipe, const Parallel& parallel, TrainingStep& step
   }
   for (std::size_t i = 0; i < steps; ++i) {
     step.pass_all(batches.subspan(i * of_step, of_step), schedule);
-    if (parts == CountedParts::all) step.sum();
-    if (parts == CountedParts::all) step.update(0, 1);
+    if (parts == CountedParts::passes) continue;
+    step.sum();
+    step.update(0, 1);
   }
 }
 
@@ -213,6 +214,7 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
           .make_objective(recipe, recompute, Device::meta, parallel.network());
   const auto held = static_cast<double>(account.memory().current);
   TrainingStep step(recipe, parallel, std::move(made), average_on_device(recipe.ema, device));
+  // Then no sum of gradients begins in a pass.
   if (parts == CountedParts::passes) step.watch([](TrainingStep::Part) {});
   const Objective& objective = step.objective();
   MemoryNeed need;
