@@ -6,34 +6,12 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "models/cosmos/tokenizer.h"
-#include "models/wavelet/fsq_wavelet.h"
-#include "models/wavelet/wavelet.h"
+#include "models/folder/model_folder.h"
+#include "models/tokenizer_family.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
-
-int field(const std::optional<std::int64_t>& said, const char* name, int otherwise) {
-  const std::int64_t value = said.value_or(otherwise);
-  if (value < 1 || value > 1'000'000) fail("'{}' is {}", name, value);
-  return static_cast<int>(value);
-}
-
-/// The keys of a tokenizer of that name, besides it; none: there is no such tokenizer.
-std::vector<std::string_view> keys_of(const std::string& name) {
-  if (name == "builtin:wavelet") return {"channels", "time_factor", "space_factor"};
-  if (name == "builtin:fsq") return {"levels", "time_factor", "space_factor"};
-  if (is_cosmos_tokenizer(name)) return {"path", "hash", "compute"};
-  return {};
-}
-
-std::string unknown_key(const Json& json, const std::string& name) {
-  const std::vector<std::string_view> known = keys_of(name);
-  for (const auto& [key, value] : json.items())
-    if (key != "name" && std::ranges::find(known, key) == known.end()) return key;
-  return {};
-}
 
 std::vector<int> levels_of(const Json& json) {
   const auto found = json.find("levels");
@@ -48,40 +26,9 @@ std::vector<int> levels_of(const Json& json) {
   return levels;
 }
 
-void check_known(const TokenizerConfig& config, std::uint64_t memory) {
-  const std::string& name = config.name;
-  if (name.empty()) fail("the tokenizer has no 'name'");
-  if (keys_of(name).empty())
-    fail_usage("unknown tokenizer '{}': choose builtin:wavelet, builtin:fsq or a folder", name);
-  const std::string unknown =
-      config.unknown.empty() ? unknown_key(config.to_json(), name) : config.unknown;
-  if (!unknown.empty()) fail_usage("tokenizer '{}' has no option '{}'", name, unknown);
-  if (memory > 0 && !is_cosmos_tokenizer(name))
-    fail_usage("--tokenizer-memory is for tokenizers from a folder: {} has no network", name);
-}
-
-std::unique_ptr<VideoTokenizer> make_builtin(const TokenizerConfig& config, Device device) {
-  const bool wavelet = config.name == "builtin:wavelet";
-  const int usual = wavelet ? 8 : 4;
-  const int time = field(config.time_factor, "time_factor", usual);
-  const int space = field(config.space_factor, "space_factor", usual);
-  if (wavelet)
-    return std::make_unique<WaveletTokenizer>(field(config.channels, "channels", 24), time, space,
-                                              device);
-  return std::make_unique<FsqWaveletTokenizer>(config.levels.empty() ? kFsqLevels : config.levels,
-                                               time, space, device);
-}
-
-std::unique_ptr<VideoTokenizer> make(const TokenizerConfig& config, Device device,
-                                     std::uint64_t memory, const LoadingRanks& ranks) {
-  std::unique_ptr<VideoTokenizer> made;
-  ranks.agree([&] {
-    check_known(config, memory);
-    if (!is_cosmos_tokenizer(config.name)) made = make_builtin(config, device);
-  });
-  if (made) return made;
-  return std::make_unique<CosmosTokenizer>(
-      config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
+TokenizerConfig tokenizer_in(const std::string& folder) {
+  const ModelFolder model(folder, {.part = "vae", .types = tokenizer_class_names()});
+  return {.name = model.type(), .path = model.absolute_path()};
 }
 
 struct Size {
@@ -118,13 +65,17 @@ TokenizerConfig TokenizerConfig::from_json(const Json& json) {
   return as_usage([&] {
     const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
     TokenizerConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
-    if (keys_of(config.name).empty()) return config;
+    const TokenizerFamily* const family = find_tokenizer_family(config.name);
+    if (!family) return config;
     config.compute = text("compute");
     config.levels = levels_of(json);
     config.channels = get_integer(json, "channels");
     config.time_factor = get_integer(json, "time_factor");
     config.space_factor = get_integer(json, "space_factor");
-    config.unknown = unknown_key(json, config.name);
+    for (const auto& [key, value] : json.items())
+      if (config.unknown.empty() && key != "name" &&
+          std::ranges::find(family->keys, key) == family->keys.end())
+        config.unknown = key;
     return config;
   });
 }
@@ -194,11 +145,11 @@ std::vector<float> VideoTokenizer::decode_codes(std::span<const std::int32_t> co
 }
 
 TokenizerConfig tokenizer_config(const std::string& named) {
-  return named.starts_with("builtin:") ? TokenizerConfig{named} : cosmos_tokenizer_in(named);
+  return named.starts_with("builtin:") ? TokenizerConfig{named} : tokenizer_in(named);
 }
 
 TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folder) {
-  const TokenizerConfig there = cosmos_tokenizer_in(folder);
+  const TokenizerConfig there = tokenizer_in(folder);
   if (config.name != there.name)
     fail_usage("'{}' holds a tokenizer of type {}, but \"{}\" is needed", folder, there.name,
                config.name);
@@ -208,7 +159,15 @@ TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folde
 
 std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
                                                std::uint64_t memory, const LoadingRanks& ranks) {
-  return as_usage([&] { return make(config, device, memory, ranks); });
+  return as_usage([&] {
+    const TokenizerFamily* family = nullptr;
+    std::unique_ptr<VideoTokenizer> made;
+    ranks.agree([&] {
+      family = &need_tokenizer_family(config, memory);
+      if (!family->network) made = family->make(config, device, memory, ranks);
+    });
+    return made ? std::move(made) : family->make(config, device, memory, ranks);
+  });
 }
 
 }  // namespace vfm::models

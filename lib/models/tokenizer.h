@@ -110,8 +110,9 @@ std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config,
                                                std::uint64_t memory = 0,
                                                const LoadingRanks& ranks = {});
 
-/// The configuration of what a user names: builtin:wavelet, builtin:fsq, or the folder of a Cosmos
-/// tokenizer (models/cosmos/tokenizer.h). Throws Error{usage}: no such folder, or of another type.
+/// The configuration of what a user names: a built-in tokenizer, or the folder of a network, whose
+/// absolute path it has (of a run, that of its newest checkpoint). Throws Error{usage}: no such
+/// folder, or of another type.
 TokenizerConfig tokenizer_config(const std::string& named);
 
 /// `config`, of a tokenizer from a folder, with that folder now at `folder`; its hash stays, so

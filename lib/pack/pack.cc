@@ -19,7 +19,7 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
-#include "models/tokenizer.h"
+#include "models/tokenizer_family.h"
 #include "pack/feed.h"
 #include "pack/folder.h"
 #include "pack/notes.h"
@@ -50,7 +50,7 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
                    {"crop", random ? "random" : "centre"},
                    {"seed", random ? Json(clip.seed) : Json()}};
   // Built-in tokenizers give the same bits on the CPU and the GPU.
-  if (options.device == Device::cuda && !tokenizer.name().starts_with("builtin:"))
+  if (options.device == Device::cuda && !models::is_builtin_tokenizer(tokenizer.name()))
     settings["device"] = "cuda";
   return settings;
 }

@@ -11,8 +11,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/one_thread.h"
-#include "models/cosmos/cost.h"
-#include "models/cosmos/tokenizer.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::workers {
 namespace {
@@ -165,19 +164,15 @@ class WorkersTokenizer final : public models::VideoTokenizer {
 }  // namespace
 
 Parcel tokenizer_parcel(const TokenizerPlan& plan) {
-  if (models::is_cosmos_tokenizer(plan.config.name)) models::inspect_cosmos(plan.config);
+  models::inspect_tokenizer(plan.config);
   return {"", Json{{"tokenizer", plan.config.to_json()}, {"memory", plan.memory}}, {}};
 }
 
 std::int64_t tokenizer_bytes(const TokenizerPlan& plan, Device device) {
-  if (!models::is_cosmos_tokenizer(plan.config.name)) return kBuiltinBytes;
-  const models::CosmosFolder folder = models::inspect_cosmos(plan.config, device);
-  const models::CosmosSplit split = models::cosmos_split(
-      folder.config, models::CosmosWork::encode, plan.frames, plan.height, plan.width,
-      {.memory = static_cast<double>(plan.memory)}, device, folder.compute, 1);
+  const models::TokenizerFacts facts = models::inspect_tokenizer(plan.config, device);
+  if (!facts.family->network) return kBuiltinBytes;
   const models::PartCost cost =
-      models::cosmos_cost(folder.config, models::CosmosWork::encode, plan.frames, plan.height,
-                          plan.width, split.step, device, folder.compute);
+      facts.cost({true, plan.frames, plan.height, plan.width, plan.memory}).cost;
   return static_cast<std::int64_t>(cost.weight_bytes +
                                    std::max(cost.held_bytes, cost.activation_bytes));
 }

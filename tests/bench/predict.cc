@@ -161,7 +161,7 @@ void clip() {
     const models::CosmosConfig cosmos;
     const auto work = models::CosmosWork::decode;
     const std::int64_t at_once =
-        models::cosmos_step(cosmos, work, 16, 88, 160, {}, Device::cuda, compute);
+        models::cosmos_split(cosmos, work, 16, 88, 160, {}, Device::cuda, compute).step;
     const models::PartCost tokenizer =
         models::cosmos_cost(cosmos, work, 16, 88, 160, at_once, Device::cuda, compute);
     if (compute == DType::f32) {  // as such a folder asks for
@@ -236,7 +236,7 @@ void clips_on_ranks() {
   const models::CosmosConfig cosmos;
   const auto work = models::CosmosWork::decode;
   const std::int64_t at_once =
-      models::cosmos_step(cosmos, work, 16, 88, 160, {}, Device::cuda, DType::bf16);
+      models::cosmos_split(cosmos, work, 16, 88, 160, {}, Device::cuda, DType::bf16).step;
   const models::PartCost tokenizer =
       models::cosmos_cost(cosmos, work, 16, 88, 160, at_once, Device::cuda, DType::bf16);
   const double decoding = seconds_of(models::predict(gpu, tokenizer.calls)),

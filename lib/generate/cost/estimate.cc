@@ -12,13 +12,10 @@
 #include "generate/request/named_request.h"
 #include "generate/sampling/denoiser.h"
 #include "generate/sampling/usable_model.h"
-#include "models/cosmos/cost.h"
 #include "models/dit/fp8.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_folder.h"
-#include "models/fsq.h"
 #include "tensor/device.h"
-#include "tensor/meta.h"
 #include "tensor/program_memory.h"
 
 namespace vfm::generate {
@@ -50,7 +47,7 @@ ClipEstimate::ClipEstimate(const GenerateJob& job)
   Faults& faults = network_.faults;
   faults.look([&] {
     move_parts(facts_, job);
-    read_tokenizer();
+    tokenizer_ = models::inspect_tokenizer(*facts_.tokenizer, job.device, job.tokenizer_memory);
   });
   faults.look([&] { read_text_encoder(); });
   faults.finish();
@@ -81,18 +78,10 @@ ModelShape ClipEstimate::shape_of_model() const {
     shape.take(*network_.decoder);
   else
     shape.take(*network_.dit);
-  if (cosmos_) {
-    const models::CosmosConfig& config = cosmos_->config;
-    shape.channels = config.latent_channels;
-    shape.vocabulary = config.discrete() ? models::Fsq(config.levels).codes() : 0;
-    shape.time_factor = config.temporal_compression_ratio;
-    shape.space_factor = config.spatial_compression_ratio;
-  } else {
-    shape.channels = tokenizer_->channels();
-    shape.vocabulary = tokenizer_->vocabulary();
-    shape.time_factor = tokenizer_->time_factor();
-    shape.space_factor = tokenizer_->space_factor();
-  }
+  shape.channels = tokenizer_.channels;
+  shape.vocabulary = tokenizer_.vocabulary;
+  shape.time_factor = tokenizer_.time_factor;
+  shape.space_factor = tokenizer_.space_factor;
   shape.process = own_sampling_.process;
   if (text_)
     shape.encoder_width = text_->width;
@@ -109,13 +98,6 @@ void ClipEstimate::check_fp8() const {
   models::check_fp8(*network_.dit, compute_, job_.fp8);
   if (job_.fp8.linear && !network_.adapters.empty())
     fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
-}
-
-void ClipEstimate::read_tokenizer() {
-  if (models::is_cosmos_tokenizer(facts_.tokenizer->name))
-    cosmos_ = models::inspect_cosmos(*facts_.tokenizer, job_.device);
-  else
-    tokenizer_ = models::make_tokenizer(*facts_.tokenizer, Device::cpu, job_.tokenizer_memory);
 }
 
 void ClipEstimate::read_text_encoder() {
@@ -195,44 +177,17 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
 ModelPart ClipEstimate::tokenizer_part() const {
   const Clip& c = clip_;
   ModelPart part{facts_.tokenizer->name};
-  if (cosmos_) {
-    models::CosmosRoom room;
-    if (!job_.latents_only) room.memory = static_cast<double>(job_.tokenizer_memory);
-    const auto cost = [&](std::int64_t step, int bands) {
-      return models::cosmos_cost(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
-                                 c.latent.height, c.latent.width, step, job_.device,
-                                 cosmos_->compute, bands);
-    };
-    part.split = models::cosmos_split(cosmos_->config, models::CosmosWork::decode, c.latent.frames,
-                                      c.latent.height, c.latent.width, room, job_.device,
-                                      cosmos_->compute, parallel_.ranks());
-    part.file_bytes = cosmos_->file_bytes;
-    part.cost = cost(part.split.step, 1);
-    // The work is that of the clip, the memory a rank's.
-    if (part.split.bands > 1) {
-      const models::PartCost band = cost(part.split.step, part.split.bands);
-      part.cost.activation_bytes = band.activation_bytes;
-      part.cost.held_bytes = band.held_bytes;
-      part.cost.host_bytes = band.host_bytes;
-    }
-  } else {
-    const Tensor latent({tokenizer_->channels(), c.latent.frames, c.latent.height, c.latent.width},
-                        DType::f32, Device::meta);
-    const MetaAccount account(job_.device);
-    models::make_tokenizer(*facts_.tokenizer, Device::meta)
-        ->decode({latent.data<float>(), static_cast<std::size_t>(latent.elements())},
-                 c.latent.frames, c.latent.height, c.latent.width);
-    part.cost.take(account, 0);
-    // All pixels, which it returns.
-    const double space = tokenizer_->space_factor();
-    const double frames = 1.0 + (c.latent.frames - 1) * tokenizer_->time_factor();
-    part.cost.host_bytes =
-        sizeof(float) * 3 * frames * c.latent.height * c.latent.width * space * space;
-  }
+  models::TokenizerCost cost =
+      tokenizer_.cost({false, c.latent.frames, c.latent.height, c.latent.width,
+                       job_.latents_only ? 0 : job_.tokenizer_memory, parallel_.ranks()});
+  part.file_bytes = tokenizer_.file_bytes;
+  part.split = cost.split;
+  part.cost = std::move(cost.cost);
   part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
   // keeps, in part.
-  if (cosmos_ && job_.device == Device::cpu) part.held_bytes += kKept * part.cost.activation_bytes;
+  if (part.split && job_.device == Device::cpu)
+    part.held_bytes += kKept * part.cost.activation_bytes;
   return part;
 }
 
@@ -299,7 +254,7 @@ ClipEstimate::Time ClipEstimate::time(const models::Gpu& gpu, const ModelPart& n
   time.lines.push_back(models::sum_of("text encoder", models::predict(gpu, text.cost.calls)));
   models::TimeLine frames = models::sum_of("tokenizer", models::predict(gpu, tokenizer.cost.calls));
   const double share =
-      cosmos_ ? tokenizer.split.share(clip_.latent.frames, clip_.latent.height) : 1;
+      tokenizer.split ? tokenizer.split->share(clip_.latent.frames, clip_.latent.height) : 1;
   for (double* const sum : {&frames.seconds, &frames.calls, &frames.flops, &frames.bytes})
     *sum *= share;
   time.lines.push_back(frames);

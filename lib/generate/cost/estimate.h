@@ -5,7 +5,6 @@
 #pragma once
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,12 +15,11 @@
 #include "generate/request/clip_request.h"
 #include "generate/sampling/network_headers.h"
 #include "generate/sampling/sample_options.h"
-#include "models/cosmos/tokenizer.h"
 #include "models/folder/model_facts.h"
 #include "models/part_cost.h"
 #include "models/predict.h"
 #include "models/text_encoder.h"
-#include "models/tokenizer.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::generate {
 
@@ -37,7 +35,7 @@ struct ModelPart {
   double held_bytes = 0;  ///< bytes that the allocator holds for activations, with its reserve
   /// For a network shared by ranks, on a GPU: times of the clip in which one rank waits.
   std::vector<models::TimeLine> exchanges = {};
-  models::CosmosSplit split = {};  ///< how ranks split a tokenizer from a folder
+  std::optional<models::CosmosSplit> split = {};  ///< of a tokenizer from a folder
 
   Json json() const;
 };
@@ -86,7 +84,6 @@ class ClipEstimate {
             const ModelPart& text) const;
 
  private:
-  void read_tokenizer();
   void read_text_encoder();
   bool foreign_text() const { return facts_.text_encoder && facts_.text_encoder->foreign(); }
   ModelShape shape_of_model() const;
@@ -97,8 +94,7 @@ class ClipEstimate {
   models::Fp8Parts fp8_;
   ModelFacts facts_;
   NetworkHeaders network_;
-  std::optional<models::CosmosFolder> cosmos_;         // none: a built-in tokenizer
-  std::unique_ptr<models::VideoTokenizer> tokenizer_;  // built-in tokenizer, without weights
+  models::TokenizerFacts tokenizer_;
   std::optional<models::TextEncoderFolder> text_;
   ModelShape shape_;
   SampleOptions own_sampling_, sampling_;

@@ -89,10 +89,10 @@ Json cost_json(const GenerateJob& job) {
     cost["parallel"] = estimate.parallel().name();
     cost["ranks"] = estimate.parallel().ranks();
     cost["shard"] = estimate.parallel().shard;
-    if (models::is_cosmos_tokenizer(tokenizer.type))
-      cost["decoding"] = {{"latent_frames", tokenizer.split.step},
-                          {"chunks", tokenizer.split.turns},
-                          {"bands", tokenizer.split.bands}};
+    if (tokenizer.split)
+      cost["decoding"] = {{"latent_frames", tokenizer.split->step},
+                          {"chunks", tokenizer.split->turns},
+                          {"bands", tokenizer.split->bands}};
   }
   if (job.gpu != nullptr)
     cost["predicted"] = predicted(*job.gpu, estimate, network, tokenizer, text, memory.peak);

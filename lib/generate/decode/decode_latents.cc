@@ -25,6 +25,7 @@
 #include "io/manifest.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
+#include "models/tokenizer_family.h"
 #include "share/ordered.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
@@ -184,7 +185,7 @@ void Decoding::decode(DecodedLatents& result) {
   // Where nothing is said it was decoded where the latent was made, or by a tokenizer of the
   // program itself, which makes the same bits on both.
   if (device_name(job_.device) != get_string(latents, "device").value_or("cpu") &&
-      !model(folder).tokenizer->name().starts_with("builtin:"))
+      !models::is_builtin_tokenizer(model(folder).tokenizer->name()))
     facts["decoded_on"] = device_name(job_.device);
   if (job_.compute && !model(folder).compute.empty()) facts["decoded_in"] = model(folder).compute;
   Json& record = result.record;

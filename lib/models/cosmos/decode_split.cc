@@ -95,10 +95,4 @@ CosmosSplit cosmos_split(const CosmosConfig& config, CosmosWork work, std::int64
              format_bytes(room.memory));
 }
 
-std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
-                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
-                         Device device, DType compute) {
-  return cosmos_split(config, work, frames, height, width, room, device, compute).step;
-}
-
 }  // namespace vfm::models

@@ -48,9 +48,4 @@ CosmosSplit cosmos_split(const CosmosConfig& config, CosmosWork work, std::int64
                          std::int64_t height, std::int64_t width, const CosmosRoom& room,
                          Device device, DType compute, int ranks = 1);
 
-/// The `step` of cosmos_split() for one rank.
-std::int64_t cosmos_step(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
-                         std::int64_t height, std::int64_t width, const CosmosRoom& room,
-                         Device device, DType compute);
-
 }  // namespace vfm::models

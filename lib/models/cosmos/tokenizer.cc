@@ -14,15 +14,12 @@
 #include "dist/bytes.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_folder.h"
+#include "models/tokenizer_family.h"
 #include "ops/picture/scale_picture.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
-
-ModelFolder open_model(const std::string& folder) {
-  return ModelFolder(folder, {.part = "vae", .types = {kCosmosContinuous, kCosmosDiscrete}});
-}
 
 DType compute_of(const TokenizerConfig& config, Device device) {
   const std::string& name = config.compute;
@@ -59,7 +56,7 @@ struct Opened {
   Opened(const TokenizerConfig& config, Device device)
       : folder(existing_folder(config)),
         compute(compute_of(config, device)),
-        model(open_model(folder)) {
+        model(folder, {.part = "vae", .types = tokenizer_class_names()}) {
     const HfComponent& component = model.component();
     const std::string& type = config.name;
     component.need_type({type});
@@ -146,31 +143,66 @@ void check_size(std::size_t have, std::int64_t channels, int frames, int height,
     fail("{} values are not {} x {} x {} x {}", have, channels, frames, height, width);
 }
 
+TokenizerFacts inspect_cosmos(const TokenizerConfig& config, Device device) {
+  const Opened opened(config, device);
+  const CosmosConfig& network = opened.network;
+  const CosmosAutoencoder model(network, 0, DType::bf16, Device::cpu, false);
+  const io::TensorSet& weights = opened.model.tensors();
+  check_tensors(weights, model.parameters());
+  if (!config.hash.empty()) opened.hash(config);
+  TokenizerFacts facts;
+  facts.channels = network.latent_channels;
+  facts.time_factor = network.temporal_compression_ratio;
+  facts.space_factor = network.spatial_compression_ratio;
+  if (network.discrete()) facts.vocabulary = Fsq(network.levels).codes();
+  facts.file_bytes = static_cast<double>(weights.bytes());
+  facts.cost = [network, device, compute = opened.compute](const TokenizerWork& work) {
+    const CosmosWork kind = work.encodes ? CosmosWork::encode : CosmosWork::decode;
+    const CosmosSplit split =
+        cosmos_split(network, kind, work.frames, work.height, work.width,
+                     {.memory = static_cast<double>(work.memory)}, device, compute, work.ranks);
+    const auto cost = [&](int bands) {
+      return cosmos_cost(network, kind, work.frames, work.height, work.width, split.step, device,
+                         compute, bands);
+    };
+    TokenizerCost all{cost(1), split};
+    if (split.bands > 1) {
+      const PartCost band = cost(split.bands);
+      all.cost.activation_bytes = band.activation_bytes;
+      all.cost.held_bytes = band.held_bytes;
+      all.cost.host_bytes = band.host_bytes;
+    }
+    return all;
+  };
+  return facts;
+}
+
+TokenizerConfig settle_cosmos(const TokenizerConfig& config) {
+  TokenizerConfig settled = config;
+  settled.hash = Opened(config, Device::cpu).hash(config);
+  return settled;
+}
+
+std::unique_ptr<VideoTokenizer> make_cosmos(const TokenizerConfig& config, Device device,
+                                            std::uint64_t memory, const LoadingRanks& ranks) {
+  return std::make_unique<CosmosTokenizer>(
+      config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
+}
+
+constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers) {
+  return {.name = name,
+          .keys = {"path", "hash", "compute"},
+          .network = true,
+          .in_diffusers = in_diffusers,
+          .inspect = inspect_cosmos,
+          .settle = settle_cosmos,
+          .make = make_cosmos};
+}
+
 }  // namespace
 
-bool is_cosmos_tokenizer(std::string_view name) {
-  return name == kCosmosContinuous || name == kCosmosDiscrete;
-}
-
-TokenizerConfig cosmos_tokenizer_in(const std::string& folder) {
-  const ModelFolder model = open_model(folder);
-  return {.name = model.type(), .path = model.absolute_path()};
-}
-
-CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device) {
-  return as_usage([&] {
-    const Opened opened(config, device);
-    const CosmosAutoencoder model(opened.network, 0, DType::bf16, Device::cpu, false);
-    const io::TensorSet& weights = opened.model.tensors();
-    check_tensors(weights, model.parameters());
-    if (!config.hash.empty()) opened.hash(config);
-    return CosmosFolder{opened.network, opened.compute, static_cast<double>(weights.bytes())};
-  });
-}
-
-std::string cosmos_hash(const TokenizerConfig& config) {
-  return as_usage([&] { return Opened(config, Device::cpu).hash(config); });
-}
+constinit const TokenizerFamily kCosmosFamily = cosmos_family(kCosmosContinuous, true);
+constinit const TokenizerFamily kCosmosDiscreteFamily = cosmos_family(kCosmosDiscrete, false);
 
 CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, CosmosRoom room,
                                  const LoadingRanks& ranks)

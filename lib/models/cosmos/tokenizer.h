@@ -19,21 +19,8 @@
 
 namespace vfm::models {
 
-/// Facts from the headers of a folder.
-struct CosmosFolder {
-  CosmosConfig config;
-  DType compute = DType::f32;
-  double file_bytes = 0;  ///< bytes of the weights
-};
-
-/// Reads the headers for a configuration as CosmosTokenizer takes it, to compute on `device`. Reads
-/// values only if `config` has a hash, to compare it. Throws Error{usage}, also for tensors that do
-/// not fit.
-CosmosFolder inspect_cosmos(const TokenizerConfig& config, Device device = Device::cpu);
-
-/// The hash that CosmosTokenizer::config() would have. Reads the folder's values, without making a
-/// network. Throws Error{usage} as the constructor does.
-std::string cosmos_hash(const TokenizerConfig& config);
+struct TokenizerFamily;
+extern const TokenizerFamily kCosmosFamily, kCosmosDiscreteFamily;
 
 class CosmosTokenizer final : public VideoTokenizer {
  public:
@@ -83,12 +70,5 @@ class CosmosTokenizer final : public VideoTokenizer {
   std::optional<CosmosAutoencoder> model_;
   std::optional<Fsq> fsq_;
 };
-
-/// The configuration of the tokenizer in `folder`: name and absolute path. For a run, those of its
-/// newest checkpoint. Throws Error{usage} if there is none.
-TokenizerConfig cosmos_tokenizer_in(const std::string& folder);
-
-/// Returns whether `name` is a type of tokenizer that is read from a folder.
-bool is_cosmos_tokenizer(std::string_view name);
 
 }  // namespace vfm::models

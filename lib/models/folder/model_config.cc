@@ -9,6 +9,7 @@
 #include "models/dit/network_json.h"
 #include "models/folder/config_json.h"
 #include "models/folder/load_tensors.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::models {
 namespace {
@@ -39,7 +40,8 @@ std::vector<std::string_view> generator_class_names() {
 
 std::vector<std::string_view> model_class_names() {
   std::vector<std::string_view> names = generator_class_names();
-  names.insert(names.end(), {kCosmosContinuous, kCosmosDiscrete});
+  const std::vector<std::string_view> tokenizers = tokenizer_class_names();
+  names.insert(names.end(), tokenizers.begin(), tokenizers.end());
   return names;
 }
 
@@ -47,8 +49,7 @@ ModelConfig read_model_config(const ModelFolder& model) {
   const std::string &type = model.type(), path = model.config_path();
   const Json& config = model.config();
   return as_usage([&]() -> ModelConfig {
-    if (type == kCosmosContinuous || type == kCosmosDiscrete)
-      return cosmos_config_from_json(config, "'" + path + "'");
+    if (find_tokenizer_family(type)) return cosmos_config_from_json(config, "'" + path + "'");
     return in_file(path, [&]() -> ModelConfig {
       if (type == kDecoderClass) return decoder_config_from_json(config);
       return network_config_from_json(config);

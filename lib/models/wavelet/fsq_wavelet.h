@@ -13,6 +13,8 @@
 
 namespace vfm::models {
 
+extern const TokenizerFamily kFsqWaveletFamily;
+
 class FsqWaveletTokenizer final : public VideoTokenizer {
  public:
   /// Throws Error for levels that Fsq does not take, or factors that WaveletTokenizer does not

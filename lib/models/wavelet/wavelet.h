@@ -50,6 +50,9 @@
 
 namespace vfm::models {
 
+struct TokenizerFamily;
+extern const TokenizerFamily kWaveletFamily;
+
 class WaveletTokenizer final : public VideoTokenizer {
  public:
   /// time_factor 1, 2, 4, 8 or 16; space_factor 2, 4, 8 or 16; 1 <= channels <= 3 F S^2. Throws

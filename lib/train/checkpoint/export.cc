@@ -11,7 +11,6 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/cosmos/tokenizer.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
@@ -21,6 +20,7 @@
 #include "models/folder/lora_file.h"
 #include "models/folder/model_config.h"
 #include "models/folder/other_models.h"
+#include "models/tokenizer_family.h"
 #include "train/checkpoint/export_pipeline.h"
 #include "train/state/next_stage.h"
 
@@ -114,13 +114,14 @@ Json export_once(const ExportOptions& options) {
   if (!options.merge && !adapted)
     fail_usage("'{}' has no adapters: leave out --no-merge", checkpoint);
   PipelineParts parts;
-  const bool diffusion = type != models::kDecoderClass && !models::is_cosmos_tokenizer(type);
+  const models::TokenizerFamily* const tokenizer = models::find_tokenizer_family(type);
+  const bool diffusion = type != models::kDecoderClass && !tokenizer;
   if (diffusion && !adapters)
     parts = find_parts(facts, models::network_config_from_json(model.config()), options);
   const bool full =
       type == "CosmosTransformer3DModel" && model.config()["adaln_lora_dim"].is_null();
   const bool known =
-      (type == "CosmosTransformer3DModel" && !full) || type == models::kCosmosContinuous;
+      (type == "CosmosTransformer3DModel" && !full) || (tokenizer && tokenizer->in_diffusers);
 
   const Json part_names = {"link", "copy", "none"};
   Json record = {{"kind", "model"},

@@ -13,12 +13,11 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/cosmos/autoencoder.h"
-#include "models/cosmos/tokenizer.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/process/process.h"
 #include "models/text_encoder.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::train {
 namespace {
@@ -40,7 +39,8 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
     reasons.push_back(
         "diffusers' class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
   const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";
-  if (tokenizer != models::kCosmosContinuous)
+  if (const auto* family = models::find_tokenizer_family(tokenizer);
+      !family || !family->in_diffusers)
     reasons.push_back(fmt::format("diffusers has no class for the tokenizer {}", tokenizer));
   const std::string text = facts.text_encoder ? facts.text_encoder->name : "";
   if (!facts.text_encoder)
@@ -91,9 +91,10 @@ void write_json(const std::string& folder, const char* name, const Json& json) {
   io::write_file(io::join_path(folder, name), dump_json_pretty(json));
 }
 
-void write_vae(const std::string& vae, const models::LatentScale& scale, int most_frames,
+void write_vae(const std::string& vae, const models::ModelFacts& facts, int most_frames,
                const std::string& folder) {
-  const models::ModelFolder model(vae, {.part = "vae", .types = {models::kCosmosContinuous}});
+  const models::LatentScale& scale = facts.scale.value();
+  const models::ModelFolder model(vae, {.part = "vae", .types = {facts.tokenizer->name}});
   Json config = model.config();
   config["latents_mean"] = statistics(scale.mean, scale.frames, most_frames);
   config["latents_std"] = statistics(scale.std, scale.frames, most_frames);
@@ -137,7 +138,7 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   models::TokenizerConfig tokenizer = *facts.tokenizer;
   parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
   tokenizer.path = parts.vae;
-  models::inspect_cosmos(tokenizer);  // refuses another one
+  models::inspect_tokenizer(tokenizer);  // refuses another one
   if (!facts.scale) fail_usage("the run does not say the scale of its latents");
   const text::EncoderConfig& text = *facts.text_encoder;
   const std::string path =
@@ -153,7 +154,7 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
 
 void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
                  const models::NetworkConfig& config, const std::string& folder, bool copy) {
-  write_vae(parts.vae, facts.scale.value(), config.max_size[0], io::join_path(folder, "vae"));
+  write_vae(parts.vae, facts, config.max_size[0], io::join_path(folder, "vae"));
   write_json(io::join_path(folder, "scheduler"), "scheduler_config.json",
              scheduler_of(facts.sampling));
   take_files(parts.text_model, io::join_path(folder, "text_encoder"), copy, true);
@@ -169,7 +170,7 @@ void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
               {"text_encoder", entry("transformers", umt5 ? "UMT5EncoderModel" : "T5EncoderModel")},
               {"tokenizer", entry("transformers", tokenizer_class(parts.tokenizer))},
               {"transformer", entry("diffusers", "CosmosTransformer3DModel")},
-              {"vae", entry("diffusers", "AutoencoderKLCosmos")}});
+              {"vae", entry("diffusers", facts.tokenizer->name)}});
 }
 
 }  // namespace vfm::train

@@ -5,40 +5,12 @@
 #include <cstdint>
 
 #include "base/json.h"
-#include "models/cosmos/cost.h"
-#include "models/cosmos/decode_split.h"
-#include "models/cosmos/tokenizer.h"
-#include "tensor/meta.h"
 
 namespace vfm::train {
 namespace {
 
 double places_of_form(const data::Form& form) {
   return static_cast<double>(form.frames) * form.height * form.width;
-}
-
-models::PartCost cost_of_network(const Encoders& encoders, const data::Form& form) {
-  const Device device = encoders.device();
-  const models::CosmosFolder folder = models::inspect_cosmos(encoders.tokenizer_config(), device);
-  const std::int64_t step =
-      models::cosmos_step(folder.config, models::CosmosWork::encode, form.frames, form.height,
-                          form.width, {}, device, folder.compute);
-  return models::cosmos_cost(folder.config, models::CosmosWork::encode, form.frames, form.height,
-                             form.width, step, device, folder.compute);
-}
-
-models::PartCost cost_of_builtin(const Encoders& encoders, const data::Form& form) {
-  const int frames = 1 + (form.frames - 1) * encoders.time_factor();
-  const int height = form.height * encoders.space_factor();
-  const int width = form.width * encoders.space_factor();
-  const Tensor pixels({3, frames, height, width}, DType::f32, Device::meta);
-  const MetaAccount account(encoders.device());
-  models::make_tokenizer(encoders.tokenizer_config(), Device::meta)
-      ->encode({pixels.data<float>(), static_cast<std::size_t>(pixels.elements())}, frames, height,
-               width);
-  models::PartCost cost;
-  cost.take(account, 0);
-  return cost;
 }
 
 EncoderCost cost_of_tokenizer(const Encoders& encoders, const data::SampleIndex& index) {
@@ -48,8 +20,8 @@ EncoderCost cost_of_tokenizer(const Encoders& encoders, const data::SampleIndex&
   for (const data::Form& form : forms)
     places += places_of_form(form) * static_cast<double>(form.count);
   EncoderCost cost{"tokenizer", encoders.tokenizer_config().name, {}};
-  cost.cost = models::is_cosmos_tokenizer(cost.name) ? cost_of_network(encoders, largest)
-                                                     : cost_of_builtin(encoders, largest);
+  cost.cost =
+      encoders.tokenizer_facts().cost({true, largest.frames, largest.height, largest.width}).cost;
   cost.cost.repeat(places / static_cast<double>(index.size()) / places_of_form(largest));
   return cost;
 }

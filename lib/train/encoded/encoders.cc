@@ -9,8 +9,6 @@
 #include "base/one_thread.h"
 #include "io/file.h"
 #include "io/npy.h"
-#include "models/cosmos/tokenizer.h"
-#include "models/fsq.h"
 
 namespace vfm::train {
 namespace {
@@ -59,24 +57,12 @@ Encoders::Encoders(const EncoderNames& names, Device device)
     config_ = models::tokenizer_config(names.tokenizer);
   }
   if (!names.scale.empty()) given_ = scale_in(read_object(names.scale), names.scale);
-  if (models::is_cosmos_tokenizer(config_.name)) {
-    const models::CosmosConfig network = models::inspect_cosmos(config_, device).config;
-    channels_ = network.latent_channels;
-    time_factor_ = network.temporal_compression_ratio;
-    space_factor_ = network.spatial_compression_ratio;
-    if (network.discrete()) vocabulary_ = models::Fsq(network.levels).codes();
-  } else {
-    const auto made = models::make_tokenizer(config_, Device::cpu);
-    channels_ = made->channels();
-    time_factor_ = made->time_factor();
-    space_factor_ = made->space_factor();
-    vocabulary_ = made->vocabulary();
-  }
-  if (given_ && vocabulary_ > 0)
+  facts_ = models::inspect_tokenizer(config_, device);
+  if (given_ && vocabulary() > 0)
     fail_usage("the tokenizer is discrete, and codes have no mean and deviation: leave them out");
-  if (given_ && given_->channels() != static_cast<std::size_t>(channels_))
+  if (given_ && given_->channels() != static_cast<std::size_t>(channels()))
     fail_usage("the mean and deviation are of {} channels, the tokenizer's latents have {}",
-               given_->channels(), channels_);
+               given_->channels(), channels());
 }
 
 Encoders::~Encoders() = default;
@@ -98,12 +84,8 @@ Json Encoders::tokenizer_json() const {
 Json Encoders::tokenizer_identity() const {
   const std::lock_guard lock(mutex_);
   if (tokenizer_) return identity_of(tokenizer_->config().to_json());
-  if (!models::is_cosmos_tokenizer(config_.name))  // built in
-    return identity_of(models::make_tokenizer(config_, Device::cpu)->config().to_json());
-  models::TokenizerConfig config = config_;
-  if (hash_.empty()) hash_ = models::cosmos_hash(config);
-  config.hash = hash_;
-  return identity_of(config.to_json());
+  if (!settled_) settled_ = as_usage([&] { return facts_.family->settle(config_); });
+  return identity_of(settled_->to_json());
 }
 
 void Encoders::load() const {

@@ -19,7 +19,7 @@
 #include "data/clip_pixels.h"
 #include "models/process/latent_scale.h"
 #include "models/text_encoder.h"
-#include "models/tokenizer.h"
+#include "models/tokenizer_family.h"
 #include "train/run.h"
 
 namespace vfm::train {
@@ -34,10 +34,11 @@ class Encoders {
   Encoders(const EncoderNames& names, Device device);
   ~Encoders();
 
-  int channels() const { return channels_; }
-  int time_factor() const { return time_factor_; }
-  int space_factor() const { return space_factor_; }
-  int vocabulary() const { return vocabulary_; }  ///< 0: continuous
+  int channels() const { return facts_.channels; }
+  int time_factor() const { return facts_.time_factor; }
+  int space_factor() const { return facts_.space_factor; }
+  int vocabulary() const { return facts_.vocabulary; }  ///< 0: continuous
+  const models::TokenizerFacts& tokenizer_facts() const { return facts_; }
   /// Whether captions are encoded, and into how many tokens at most.
   bool has_text() const { return text_config_.has_value(); }
   int most_tokens() const;
@@ -72,14 +73,14 @@ class Encoders {
   const models::VideoTokenizer& tokenizer() const;
 
   models::TokenizerConfig config_;
+  models::TokenizerFacts facts_;
   std::optional<text::EncoderConfig> text_config_;
   std::optional<models::LatentScale> given_, scale_;
   Device device_;
-  int channels_ = 0, time_factor_ = 1, space_factor_ = 1, vocabulary_ = 0;
-  mutable std::mutex mutex_;  // guards tokenizer_, text_ and hash_ while they are made
+  mutable std::mutex mutex_;  // guards the others while they are made
   mutable std::unique_ptr<models::VideoTokenizer> tokenizer_;
   mutable std::unique_ptr<text::TextEncoder> text_;
-  mutable std::string hash_;  // hash of the tokenizer's folder, when it is known
+  mutable std::optional<models::TokenizerConfig> settled_;  // with the folder's hash
 };
 
 }  // namespace vfm::train

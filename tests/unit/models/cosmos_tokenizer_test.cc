@@ -16,6 +16,7 @@
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "models/cosmos/tokenizer.h"
+#include "models/folder/hf_folder.h"
 #include "support/cosmos_drawn.h"
 #include "support/distance.h"
 #include "support/temporary_folder.h"
@@ -147,8 +148,9 @@ TEST_CASE("of a short video all frames at once may take less than one after the 
   CHECK(bytes(3, 3) < 0.7 * bytes(3, 1));
   CHECK(bytes(9, 9) > bytes(9, 1));
   const auto step = [&](std::int64_t frames, double memory) {
-    return cosmos_step(config, CosmosWork::decode, frames, 64, 64, {.memory = memory}, Device::cpu,
-                       DType::f32);
+    return cosmos_split(config, CosmosWork::decode, frames, 64, 64, {.memory = memory}, Device::cpu,
+                        DType::f32)
+        .step;
   };
   CHECK(step(3, 0) == 1);
   CHECK(step(3, 1.2 * bytes(3, 1)) == 1);
@@ -188,9 +190,13 @@ bool equal(const std::vector<float>& a, const std::vector<float>& b) {
   return !a.empty() && a == b;
 }
 
+CosmosConfig network_of_vae() {
+  return cosmos_config_from_json(read_config(kVae, "config.json"), "the golden folder");
+}
+
 CosmosSplit split_of(int ranks, int frames, int height, int width, const CosmosRoom& room) {
-  return cosmos_split(inspect_cosmos(tokenizer_config(kVae)).config, CosmosWork::decode, frames,
-                      height, width, room, Device::cpu, DType::f32, ranks);
+  return cosmos_split(network_of_vae(), CosmosWork::decode, frames, height, width, room,
+                      Device::cpu, DType::f32, ranks);
 }
 
 }  // namespace
@@ -217,7 +223,7 @@ TEST_CASE("ranks decode one video by time, and where there are more of them by r
 
 TEST_CASE("where one latent frame is too large for a rank, ranks have bands of its rows") {
   const int frames = 2, height = 9, width = 8;
-  const CosmosConfig config = inspect_cosmos(tokenizer_config(kVae)).config;
+  const CosmosConfig config = network_of_vae();
   const auto least = [&](int bands) {
     const auto bytes = [&](std::int64_t step) {
       return cosmos_cost(config, CosmosWork::decode, frames, height, width, step, Device::cpu,
