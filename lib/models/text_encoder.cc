@@ -122,17 +122,22 @@ DType parse_compute(const std::string& name) {
   fail_usage("a text encoder computes in f32 or bf16, not '{}'", name);
 }
 
-void need_known(const text::EncoderConfig& config) {
-  if (config.name != "t5" && config.name != "umt5" && !config.one_token())
-    fail_usage("unknown text encoder '{}': choose builtin:hash, t5, umt5 or sentence:...",
-               config.name);
+const TextEncoderFamily& need_family(const text::EncoderConfig& config) {
+  const TextEncoderFamily* const family = find_text_encoder_family(config.name);
+  if (family && family->make) return *family;
+  std::string names;
+  for (const TextEncoderFamily& one : text_encoder_families())
+    names += (names.empty()                             ? ""
+              : &one == &text_encoder_families().back() ? " or "
+                                                        : ", ") +
+             std::string(one.name);
+  fail_usage("unknown text encoder '{}': choose {}", config.name, names);
 }
 
 std::unique_ptr<HfComponent> open_model(const std::string& folder) {
   auto component = std::make_unique<HfComponent>(folder);
-  component->need_type(
-      {"t5", "umt5", "bert", "roberta", "xlm-roberta", "clip", "siglip", "siglip2"});
-  if (component->type() != "t5" && component->type() != "umt5")
+  component->need_type(text_encoder_types());
+  if (!find_text_encoder_family(component->type()))
     fail_usage("'{}' is of type {}, which gives one vector a text: T5 is needed", folder,
                component->type());
   return component;
@@ -210,7 +215,91 @@ std::unique_ptr<text::TextEncoder> make_t5(const text::EncoderConfig& config,
                                          opened.max_tokens, opened.compute, options.device);
 }
 
+TextEncoderFolder inspect_sentence(const text::EncoderConfig& config,
+                                   const TextEncoderOptions& options) {
+  const Settings settings(config, options);
+  const SentenceModelFacts facts =
+      inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);
+  return {facts.dim, facts.file_bytes, facts.table_bytes,
+          [facts](std::int64_t, Device device) { return facts.cost(device); }};
+}
+
+TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncoderOptions& options) {
+  const Opened opened(config, options);
+  open_tokenizer(opened.folders.tokenizer);
+  const io::TensorSet& weights = opened.component->weights();
+  const T5Config t5 = config_of(*opened.component);
+  check_t5(t5, weights);
+  if (!config.hash.empty()) opened.hash(config);
+  const DType stored = float_type(weights.tensors().front().dtype);
+  return {t5.width, static_cast<double>(weights.bytes()),
+          static_cast<double>(dtype_size(stored)) * t5.vocabulary * t5.width,
+          [t5, stored, compute = opened.compute](std::int64_t tokens, Device device) {
+            return t5_cost(t5, tokens, stored, compute, device);
+          }};
+}
+
+constexpr std::string_view kBuiltinKeys[] = {"name", "dim", "max_tokens", "version"};
+constexpr std::string_view kSentenceKeys[] = {
+    "name", "dim", "max_tokens", "path", "hash", "compute", "rule", "prompt", "query_prompt"};
+constexpr auto kT5Keys = std::span(kSentenceKeys).first<6>();
+constexpr std::string_view kT5Types[] = {"t5"}, kUmt5Types[] = {"umt5"};
+constexpr std::string_view kSentenceTypes[] = {"bert", "roberta", "xlm-roberta",
+                                               "clip", "siglip",  "siglip2"};
+
+constexpr TextEncoderFamily kTextEncoders[] = {
+    {.name = "builtin:hash", .keys = kBuiltinKeys},
+    {"t5", kT5Keys, kT5Types, "T5EncoderModel", make_t5, inspect_t5},
+    {"umt5", kT5Keys, kUmt5Types, "UMT5EncoderModel", make_t5, inspect_t5},
+    {"sentence:...", kSentenceKeys, kSentenceTypes, "", make_sentence, inspect_sentence},
+};
+
 }  // namespace
+
+std::span<const TextEncoderFamily> text_encoder_families() {
+  return kTextEncoders;
+}
+
+const TextEncoderFamily* find_text_encoder_family(std::string_view name) {
+  for (const TextEncoderFamily& one : kTextEncoders) {
+    const std::size_t kind = one.name.find(':') + 1;  // 0: one name
+    if (kind > 0 ? name.starts_with(one.name.substr(0, kind)) : name == one.name) return &one;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> text_encoder_types(bool in_diffusers) {
+  std::vector<std::string_view> types;
+  for (const TextEncoderFamily& one : kTextEncoders)
+    if (!in_diffusers || !one.class_name.empty())
+      types.insert(types.end(), one.types.begin(), one.types.end());
+  return types;
+}
+
+text::EncoderConfig text_config_from_json(const Json& json) {
+  if (!json.is_object()) fail_usage("a text encoder's config is not a JSON object");
+  return as_usage([&] {
+    const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
+    text::EncoderConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
+    config.dim = get_integer(json, "dim");
+    const TextEncoderFamily* const family = find_text_encoder_family(config.name);
+    config.others = !family;
+    if (!family) return config;
+    Json known = json;
+    for (const auto& [key, value] : json.items()) {
+      if (std::ranges::find(family->keys, key) != family->keys.end()) continue;
+      if (config.unknown.empty()) config.unknown = key;
+      known.erase(key);
+    }
+    config.max_tokens = get_integer(known, "max_tokens");
+    config.rule = get_string(known, "rule").value_or("");
+    config.prompt = get_string(known, "prompt");
+    config.query_prompt = get_string(known, "query_prompt");
+    config.version = get_integer(known, "version");
+    config.compute = get_string(known, "compute").value_or("");
+    return config;
+  });
+}
 
 TextFolders text_encoder_folders(const std::string& folder) {
   need_model_folder(folder);
@@ -248,42 +337,14 @@ text::EncoderConfig searched_encoder_config(const std::string& folder, int max_t
 std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& config,
                                                      const TextEncoderOptions& options) {
   if (config.path.empty()) return text::make_encoder(config);
-  need_known(config);
-  return as_usage([&] {
-    return config.one_token() ? make_sentence(config, options) : make_t5(config, options);
-  });
+  const TextEncoderFamily& family = need_family(config);
+  return as_usage([&] { return family.make(config, options); });
 }
 
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options) {
-  need_known(config);
-  return as_usage([&] {
-    TextEncoderFolder folder;
-    if (config.one_token()) {
-      const Settings settings(config, options);
-      SentenceModelFacts facts =
-          inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);
-      folder.width = facts.dim;
-      folder.file_bytes = facts.file_bytes;
-      folder.table_bytes = facts.table_bytes;
-      folder.cost = [facts](std::int64_t, Device device) { return facts.cost(device); };
-      return folder;
-    }
-    const Opened opened(config, options);
-    open_tokenizer(opened.folders.tokenizer);
-    const io::TensorSet& weights = opened.component->weights();
-    const T5Config t5 = config_of(*opened.component);
-    check_t5(t5, weights);
-    if (!config.hash.empty()) opened.hash(config);
-    const DType stored = float_type(weights.tensors().front().dtype);
-    folder.width = t5.width;
-    folder.file_bytes = static_cast<double>(weights.bytes());
-    folder.table_bytes = static_cast<double>(dtype_size(stored)) * t5.vocabulary * t5.width;
-    folder.cost = [t5, stored, compute = opened.compute](std::int64_t tokens, Device device) {
-      return t5_cost(t5, tokens, stored, compute, device);
-    };
-    return folder;
-  });
+  const TextEncoderFamily& family = need_family(config);
+  return as_usage([&] { return family.inspect(config, options); });
 }
 
 }  // namespace vfm::models

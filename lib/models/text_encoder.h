@@ -21,14 +21,22 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/json_fwd.h"
 #include "models/part_cost.h"
 #include "models/t5/t5.h"
 #include "tensor/tensor.h"
 #include "text/encoder.h"
 
 namespace vfm::models {
+
+/// Reads a configuration. Of another program's encoder only name, path, hash and dim are read.
+/// Throws Error{usage}.
+text::EncoderConfig text_config_from_json(const Json& json);
 
 struct TextEncoderOptions {
   Device device = Device::cpu;
@@ -71,5 +79,26 @@ struct TextEncoderFolder {
 /// which values would be read, is not compared.
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options);
+
+/// All that is known of an encoder by its name.
+struct TextEncoderFamily {
+  std::string_view name;  ///< of several, such as "sentence:...", how they begin
+  /// Of its configuration, in the order "name", "dim", "max_tokens", and more.
+  std::span<const std::string_view> keys;
+  std::span<const std::string_view> types = {};  ///< of the models in its folder
+  std::string_view class_name = {};  ///< in transformers, for pipelines of diffusers; or empty
+  /// For a configuration with a folder that is there; null: it has no folder.
+  std::unique_ptr<text::TextEncoder> (*make)(const text::EncoderConfig& config,
+                                             const TextEncoderOptions& options) = nullptr;
+  TextEncoderFolder (*inspect)(const text::EncoderConfig& config,
+                               const TextEncoderOptions& options) = nullptr;
+};
+
+/// All of them.
+std::span<const TextEncoderFamily> text_encoder_families();
+/// Returns the one of this name; null: it is another program's.
+const TextEncoderFamily* find_text_encoder_family(std::string_view name);
+/// Types of models in folders: all, or those for which diffusers has a class.
+std::vector<std::string_view> text_encoder_types(bool in_diffusers = false);
 
 }  // namespace vfm::models

@@ -73,8 +73,9 @@ const TokenizerFamily& need_tokenizer_family(const TokenizerConfig& config,
                                              std::uint64_t memory = 0);
 /// Returns whether a tokenizer of this name is none of the networks.
 bool is_builtin_tokenizer(std::string_view name);
-/// The class names of the networks.
-std::vector<std::string_view> tokenizer_class_names();
+/// The class names of those that have an ability.
+std::vector<std::string_view> tokenizer_class_names(
+    bool TokenizerFamily::*ability = &TokenizerFamily::network);
 
 /// Throws Error{usage} for what make_tokenizer() does not take.
 TokenizerFacts inspect_tokenizer(const TokenizerConfig& config, Device device = Device::cpu,

@@ -16,8 +16,8 @@ namespace vfm::text {
 
 /// The configuration of an encoder, as in latents.json and train.json. Missing fields are empty.
 struct EncoderConfig {
-  /// "builtin:hash", "t5", "umt5", a sentence encoder such as "sentence:bert" (one vector for the
-  /// whole text), or the name of another program's encoder.
+  /// "builtin:hash", the name of a model, such as "t5" or the sentence encoder "sentence:bert" (one
+  /// vector for the whole text), or the name of another program's encoder.
   std::string name;
   std::string path = {}, hash = {};  ///< Folder of the encoder and hash of its files, or empty.
   std::optional<std::int64_t> dim = {}, max_tokens = {};
@@ -28,13 +28,10 @@ struct EncoderConfig {
   std::optional<std::string> prompt = {}, query_prompt = {};
   std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
+  bool others = false;                       ///< Another program made the embeddings.
 
-  /// Reads a configuration from JSON. If another program's encoder made the embeddings, reads only
-  /// the fields `name`, `path`, `hash` and `dim`. Throws Error{usage}.
-  static EncoderConfig from_json(const Json& json);
   Json to_json() const;
-  /// Returns whether another program made the embeddings.
-  bool foreign() const;
+  bool foreign() const { return others; }
   /// Returns whether the encoder is a sentence encoder, so that the embedding of any text has one
   /// token.
   bool one_token() const { return name.starts_with("sentence:"); }

@@ -97,38 +97,6 @@ EncoderConfig HashEncoder::config() const {
   return {.name = name(), .dim = dim_, .max_tokens = max_tokens_, .version = 1};
 }
 
-bool EncoderConfig::foreign() const {
-  return name != "t5" && name != "umt5" && !name.starts_with("builtin:") && !one_token();
-}
-
-EncoderConfig EncoderConfig::from_json(const Json& json) {
-  if (!json.is_object()) fail_usage("a text encoder's config is not a JSON object");
-  return as_usage([&] {
-    const auto text = [&](const char* key) { return get_string(json, key).value_or(""); };
-    EncoderConfig config{.name = text("name"), .path = text("path"), .hash = text("hash")};
-    config.dim = get_integer(json, "dim");
-    if (config.foreign()) return config;
-    config.max_tokens = get_integer(json, "max_tokens");
-    const bool built_in = config.name.starts_with("builtin:");
-    const bool sentence = config.one_token();
-    if (sentence) {
-      config.rule = text("rule");
-      config.prompt = get_string(json, "prompt");
-      config.query_prompt = get_string(json, "query_prompt");
-    }
-    if (built_in)
-      config.version = get_integer(json, "version");
-    else
-      config.compute = text("compute");
-    for (const auto& [key, value] : json.items())
-      if (config.unknown.empty() && key != "name" && key != "dim" && key != "max_tokens" &&
-          !(built_in ? key == "version" : key == "path" || key == "hash" || key == "compute") &&
-          !(sentence && (key == "rule" || key == "prompt" || key == "query_prompt")))
-        config.unknown = key;
-    return config;
-  });
-}
-
 Json EncoderConfig::to_json() const {
   Json json = {{"name", name}};
   const auto add_text = [&](const char* key, const std::string& value) {

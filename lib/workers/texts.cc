@@ -113,7 +113,7 @@ std::unique_ptr<text::TextEncoder> texts_in_workers(StageModels& models,
 }
 
 std::unique_ptr<Service> open_texts(const Parcel& open, Device device) {
-  text::EncoderConfig config = text::EncoderConfig::from_json(open.words);
+  text::EncoderConfig config = models::text_config_from_json(open.words);
   config.path = text_of(open.tensors.at(0));
   models::TextEncoderOptions options;
   options.device = device;

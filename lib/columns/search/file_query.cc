@@ -81,7 +81,7 @@ bool has_texts(const Json& video_encoder) {
 
 std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,
                                                  const std::optional<std::string>& prompt) {
-  auto config = text::EncoderConfig::from_json(text_encoder);
+  auto config = models::text_config_from_json(text_encoder);
   if (prompt && !config.one_token())
     fail(
         "captions are embedded word by word by {}: no prompt goes before a text that is compared "

@@ -21,10 +21,10 @@
 #include "columns/search/shard_coder.h"
 #include "columns/search/vector_index.h"
 #include "io/file.h"
+#include "models/text_encoder.h"
 #include "shard/columns.h"
 #include "shard/shard_input.h"
 #include "share/ordered.h"
-#include "text/encoder.h"
 
 namespace vfm::columns {
 namespace {
@@ -258,7 +258,7 @@ long IndexBuild::run(io::ManifestWriter& manifest) {
   if (!tasks_.empty() || !gone_.empty() || !before_) {
     find_encoder();
     if (options_.kind == VectorKind::text &&
-        !text::EncoderConfig::from_json(model_.encoder).one_token())
+        !models::text_config_from_json(model_.encoder).one_token())
       fail_as_words("the captions", model_.encoder);
     if (!before_) train();
     const InvertedFile inverted(model_.dim, trained_.centres, trained_.words);

@@ -12,6 +12,7 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_config.h"
 #include "models/text_encoder.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::models {
 namespace {
@@ -74,8 +75,8 @@ void check_parts(const ModelFolder& model) {
   const HfComponent transformer(model.layout().folder_of("transformer")),
       vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
   transformer.need_type({"CosmosTransformer3DModel"});
-  vae.need_type({"AutoencoderKLCosmos"});
-  text.need_type({"t5", "umt5"});
+  vae.need_type(tokenizer_class_names(&TokenizerFamily::in_diffusers));
+  text.need_type(text_encoder_types(true));
 }
 
 /// The size that most videos of the tokenizer `vae` have, as latents.
@@ -106,7 +107,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
   }
   if (is_there("text_encoder")) {
     const HfComponent text(model.layout().folder_of("text_encoder"));
-    facts.text_encoder = {.name = text.type(), .path = text.folder()};
+    facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
   }
   facts.fps = kFps;
 }
@@ -172,7 +173,7 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, Fac
   if (const Json* json = object("tokenizer", false))
     facts.tokenizer = TokenizerConfig::from_json(*json);
   if (const Json* json = object("text_encoder", true))
-    facts.text_encoder = text::EncoderConfig::from_json(*json);
+    facts.text_encoder = text_config_from_json(*json);
   if (const Json* json = object("latent_scale", true))
     facts.scale = LatentScale::from_json(*json, what);
   if (const Json* json = object("trained", false)) {

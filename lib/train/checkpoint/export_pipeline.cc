@@ -45,7 +45,8 @@ std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig
   const std::string text = facts.text_encoder ? facts.text_encoder->name : "";
   if (!facts.text_encoder)
     reasons.push_back("the model was trained without text");
-  else if (text != "t5" && text != "umt5")
+  else if (const auto* family = models::find_text_encoder_family(text);
+           !family || family->class_name.empty())
     reasons.push_back(fmt::format("diffusers has no class for the text encoder {}", text));
   return fmt::format("{}", fmt::join(reasons, ", and "));
 }
@@ -159,15 +160,17 @@ void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
              scheduler_of(facts.sampling));
   take_files(parts.text_model, io::join_path(folder, "text_encoder"), copy, true);
   take_files(parts.tokenizer, io::join_path(folder, "tokenizer"), copy, false);
-  const bool umt5 = models::HfComponent(parts.text_model).type() == "umt5";
-  const auto entry = [](const char* library, const std::string& name) {
+  const models::HfComponent text(parts.text_model);
+  text.need_type(models::text_encoder_types(true));
+  const auto entry = [](const char* library, std::string_view name) {
     return Json::array({library, name});
   };
   write_json(folder, "model_index.json",
              {{"_class_name", parts.type},
               {"safety_checker", Json::array({nullptr, nullptr})},
               {"scheduler", entry("diffusers", "EDMEulerScheduler")},
-              {"text_encoder", entry("transformers", umt5 ? "UMT5EncoderModel" : "T5EncoderModel")},
+              {"text_encoder",
+               entry("transformers", models::find_text_encoder_family(text.type())->class_name)},
               {"tokenizer", entry("transformers", tokenizer_class(parts.tokenizer))},
               {"transformer", entry("diffusers", "CosmosTransformer3DModel")},
               {"vae", entry("diffusers", facts.tokenizer->name)}});

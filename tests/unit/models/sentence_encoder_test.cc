@@ -237,7 +237,7 @@ TEST_CASE("prompts of queries and documents are those of sentence-transformers' 
   };
   used({{"query", "a query: "}, {"document", "owl "}}, none);
   const text::EncoderConfig own = config(), bare = config("", "");
-  CHECK(text::EncoderConfig::from_json(own.to_json()) == own);
+  CHECK(models::text_config_from_json(own.to_json()) == own);
   CHECK(models::make_text_encoder(own)->config() == own);
   CHECK(own.hash == models::text_encoder_config(bert.path, 512, DType::f32).hash);
   CHECK(encode(own, "a fox") == encode(bare, "owl a fox"));
@@ -393,7 +393,7 @@ TEST_CASE("sentence encoders by their configuration") {
         models::text_encoder_config(kSentences + "/" + name, 512, DType::f32);
     CHECK(fs::path(config.path).is_absolute());
     CHECK_FALSE(config.foreign());
-    CHECK(text::EncoderConfig::from_json(config.to_json()) == config);
+    CHECK(models::text_config_from_json(config.to_json()) == config);
     CHECK(models::make_text_encoder(config)->config() == config);
     text::EncoderConfig other = config;
     other.rule = "max";

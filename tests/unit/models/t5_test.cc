@@ -5,10 +5,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -191,17 +193,58 @@ TEST_CASE("a text encoder's folder that has moved, or holds another model") {
              Catch::Contains("neither tokenizer.json nor spiece.model"));
 }
 
+TEST_CASE("each text encoder is one value of the list, and says of itself what is read of it") {
+  std::set<std::string_view> names;
+  for (const models::TextEncoderFamily& family : models::text_encoder_families()) {
+    INFO(family.name);
+    CHECK(names.insert(family.name).second);
+    CHECK(models::find_text_encoder_family(family.name) == &family);
+    CHECK(std::ranges::find(family.keys, "max_tokens") != family.keys.end());
+    CHECK((family.make != nullptr) == !family.types.empty());
+    CHECK((family.inspect != nullptr) == !family.types.empty());
+    CHECK((family.class_name.empty() || family.types.size() == 1));
+    Json json = {{"name", family.name}};
+    for (const std::string_view key : family.keys)
+      if (key != "name")
+        json[std::string(key)] =
+            key == "dim" || key == "max_tokens" || key == "version" ? Json(8) : Json("x");
+    const text::EncoderConfig config = models::text_config_from_json(json);
+    CHECK(config.unknown.empty());
+    CHECK_FALSE(config.foreign());
+    CHECK(config.to_json() == json);
+    json["shine"] = 1;
+    CHECK(models::text_config_from_json(json).unknown == "shine");
+  }
+  CHECK(models::find_text_encoder_family("clip") == nullptr);
+  const text::EncoderConfig other =
+      models::text_config_from_json({{"name", "clip"}, {"dim", 8}, {"compute", 3}});
+  CHECK(other.foreign());
+  CHECK(other.to_json() == Json{{"name", "clip"}, {"dim", 8}});
+  CHECK(models::text_encoder_types(true) == std::vector<std::string_view>{"t5", "umt5"});
+}
+
 TEST_CASE("configurations of text encoders that make no sense") {
   for (const auto& wrong : std::vector<std::pair<const char*, const char*>>{
            {R"({"name":"clip","path":"x"})", "'clip'"},
            {R"({"name":"t5","path":"/nowhere/at/all"})", "'/nowhere/at/all' is not there"},
            {R"({"name":"t5","path":"/","shine":1})", "'shine'"},
            {R"({"name":"nothing"})", "'nothing'"},
+           {R"({"name":"clip","path":"x"})",
+            "unknown text encoder 'clip': choose builtin:hash, t5, umt5 or sentence:..."},
+           {R"({"name":"builtin:hash","path":"x"})",
+            "unknown text encoder 'builtin:hash': choose builtin:hash, t5, umt5 or sentence:..."},
+           {R"({"name":"builtin:hush"})", "no text encoder is called 'builtin:hush'"},
+           {R"({})", "no text encoder is called ''"},
+           {R"([])", "is not a JSON object"},
+           {R"({"name":"builtin:hash","dims":64})", "has no setting 'dims'"},
+           {R"({"name":"builtin:hash","compute":"f32"})", "has no setting 'compute'"},
+           {R"({"name":"builtin:hash","dim":64,"version":2})", "not 2"},
+           {R"({"name":"t5","path":"/","rule":"mean"})", "has no setting 'rule'"},
        }) {
     const char *json = wrong.first, *message = wrong.second;
     INFO(json);
     CHECK_THAT(usage_error([&] {
-                 models::make_text_encoder(text::EncoderConfig::from_json(Json::parse(json)));
+                 models::make_text_encoder(models::text_config_from_json(Json::parse(json)));
                }),
                Catch::Contains(message));
   }
