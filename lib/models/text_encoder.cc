@@ -218,10 +218,7 @@ std::unique_ptr<text::TextEncoder> make_t5(const text::EncoderConfig& config,
 TextEncoderFolder inspect_sentence(const text::EncoderConfig& config,
                                    const TextEncoderOptions& options) {
   const Settings settings(config, options);
-  const SentenceModelFacts facts =
-      inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);
-  return {facts.dim, facts.file_bytes, facts.table_bytes,
-          [facts](std::int64_t, Device device) { return facts.cost(device); }};
+  return inspect_sentence_encoder(settings.path, settings.max_tokens, settings.compute);
 }
 
 TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncoderOptions& options) {
@@ -244,8 +241,6 @@ constexpr std::string_view kSentenceKeys[] = {
     "name", "dim", "max_tokens", "path", "hash", "compute", "rule", "prompt", "query_prompt"};
 constexpr auto kT5Keys = std::span(kSentenceKeys).first<6>();
 constexpr std::string_view kT5Types[] = {"t5"}, kUmt5Types[] = {"umt5"};
-constexpr std::string_view kSentenceTypes[] = {"bert", "roberta", "xlm-roberta",
-                                               "clip", "siglip",  "siglip2"};
 
 constexpr TextEncoderFamily kTextEncoders[] = {
     {.name = "builtin:hash", .keys = kBuiltinKeys},
@@ -271,8 +266,9 @@ const TextEncoderFamily* find_text_encoder_family(std::string_view name) {
 std::vector<std::string_view> text_encoder_types(bool in_diffusers) {
   std::vector<std::string_view> types;
   for (const TextEncoderFamily& one : kTextEncoders)
-    if (!in_diffusers || !one.class_name.empty())
-      types.insert(types.end(), one.types.begin(), one.types.end());
+    for (const std::string_view type : one.types)
+      if (in_diffusers ? !one.class_name.empty() : !type.ends_with("_text_model"))
+        types.push_back(type);
   return types;
 }
 

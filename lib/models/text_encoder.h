@@ -98,7 +98,7 @@ struct TextEncoderFamily {
 std::span<const TextEncoderFamily> text_encoder_families();
 /// Returns the one of this name; null: it is another program's.
 const TextEncoderFamily* find_text_encoder_family(std::string_view name);
-/// Types of models in folders: all, or those for which diffusers has a class.
+/// Types of models in folders, but for half models; or those that pipelines of diffusers take.
 std::vector<std::string_view> text_encoder_types(bool in_diffusers = false);
 
 }  // namespace vfm::models

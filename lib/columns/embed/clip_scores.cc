@@ -57,10 +57,9 @@ ClipScores::ClipScores(const ClipScoreOptions& options, const models::PictureEnc
                        const std::string& folder, const ModelPlace& place, DType compute)
     : text_image_(options.text_image), concepts_(options.concepts) {
   if (!options.aesthetic.empty()) {
-    const Json model = encoder.config();
-    if (!model.at("name").get<std::string>().starts_with("clip"))
-      fail_usage("--aesthetic scores the vectors of a CLIP, and '{}' holds a {}", folder,
-                 model.at("name").get<std::string>());
+    const std::string type = need_string(encoder.config(), "name", folder);
+    if (const auto* family = models::find_picture_family(type); !family || !family->aesthetic)
+      fail_usage("--aesthetic scores the vectors of a CLIP, and '{}' holds a {}", folder, type);
     head_.emplace(options.aesthetic, encoder.dim());
     config_["aesthetic"] = head_->config();
   }

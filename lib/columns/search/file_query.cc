@@ -75,8 +75,8 @@ bool has_words(const std::string& utf8) {
 
 bool has_texts(const Json& video_encoder) {
   if (!video_encoder.is_object() || !get_string(video_encoder, "path")) return false;
-  const auto name = get_string(video_encoder, "name");
-  return name == "clip" || name == "siglip" || name == "siglip2";
+  const auto* family = models::find_picture_family(get_string(video_encoder, "name").value_or(""));
+  return family && family->texts;
 }
 
 std::unique_ptr<text::TextEncoder> query_encoder(const Json& text_encoder,

@@ -27,19 +27,33 @@ namespace fs = std::filesystem;
 /// more, but hold more memory.
 constexpr std::int64_t kGpuTokens = 8192, kCpuTokens = 2048;
 
-std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const PictureInput& input,
-                                         DType compute, Device device) {
-  const std::string& type = folder.type();
-  folder.need_type({"clip", "clip_vision_model", "siglip", "siglip_vision_model", "siglip2",
-                    "siglip2_vision_model", "dinov2"});
-  if (type.starts_with("siglip2")) return make_siglip_naflex(folder, input, compute, device);
+/// Of pictures that have one size.
+template <auto kMake>
+std::unique_ptr<PictureTower> make_of_one_size(const HfComponent& folder, const PictureInput& input,
+                                               DType compute, Device device) {
   if (input.own_sizes())
     fail_usage("'{}': Siglip2ImageProcessor goes with a SigLIP 2 of any resolution alone",
                folder.folder());
-  const PictureSize size = input.size();
-  if (type.starts_with("clip")) return make_clip_vision(folder, size, compute, device);
-  if (type.starts_with("siglip")) return make_siglip_vision(folder, size, compute, device);
-  return make_dinov2(folder, size, compute, device);
+  return kMake(folder, input.size(), compute, device);
+}
+
+constexpr PictureFamily kPictureFamilies[] = {
+    {"clip", true, true, make_of_one_size<make_clip_vision>},
+    {"clip_vision_model", false, true, make_of_one_size<make_clip_vision>},
+    {"siglip", true, false, make_of_one_size<make_siglip_vision>},
+    {"siglip_vision_model", false, false, make_of_one_size<make_siglip_vision>},
+    {"siglip2", true, false, make_siglip_naflex},
+    {"siglip2_vision_model", false, false, make_siglip_naflex},
+    {"dinov2", false, false, make_of_one_size<make_dinov2>},
+};
+
+std::unique_ptr<PictureTower> make_tower(const HfComponent& folder, const PictureInput& input,
+                                         DType compute, Device device) {
+  std::vector<std::string_view> types;
+  for (const PictureFamily& family : kPictureFamilies)
+    types.push_back(family.type);
+  folder.need_type(types);
+  return find_picture_family(folder.type())->make(folder, input, compute, device);
 }
 
 class FolderPictureEncoder final : public PictureEncoder {
@@ -155,6 +169,11 @@ class FolderPictureEncoder final : public PictureEncoder {
 };
 
 }  // namespace
+
+const PictureFamily* find_picture_family(std::string_view type) {
+  const auto* found = std::ranges::find(kPictureFamilies, type, &PictureFamily::type);
+  return found == std::end(kPictureFamilies) ? nullptr : found;
+}
 
 std::vector<std::vector<float>> PictureEncoder::encode(
     std::span<const PictureView> pictures) const {

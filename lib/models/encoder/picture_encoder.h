@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -46,6 +47,22 @@ class PictureEncoder {
   /// Vectors of two encoders may be compared if their descriptions are equal, except for "path".
   virtual Json config() const = 0;
 };
+
+class HfComponent;
+struct PictureInput;
+class PictureTower;
+
+/// All that is known of an encoder by the type of its model, which is its name.
+struct PictureFamily {
+  std::string_view type;
+  bool texts = false;      ///< it has a part for texts, which makes vectors to compare
+  bool aesthetic = false;  ///< heads score its vectors (models/encoder/aesthetic_head.h)
+  std::unique_ptr<PictureTower> (*make)(const HfComponent& folder, const PictureInput& input,
+                                        DType compute, Device device);
+};
+
+/// Returns the one of this type; null if it is not supported.
+const PictureFamily* find_picture_family(std::string_view type);
 
 /// `compute`, f32 or bf16, is the type in which products are computed. Throws Error{usage} for a
 /// folder that does not exist, or that holds a model, settings or tensors that are not supported.

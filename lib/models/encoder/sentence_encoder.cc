@@ -38,7 +38,7 @@ class SentenceModel {
       else
         weights_ = std::make_unique<SelectedSet>(select(component.weights()));
     };
-    if (is_tower(component.type())) {
+    if (is_text_tower(component.type())) {
       const auto config = TextTowerConfig::from_json(component.config(), component.type(), what);
       weights_of(config.tensors(), text_tower_tensors);
       dim_ = config.dim;
@@ -51,9 +51,6 @@ class SentenceModel {
     }
   }
 
-  static bool is_tower(std::string_view type) {
-    return type.starts_with("clip") || type.starts_with("siglip");
-  }
   int dim() const { return dim_; }
   std::int64_t parameters() const { return parameters_; }
   std::int64_t table_elements() const { return table_; }
@@ -158,8 +155,7 @@ class SentenceEncoder final : public PackedTextEncoder {
 
 /// "sentence:bert", "sentence:clip", "sentence:siglip".
 std::string encoder_name(std::string_view type) {
-  return fmt::format("sentence:{}",
-                     SentenceModel::is_tower(type) ? type.substr(0, type.find('_')) : type);
+  return fmt::format("sentence:{}", is_text_tower(type) ? type.substr(0, type.find('_')) : type);
 }
 
 text::EncoderConfig describe_sentence(const SentenceFolder& folder, const std::string& path,
@@ -175,7 +171,7 @@ text::EncoderConfig describe_sentence(const SentenceFolder& folder, const std::s
 
 int dim_of(const HfComponent& component) {
   const std::string what = fmt::format("'{}'", component.config_path());
-  return SentenceModel::is_tower(component.type())
+  return is_text_tower(component.type())
              ? TextTowerConfig::from_json(component.config(), component.type(), what).dim
              : BertConfig::from_json(component.config(), component.type(), what).stack.width;
 }
@@ -221,20 +217,20 @@ std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& fold
   });
 }
 
-SentenceModelFacts inspect_sentence_encoder(const std::string& folder, int max_tokens,
-                                            DType compute) {
+TextEncoderFolder inspect_sentence_encoder(const std::string& folder, int max_tokens,
+                                           DType compute) {
   auto opened = std::make_shared<const SentenceFolder>(open_sentence_folder(folder, false));
   return as_usage([&] {
     const SentenceModel model(*opened->component, compute, Device::cpu);  // compares shapes
-    SentenceModelFacts facts;
-    facts.dim = model.dim();
-    facts.stored = model.stored();
+    const DType stored = model.stored();
+    TextEncoderFolder facts;
+    facts.width = model.dim();
     facts.file_bytes = model.bytes();
     facts.table_bytes =
-        static_cast<double>(model.table_elements()) * static_cast<double>(dtype_size(facts.stored));
+        static_cast<double>(model.table_elements()) * static_cast<double>(dtype_size(stored));
     const int tokens = opened->rule.padded_to > 0 ? opened->rule.padded_to
                                                   : std::min(max_tokens, opened->rule.most_tokens);
-    facts.cost = [=, stored = facts.stored](Device device) {
+    facts.cost = [=](std::int64_t, Device device) {
       const MetaAccount account(device);
       const SentenceModel headers(*opened->component, compute, Device::meta, stored);
       const std::int64_t length = tokens;

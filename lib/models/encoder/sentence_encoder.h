@@ -14,14 +14,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "models/part_cost.h"
-#include "tensor/tensor.h"
-#include "text/encoder.h"
+#include "models/text_encoder.h"
 
 namespace vfm::models {
 
@@ -44,16 +41,8 @@ std::unique_ptr<text::TextEncoder> make_sentence_encoder(const std::string& fold
                                                          DType compute, Device device,
                                                          const text::EncoderConfig& as = {});
 
-/// Facts from the headers of a folder.
-struct SentenceModelFacts {
-  int dim = 0;
-  DType stored = DType::f32;
-  /// Bytes of the weights; of the words' table, which is a part of them.
-  double file_bytes = 0, table_bytes = 0;
-  std::function<PartCost(Device)> cost;  ///< cost of a text of the most tokens, on Device::meta
-};
 /// Reads no weights. Throws what make_sentence_encoder() throws, except for a wrong hash.
-SentenceModelFacts inspect_sentence_encoder(const std::string& folder, int max_tokens,
-                                            DType compute);
+TextEncoderFolder inspect_sentence_encoder(const std::string& folder, int max_tokens,
+                                           DType compute);
 
 }  // namespace vfm::models

@@ -17,14 +17,6 @@
 namespace vfm::models {
 namespace {
 
-const std::vector<std::string_view> kBertTypes = {"bert", "roberta", "xlm-roberta"};
-const std::vector<std::string_view> kTowerTypes = {
-    "clip", "clip_text_model", "siglip", "siglip_text_model", "siglip2", "siglip2_text_model"};
-
-bool is_one_of(const std::vector<std::string_view>& types, std::string_view type) {
-  return std::ranges::find(types, type) != types.end();
-}
-
 /// The JSON object in a file, or an empty one where there is no file.
 Json optional_json(const std::string& folder, const std::string& name) {
   const std::string path = io::join_path(folder, name);
@@ -247,15 +239,16 @@ Json SentenceRule::to_json() const {
           {"padding", padding}};
 }
 
-bool is_sentence_type(std::string_view type) {
-  return is_one_of(kBertTypes, type) || is_one_of(kTowerTypes, type);
+bool is_text_tower(std::string_view type) {
+  return type.starts_with("clip") || type.starts_with("siglip");
 }
 
 bool is_sentence_folder(const std::string& folder) {
   if (io::file_exists(io::join_path(folder, "modules.json"))) return true;
   try {
     const Json config = optional_json(folder, "config.json");
-    return is_sentence_type(get_string(config, "model_type").value_or(""));
+    const std::string type = get_string(config, "model_type").value_or("");
+    return std::ranges::find(kSentenceTypes, type) != kSentenceTypes.end();
   } catch (const Error&) {
     return false;  // whoever opens it says why
   }
@@ -267,13 +260,13 @@ SentenceFolder open_sentence_folder(const std::string& folder, bool hashed) {
     const bool modules = io::file_exists(io::join_path(folder, "modules.json"));
     const std::string model = modules ? read_modules(folder, out) : folder;
     out.component = std::make_unique<HfComponent>(model);
-    std::vector<std::string_view> known = kBertTypes;
-    if (!modules) known.insert(known.end(), kTowerTypes.begin(), kTowerTypes.end());
+    std::vector<std::string_view> known(kSentenceTypes.begin(), kSentenceTypes.end());
+    if (modules) std::erase_if(known, is_text_tower);
     out.component->need_type(known);
-    if (is_one_of(kBertTypes, out.component->type()))
-      open_bert(model, modules, out);
-    else
+    if (is_text_tower(out.component->type()))
       open_tower(model, out);
+    else
+      open_bert(model, modules, out);
     if (!out.tokenizer) {
       const io::MappedFile file(out.tokenizer_file);
       out.tokenizer =

@@ -14,6 +14,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,8 +68,18 @@ struct SentenceFolder {
 /// Throws Error{usage} if the pooling has to leave the prompt out, which is not supported.
 void check_prompt(const SentenceRule& rule, const std::string& prompt, const std::string& folder);
 
-/// Returns whether models of `type` are supported: "bert", "clip", "siglip"...
-bool is_sentence_type(std::string_view type);
+/// The types of models that are supported: BERTs, then text towers, of two parts or alone.
+inline constexpr std::array<std::string_view, 9> kSentenceTypes = {"bert",
+                                                                   "roberta",
+                                                                   "xlm-roberta",
+                                                                   "clip",
+                                                                   "clip_text_model",
+                                                                   "siglip",
+                                                                   "siglip_text_model",
+                                                                   "siglip2",
+                                                                   "siglip2_text_model"};
+/// Returns whether one of them is a text tower.
+bool is_text_tower(std::string_view type);
 
 /// Returns whether the folder is one of sentence-transformers, or has a model of a supported type
 /// in its config.json. Throws nothing.

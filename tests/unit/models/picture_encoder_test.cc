@@ -221,6 +221,25 @@ TEST_CASE("what is no encoder of pictures is refused by name") {
              Catch::Contains("7x7 have no patches of 8x8"));
 }
 
+TEST_CASE("each encoder of pictures is one value of the list, and says what its vectors are for") {
+  for (const auto& [type, texts, aesthetic] : {std::tuple("clip", true, true),
+                                               {"clip_vision_model", false, true},
+                                               {"siglip", true, false},
+                                               {"siglip_vision_model", false, false},
+                                               {"siglip2", true, false},
+                                               {"siglip2_vision_model", false, false},
+                                               {"dinov2", false, false}}) {
+    INFO(type);
+    const models::PictureFamily* family = models::find_picture_family(type);
+    REQUIRE(family != nullptr);
+    CHECK(family->type == type);
+    CHECK(family->texts == texts);
+    CHECK(family->aesthetic == aesthetic);
+    CHECK(family->make != nullptr);
+  }
+  CHECK(models::find_picture_family("vit") == nullptr);
+}
+
 TEST_CASE("a picture that is none is an error, not a crash") {
   const PictureView none;
   CHECK_THROWS_WITH(open("clip")->encode({&none, 1}), Catch::Contains("no picture of 0x0"));
