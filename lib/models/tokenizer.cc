@@ -157,17 +157,4 @@ TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folde
   return config;
 }
 
-std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
-                                               std::uint64_t memory, const LoadingRanks& ranks) {
-  return as_usage([&] {
-    const TokenizerFamily* family = nullptr;
-    std::unique_ptr<VideoTokenizer> made;
-    ranks.agree([&] {
-      family = &need_tokenizer_family(config, memory);
-      if (!family->network) made = family->make(config, device, memory, ranks);
-    });
-    return made ? std::move(made) : family->make(config, device, memory, ranks);
-  });
-}
-
 }  // namespace vfm::models

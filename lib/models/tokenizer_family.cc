@@ -10,20 +10,10 @@
 #include "models/wavelet/fsq_wavelet.h"
 
 namespace vfm::models {
+namespace {
 
-std::span<const TokenizerFamily* const> tokenizer_families() {
-  static constexpr const TokenizerFamily* all[] = {&kWaveletFamily, &kFsqWaveletFamily,
-                                                   &kCosmosFamily, &kCosmosDiscreteFamily};
-  return all;
-}
-
-const TokenizerFamily* find_tokenizer_family(std::string_view name) {
-  const auto all = tokenizer_families();
-  const auto found = std::ranges::find(all, name, &TokenizerFamily::name);
-  return found == all.end() ? nullptr : *found;
-}
-
-const TokenizerFamily& need_tokenizer_family(const TokenizerConfig& config, std::uint64_t memory) {
+/// Of a configuration that is as it should be.
+const TokenizerFamily& known_family(const TokenizerConfig& config, std::uint64_t memory) {
   const std::string& name = config.name;
   if (name.empty()) fail("the tokenizer has no 'name'");
   const TokenizerFamily* const family = find_tokenizer_family(name);
@@ -42,6 +32,20 @@ const TokenizerFamily& need_tokenizer_family(const TokenizerConfig& config, std:
   return *family;
 }
 
+}  // namespace
+
+std::span<const TokenizerFamily* const> tokenizer_families() {
+  static constexpr const TokenizerFamily* all[] = {&kWaveletFamily, &kFsqWaveletFamily,
+                                                   &kCosmosFamily, &kCosmosDiscreteFamily};
+  return all;
+}
+
+const TokenizerFamily* find_tokenizer_family(std::string_view name) {
+  const auto all = tokenizer_families();
+  const auto found = std::ranges::find(all, name, &TokenizerFamily::name);
+  return found == all.end() ? nullptr : *found;
+}
+
 bool is_builtin_tokenizer(std::string_view name) {
   const TokenizerFamily* const family = find_tokenizer_family(name);
   return family && !family->network;
@@ -57,10 +61,23 @@ std::vector<std::string_view> tokenizer_class_names(bool TokenizerFamily::*abili
 TokenizerFacts inspect_tokenizer(const TokenizerConfig& config, Device device,
                                  std::uint64_t memory) {
   return as_usage([&] {
-    const TokenizerFamily& family = need_tokenizer_family(config, memory);
+    const TokenizerFamily& family = known_family(config, memory);
     TokenizerFacts facts = family.inspect(config, device);
     facts.family = &family;
     return facts;
+  });
+}
+
+std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config, Device device,
+                                               std::uint64_t memory, const LoadingRanks& ranks) {
+  return as_usage([&] {
+    const TokenizerFamily* family = nullptr;
+    std::unique_ptr<VideoTokenizer> made;
+    ranks.agree([&] {
+      family = &known_family(config, memory);
+      if (!family->network) made = family->make(config, device, memory, ranks);
+    });
+    return made ? std::move(made) : family->make(config, device, memory, ranks);
   });
 }
 

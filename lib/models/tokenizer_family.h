@@ -68,9 +68,6 @@ struct TokenizerFamily {
 std::span<const TokenizerFamily* const> tokenizer_families();
 /// Returns the one of this name; null: it is another program's.
 const TokenizerFamily* find_tokenizer_family(std::string_view name);
-/// Returns the one of a configuration that make_tokenizer() takes. Throws Error{usage} for others.
-const TokenizerFamily& need_tokenizer_family(const TokenizerConfig& config,
-                                             std::uint64_t memory = 0);
 /// Returns whether a tokenizer of this name is none of the networks.
 bool is_builtin_tokenizer(std::string_view name);
 /// The class names of those that have an ability.
