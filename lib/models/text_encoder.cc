@@ -81,7 +81,6 @@ class T5TextEncoder final : public PackedTextEncoder {
         tokenizer_(open_tokenizer(folders.tokenizer)),
         model_(config_of(*component_), component_->weights(), compute, device) {}
 
-  std::string name() const override { return component_->type(); }
   int dim() const override { return model_.config().width; }
   text::EncoderConfig config() const override { return config_; }
 

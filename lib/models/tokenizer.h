@@ -48,7 +48,7 @@ class VideoTokenizer {
   using FrameSink = std::function<void(std::span<const float> pixels, int frames)>;
 
   virtual ~VideoTokenizer() = default;
-  virtual std::string name() const = 0;  ///< "builtin:wavelet"
+  std::string name() const { return config().name; }
   virtual int channels() const = 0;
   virtual int time_factor() const = 0;
   virtual int space_factor() const = 0;

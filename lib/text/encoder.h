@@ -49,7 +49,7 @@ struct TokenEmbeddings {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  virtual std::string name() const = 0;
+  std::string name() const { return config().name; }
   virtual int dim() const = 0;
   /// Encodes any text in UTF-8. Malformed bytes become U+FFFD. Uses at most max_tokens tokens, and
   /// ignores the rest of the text.

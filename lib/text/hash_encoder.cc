@@ -94,7 +94,7 @@ int HashEncoder::tokens_left_out(std::string_view utf8) const {
 }
 
 EncoderConfig HashEncoder::config() const {
-  return {.name = name(), .dim = dim_, .max_tokens = max_tokens_, .version = 1};
+  return {.name = "builtin:hash", .dim = dim_, .max_tokens = max_tokens_, .version = 1};
 }
 
 Json EncoderConfig::to_json() const {

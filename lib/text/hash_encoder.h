@@ -25,7 +25,6 @@ class HashEncoder : public TextEncoder {
   /// Throws Error{usage} unless 8 <= dim <= 8192 and max_tokens >= 1.
   explicit HashEncoder(int dim = 64, int max_tokens = 512);
 
-  std::string name() const override { return "builtin:hash"; }
   int dim() const override { return dim_; }
   TokenEmbeddings encode(std::string_view utf8) const override;
   int tokens_left_out(std::string_view utf8) const override;

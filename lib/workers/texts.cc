@@ -81,7 +81,6 @@ class WorkersTexts final : public text::TextEncoder {
                          static_cast<std::int64_t>(cost.activation_bytes));
   }
 
-  std::string name() const override { return here_->name(); }
   int dim() const override { return here_->dim(); }
   text::EncoderConfig config() const override { return here_->config(); }
   int tokens_left_out(std::string_view utf8) const override { return here_->tokens_left_out(utf8); }

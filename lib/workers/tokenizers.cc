@@ -50,8 +50,7 @@ Json size_words(int frames, int height, int width) {
 }
 
 Parcel facts_of(const models::VideoTokenizer& tokenizer) {
-  Json words = {{"name", tokenizer.name()},
-                {"channels", tokenizer.channels()},
+  Json words = {{"channels", tokenizer.channels()},
                 {"time_factor", tokenizer.time_factor()},
                 {"space_factor", tokenizer.space_factor()},
                 {"vocabulary", tokenizer.vocabulary()},
@@ -65,7 +64,6 @@ class WorkersTokenizer final : public models::VideoTokenizer {
   WorkersTokenizer(StageModels& models, std::size_t number) : models_(models), number_(number) {
     models_.open();
     const Json facts = models_.ask(number_, {"facts", Json::object(), {}}).words;
-    name_ = need_string(facts, "name", kWhat);
     channels_ = whole(facts, "channels");
     time_factor_ = whole(facts, "time_factor");
     space_factor_ = whole(facts, "space_factor");
@@ -77,7 +75,6 @@ class WorkersTokenizer final : public models::VideoTokenizer {
     if (scale != facts.end()) statistics_ = models::LatentScale::from_json(*scale, kWhat);
   }
 
-  std::string name() const override { return name_; }
   int channels() const override { return channels_; }
   int time_factor() const override { return time_factor_; }
   int space_factor() const override { return space_factor_; }
@@ -155,7 +152,6 @@ class WorkersTokenizer final : public models::VideoTokenizer {
 
   StageModels& models_;
   std::size_t number_;
-  std::string name_;
   int channels_ = 0, time_factor_ = 0, space_factor_ = 0, vocabulary_ = 0;
   models::TokenizerConfig config_;
   std::optional<models::LatentScale> statistics_;

@@ -24,7 +24,6 @@ class SharedTokenizer final : public models::VideoTokenizer {
   SharedTokenizer(const VideoTokenizer& own, dist::Group& ranks, Call call)
       : own_(own), ranks_(ranks), call_(std::move(call)) {}
 
-  std::string name() const override { return own_.name(); }
   int channels() const override { return own_.channels(); }
   int time_factor() const override { return own_.time_factor(); }
   int space_factor() const override { return own_.space_factor(); }

@@ -228,14 +228,10 @@ CosmosTokenizer::CosmosTokenizer(const TokenizerConfig& config, Device device, C
     load_parameters(opened->model.weights(), model_->parameters());
 }
 
-std::string CosmosTokenizer::name() const {
-  return fsq_ ? kCosmosDiscrete : kCosmosContinuous;
-}
-
 // On the CPU f32 goes without saying.
 TokenizerConfig CosmosTokenizer::config() const {
   const char* const full = device_ == Device::cpu ? "" : "f32";
-  return {.name = name(),
+  return {.name = fsq_ ? kCosmosDiscrete : kCosmosContinuous,
           .path = folder_,
           .hash = hash_,
           .compute = compute_ == DType::bf16 ? "bf16" : full};

@@ -30,7 +30,6 @@ class CosmosTokenizer final : public VideoTokenizer {
   explicit CosmosTokenizer(const TokenizerConfig& config, Device device = Device::cpu,
                            CosmosRoom room = {}, const LoadingRanks& ranks = {});
 
-  std::string name() const override;
   int channels() const override { return model_->config().latent_channels; }
   int time_factor() const override { return model_->config().temporal_compression_ratio; }
   int space_factor() const override { return model_->config().spatial_compression_ratio; }

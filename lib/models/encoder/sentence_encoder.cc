@@ -105,7 +105,6 @@ class SentenceEncoder final : public PackedTextEncoder {
         config_(std::move(config)),
         model_(*folder_.component, compute, device) {}
 
-  std::string name() const override { return config_.name; }
   int dim() const override { return model_.dim(); }
   text::EncoderConfig config() const override { return config_; }
 

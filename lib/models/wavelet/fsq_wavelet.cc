@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "models/tokenizer_family.h"
+
 namespace vfm::models {
 
 FsqWaveletTokenizer::FsqWaveletTokenizer(std::vector<int> levels, int time_factor, int space_factor,
@@ -53,7 +55,7 @@ std::vector<float> FsqWaveletTokenizer::latent_of_codes(std::span<const std::int
 }
 
 TokenizerConfig FsqWaveletTokenizer::config() const {
-  return {.name = name(),
+  return {.name = std::string(kFsqWaveletFamily.name),
           .levels = fsq_.levels(),
           .time_factor = time_factor(),
           .space_factor = space_factor()};

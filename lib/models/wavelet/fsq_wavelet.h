@@ -22,7 +22,6 @@ class FsqWaveletTokenizer final : public VideoTokenizer {
   FsqWaveletTokenizer(std::vector<int> levels, int time_factor, int space_factor,
                       Device device = Device::cpu);
 
-  std::string name() const override { return "builtin:fsq"; }
   int channels() const override { return wavelet_.channels(); }
   int time_factor() const override { return wavelet_.time_factor(); }
   int space_factor() const override { return wavelet_.space_factor(); }

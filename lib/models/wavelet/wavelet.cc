@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "models/tokenizer_family.h"
 #include "models/wavelet/cdf97.h"
 #include "ops/run.h"
 
@@ -160,7 +161,10 @@ WaveletTokenizer::WaveletTokenizer(int channels, int time_factor, int space_fact
 }
 
 TokenizerConfig WaveletTokenizer::config() const {
-  return {.name = name(), .channels = channels(), .time_factor = time_, .space_factor = space_};
+  return {.name = std::string(kWaveletFamily.name),
+          .channels = channels(),
+          .time_factor = time_,
+          .space_factor = space_};
 }
 
 WaveletTokenizer::Place WaveletTokenizer::place_of(const Band& band, int height, int width) const {

@@ -63,7 +63,6 @@ class WaveletTokenizer final : public VideoTokenizer {
   WaveletTokenizer(int channels, int time_factor, int space_factor, Device device = Device::cpu,
                    std::int64_t gpu_pixels = std::int64_t{1} << 24);
 
-  std::string name() const override { return "builtin:wavelet"; }
   int channels() const override { return static_cast<int>(bands_.size()); }
   Device device() const { return device_; }
   int time_factor() const override { return time_; }

@@ -15,7 +15,6 @@ namespace {
 /// Four codes, each a grey of 2 x 2 pixels, of which a frame at a time is decoded.
 class Greys final : public models::VideoTokenizer {
  public:
-  std::string name() const override { return "greys"; }
   int channels() const override { return 1; }
   int time_factor() const override { return 1; }
   int space_factor() const override { return 2; }
