@@ -27,8 +27,6 @@ namespace fs = std::filesystem;
 /// T5's, where the tokenizer does not say.
 constexpr int kSentinels = 100;
 
-using Folders = TextFolders;
-
 /// The tokenizer's file in a folder, or nothing.
 std::string find_tokenizer(const std::string& folder) {
   for (const char* name : {"tokenizer.json", "spiece.model"})
@@ -72,7 +70,7 @@ T5Config config_of(const HfComponent& component) {
 
 class T5TextEncoder final : public PackedTextEncoder {
  public:
-  T5TextEncoder(const Folders& folders, std::unique_ptr<HfComponent> component,
+  T5TextEncoder(const TextFolders& folders, std::unique_ptr<HfComponent> component,
                 text::EncoderConfig config, int max_tokens, DType compute, Device device)
       : PackedTextEncoder(device),
         component_(std::move(component)),
@@ -187,7 +185,7 @@ struct Opened : Settings {
       fail_usage("'{}' is not the text encoder that the embeddings were made with", path);
     return own;
   }
-  Folders folders;
+  TextFolders folders;
   std::unique_ptr<HfComponent> component;
 };
 
@@ -312,7 +310,7 @@ TextFolders text_encoder_folders(const std::string& folder) {
 text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
   if (is_sentence_folder(folder)) return sentence_encoder_config(folder, max_tokens, compute);
   return as_usage([&] {
-    const Folders folders = text_encoder_folders(folder);
+    const TextFolders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
     return describe(*component, fs::canonical(folder).string(),
                     hash_of(*component, folders.tokenizer), max_tokens, compute);

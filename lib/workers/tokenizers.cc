@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,21 +23,25 @@ constexpr const char* kAsked = "what a tokenizer is asked";
 constexpr std::int64_t kBuiltinBytes = std::int64_t{512} << 20;
 
 template <class T>
-Tensor tensor_of(std::span<const T> values, DType dtype) {
-  Tensor tensor({static_cast<std::int64_t>(values.size())}, dtype);
+constexpr DType kTypeOf = std::is_same_v<T, float> ? DType::f32 : DType::i32;
+
+template <class T>
+Tensor tensor_of(std::span<const T> values) {
+  Tensor tensor({static_cast<std::int64_t>(values.size())}, kTypeOf<T>);
   std::memcpy(tensor.raw(), values.data(), tensor.bytes());
   return tensor;
 }
 
 template <class T>
-std::span<const T> values_of(const Tensor& tensor, DType dtype) {
-  if (tensor.dtype() != dtype || tensor.device() != Device::cpu)
-    fail("numbers of a tokenizer are {}", dtype_name(tensor.dtype()));
-  return {tensor.data<T>(), static_cast<std::size_t>(tensor.elements())};
+Parcel numbers(const std::vector<T>& values) {
+  return {"", Json::object(), {tensor_of<T>(values)}};
 }
 
-std::span<const float> floats_of(const Tensor& tensor) {
-  return values_of<float>(tensor, DType::f32);
+template <class T>
+std::span<const T> values_of(const Tensor& tensor) {
+  if (tensor.dtype() != kTypeOf<T> || tensor.device() != Device::cpu)
+    fail("numbers of a tokenizer are {}", dtype_name(tensor.dtype()));
+  return {tensor.data<T>(), static_cast<std::size_t>(tensor.elements())};
 }
 
 int whole(const Json& words, const char* name) {
@@ -84,7 +89,7 @@ class WorkersTokenizer final : public models::VideoTokenizer {
 
   std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                             int width) const override {
-    return floats("encode", size_words(frames, height, width), tensor_of(pixels, DType::f32),
+    return floats("encode", size_words(frames, height, width), tensor_of(pixels),
                   latent_size(frames, height, width));
   }
   std::vector<float> encode_bytes(const Tensor& rgb) const override {
@@ -95,12 +100,12 @@ class WorkersTokenizer final : public models::VideoTokenizer {
     const auto t = static_cast<std::size_t>(1 + (frames - 1) * time_factor_);
     const auto rows = static_cast<std::size_t>(height) * static_cast<std::size_t>(space_factor_);
     const auto columns = static_cast<std::size_t>(width) * static_cast<std::size_t>(space_factor_);
-    return floats("decode", size_words(frames, height, width), tensor_of(latents, DType::f32),
+    return floats("decode", size_words(frames, height, width), tensor_of(latents),
                   3 * t * rows * columns);
   }
   std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames, int height,
                                          int width) const override {
-    return codes("encode_codes", size_words(frames, height, width), tensor_of(pixels, DType::f32),
+    return codes("encode_codes", size_words(frames, height, width), tensor_of(pixels),
                  latent_size(frames, height, width) / static_cast<std::size_t>(channels_));
   }
   std::vector<std::int32_t> codes_of_bytes(const Tensor& rgb) const override {
@@ -108,7 +113,7 @@ class WorkersTokenizer final : public models::VideoTokenizer {
                  latent_size(rgb) / static_cast<std::size_t>(channels_));
   }
   std::vector<float> latent_of_codes(std::span<const std::int32_t> all) const override {
-    return floats("latent_of_codes", Json::object(), tensor_of(all, DType::i32),
+    return floats("latent_of_codes", Json::object(), tensor_of(all),
                   all.size() * static_cast<std::size_t>(channels_));
   }
   void check_memory(bool encodes, int frames, int height, int width, int ranks) const override {
@@ -138,13 +143,13 @@ class WorkersTokenizer final : public models::VideoTokenizer {
   std::vector<float> floats(const char* what, Json words, Tensor given,
                             std::size_t expected) const {
     const Tensor made = ask(what, std::move(words), std::move(given), expected);
-    const std::span<const float> values = floats_of(made);
+    const std::span<const float> values = values_of<float>(made);
     return {values.begin(), values.end()};
   }
   std::vector<std::int32_t> codes(const char* what, Json words, Tensor given,
                                   std::size_t expected) const {
     const Tensor made = ask(what, std::move(words), std::move(given), expected);
-    const auto values = values_of<std::int32_t>(made, DType::i32);
+    const auto values = values_of<std::int32_t>(made);
     if (std::ranges::any_of(values, [this](int code) { return code < 0 || code >= vocabulary_; }))
       fail("{}: a code that there is not", kWhat);
     return {values.begin(), values.end()};
@@ -192,17 +197,10 @@ Parcel TokenizerService::answer(const Parcel& request) {
   const Json& words = request.words;
   const models::VideoTokenizer& t = *tokenizer_;
   if (what == "facts") return facts_of(t);
-  if (what == "encode_bytes")
-    return {
-        "", Json::object(), {tensor_of<float>(t.encode_bytes(request.tensors.at(0)), DType::f32)}};
-  if (what == "codes_of_bytes")
-    return {"",
-            Json::object(),
-            {tensor_of<std::int32_t>(t.codes_of_bytes(request.tensors.at(0)), DType::i32)}};
-  if (what == "latent_of_codes") {
-    const auto codes = values_of<std::int32_t>(request.tensors.at(0), DType::i32);
-    return {"", Json::object(), {tensor_of<float>(t.latent_of_codes(codes), DType::f32)}};
-  }
+  if (what == "encode_bytes") return numbers(t.encode_bytes(request.tensors.at(0)));
+  if (what == "codes_of_bytes") return numbers(t.codes_of_bytes(request.tensors.at(0)));
+  if (what == "latent_of_codes")
+    return numbers(t.latent_of_codes(values_of<std::int32_t>(request.tensors.at(0))));
   const int frames = whole(words, "frames"), height = whole(words, "height");
   const int width = whole(words, "width");
   if (what == "check_memory") {
@@ -210,18 +208,11 @@ Parcel TokenizerService::answer(const Parcel& request) {
                    whole(words, "ranks"));
     return {};
   }
-  const std::span<const float> values = floats_of(request.tensors.at(0));
-  if (what == "encode")
-    return {"",
-            Json::object(),
-            {tensor_of<float>(t.encode(values, frames, height, width), DType::f32)}};
-  if (what == "decode")
-    return {"",
-            Json::object(),
-            {tensor_of<float>(t.decode(values, frames, height, width), DType::f32)}};
+  const std::span<const float> values = values_of<float>(request.tensors.at(0));
+  if (what == "encode") return numbers(t.encode(values, frames, height, width));
+  if (what == "decode") return numbers(t.decode(values, frames, height, width));
   if (what != "encode_codes") fail("{}: '{}'", kAsked, what);
-  return {
-      "", {}, {tensor_of<std::int32_t>(t.encode_codes(values, frames, height, width), DType::i32)}};
+  return numbers(t.encode_codes(values, frames, height, width));
 }
 
 }  // namespace vfm::workers
