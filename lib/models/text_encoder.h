@@ -83,8 +83,7 @@ TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
 /// All that is known of an encoder by its name.
 struct TextEncoderFamily {
   std::string_view name;  ///< of several, such as "sentence:...", how they begin
-  /// Of its configuration, in the order "name", "dim", "max_tokens", and more.
-  std::span<const std::string_view> keys;
+  std::span<const std::string_view> keys;        ///< of its configuration, "name" too
   std::span<const std::string_view> types = {};  ///< of the models in its folder
   std::string_view class_name = {};  ///< in transformers, for pipelines of diffusers; or empty
   /// For a configuration with a folder that is there; null: it has no folder.

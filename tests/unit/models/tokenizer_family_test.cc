@@ -18,7 +18,7 @@ using models::TokenizerFamily;
 
 namespace {
 
-TokenizerConfig config_of(const TokenizerFamily& family) {
+TokenizerConfig usual_config(const TokenizerFamily& family) {
   static const std::map<std::string_view, std::string> kFolders = {
       {"AutoencoderKLCosmos", VFM_GOLDEN "/cosmos_vae"},
       {"CausalDiscreteVideoTokenizer", VFM_GOLDEN "/cosmos_dv"}};
@@ -36,7 +36,7 @@ TEST_CASE("each video tokenizer is one value of the list, and says of itself wha
     CHECK(models::find_tokenizer_family(family->name) == family);
     CHECK(models::is_builtin_tokenizer(family->name) == !family->network);
     CHECK(std::ranges::none_of(family->keys, &std::string_view::empty));
-    const TokenizerConfig config = config_of(*family);
+    const TokenizerConfig config = usual_config(*family);
     CHECK(config.name == family->name);
     const TokenizerFacts facts = models::inspect_tokenizer(config);
     const auto made = models::make_tokenizer(config);
