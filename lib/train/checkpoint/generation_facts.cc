@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/text_encoder.h"
 
 namespace vfm::train {
 namespace {
@@ -49,10 +50,10 @@ bool differ(const Config& base, const Config& data) {
 /// The sentence `text` about a part, `key` in latents.json; "" if there is nothing to say.
 template <class Config>
 std::string compare(const char* key, const std::optional<Config>& known, const Json& data,
-                    const std::string& init, const char* text) {
+                    Config (*read)(const Json&), const std::string& init, const char* text) {
   const auto found = data.is_object() ? data.find(key) : data.end();
   if (!known || !data.is_object() || found == data.end() || !found->is_object()) return "";
-  const Config used = Config::from_json(*found);
+  const Config used = read(*found);
   if (!as_usage([&] { return differ(*known, used); })) return "";
   const auto name_of = [](const Config& part) { return part.name.empty() ? "?" : part.name; };
   // The pipeline of a part will do where the part would.
@@ -87,10 +88,10 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const models::M
 std::vector<std::string> other_parts(const models::ModelFacts& base, const Json& data,
                                      const std::string& init) {
   std::vector<std::string> sentences = {
-      compare("tokenizer", base.tokenizer, data, init,
+      compare("tokenizer", base.tokenizer, data, models::TokenizerConfig::from_json, init,
               "the latents are of another tokenizer, {}, than those of '{}', {}: the model has to "
               "learn them; 'vfm-pack --tokenizer {}' makes those that it knows"),
-      compare("text_encoder", base.text_encoder, data, init,
+      compare("text_encoder", base.text_encoder, data, models::text_config_from_json, init,
               "the texts are of another encoder, {}, than those of '{}', {}: the model has to "
               "learn them; 'vfm-embed --text {}' makes those that it knows")};
   std::erase(sentences, "");
