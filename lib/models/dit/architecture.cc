@@ -42,6 +42,12 @@ void visit_common(NetworkConfig& c, ConfigFields& fields) {
   fields.flag("concat_padding_mask", c.concat_padding_mask, true);
 }
 
+std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
+                                               DType compute, Device device, bool trainable,
+                                               const nn::NetworkLayout& layout) {
+  return config.architecture->make(config, seed, compute, device, trainable, layout);
+}
+
 std::optional<int> modulation_rank(const NetworkConfig& config) {
   struct Rank final : ConfigFields {
     std::optional<int> found;
