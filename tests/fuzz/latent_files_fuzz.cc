@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
 std::vector<std::string> fuzz_seeds() {
   const std::string path = folder().path;
-  generate::write_state(path, "seed", {3, {1, 2, 3}, {4, 5, 6}}, "ab12");
+  generate::write_state(path, "seed", {3, {1, 2, 3}, {{4, 5, 6}}}, "ab12");
   generate::write_latent(path, "seed", {1, 2, 1, 2, {1, 2, 3, 4}}, "ab12");
   return {io::read_file(path + "/seed.state.safetensors"),
           io::read_file(path + "/seed.latents.safetensors")};
