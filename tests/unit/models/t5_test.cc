@@ -211,7 +211,10 @@ TEST_CASE("each text encoder is one value of the list, and says of itself what i
     const text::EncoderConfig config = models::text_config_from_json(json);
     CHECK(config.unknown.empty());
     CHECK_FALSE(config.foreign());
-    CHECK(config.to_json() == json);
+    const Json written = config.to_json();  // with its keys in another order
+    CHECK(written.size() == json.size());
+    for (const auto& [key, value] : json.items())
+      CHECK(written.at(key) == value);
     json["shine"] = 1;
     CHECK(models::text_config_from_json(json).unknown == "shine");
   }

@@ -56,7 +56,8 @@ TEST_CASE("each video tokenizer is one value of the list, and says of itself wha
     const TokenizerConfig settled = family->settle(config);
     CHECK(settled.hash == made->config().hash);
     CHECK(models::make_tokenizer(settled)->config() == made->config());
-    for (const auto& [key, value] : settled.to_json().items())
+    const Json keys = settled.to_json();
+    for (const auto& [key, value] : keys.items())
       CHECK((key == "name" || std::ranges::find(family->keys, key) != family->keys.end()));
   }
 }
