@@ -1,7 +1,7 @@
-// The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of
-// diffusers' CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm,
-// 3D RoPE, learned absolute positions added at every block, exact GELU, no biases. And the ST-DiT,
-// which differs from it in the self-attentions of its block (models/dit/stdit.h).
+// The diffusion transformer of Cosmos-1.0, under the names, shapes and configuration of diffusers'
+// CosmosTransformer3DModel: AdaLN-LoRA, cross-attention to text, per-head QK-RMSNorm, 3D RoPE,
+// learned absolute positions added at every block, exact GELU, no biases. The ST-DiT is here too.
+// It differs only in the self-attentions of a block (models/dit/stdit.h).
 // Source: diffusers transformer_cosmos.py; NVIDIA, "Cosmos World Foundation Model Platform"
 // (2025).
 // SPDX-License-Identifier: Apache-2.0
@@ -19,9 +19,9 @@ namespace vfm::models {
 struct Architecture;
 extern const Architecture kDit, kStdit;
 
-/// The fields that these two have besides those of NetworkConfig.
+/// The fields of kDit and kStdit besides those of NetworkConfig.
 struct DitFields {
-  int adaln_lora_dim = 256;  ///< width between a modulation's two matrices; 0: it has one matrix
+  int adaln_lora_dim = 256;  ///< width between a modulation's two matrices; 0: one matrix
   std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
   bool learnable_positions = true;  ///< has learned position tables
 };
@@ -29,8 +29,8 @@ struct DitFields {
 /// A network of the architecture kDit or kStdit.
 class Dit final : public FramedNetwork {
  public:
-  /// As make_network() says. Weights are initialised as Cosmos does: xavier uniform, last AdaLN
-  /// matrices zero, positions and time embedding normal 0.02.
+  /// See make_network() for the arguments. Weights are initialised as in Cosmos: xavier uniform,
+  /// last AdaLN matrices zero, positions and time embedding normal 0.02.
   Dit(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
       Device device = Device::cpu, bool trainable = true, const nn::NetworkLayout& layout = {});
 

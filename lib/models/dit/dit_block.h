@@ -1,8 +1,8 @@
-// The block of the diffusion transformers with AdaLN-LoRA: models/dit/dit.h, whose self-attention
-// sees the whole sample, and models/dit/stdit.h, which has two more. For these alone. Shape
-// letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E text
-// width, R samples of the pack. Where ranks share the network (nn/network_layout.h), S are
-// this rank's tokens between sub-layers, and H its heads.
+// The block of the diffusion transformers with AdaLN-LoRA. In models/dit/dit.h it has one
+// self-attention, over the whole sample; models/dit/stdit.h has two more. For these networks alone.
+// Shape letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E
+// text width, R samples of the pack. If ranks share the network (nn/network_layout.h), S counts
+// this rank's tokens between sub-layers, and H this rank's heads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,10 +20,10 @@
 
 namespace vfm::models {
 
-/// Of layer norms and the time embedding's norm.
+/// Epsilon of the layer norms and of the time embedding's norm.
 inline constexpr float kDitNormEpsilon = 1e-6f;
 
-/// What all blocks read.
+/// The tensors and settings that all blocks read.
 struct DitContext {
   Tensor positions;          ///< [S, D], or undefined
   Tensor embedding;          ///< [R, D]: SiLU of the normed sinusoid
@@ -32,29 +32,30 @@ struct DitContext {
   Tensor text;               ///< [L, E]
   ops::RotaryAngles angles;  ///< [S, K / 2]
   ops::AttentionPack self, cross;
-  SpaceTimePacks space_time;  ///< of the ST-DiT
+  SpaceTimePacks space_time;  ///< only for the ST-DiT
   nn::TokenExchanges exchanges;
-  /// Of the ST-DiT's temporal layers, in place of exchanges.gather and .sum. Of one rank of cp the
-  /// first alone; with more both of a hybrid, else none.
+  /// The ST-DiT's temporal layers use these in place of exchanges.gather and .sum. With one rank of
+  /// cp only `to_pixels` is set. With several ranks both are set in a hybrid, and neither
+  /// otherwise.
   ops::Exchange to_pixels, from_pixels;
-  bool recompute = false;      ///< elementwise recompute
-  bool keep_moved = false;     ///< and yet what came to a temporal layer from other ranks is kept
+  bool recompute = false;      ///< backward recomputes elementwise results
+  bool keep_moved = false;     ///< but keeps what temporal layers got from other ranks
   bool fp8_attention = false;  ///< self-attention in FP8
 };
 
-/// SiLU(embedding) -> linear_1 -> linear_2, plus the shared vector: shift, scale and, in blocks,
-/// gate. Without DitFields::adaln_lora_dim there is no linear_1, and linear_2 is as wide as the
-/// network: what diffusers' CosmosAdaLayerNormZero is without hidden_features.
+/// Computes shift, scale and, in blocks, gate: SiLU(embedding) -> linear_1 -> linear_2, plus the
+/// shared vector. If DitFields::adaln_lora_dim is 0, linear_1 is missing and linear_2 takes the
+/// network's width, like diffusers' CosmosAdaLayerNormZero without hidden_features.
 class AdaLn {
  public:
   AdaLn(nn::WeightMaker& make, const std::string& prefix, const NetworkConfig& config, int parts);
   Tensor forward(ops::Tape& tape, const DitContext& context) const;
 
  private:
-  const nn::Weight *down_ = nullptr, *up_ = nullptr;  // the first may be missing
+  const nn::Weight *down_ = nullptr, *up_ = nullptr;  // `down_` may be null
 };
 
-/// Queries, keys and values of one projection; per-head norms, and the output projection.
+/// One projection to queries, keys and values, their per-head norms, and the output projection.
 struct SelfAttention {
   SelfAttention(nn::WeightMaker& make, const std::string& norm_name, const std::string& name,
                 const NetworkConfig& config, const nn::NetworkLayout& layout);
@@ -66,15 +67,15 @@ struct SelfAttention {
 
 class DitBlock {
  public:
-  /// Parameters under `name`, which ends with a dot.
+  /// The names of the parameters begin with `name`, which ends with a dot.
   DitBlock(nn::WeightMaker& make, const std::string& name, const NetworkConfig& config,
            const nn::NetworkLayout& layout = {});
 
   nn::Stream forward(ops::Tape& tape, const nn::Stream& in, const DitContext& context) const;
-  /// The stream with its branch added.
+  /// Returns the residual stream with its branch added.
   Tensor merge(ops::Tape& tape, const nn::Stream& in, const DitContext& context) const;
-  /// Keeps copies in FP8 of the block's matrices, which are nearly all of a model's products. For
-  /// `ranks`: nn/weight.h.
+  /// Calls Weight::keep_fp8() for the block's matrices, with which a model computes nearly all its
+  /// products. nn/weight.h explains `ranks`.
   void keep_fp8(bool keep, dist::Group* ranks) const;
 
  private:

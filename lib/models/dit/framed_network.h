@@ -1,4 +1,5 @@
-// What all diffusion networks of this folder answer in the same way: it is in their frame.
+// The base class of the diffusion networks. It has the members that all of them implement in the
+// same way, with their NetworkFrame (models/dit/network_frame.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +27,7 @@ class FramedNetwork : public DiffusionNetwork {
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const override;
 
  protected:
-  /// The network's own state, which is a frame and more.
+  /// `frame` is the network's own state, which derives from NetworkFrame.
   explicit FramedNetwork(std::unique_ptr<NetworkFrame> frame);
   FramedNetwork(FramedNetwork&&) noexcept;
 

@@ -1,9 +1,9 @@
-// Which matrices of a diffusion network adapters go to (low-rank adaptation); those of a decoder
-// are in models/decoder/decoder_lora.h.
+// Chooses the matrices of a diffusion network that get adapters (low-rank adaptation).
+// models/decoder/decoder_lora.h does so for a decoder.
 //
-// A target is the name of a matrix, or its last words, as peft has it: "to_q" is that of every
-// attention of every block, "attn1.to_q" that of self-attention. What an adapter computes is in
-// ops/matmul/low_rank.h; its files are in models/folder/lora_file.h.
+// A target is the name of a matrix, or the last words of the name, as in peft: "to_q" names the
+// matrices of every attention of every block, "attn1.to_q" those of self-attention alone.
+// ops/matmul/low_rank.h computes adapters; models/folder/lora_file.h reads and writes their files.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,7 +21,7 @@ namespace vfm::models {
 struct LoraOptions {
   int rank = 0;      ///< 0: no adapters
   double alpha = 0;  ///< B A is scaled by alpha / rank; 0: by 1
-  /// Empty: the projections of every attention.
+  /// Names of matrices, or their last words. Empty: the projections of every attention.
   std::vector<std::string> targets;
 };
 
@@ -31,27 +31,28 @@ struct NetworkMatrix {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// All matrices of a network of this configuration, without building it, in no particular order.
+/// Returns all matrices of a network of this configuration, in no particular order. Does not build
+/// the network.
 std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config);
 
-/// Whether `target` names the module: it is the module, or its last words.
+/// Returns true if `target` is the name of the module, or the last words of that name.
 bool names_module(std::string_view target, std::string_view module);
 
-/// Those of `all` that the targets name. Throws Error{usage} for a target that names none, saying
-/// which last words there are.
+/// Returns the matrices of `all` that the targets name. If a target names none, throws
+/// Error{usage}, which lists the last words that exist.
 std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,
                                           const std::vector<std::string>& targets);
-/// An adapter on each of the matrices.
+/// Returns an adapter for each of the matrices.
 std::vector<nn::AdapterShape> adapter_shapes(const std::vector<NetworkMatrix>& matrices,
                                              const LoraOptions& options);
 
-/// The options' targets, or what they are by default.
+/// Returns the options' targets, or the default targets if the options have none.
 std::vector<std::string> lora_target_names(const NetworkConfig& config, const LoraOptions& options);
 
-/// The matrices that the options' targets name. Throws what named_matrices() throws.
+/// Returns the matrices that the options' targets name. Throws what named_matrices() throws.
 std::vector<NetworkMatrix> lora_targets(const NetworkConfig& config, const LoraOptions& options);
 
-/// An adapter on each of lora_targets(). Throws what that throws.
+/// Returns an adapter for each of lora_targets(). Throws what lora_targets() throws.
 std::vector<nn::AdapterShape> lora_shapes(const NetworkConfig& config, const LoraOptions& options);
 
 }  // namespace vfm::models

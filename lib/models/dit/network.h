@@ -1,12 +1,12 @@
-// What the diffusion networks have in common: configuration, batches, and the interface that
-// training, checkpoints and generation use. The networks: dit.h, stdit.h, moviegen.h.
+// The common part of the diffusion networks: configuration, batches, and the interface that
+// training, checkpoints and generation use. The networks are in dit.h, stdit.h and moviegen.h.
 //
 // A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
 // other. Attention never crosses samples; each sample has its own noise level, frame rate, size
 // and text.
 // Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
-// Thread-safety: a network may be asked forward() from several threads, each with its own tape; all
-// else from one.
+// Thread-safety: several threads may call a network's forward(), each with its own tape. Call all
+// other members from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ namespace vfm::models {
 struct Architecture;             // models/dit/architecture.h
 extern const Architecture kDit;  // models/dit/dit.h
 
-/// The configuration of a network: what every architecture has, and its own fields.
+/// The configuration of a network: fields of every architecture, and the architecture's own.
 struct NetworkConfig {
   const Architecture* architecture = &kDit;
   int in_channels = 16;  ///< latent channels, without the padding mask
@@ -36,14 +36,14 @@ struct NetworkConfig {
   int num_attention_heads = 32;
   int attention_head_dim = 128;
   int num_layers = 28;
-  double mlp_ratio = 4.0;  ///< the MLP's hidden width over the width
+  double mlp_ratio = 4.0;  ///< hidden width of the MLP / width of the network
   int text_embed_dim = 1024;
   std::array<int, 3> max_size = {128, 240, 240};  ///< latent T, H, W of the position tables
   std::array<int, 3> patch_size = {1, 2, 2};
   bool concat_padding_mask = true;
-  std::any fields = {};  ///< of the architecture: see own()
+  std::any fields = {};  ///< the architecture's own fields: see own()
 
-  /// The fields of the architecture, a struct in the header of its network. Defaults if not set.
+  /// The architecture's own fields, a struct in the header of its network. Defaults if not set.
   template <class Fields>
   const Fields& own() const {
     static const Fields usual;
@@ -60,7 +60,7 @@ struct NetworkConfig {
   int key_value_heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
   nn::HeadShape heads() const;
-  /// Whether one more channel goes in than comes out: the last one marks given frames.
+  /// True if the input has one channel more than the output: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
   /// Throws Error{usage} naming the field.
   void validate() const;
@@ -69,11 +69,11 @@ struct NetworkConfig {
 /// One sample of a pack. Sizes are of the latent, multiples of the patch size.
 struct NetworkSample {
   int frames = 1, height = 0, width = 0;
-  float fps = 0;        ///< of the pixels; 0 for an image: temporal position is the bare index
+  float fps = 0;        ///< frame rate of the pixels; 0: an image, with the index as time position
   float c_noise = 0;    ///< the time input: ln(sigma) / 4
   int text_tokens = 1;  ///< >= 1; "no text" is one zero token
-  /// Positions from one token to the next along T, H, W. Below 1 more tokens share the range of
-  /// positions that training saw; only without recording.
+  /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
+  /// tokens into the trained range of positions. Must be 1 if the tape records.
   std::array<double, 3> position_step = {1, 1, 1};
 
   std::int64_t tokens(const NetworkConfig& config) const;
@@ -84,9 +84,9 @@ struct NetworkBatch {
   Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
                    ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, one number a sample; if defined, it replaces the samples' c_noise. Then only tensors
-  /// differ between batches of equal sizes and frame rates, so that forward() can be recorded and
-  /// repeated (tensor/graph_cache.h).
+  /// f32, one number for each sample. If defined, it replaces the samples' c_noise. Then only
+  /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
+  /// recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
@@ -108,30 +108,30 @@ class DiffusionNetwork {
 
   virtual const NetworkConfig& config() const = 0;
   virtual Device device() const = 0;
-  /// In a fixed order; stable for the life of the network.
+  /// The parameters in a fixed order, which is stable for the life of the network.
   virtual const nn::ParameterList& parameters() const = 0;
   /// Puts adapters on matrices (lora.h). They are trained if `trainable`. The network itself must
-  /// have been made with `trainable` false. Throws Error{usage} for a module that is no matrix.
+  /// have been made with `trainable` false. Throws Error{usage} for a module that is not a matrix.
   virtual void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) = 0;
-  /// Two for each adapter: "MODULE.lora_A.weight" [rank, I], "MODULE.lora_B.weight" [O, rank].
+  /// Each adapter has "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
-  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. No
-  /// choice changes a bit of the results.
+  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. The
+  /// results have the same bits for every choice.
   virtual void set_recompute(nn::Recompute recompute, bool offload = false) = 0;
   /// Chooses what inference computes in FP8 (default: nothing). Rounds the matrices now: call it
   /// again after changing them. With any part, forward() throws Error if the tape records. Throws
   /// Error{usage} if FP8 cannot compute this model, Error on a GPU without FP8.
   virtual void set_inference_fp8(Fp8Parts parts) = 0;
-  /// Rounds the blocks' matrices to 8 bits (NetworkLayout::quantized), once; they have no other
-  /// values afterwards. For a network made with that format and not trainable. A collective.
+  /// Rounds the blocks' matrices to 8 bits (NetworkLayout::quantized) once and for all. For a
+  /// network that was made with that format and is not trainable. A collective.
   virtual void quantize() = 0;
   /// Returns the network's output F, f32, on device(), in the layout of batch.latents with
   /// out_channels channels. The batch may be on the CPU. Throws Error if it does not fit.
   virtual Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const = 0;
-  /// The same in parts, for ranks that have some of the blocks.
+  /// Returns the same pass in parts, for ranks that have some of the blocks.
   virtual std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
                                                     const NetworkBatch& batch) const = 0;
-  /// Shapes of the tensors that go into a block (nn::Streams), for this rank's tokens.
+  /// Returns the shapes of a block's input tensors (nn::Streams), for this rank's tokens.
   virtual std::vector<Shape> stream_shapes(const NetworkBatch& batch, std::size_t block) const = 0;
   /// Returns `values`, laid out as the output, with zeros at tokens of other ranks.
   virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
@@ -139,9 +139,9 @@ class DiffusionNetwork {
 
 /// Makes a network on `device`. Weights are initialised from Philox(seed, weight_init, name).
 /// `compute`, f32 or bf16, is the type of products and activations; norms and sums are f32. Without
-/// `trainable` there are no gradients, and no values before they are written. With a layout it has
-/// this rank's part of the weights, and forward() returns zeros at tokens of other ranks. Throws
-/// Error{usage} for a layout that the network cannot have.
+/// `trainable` the network has no gradients, and its weights have no values until they are written.
+/// With a layout the network has this rank's part of the weights, and forward() returns zeros at
+/// tokens of other ranks. Throws Error{usage} for a layout that the network cannot have.
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true,

@@ -1,4 +1,4 @@
-// What it costs to generate with a network, found by running it on Device::meta (tensor/meta.h).
+// Computes the cost of generating with a network by running it on Device::meta (tensor/meta.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,17 +13,18 @@
 
 namespace vfm::models {
 
-/// One forward() of a pack of these samples, without recording. With sets of `adapters` beside the
-/// weights, which are among the parameters then. With a layout of a counted world
-/// (dist/world.h) the costs are those of its rank, and that world's `traffic` afterwards is that of
-/// one forward().
+/// Returns the cost of one forward() of a pack of these samples, without recording. `adapters` are
+/// sets of adapters beside the weights; they count as parameters. With a layout of a counted world
+/// (dist/world.h) the cost is that of the world's rank. `traffic`, that of this world, is then the
+/// traffic of one forward().
 PartCost forward_cost(const NetworkConfig& config,
                       const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const std::vector<NetworkSample>& samples, DType compute, Fp8Parts fp8,
                       Device device, const nn::NetworkLayout& layout = {},
                       dist::Traffic* traffic = nullptr);
 
-/// Writing all codes of a sample one after the other (CodeWriter), with adapters as above.
+/// Returns the cost of writing all codes of a sample one after the other (CodeWriter). `adapters`
+/// are as above.
 PartCost writing_cost(const DecoderConfig& config,
                       const std::vector<std::vector<nn::AdapterShape>>& adapters,
                       const CodeSample& sample, DType compute, Device device);

@@ -1,5 +1,5 @@
-// What the diffusion networks have around their layers: the state of a network, its patch embedding
-// and position tables, and the matrix at the end. For the networks of this folder.
+// The part of a diffusion network around its layers: its state, patch embedding and position
+// tables, and the last matrix. For the implementations of networks.
 // Shape letters: S tokens of the pack, D width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,37 +17,38 @@
 namespace vfm::models {
 
 struct NetworkFrame {
-  /// Makes the patch embedding and, if `tables` are wanted, the position tables. Throws
-  /// Error{usage} for a configuration or a `compute` that is not possible.
+  /// Makes the patch embedding and, if `tables`, the position tables. Throws Error{usage} for an
+  /// impossible configuration or `compute`.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
                bool trainable, bool tables, const nn::NetworkLayout& layout = {});
   virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
 
-  /// Makes the last matrix and lists the parameters, when all others were made.
+  /// Makes the last matrix and lists the parameters. Call it after all other weights are made.
   void finish();
-  /// To be called before the weights of block `i`, and before those after all blocks, are made:
-  /// they are there if their stage is this rank's.
+  /// Call begin_block(i) before making the weights of block `i`, and begin_head() before making
+  /// those after all blocks. Only weights of this rank's stage get memory.
   void begin_block(int i);
   void begin_head();
-  /// As DiffusionNetwork::quantize() says.
+  /// See DiffusionNetwork::quantize().
   void quantize();
 
-  /// Watches every parameter, so that a layer that backward recomputes finds it.
+  /// Watches every parameter, so that layers that backward recomputes find them.
   void watch(ops::Tape& tape) const;
-  /// [S, D] f32: the embedded patches, this rank's as of all that follows. Itself a block, if what
-  /// goes into blocks waits in the host's memory.
+  /// Returns the embedded patches of this rank's tokens, [S, D] f32. With `offload` the embedding
+  /// is recomputed like a block: its input waits in the host's memory.
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
-  /// [S, D] of the tables, as ops::learned_positions() has it.
+  /// Returns the learned positions of this rank's tokens, [S, D]: see ops::learned_positions().
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
-  /// What a block keeps that is recomputed.
+  /// Returns what a recomputed block keeps.
   ops::KeptOfBlock kept_of_blocks() const { return nn::kept_of(recompute, offload); }
-  /// The network's output, of the last norm's [S, D]; zero where the token is another rank's.
+  /// Returns the network's output from the last norm's result, [S, D]; zero at tokens of other
+  /// ranks.
   Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
-  /// Shape of the residual stream, [S, D].
+  /// Returns the shape of the residual stream, [S, D].
   Shape stream_shape(const NetworkBatch& batch) const;
-  /// As DiffusionNetwork::own_part() says.
+  /// See DiffusionNetwork::own_part().
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const;
 
   NetworkConfig config;
@@ -55,15 +56,15 @@ struct NetworkFrame {
   Device device;
   nn::NetworkLayout layout;
   nn::Recompute recompute = nn::Recompute::none;
-  bool offload = false;            // what goes into blocks that are recomputed
-  std::deque<nn::Weight> weights;  // does not move them
+  bool offload = false;            // inputs of recomputed blocks wait in the host's memory
+  std::deque<nn::Weight> weights;  // a deque, because weights must not move
   nn::WeightMaker make;
   nn::BlockWeights of_blocks{weights};
   nn::ParameterList parameters;
   nn::AttachedAdapters adapters;
 
  private:
-  /// This rank's rows of [S, ...].
+  /// Returns this rank's rows of `of_all`, which has a row for each token of the pack.
   Tensor own(ops::Tape& tape, const Tensor& of_all, const NetworkPack& pack) const;
   std::int64_t patch() const;
   int masks() const { return config.concat_padding_mask ? 1 : 0; }

@@ -1,5 +1,5 @@
-// The configuration of the diffusion transformer as diffusers' config.json. Apart from the model,
-// so that the model needs no JSON.
+// Converts the configuration of a diffusion network to and from diffusers' config.json. In a header
+// of its own, so that networks need no JSON.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace vfm::models {
 
-/// The "_class_name" of each of architectures().
+/// Returns the "_class_name" of each of architectures().
 std::vector<std::string_view> network_class_names();
 
-/// diffusers' config.json, "_class_name" included.
+/// Returns diffusers' config.json, with "_class_name".
 Json network_config_to_json(const NetworkConfig& config);
 
-/// Unknown keys of diffusers are left out, not errors; keys that are absent have the defaults.
-/// Throws Error{usage} for values that are no configuration.
+/// Ignores unknown keys of diffusers. Absent keys get the defaults. Throws Error{usage} for invalid
+/// values.
 NetworkConfig network_config_from_json(const Json& config);
 
 }  // namespace vfm::models

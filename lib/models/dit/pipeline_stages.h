@@ -1,4 +1,5 @@
-// How many blocks each chunk of a pipeline gets, so that all take about as long.
+// Balances a pipeline: chooses how many blocks each chunk gets, so that all chunks take about
+// equally long.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,21 +11,23 @@
 
 namespace vfm::models {
 
-/// Operations of the parts of a network, forward and backward.
+/// Operations of the parts of a network, forward and backward together.
 struct PartWork {
   double embed = 0, block = 0, head = 0;
 };
 
-/// Of a pack of these samples, found by running a network of one block on Device::meta. What each
-/// stage computes anew of noise levels and positions is not counted: it is small, and on all.
+/// Returns the work for a pack of these samples, counted by running a network of one block on
+/// Device::meta. The embedding of noise levels and positions is not counted: it is small, and every
+/// stage computes it.
 PartWork part_work(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
                    DType compute);
 PartWork part_work(const DecoderConfig& config, const CodeSample& sample, DType compute);
 
-/// The blocks of each of pp·vpp chunks, of which the first has the embedding and the last the head,
-/// with the least work of the chunk that has most. Of several alike the rank with less work gets a
-/// block first, and the later chunk, whose rank keeps fewer microbatches. Throws Error{usage} for
-/// fewer blocks than chunks.
+/// Returns the number of blocks of each of pp·vpp chunks, such that the chunk with the most work
+/// has the least possible. The first chunk also has the embedding, and the last chunk the head.
+/// Among chunks with equal work, a block goes to the chunk whose rank has less work, then to the
+/// later chunk, whose rank keeps fewer microbatches. Throws Error{usage} for fewer blocks than
+/// chunks.
 std::vector<int> balance_stages(const PartWork& work, int blocks, int pp, int vpp);
 
 }  // namespace vfm::models

@@ -1,9 +1,10 @@
-// Self-attention in FP8 of tokens that ranks share, by any CpKind (nn/cp_kind.h): in place
-// of shared_attention() (nn/network_layout.h).
+// Self-attention in FP8 over tokens that ranks share, for every CpKind (nn/cp_kind.h). It takes the
+// place of shared_attention() (nn/token_shard.h).
 //
-// What of queries, keys and values travels does so as E4M3, a byte an element, with the scales of
-// all of the sample's tokens. So all_to_all and gather give the bits of ops::self_attention_fp8()
-// on one rank; a ring rounds the weights of each part beside the largest score of that part.
+// Ranks send queries, keys and values as E4M3, one byte per element, with the scales of all of the
+// sample's tokens. So all_to_all and gather give the same bits as ops::self_attention_fp8() on one
+// rank. A ring rounds the attention weights of each part relative to the largest score of that
+// part.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +12,8 @@
 
 namespace vfm::models {
 
-/// qkv bf16 [S, (H + 2 G) K], normed and rotated, of this rank's tokens and heads; `pack` is that
-/// of a NetworkPack: the whole samples'. For inference. A collective of cp.
+/// `qkv` is bf16 [S, (H + 2 G) K], normed and rotated, for this rank's tokens and heads. `pack` is
+/// NetworkPack::self, which describes whole samples. For inference. A collective of cp.
 Tensor shared_attention_fp8(ops::Tape& tape, const Tensor& qkv, const nn::TokenExchanges& exchanges,
                             const ops::AttentionPack& pack);
 

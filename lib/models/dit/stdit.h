@@ -1,20 +1,20 @@
 // ST-DiT, the diffusion transformer in space and time (`model.type: stdit`).
 //
-// It is the transformer of models/dit/dit.h with three self-attentions a block in place of one. A
-// block of tokens x (text c, conditioning e), in this order, each line a sub-layer with an
-// AdaLN-LoRA modulation, a projection and per-head norms of its own:
+// It is the transformer of models/dit/dit.h with three self-attentions in a block instead of one.
+// Each sub-layer has its own AdaLN-LoRA modulation, projection and per-head norms. A block updates
+// the tokens x, with the text c, in this order:
 //
 //   x += gate * SpatialAttention(modulate(LN(x)))     a token sees the tokens of its frame
-//   x += gate * FullAttention(modulate(LN(x)))        of its sample
-//   x += gate * CrossAttention(modulate(LN(x)), c)    its sample's text
-//   x += gate * TemporalAttention(modulate(LN(x)))    its pixel (patch) in all frames
+//   x += gate * FullAttention(modulate(LN(x)))        a token sees all tokens of its sample
+//   x += gate * CrossAttention(modulate(LN(x)), c)    a token sees its sample's text
+//   x += gate * TemporalAttention(modulate(LN(x)))    a token sees its pixel (patch) in all frames
 //   x += gate * MLP(modulate(LN(x)))
 //
-// The learned positions are added before the first of them. All three self-attentions turn queries
-// and keys by the same 3D rotary angles: only differences of positions matter, so within a frame
-// the temporal part falls away by itself, and within a pixel the spatial one. Of an image, the
-// temporal attention sees the token alone. Names are those of the diffusion transformer, and
-// attn_spatial, norm_spatial, attn_temporal and norm_temporal beside attn1 and norm1. Sources:
+// The learned positions are added before the first sub-layer. All three self-attentions rotate
+// queries and keys by the same 3D rotary angles. Only differences of positions matter, so the
+// temporal part cancels within a frame, and the spatial part within a pixel. In an image, temporal
+// attention sees only the token itself. Parameters have the names of the diffusion transformer,
+// with attn_spatial, norm_spatial, attn_temporal and norm_temporal beside attn1 and norm1. Sources:
 // NVIDIA, "Training video foundation models with NeMo" (2025), section 4.4, for the three kinds in
 // a block; Zheng et al., "Open-Sora" (2024).
 // SPDX-License-Identifier: Apache-2.0
@@ -29,23 +29,23 @@
 
 namespace vfm::models {
 
-/// Whom a token's self-attention sees.
+/// The tokens that a token's self-attention sees: those of its sample, its frame or its pixel.
 enum class Reach { sample, frame, pixel };
 
-/// A pack's tokens, which stand frame by frame and row by row, regrouped for attention within
-/// frames and within pixels.
+/// A pack's tokens, regrouped for attention within frames and within pixels. In the pack they stand
+/// frame by frame and row by row.
 struct SpaceTimePacks {
   ops::AttentionPack frames;  ///< each frame of each sample is one sequence; the order stays
-  ops::AttentionPack pixels;  ///< each place of each sample is one, of tokens in pixel_order
+  ops::AttentionPack pixels;  ///< each place of each sample is one sequence, in pixel_order
   ops::RowOrder pixel_order;
-  ops::RotaryAngles pixel_angles;  ///< in that order
+  ops::RotaryAngles pixel_angles;  ///< of the tokens in pixel_order
 };
-/// What both packs have beside the queries' lengths.
+/// Fills in both packs, whose query lengths are set.
 void prepare(SpaceTimePacks& packs, int heads, int head_dim, Device device);
-/// For samples of these token grids, ready on `device`.
+/// Returns the packs for samples of these token grids, ready on `device`.
 SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int heads, int head_dim,
                                 Device device);
-/// Of all tokens' rows those in pixel order, after `before`.
+/// Returns the exchange that runs `before` and then puts the rows of all tokens into pixel order.
 ops::Exchange in_pixel_order(const ops::Exchange& before, const ops::RowOrder& order);
 
 }  // namespace vfm::models
