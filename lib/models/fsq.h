@@ -1,11 +1,11 @@
 // Finite scalar quantisation: each of d numbers is bounded by a tanh and rounded to one of L_i
 // levels, and the d levels together are one code below L_1 L_2 ... L_d.
 //
-// With h = (L - 1) (1 + 1e-3) / 2, o = 1/2 for even L, else 0, and s = atanh(o / h), a number z
-// becomes level n = round(tanh(z + s) h - o), from -floor(L / 2) on, and value n / floor(L / 2).
-// The code is the sum of (n_i + floor(L_i / 2)) times the product of the levels before i. Source:
-// Mentzer et al., "Finite Scalar Quantization" (2023); NVIDIA's discrete Cosmos tokenizers use
-// levels [8, 8, 8, 5, 5, 5]. Thread-safety: const members from any thread.
+// A number z becomes level n = round(tanh(z + s) h - o), with h = (L - 1) (1 + 1e-3) / 2, o = 1/2
+// for even L, else 0, and s = atanh(o / h). Levels begin at -floor(L / 2). The value of a level is
+// n / floor(L / 2). The code is the sum of (n_i + floor(L_i / 2)) times the product of all L_j with
+// j < i. Source: Mentzer et al., "Finite Scalar Quantization" (2023); NVIDIA's discrete Cosmos
+// tokenizers use levels [8, 8, 8, 5, 5, 5]. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace vfm::models {
 
-/// 64,000 codes.
+/// Levels with 64,000 codes.
 inline const std::vector<int> kFsqLevels{8, 8, 8, 5, 5, 5};
 
 class Fsq {
@@ -29,15 +29,16 @@ class Fsq {
   std::size_t dimensions() const { return levels_.size(); }
   int codes() const { return codes_; }
 
-  /// The code of the numbers z[0], z[stride], ...
+  /// Returns the code of the numbers z[0], z[stride], ...
   std::int32_t encode(const float* z, std::size_t stride) const;
-  /// The code of which these are the values, or of the nearest that are.
+  /// Returns the code that has these values, or the nearest values.
   std::int32_t code(const float* values, std::size_t stride) const;
-  /// The values of a code, in [-1, 1], to out[0], out[stride], ... Throws Error if there is no such
-  /// code.
+  /// Writes the values of a code, in [-1, 1], to out[0], out[stride], ... Throws Error unless the
+  /// code is in [0, codes()).
   void values(std::int32_t code, float* out, std::size_t stride) const;
-  /// In the middle of the numbers that become the level of `value` (or the nearest one) in
-  /// dimension i; of the outermost level, which has no end, as far in as its neighbour's middle is.
+  /// Returns the middle of the numbers that become the level of `value` (or the nearest level) in
+  /// dimension i. The outermost levels have no outer end: the result is as far beyond their inner
+  /// edge as the middle of the neighbouring level is before it.
   float unbound(std::size_t i, float value) const;
 
  private:

@@ -1,8 +1,9 @@
-// GPUs that need not be here, and the rates that kernels and links reach there; or what
-// vfm-train calibrate has measured of a machine, also of its CPU.
+// A table of GPUs, which this machine need not have, with the rates that kernels and links reach on
+// them. Rates can also come from a file that vfm-train calibrate measured on a machine, for a GPU
+// or a CPU.
 //
-// The rates of the table were judged, from what others published; where each comes from says
-// gpu_table.cc.
+// The rates in the table are estimates from published figures. gpu_table.cc names the source of
+// each.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,13 +15,15 @@
 
 namespace vfm::models {
 
-/// That of the table; or of a file (vfm-train-calibrate(1)), whose name has a '/' or ends in
-/// ".json", which then stays for the life of the program. Throws Error{usage} naming those that
-/// there are, or what is wrong in the file.
+/// Returns the GPU of this name in the table. If the name has a '/' or ends in ".json", returns the
+/// GPU in this file (vfm-train-calibrate(1)), which then stays for the life of the program. Throws
+/// Error{usage} naming the GPUs of the table, or what is wrong in the file.
 const Gpu& find_gpu(std::string_view name);
-/// That of the table whose title is in `description`, as a driver has it; null: none.
+/// Returns the GPU of the table whose title is in `description`, the driver's name; null if there
+/// is none.
 const Gpu* known_gpu(std::string_view description);
-/// {"name", "title", "memory", ...}, links as {"bandwidth", "latency"}: what the file has.
+/// Returns the content of such a file: {"name", "title", "memory", ...}, with links as
+/// {"bandwidth", "latency"}.
 Json to_json(const Gpu& gpu);
 
 }  // namespace vfm::models

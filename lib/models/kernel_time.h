@@ -1,8 +1,9 @@
-// How long kernels that were counted (tensor/meta.h) take at a GPU's rates, by sort of work.
+// Predicts how long counted kernels (tensor/meta.h) take at a GPU's rates, by kind of work.
 //
-// A call of a kernel takes as long as its operations or its bytes, whichever is longer; between
-// calls is a gap. What is made of that: models/predict.h. Without JSON, as the compute core has
-// none. Thread-safety: free functions, any thread.
+// A kernel call takes as long as its operations or its bytes, whichever is longer. Between calls is
+// a gap. models/predict.h builds predictions from these times. This header needs no JSON, because
+// the compute core has none.
+// Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,17 +15,17 @@
 
 namespace vfm::models {
 
-/// All calls of one sort.
+/// All calls of one kind of work.
 struct TimeLine {
   std::string_view name;  ///< "products", "attention, forward", ...
   double seconds = 0, calls = 0, flops = 0, bytes = 0;
 };
 
-/// The time of `work`, and of what comes after backward, which has lines of its own. Without lines
-/// of nothing; the longest first, but "gaps" last.
+/// Returns the time of `work`, and of the `optimizer`'s kernels after backward, which have lines of
+/// their own. Leaves out lines without calls. The longest line is first, but "gaps" is last.
 std::vector<TimeLine> predict(const Gpu& gpu, const KernelCalls& work,
                               const KernelCalls& optimizer = {});
-/// All of them as one line.
+/// Returns the sum of `lines` as one line.
 TimeLine sum_of(std::string_view name, const std::vector<TimeLine>& lines);
 
 }  // namespace vfm::models

@@ -1,9 +1,9 @@
-// What it costs to use a part of a model.
+// The cost of running a part of a model.
 //
-// A multiply-add is two operations. Counted are convolutions, products with matrices and attention;
-// not norms, activations and wavelets, which take the memory's time and not that of arithmetic.
-// Memory is that of the tensors that are alive at once, where they are most; what libraries need
-// for themselves is not in it, but for cuBLASLt's workspace on a GPU.
+// A multiply-add is two operations. Convolutions, matrix products and attention are counted. Norms,
+// activations and wavelets are not: they are limited by memory, not by arithmetic. Memory is the
+// largest sum of the tensors that are alive at once. Memory of libraries is not counted, except
+// cuBLASLt's workspace on a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,13 +16,14 @@ namespace vfm::models {
 struct PartCost {
   std::int64_t parameters = 0;
   double flops = 0;
-  KernelCalls calls;            ///< of as much work as flops
-  double weight_bytes = 0;      ///< of its weights as tensors; 0: they stay mapped
+  KernelCalls calls;            ///< kernel calls of the same work
+  double weight_bytes = 0;      ///< of the weights as tensors; 0: weights stay mapped files
   double activation_bytes = 0;  ///< of tensors, without the weights
-  double held_bytes = 0;        ///< the same with what the allocator keeps; 0: not known
-  double host_bytes = 0;        ///< of the host besides
+  double held_bytes = 0;        ///< the same with memory that the allocator keeps; 0: unknown
+  double host_bytes = 0;        ///< of host memory in addition
 
-  /// Of a part that has been run, beside `weights` bytes.
+  /// Sets the costs from the account of a part that has run. `weights`: bytes of the part's
+  /// weights.
   void take(const MetaAccount& account, std::size_t weights) {
     const MemoryStats memory = account.memory();
     flops = account.work().flops;
@@ -31,7 +32,7 @@ struct PartCost {
     activation_bytes = static_cast<double>(memory.peak - weights);
     held_bytes = static_cast<double>(memory.held - weights);
   }
-  /// It is done so often.
+  /// Multiplies the work, as if the part ran `times` times.
   void repeat(double times) {
     flops *= times;
     for (auto& [call, count] : calls)

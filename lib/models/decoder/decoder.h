@@ -3,22 +3,23 @@
 // Cosmos.
 //
 //   x_0 = start, x_i = table[code i-1]    what is known when code i is written
-//   of each layer:
-//     x += absolute positions             in models that have some
-//     x += SelfAttention(RMS(x))          causal; G key/value heads for H of queries; per-head RMS
+//   in each layer:
+//     x += absolute positions             in models that have them
+//     x += SelfAttention(RMS(x))          causal; G key/value heads for H query heads; per-head RMS
 //                                         norm of queries and keys, 3D rotary positions
-//     x += CrossAttention(RMS(x), text)   where there is text
+//     x += CrossAttention(RMS(x), text)   in models with text
 //     x += MLP(RMS(x))                    SwiGLU
 //   logits_i = W RMS(x_i)                 of code i
 //
 // RMS norms have weights; eps 1e-5 everywhere; no biases; W is not the table. Token i has the
-// position (frame, row, column) of the code that it writes; models/decoder/decoder_config.h has the
-// other ways, which are those of Cosmos-1.0. Theta is 500,000; along time YaRN stretches the slow
-// frequencies (ops/position/positions.h). Sources: NVIDIA, "Cosmos World Foundation Model
-// Platform" (2025), section 5.2; Grattafiori et al., "The Llama 3 herd of models" (2024); Peng et
-// al., "YaRN" (2023). Shape letters: S tokens of the pack, V vocabulary, L text tokens of the pack,
-// E text width. Thread-safety: several threads may ask forward(), each with its own tape, and step
-// writers of their own; all else from one thread.
+// position (frame, row, column) of the code that it predicts; models/decoder/decoder_config.h has
+// two other ways, those of Cosmos-1.0. Theta is 500,000; along time YaRN stretches the slow
+// frequencies (ops/position/positions.h). Sources: NVIDIA, "Cosmos World Foundation Model Platform"
+// (2025), section 5.2; Grattafiori et al., "The Llama 3 herd of models" (2024); Peng et al., "YaRN"
+// (2023). Shape letters: S tokens of the pack, V vocabulary, L text tokens of the pack, E text
+// width.
+// Thread-safety: several threads may call forward(), each with its own tape, and use writers of
+// their own. Call all other members from one thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,18 +34,18 @@
 
 namespace vfm::models {
 
-/// The loss of a pack, of this rank's own tokens alone.
+/// The loss of a pack, over this rank's own tokens alone.
 struct CodeLoss {
-  ops::CrossEntropy tokens;           ///< losses: of own tokens; seed: of forward()'s logits
+  ops::CrossEntropy tokens;           ///< losses of own tokens; seed for all logits of forward()
   std::vector<std::int64_t> lengths;  ///< own tokens of each sample
-  /// The sum over each sample's, as ops::CrossEntropy::read_sums() has it.
+  /// Returns the sum of each sample's losses: see ops::CrossEntropy::read_sums().
   std::vector<double> read_sums() const { return tokens.read_sums(lengths); }
 };
 
 class CausalDecoder {
  public:
-  /// As make_network() says. Matrices begin xavier uniform, tables normal 0.02, norms one. With a
-  /// layout, table and W are cut by their rows too.
+  /// See make_network() for the arguments. Matrices are initialised xavier uniform, tables normal
+  /// 0.02, norms one. A layout cuts the table and W by rows too.
   CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute = DType::f32,
                 Device device = Device::cpu, bool trainable = true,
                 const nn::NetworkLayout& layout = {});
@@ -54,21 +55,22 @@ class CausalDecoder {
   const DecoderConfig& config() const;
   Device device() const;
   const nn::ParameterList& parameters() const;
-  /// As DiffusionNetwork has them.
+  /// See DiffusionNetwork::attach() and adapters().
   void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable);
   const nn::ParameterList& adapters() const;
-  /// As DiffusionNetwork::set_recompute().
+  /// See DiffusionNetwork::set_recompute().
   void set_recompute(nn::Recompute recompute, bool offload = false);
-  /// Teacher-forced: the logits of every code given those before it, or, without a start token, of
-  /// the code after each; [S, V] f32, on device(). Where ranks share the decoder, of the codes of
-  /// this cp part, and of this rank's entries of the vocabulary.
+  /// Returns the teacher-forced logits, [S, V] f32, on device(). Row i has the logits of code i
+  /// given the codes before it; without a start token, those of the code after code i. If ranks
+  /// share the decoder, the rows are those of this cp part, and the columns this rank's entries of
+  /// the vocabulary.
   Tensor forward(ops::Tape& tape, const CodeBatch& batch) const;
-  /// The same in parts, and the shape of what passes between them: as DiffusionNetwork has it.
+  /// Return the same pass in parts, and the shape of the tensor between them: see DiffusionNetwork.
   std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape, const CodeBatch& batch) const;
   Shape stream_shape(const CodeBatch& batch) const;
-  /// Of what forward() made of the batch, with a target for each of its codes, -1 for none, as
-  /// ops::cross_entropy() says. Without a start token first codes have none, whatever is given. All
-  /// ranks of tp must call it.
+  /// Returns the loss from the logits that forward() returned for this batch, as
+  /// ops::cross_entropy() does. Each code has a target; -1 is none. Without a start token, targets
+  /// of first codes are ignored. All ranks of tp must call it.
   CodeLoss loss(const Tensor& logits, const CodeBatch& batch, std::span<const std::int32_t> targets,
                 double z_loss, double scale) const;
 
@@ -79,19 +81,20 @@ class CausalDecoder {
   std::unique_ptr<State> state_;
 };
 
-/// Writes one video code after code, keeping the keys and values of those that are written: each
-/// costs as much as one token. The logits are those of CausalDecoder::forward(), but for rounding.
+/// Writes one video code after code. Keeps the keys and values of written codes, so each code costs
+/// as much as one token. The logits equal those of CausalDecoder::forward() up to rounding.
 class CodeWriter {
  public:
-  /// `text` is f32 (tokens, E), or undefined for a model without text. Keeps the reference.
+  /// `text` is f32 (tokens, E), or undefined for a model without text. Keeps a reference to
+  /// `decoder`.
   CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, const Tensor& text);
   ~CodeWriter();
 
   std::int64_t written() const;
-  /// Of the next code: V numbers on the CPU, none of a decoder on Device::meta, or of the first
-  /// code without a start token. Once for each code, and not when all are written.
+  /// Returns the V logits of the next code. Returns none on Device::meta, and none for the first
+  /// code without a start token. Call it once for each code. Throws Error if all codes are written.
   std::vector<float> logits();
-  /// The next code is this one.
+  /// Sets the next code.
   void write(std::int32_t code);
 
  private:

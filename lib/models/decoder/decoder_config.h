@@ -1,17 +1,17 @@
-// What an autoregressive decoder is (models/decoder/decoder.h), and the packs of codes that it
-// takes.
+// The configuration of an autoregressive decoder (models/decoder/decoder.h), and the packs of codes
+// that it takes.
 //
-// A token stands for a code in one of three ways, which begins and positions say:
+// `start_token` and `read_positions` choose one of three ways in which tokens stand for codes:
 //
-//   start_token   read_positions   token i reads        at the position of   and gives
+//   start_token   read_positions   token i reads        at the position of   and predicts
 //   yes           no               code i - 1, start    code i               code i
 //   yes           yes              code i - 1, start    code i - 1           code i
 //   no            yes              code i               code i               code i + 1
 //
-// The first is that of models made here. The second is that of the models of Cosmos-1.0 with text,
-// 5B and 13B: their start stands where the first code does, without an absolute position. The third
-// is that of those without text, 4B and 12B: they have nothing that the first code could follow
-// from, and so only continue videos. Source: the public code of Cosmos-1.0 (cosmos-predict1,
+// Models made here use the first way. The models of Cosmos-1.0 with text, 5B and 13B, use the
+// second. Their start token has the position of the first code, but no absolute position. The
+// models of Cosmos-1.0 without text, 4B and 12B, use the third. They cannot predict the first code,
+// so they only continue videos. Source: the public code of Cosmos-1.0 (cosmos-predict1,
 // autoregressive/networks/transformer.py and tokenizer/tokenizer.py).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,18 +32,18 @@ namespace vfm::models {
 struct DecoderConfig {
   int vocabulary = 64000;
   int num_attention_heads = 32, attention_head_dim = 128;
-  int num_key_value_heads = 8;  ///< divides the heads; 0: as many
+  int num_key_value_heads = 8;  ///< divides the heads; 0: as many as heads
   int num_layers = 16;
-  int stream_width = 0;    ///< of the residual stream; 0: the heads times their dimension
-  double mlp_ratio = 3.5;  ///< of the MLP's hidden width to the width; rounded
+  int stream_width = 0;    ///< width of the residual stream; 0: number of heads times their dim
+  double mlp_ratio = 3.5;  ///< hidden width of the MLP / width; the hidden width is rounded
   int text_embed_dim = 0;  ///< 0: no text, and no cross-attention
   double rope_theta = 500000;
   double yarn_scale = 1;  ///< how many times longer than yarn_frames videos may be; 1: no YaRN
-  int yarn_frames = 3;    ///< latent frames that rotations are counted in
-  int yarn_rows = 0;      ///< the same in height and width; 0, or a scale of 1: not stretched
-  std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow: rotations kept, and stretched
-  bool start_token = true;                    ///< else the first code is always given
-  bool read_positions = false;      ///< a token is where the code is that it reads, not the next
+  int yarn_frames = 3;    ///< trained latent frames, in which YaRN counts rotations
+  int yarn_rows = 0;      ///< trained latent rows and columns; 0 or yarn_scale 1: no YaRN there
+  std::array<double, 2> yarn_betas = {4, 1};  ///< fast, slow: kept above, fully stretched below
+  bool start_token = true;                    ///< false: the first code is always given
+  bool read_positions = false;  ///< a token has the position of the code it reads, not of the next
   bool absolute_positions = false;  ///< sinusoids of frame, row and column before each layer
 
   int heads_width() const { return num_attention_heads * attention_head_dim; }
@@ -55,18 +55,19 @@ struct DecoderConfig {
     return {num_attention_heads, key_value_heads(), attention_head_dim};
   }
   std::int64_t hidden() const;
-  int table_rows() const { return vocabulary + (start_token ? 1 : 0); }  ///< of what tokens read
+  int table_rows() const { return vocabulary + (start_token ? 1 : 0); }  ///< of the embeddings
   /// Throws Error{usage} naming the field.
   void validate() const;
 };
 
-/// Throws Error{usage}, with the nearest layout that can be, for one that the decoder cannot have.
+/// Throws Error{usage}, which names the nearest possible layout, for a layout that the decoder
+/// cannot have.
 void check_layout(const DecoderConfig& config, const nn::NetworkLayout& layout);
 
 /// One video, or image, of a pack.
 struct CodeSample {
   int frames = 1, height = 0, width = 0;  ///< of the latent
-  int text_tokens = 1;                    ///< >= 1 where the model has text: "no text" is one zero
+  int text_tokens = 1;                    ///< >= 1 if the model has text; "no text": one zero token
   std::int64_t codes() const { return std::int64_t{frames} * height * width; }
 };
 

@@ -1,5 +1,5 @@
-// The configuration of the autoregressive decoder as a config.json. Apart from the model, so that
-// the model needs no JSON.
+// Converts the configuration of the autoregressive decoder to and from config.json. In a header of
+// its own, so that the decoder needs no JSON.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,13 +8,12 @@
 
 namespace vfm::models {
 
-/// "_class_name" of its config.json.
+/// The "_class_name" in config.json.
 inline constexpr const char* kDecoderClass = "AutoregressiveTransformer3DModel";
 
 Json decoder_config_to_json(const DecoderConfig& config);
 
-/// Keys that are absent have the defaults. Throws Error{usage} for values that are no
-/// configuration.
+/// Absent keys get the defaults. Throws Error{usage} for invalid values.
 DecoderConfig decoder_config_from_json(const Json& config);
 
 }  // namespace vfm::models

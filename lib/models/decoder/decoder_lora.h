@@ -1,5 +1,6 @@
-// Which matrices of an autoregressive decoder adapters go to: as models/dit/lora.h says of
-// diffusion networks. There are those of its layers; the table and the last matrix take none.
+// Chooses the matrices of an autoregressive decoder that get adapters, as models/dit/lora.h does
+// for diffusion networks. Only matrices of layers can have adapters, not the table or the last
+// matrix.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,10 +13,10 @@
 
 namespace vfm::models {
 
-/// Those of the layers, in no particular order.
+/// Returns the matrices of the layers, in no particular order.
 std::vector<NetworkMatrix> decoder_matrices(const DecoderConfig& config);
 
-/// As lora_target_names(), lora_targets() and lora_shapes() of a network.
+/// See the functions of these names for diffusion networks (models/dit/lora.h).
 std::vector<std::string> lora_target_names(const DecoderConfig& config, const LoraOptions& options);
 std::vector<NetworkMatrix> lora_targets(const DecoderConfig& config, const LoraOptions& options);
 std::vector<nn::AdapterShape> lora_shapes(const DecoderConfig& config, const LoraOptions& options);

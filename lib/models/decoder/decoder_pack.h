@@ -1,9 +1,11 @@
-// A pack of codes as the decoder's layers read it: who attends to whom, and which rows of the table
-// stand for the tokens. Where ranks share the decoder, what a rank has of it. For this folder.
+// A pack of codes as the decoder's layers read it: which tokens attend to which, and which rows of
+// the table stand for the tokens. If ranks share the decoder, also this rank's part of the pack.
+// For this folder.
 //
 // Each rank of cp has two ranges of each sample's tokens, mirror images of each other, so that all
-// have as many keys to see. It gathers the keys and values of all, and each range of queries sees
-// those from the sample's beginning to its own end: rows that both see are there twice.
+// ranks see equally many keys. A rank gathers the keys and values of all ranks. Each range of
+// queries sees the keys from the sample's beginning to the range's end. Keys that both ranges see
+// are there twice.
 // Shape letters: S tokens of this cp part, V vocabulary.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,11 +22,11 @@
 
 namespace vfm::models {
 
-/// Who attends to whom with this rank's heads, of `ranks` ranks; no lengths yet.
+/// Returns a pack without lengths, with the heads that one of `ranks` ranks has.
 ops::AttentionPack heads_of(const DecoderConfig& config, bool causal, int ranks = 1);
 
-/// What the tokens of a pack are to give, of the targets of its codes: without a start token those
-/// of the codes after theirs, and -1, none, for a sample's last.
+/// Returns the target of each token of a pack, from the targets of the pack's codes. Without a
+/// start token, a token has the target of the next code, and a sample's last token has -1, none.
 std::vector<std::int32_t> token_targets(const DecoderConfig& config, const CodeBatch& batch,
                                         std::span<const std::int32_t> targets);
 
@@ -32,22 +34,22 @@ struct DecoderPack {
   DecoderPack(const DecoderConfig& config, const CodeBatch& batch, const nn::NetworkLayout& layout,
               Device device);
 
-  std::vector<std::int32_t> known;  ///< [S]: row of this rank's part of the table, -1: of another's
-  std::optional<nn::TokenShard> shard;  ///< where ranks share the pack
-  ops::AttentionPack self, cross;   ///< of this rank's heads and queries; ready on the device
+  std::vector<std::int32_t> known;  ///< [S]: row in this rank's part of the table; -1: elsewhere
+  std::optional<nn::TokenShard> shard;  ///< only if ranks share the pack
+  ops::AttentionPack self, cross;       ///< for this rank's heads and queries; ready on the device
   nn::TokenExchanges exchanges;
 
  private:
   void share(const DecoderConfig& config, const nn::NetworkLayout& layout, Device device);
 };
 
-/// What the loss of a pack needs to know of this rank.
+/// This rank's share of the loss of a pack.
 struct LossShare {
   LossShare(const DecoderConfig& config, const CodeBatch& batch, const nn::NetworkLayout& layout);
 
-  std::vector<ops::RowRange> rows;    ///< of the pack: those that have logits here
-  ops::RowRange own;                  ///< of these, the ones whose loss is this rank's
-  std::vector<std::int64_t> lengths;  ///< own ones of each sample
+  std::vector<ops::RowRange> rows;    ///< rows of the pack that have logits on this rank
+  ops::RowRange own;                  ///< range within these rows whose loss is this rank's
+  std::vector<std::int64_t> lengths;  ///< number of own rows of each sample
   ops::VocabularyShare vocabulary;
 };
 
