@@ -11,21 +11,21 @@
 namespace vfm::models {
 
 /// Sums over the latent pixels of samples, for the mean and standard deviation of each channel.
-/// Always added in one order, so that the rounding is the same in every run.
+/// Sums are added in a fixed order, so that the rounding is the same in every run.
 struct ChannelSums {
   std::vector<double> sum, squares;
   double count = 0;  ///< latent pixels
 
-  /// Of a latent (C, anything).
+  /// Returns the sums of a latent (C, anything).
   static ChannelSums of(std::span<const float> latent, int channels);
   void add(const ChannelSums& other);
   Json to_json() const;
-  /// Throws Error unless it is of `channels` channels.
+  /// Throws Error unless the sums are of `channels` channels.
   static ChannelSums from_json(const Json& json, int channels);
 };
 
-/// Mean and standard deviation of each channel: {"mean":[...],"std":[...]}. A channel that does not
-/// vary (time details, if all are images) has standard deviation 1.
+/// Returns the mean and standard deviation of each channel: {"mean":[...],"std":[...]}. A channel
+/// that does not vary (time details, if all are images) has standard deviation 1.
 Json channel_statistics(const ChannelSums& sums);
 
 }  // namespace vfm::models

@@ -21,9 +21,9 @@ struct Link {
   double latency = 0;    ///< seconds; a collective of n ranks takes log2(n) times as long
 };
 
-/// The time of a kernel on a CPU: `seconds` for each call, `of_flop` and `of_byte` for each
-/// operation and byte that the kernel counts on Device::meta, and `of_far_byte` for each byte
-/// beyond `near`, the bytes that caches hold from kernel to kernel.
+/// The time of a kernel on a CPU. Each call takes `seconds`; each operation and byte that the
+/// kernel counts on Device::meta takes `of_flop` and `of_byte`. Each byte beyond `near`, which is
+/// what caches hold from kernel to kernel, takes `of_far_byte` in addition.
 struct KernelRate {
   std::string name;         ///< in the source: "gelu_forward"
   DType type = DType::f32;  ///< as in KernelCall

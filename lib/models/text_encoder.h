@@ -1,11 +1,11 @@
-// Text encoders by their configuration, as latents.json and train.json hold it: builtin:hash
-// (text/hash_encoder.h), T5 from a folder, or a sentence encoder from one, which gives one vector
-// for a whole text (models/encoder/sentence_encoder.h).
+// Makes text encoders from their configuration, which latents.json and train.json hold. There are
+// builtin:hash (text/hash_encoder.h), T5 from a folder, and sentence encoders from a folder, which
+// return one vector for a whole text (models/encoder/sentence_encoder.h).
 //
 //   {"name": "t5", "path": "/models/t5-11b", "hash": "...", "dim": 1024, "max_tokens": 512,
 //    "compute": "bf16"}
 //
-// Of these "name" and "path" are needed; "max_tokens" is 512 and "compute" f32 if not given.
+// "name" and "path" are required. "max_tokens" is 512 and "compute" f32 if not given.
 //
 // The folder is one of these:
 //   a pipeline   text_encoder/ with config.json and weights, tokenizer/ with the tokenizer's files
@@ -34,70 +34,73 @@
 
 namespace vfm::models {
 
-/// Reads a configuration. Of another program's encoder only name, path, hash and dim are read.
-/// Throws Error{usage}.
+/// Reads a configuration. For another program's encoder reads only name, path, hash and dim. Throws
+/// Error{usage} for an invalid configuration.
 text::EncoderConfig text_config_from_json(const Json& json);
 
 struct TextEncoderOptions {
   Device device = Device::cpu;
-  std::optional<DType> compute;  ///< f32 or bf16; else what the configuration says
+  std::optional<DType> compute;  ///< f32 or bf16; nullopt: as in the configuration
   std::string folder;            ///< instead of "path", for a folder that has moved
-  std::string folder_option;     ///< the program's option for that, which messages name; or empty
+  std::string folder_option;     ///< the program's option for `folder`, for messages; or empty
 };
 
-/// Where the parts of a text encoder's folder lie. Throws Error{usage} if it is not there.
+/// The folders of a text encoder's model and of its tokenizer. text_encoder_folders() throws
+/// Error{usage} if `folder` does not exist.
 struct TextFolders {
   std::string model, tokenizer;
 };
 TextFolders text_encoder_folders(const std::string& folder);
 
-/// What make_text_encoder builds an encoder of, for a folder. Throws Error{usage} if it is none of
-/// a type that is known, or has no tokenizer.
+/// Returns the configuration with which make_text_encoder() builds the encoder in a folder. Throws
+/// Error{usage} if the model's type is unknown or the folder has no tokenizer.
 text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute);
 
-/// The same, of texts that are searched: models::searched_sentence_config(). Throws Error{usage}
-/// for prompts of what is no sentence encoder.
+/// The same for texts to be searched: see models::searched_sentence_config(). Throws Error{usage}
+/// if prompts are given and the folder does not hold a sentence encoder.
 text::EncoderConfig searched_encoder_config(const std::string& folder, int max_tokens,
                                             DType compute, const std::optional<std::string>& prompt,
                                             const std::optional<std::string>& query_prompt);
 
-/// Throws Error{usage} for a configuration that is malformed or not known, for a folder that is not
-/// there, and for one that holds another model than the one that the hash stands for.
+/// Builds the encoder. Throws Error{usage} if the configuration is malformed or unknown, if the
+/// folder does not exist, or if its model does not match the hash.
 std::unique_ptr<text::TextEncoder> make_text_encoder(const text::EncoderConfig& config,
                                                      const TextEncoderOptions& options = {});
 
-/// What the headers of an encoder's folder say.
+/// Facts about an encoder, from the file headers of its folder.
 struct TextEncoderFolder {
-  int width = 0;           ///< of a vector
+  int width = 0;           ///< width of a vector
   double file_bytes = 0;   ///< of the weights
-  double table_bytes = 0;  ///< of the embedding among them, of which only a text's rows are read
-  /// Of a text of so many tokens; of a sentence encoder, which gives one, always of the longest.
+  double table_bytes = 0;  ///< of the embedding; a text reads only its tokens' rows
+  /// Returns the cost of encoding a text of `tokens` tokens. For a sentence encoder the cost is
+  /// always that of its longest text.
   std::function<PartCost(std::int64_t tokens, Device device)> cost;
 };
 
-/// Of a configuration with a folder. Throws what make_text_encoder() throws; but the hash, for
-/// which values would be read, is not compared.
+/// Returns the facts for a configuration with a folder. Throws what make_text_encoder() throws,
+/// except that a sentence encoder's hash is not compared.
 TextEncoderFolder inspect_text_encoder(const text::EncoderConfig& config,
                                        const TextEncoderOptions& options);
 
-/// All that is known of an encoder by its name.
+/// All that is known of an encoder from its name.
 struct TextEncoderFamily {
-  std::string_view name;  ///< of several, such as "sentence:...", how they begin
-  std::span<const std::string_view> keys;        ///< of its configuration, "name" too
-  std::span<const std::string_view> types = {};  ///< of the models in its folder
-  std::string_view class_name = {};  ///< in transformers, for pipelines of diffusers; or empty
-  /// For a configuration with a folder that is there; null: it has no folder.
+  std::string_view name;                   ///< a name, or how several names begin: "sentence:..."
+  std::span<const std::string_view> keys;  ///< keys of its configuration, "name" too
+  std::span<const std::string_view> types = {};  ///< types of the models in its folder
+  std::string_view class_name = {};  ///< class in transformers for pipelines of diffusers; or empty
+  /// Null for encoders without a folder. Otherwise the configuration's folder must exist.
   std::unique_ptr<text::TextEncoder> (*make)(const text::EncoderConfig& config,
                                              const TextEncoderOptions& options) = nullptr;
   TextEncoderFolder (*inspect)(const text::EncoderConfig& config,
                                const TextEncoderOptions& options) = nullptr;
 };
 
-/// All of them.
+/// Returns all families.
 std::span<const TextEncoderFamily> text_encoder_families();
-/// Returns the one of this name; null: it is another program's.
+/// Returns the family of this name; null for another program's encoder.
 const TextEncoderFamily* find_text_encoder_family(std::string_view name);
-/// Types of models in folders, but for half models; or those that pipelines of diffusers take.
+/// Returns the types of models in folders, without those that are only the text half of a model; or
+/// the types that pipelines of diffusers take.
 std::vector<std::string_view> text_encoder_types(bool in_diffusers = false);
 
 }  // namespace vfm::models

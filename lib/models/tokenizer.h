@@ -22,18 +22,20 @@
 
 namespace vfm::models {
 
-/// Which tokenizer, as latents.json and train.json hold it: all that is needed to build it again,
-/// on any device. What is not said is empty.
+/// The configuration of a tokenizer, as latents.json and train.json hold it: all that is needed to
+/// build the tokenizer again, on any device. Fields that are not given are empty.
 struct TokenizerConfig {
-  std::string name;  ///< "builtin:wavelet", "builtin:fsq", a class name, or another program's
-  // Of one from a folder: this, what ModelFolder::hash() was when latents were made, f32 or bf16.
+  std::string name;  ///< "builtin:wavelet", "builtin:fsq", a class, or another program's name
+  // Only for a tokenizer from a folder. `hash` is ModelFolder::hash() when latents were made;
+  // `compute` is f32 or bf16.
   std::string path = {}, hash = {}, compute = {};
-  std::vector<int> levels = {};  ///< of builtin:fsq
+  std::vector<int> levels = {};  ///< only of builtin:fsq
   std::optional<std::int64_t> channels = {}, time_factor = {},
                               space_factor = {};  ///< of built-in ones
-  std::string unknown = {};  ///< a key that no tokenizer of the name has: make_tokenizer refuses it
+  std::string unknown = {};  ///< a key that is unknown for this name; make_tokenizer() refuses it
 
-  /// Throws Error{usage}. Of another program's tokenizer only name, path and hash are read.
+  /// Throws Error{usage} for an invalid configuration. For another program's tokenizer reads only
+  /// name, path and hash.
   static TokenizerConfig from_json(const Json& json);
   Json to_json() const;
   bool operator==(const TokenizerConfig&) const = default;
@@ -54,34 +56,36 @@ class VideoTokenizer {
   virtual int space_factor() const = 0;
   virtual std::vector<float> encode(std::span<const float> pixels, int frames, int height,
                                     int width) const = 0;
-  /// encode() of pixels that are bytes of RGB, u8 [T, H, W, 3] on the tokenizer's device or the
-  /// CPU, each byte / 127.5 - 1: to the same latents.
+  /// The same as encode(), for pixels that are RGB bytes: u8 [T, H, W, 3] on the tokenizer's device
+  /// or the CPU. A pixel is byte / 127.5 - 1.
   virtual std::vector<float> encode_bytes(const Tensor& rgb) const;
-  /// The pixels of latents, up to the tokenizer's loss; `frames`, `height`, `width` of the latent.
+  /// Returns the pixels of latents, up to the tokenizer's loss. `frames`, `height` and `width` are
+  /// those of the latent.
   virtual std::vector<float> decode(std::span<const float> latents, int frames, int height,
                                     int width) const = 0;
-  /// decode(), the frames handed over in pieces as they are ready.
+  /// The same as decode(), but passes the frames to `sink` in pieces as they are ready.
   virtual void decode_stream(std::span<const float> latents, int frames, int height, int width,
                              const FrameSink& sink) const;
-  /// decode_stream() by all ranks of a group: each has some of the frames, or of their rows, and
-  /// all come to `sink` of rank 0. What that throws passes when all is decoded. To the same bits;
-  /// but of rows on a GPU or in bf16 to rounding. Where that does not pay, rank 0 alone works. A
-  /// collective.
+  /// decode_stream() by all ranks of a group. Each rank decodes some of the frames, or some of
+  /// their rows, and `sink` of rank 0 gets them all. If `sink` throws, the exception is passed on
+  /// after all is decoded. The pixels have the same bits as those of decode_stream(), except rows
+  /// on a GPU or in bf16, which are equal up to rounding. If sharing does not pay, rank 0 decodes
+  /// alone. A collective.
   virtual void decode_together(dist::Group& group, std::span<const float> latents, int frames,
                                int height, int width, const FrameSink& sink) const;
 
-  /// Whether it pays that ranks decode_together().
+  /// Returns true if decode_together() is faster than one rank alone.
   virtual bool shares_decoding() const { return false; }
 
-  /// Throws Error{usage} if a latent of this size cannot be made, or be decoded by so many ranks
-  /// together, within the limit of make_tokenizer().
+  /// Throws Error{usage} if encoding to a latent of this size, or decoding it on `ranks` ranks
+  /// together, exceeds the memory limit of make_tokenizer().
   virtual void check_memory(bool encodes, int frames, int height, int width, int ranks) const;
 
-  /// How many codes there are; 0: the tokenizer is continuous, and has none.
+  /// Returns the number of codes; 0 if the tokenizer is continuous.
   virtual int vocabulary() const { return 0; }
-  /// Codes (t, h, w) of pixels, also of bytes as encode_bytes() takes them; the latent (C, t, h, w)
-  /// that codes stand for; and its pixels. Throw Error if the tokenizer is continuous, or for a
-  /// code that is not below vocabulary().
+  /// Return the codes (t, h, w) of pixels, or of bytes as in encode_bytes(); the latent (C, t, h,
+  /// w) that codes stand for; and the pixels of that latent. Throw Error if the tokenizer is
+  /// continuous, or for a code that is not below vocabulary().
   virtual std::vector<std::int32_t> encode_codes(std::span<const float> pixels, int frames,
                                                  int height, int width) const;
   virtual std::vector<std::int32_t> codes_of_bytes(const Tensor& rgb) const;
@@ -89,34 +93,37 @@ class VideoTokenizer {
   std::vector<float> decode_codes(std::span<const std::int32_t> codes, int frames, int height,
                                   int width) const;
 
-  /// Mean and deviation of its latents where it knows them; else they are to be measured.
+  /// Returns mean and deviation of the tokenizer's latents; nullopt if they must be measured.
   virtual std::optional<LatentScale> statistics() const { return std::nullopt; }
   virtual TokenizerConfig config() const = 0;
 };
 
-/// 10 log10(4 / mean square of the difference), in dB, of pixels as above and what became of them,
-/// which is clamped to [-1, 1] first. At most 60: 8 bits do not show more.
+/// Returns 10 log10(4 / mean square of the difference), in dB, between pixels in [-1, 1] and their
+/// reconstruction `decoded`, which is first clamped to [-1, 1]. At most 60: 8 bits do not show
+/// more.
 double psnr(std::span<const float> pixels, std::span<const float> decoded);
 
-/// Builds what `config` describes, from config() or such as {.name = "builtin:wavelet"}, to compute
-/// on `device`; pixels and latents are on the CPU all the same. Device::meta is for builtin ones:
-/// see WaveletTokenizer. Throws Error{usage} for an unknown
-/// name or key, or without the device. Later a GPU that fails throws GpuError (tensor/device.h).
-/// `memory`: bytes of activations that one from a folder may take for a video, to the same result;
-/// 0: no limit. A builtin one has no activations, and takes no limit. With `ranks` it is a
-/// collective: they read the folder together.
+/// Builds the tokenizer that `config` describes, which may be another tokenizer's config() or, for
+/// example, {.name = "builtin:wavelet"}. It computes on `device`; pixels and latents are always on
+/// the CPU. Device::meta is only for built-in tokenizers: see WaveletTokenizer. `memory` limits the
+/// bytes of activations that a tokenizer from a folder takes for a video, and does not change the
+/// result. 0: no limit. A built-in tokenizer has no activations and does not accept a limit. With
+/// `ranks` this is a collective: the ranks read the folder together. Throws Error{usage} for an
+/// unknown name or key, or without the device. If a GPU fails later, the tokenizer throws GpuError
+/// (tensor/device.h).
 std::unique_ptr<VideoTokenizer> make_tokenizer(const TokenizerConfig& config,
                                                Device device = Device::cpu,
                                                std::uint64_t memory = 0,
                                                const LoadingRanks& ranks = {});
 
-/// The configuration of what a user names: a built-in tokenizer, or the folder of a network, whose
-/// absolute path it has (of a run, that of its newest checkpoint). Throws Error{usage}: no such
-/// folder, or of another type.
+/// Returns the configuration of the tokenizer that a user names: a built-in tokenizer, or the
+/// folder of a network. `path` is then the absolute path of the folder (for a run, of its newest
+/// checkpoint). Throws Error{usage} if the folder does not exist or is of another type.
 TokenizerConfig tokenizer_config(const std::string& named);
 
-/// `config`, of a tokenizer from a folder, with that folder now at `folder`; its hash stays, so
-/// that another tokenizer is refused. Throws Error{usage} if `folder` holds none of the same type.
+/// Returns `config`, of a tokenizer whose folder is now at `folder`, with the new path. The hash
+/// stays, so that another tokenizer is refused. Throws Error{usage} if `folder` does not hold a
+/// tokenizer of the same type.
 TokenizerConfig moved_tokenizer(TokenizerConfig config, const std::string& folder);
 
 }  // namespace vfm::models

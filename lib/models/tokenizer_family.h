@@ -1,7 +1,7 @@
-// The video tokenizers, one value each: all that the program knows of a tokenizer beside what it
+// A TokenizerFamily describes one video tokenizer: all that the program knows of it beside what it
 // computes (models/tokenizer.h).
 //
-// A new tokenizer is a folder with its VideoTokenizer and its TokenizerFamily, and one line in
+// To add a tokenizer, add a folder with its VideoTokenizer and its TokenizerFamily, and one line in
 // tokenizer_families().
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -27,17 +27,18 @@ struct TokenizerWork {
   bool encodes = true;
   int frames = 1, height = 1, width = 1;
   std::uint64_t memory = 0;  ///< as for make_tokenizer()
-  int ranks = 1;             ///< that decode together
+  int ranks = 1;             ///< number of ranks that decode together
 };
 
 struct TokenizerCost {
-  PartCost cost;                     ///< the work is that of the video, the memory that of a rank
-  std::optional<CosmosSplit> split;  ///< of a network, by chunks and ranks
+  PartCost cost;                     ///< the work of the whole video, the memory of one rank
+  std::optional<CosmosSplit> split;  ///< only of a network: its split into chunks and ranks
 };
 
 struct TokenizerFamily;
 
-/// What a configuration and the headers of its folder say, without weights.
+/// Facts about a tokenizer, from its configuration and the file headers of its folder, without
+/// weights.
 struct TokenizerFacts {
   const TokenizerFamily* family = nullptr;
   int channels = 0, time_factor = 1, space_factor = 1;
@@ -48,33 +49,36 @@ struct TokenizerFacts {
 };
 
 struct TokenizerFamily {
-  std::string_view name;                 ///< of a network: its class in config.json
-  std::array<std::string_view, 3> keys;  ///< of its configuration, besides "name"
-  /// A network with its weights in a folder. Else it is built in, has no weights, and makes the
-  /// same bits on all devices.
+  std::string_view name;                 ///< for a network, its class in config.json
+  std::array<std::string_view, 3> keys;  ///< keys of its configuration, besides "name"
+  /// True for a network with weights in a folder. False for a built-in tokenizer, which has no
+  /// weights and returns the same bits on all devices.
   bool network = false;
-  bool in_diffusers = false;  ///< diffusers has its class
+  bool in_diffusers = false;  ///< diffusers has this class
 
-  /// The facts but for `family`. Values are read only to compare a hash. Throws as make().
+  /// Returns the facts, without `family`. Reads weights only to compare a hash. Throws what make()
+  /// throws.
   TokenizerFacts (*inspect)(const TokenizerConfig& config, Device device);
-  /// The VideoTokenizer::config() of what is made of `config`. Makes no network.
+  /// Returns the VideoTokenizer::config() that a tokenizer made from `config` would have. Does not
+  /// make the network.
   TokenizerConfig (*settle)(const TokenizerConfig& config);
-  /// As make_tokenizer().
+  /// See make_tokenizer().
   std::unique_ptr<VideoTokenizer> (*make)(const TokenizerConfig& config, Device device,
                                           std::uint64_t memory, const LoadingRanks& ranks);
 };
 
-/// All of them.
+/// Returns all families.
 std::span<const TokenizerFamily* const> tokenizer_families();
-/// Returns the one of this name; null: it is another program's.
+/// Returns the family of this name; null for another program's tokenizer.
 const TokenizerFamily* find_tokenizer_family(std::string_view name);
-/// Returns whether a tokenizer of this name is none of the networks.
+/// Returns true if this is the name of a built-in tokenizer.
 bool is_builtin_tokenizer(std::string_view name);
-/// The class names of those that have an ability.
+/// Returns the names of the families that have an ability.
 std::vector<std::string_view> tokenizer_class_names(
     bool TokenizerFamily::*ability = &TokenizerFamily::network);
 
-/// Throws Error{usage} for what make_tokenizer() does not take.
+/// Returns the facts about the tokenizer of `config`. Throws Error{usage} if make_tokenizer()
+/// refuses it.
 TokenizerFacts inspect_tokenizer(const TokenizerConfig& config, Device device = Device::cpu,
                                  std::uint64_t memory = 0);
 

@@ -1,4 +1,4 @@
-// Adapters on the matrices of a model: what an adapter computes is in ops/matmul/low_rank.h.
+// Adapters on the matrices of a model. ops/matmul/low_rank.h says what an adapter computes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,17 +11,18 @@
 
 namespace vfm::nn {
 
-/// An adapter of one of a network's matrices, named as in its state dict without ".weight".
+/// An adapter on one matrix of a network. `module` is the matrix's name in the state dict, without
+/// ".weight".
 struct AdapterShape {
   std::string module;  ///< "transformer_blocks.0.attn1.to_q"
   int rank = 0;
-  float scale = 1;  ///< of B A
+  float scale = 1;  ///< factor of B A
 };
 
-/// The adapters of a model's weights. Neither it nor the weights may move afterwards.
+/// The adapters on a model's weights. After attach() neither this object nor the weights may move.
 class AttachedAdapters {
  public:
-  /// As DiffusionNetwork::attach() says; `options` are those of the weights.
+  /// See DiffusionNetwork::attach(). `options` are those that the weights were made with.
   void attach(std::deque<Weight>& weights, const WeightOptions& options,
               const NetworkLayout& layout, const std::vector<AdapterShape>& shapes, bool trainable);
   void watch(ops::Tape& tape) const;

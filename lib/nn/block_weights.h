@@ -1,6 +1,6 @@
-// Which of a model's weights are whose block's: those that are made from one begin() to the next.
-// What is made after the last block, as the last norm and matrix, counts as its: no block before
-// uses it.
+// The weights of each block of a model. A block has the weights that are made from its begin() to
+// the next. Weights made after the last block, such as the last norm and matrix, count as the last
+// block's, because no block before uses them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,9 +17,10 @@ class BlockWeights {
  public:
   explicit BlockWeights(const std::deque<Weight>& weights) : weights_(weights) {}
 
-  /// A block is made from here on.
+  /// Marks the beginning of a block: the weights made next are its weights.
   void begin() { begins_.push_back(weights_.size()); }
-  /// When all are made: matrices that are not always here are gathered by `shards`.
+  /// Lets `shards` gather the matrices that are not always in memory. Call it after all weights are
+  /// made. Null: does nothing.
   void gather_by(BlockShards* shards) {
     shards_ = shards;
     if (shards == nullptr) return;
@@ -29,14 +30,14 @@ class BlockWeights {
         if (weights_[at].sharded() != nullptr) blocks[i].push_back(weights_[at].sharded());
     shards->set_blocks(std::move(blocks));
   }
-  /// Before the tape has anything of block `i`, which must be watched: what ends with it is final
-  /// when backward has left the block (ops/tape.h).
+  /// Call it before the tape records anything of block `i`, and after the block's weights are
+  /// watched. Their gradients are final once backward has left the block (ops/tape.h).
   void enter(ops::Tape& tape, std::size_t i) const {
     if (shards_ != nullptr) shards_->enter(tape, i);
     for (std::size_t at = begins_[i]; at < end_of(i); ++at)
       weights_[at].first_use(tape);
   }
-  /// After the last block.
+  /// Call it after the last block.
   void leave(ops::Tape& tape) const {
     if (shards_ != nullptr) shards_->enter(tape, begins_.size());
   }

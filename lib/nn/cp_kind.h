@@ -1,8 +1,8 @@
-// What ranks of context parallelism exchange for self-attention, what that costs, and which to
-// take.
+// The exchange between ranks of context parallelism for self-attention: its kinds, their costs, and
+// the choice of one.
 //
 //   gather           the keys and values of all tokens come to every rank
-//   all_to_all       queries, keys and values change places with heads: all tokens of some heads
+//   all_to_all       ranks exchange tokens for heads: each gets all tokens of some heads
 //   ring             keys and values go round, part by part, while a rank attends over them
 //   all_to_all+ring  both: neighbours exchange tokens for heads, and between such groups keys and
 //                    values go round
@@ -23,19 +23,20 @@ namespace vfm::nn {
 struct HeadShape {
   int heads = 0, key_heads = 0;  ///< of queries; of keys and values
   int head_dim = 0;
-  /// Some attentions stay within frames or within pixels, which ranks need whole.
+  /// True if some attentions stay within frames or within pixels, so that a rank needs these whole.
   bool space_time = false;
 
-  /// The heads that one of `tp` ranks has.
+  /// Returns the heads that one of `tp` ranks has.
   HeadShape share(int tp) const { return {heads / tp, key_heads / tp, head_dim, space_time}; }
 };
 
 enum class CpKind { gather, all_to_all, ring, all_to_all_ring };
-/// "gather", "all_to_all", "ring", "all_to_all+ring"; parse throws Error{usage} for anything else.
+/// The names are "gather", "all_to_all", "ring" and "all_to_all+ring". parse_cp_kind() throws
+/// Error{usage} for anything else.
 std::string_view cp_kind_name(CpKind kind);
 CpKind parse_cp_kind(std::string_view name);
 
-/// What a choice depends on; the same on all ranks.
+/// The facts that a choice depends on. They are the same on all ranks.
 struct CpRanks {
   int tp = 1, cp = 1;
   int of_machine = 1;       ///< ranks on one machine, which have neighbouring numbers
@@ -49,7 +50,7 @@ struct CpChoice {
   bool operator==(const CpChoice&) const = default;
 };
 
-/// Bytes that a rank sends for one self-attention of `element` bytes, with even parts.
+/// Bytes that a rank sends for one self-attention with elements of `element` bytes and even parts.
 struct CpBytes {
   double forward = 0, backward = 0;
 };
@@ -59,17 +60,19 @@ CpBytes cp_bytes(const CpChoice& choice, const HeadShape& shape, const CpRanks& 
 /// Packs up to this length may have the keys and values of all tokens on every rank.
 inline constexpr std::int64_t kShortPack = 8192;
 
-/// The heads are dealt out to as many ranks as have some of queries and of keys each and sit on
-/// one machine; between machines, or where heads do not suffice, keys go round. So it is all_to_all
-/// on one machine with heads for all, ring where not two ranks can share heads, else both. For a
-/// pack of kShortPack tokens at most it is gather if that sends fewer bytes, forward and back: as
-/// with few heads of keys. A network with attention in frames and pixels
-/// has all_to_all for all three, or a hybrid, where the choice is for full attention alone.
+/// Returns the best choice. The heads are shared by as many ranks as can each have some heads of
+/// queries and of keys and are on one machine. Between machines, or if there are too few heads,
+/// keys go round. So the choice is all_to_all on one machine with heads for all ranks, ring if no
+/// two ranks can share heads, else both. For a pack of at most kShortPack tokens it is gather if
+/// gather sends fewer bytes in forward and backward together, as with few heads of keys. A network
+/// with attention in frames and pixels has all_to_all for all three attentions, except in a hybrid,
+/// where the choice is for full attention alone.
 CpChoice choose_cp_kind(const HeadShape& shape, const CpRanks& ranks);
 
-/// The kind of this name, or for "auto" the chosen one. `heads`: of "all_to_all+ring" the ranks
-/// that exchange tokens for heads; 0: as choose_cp_kind has it, or if that is no or all ranks, the
-/// most that leave a ring. Throws Error{usage} for a number of heads' ranks that cannot be.
+/// Returns the choice with the kind of this name; "auto" is choose_cp_kind(). For
+/// "all_to_all+ring", `heads` is the number of ranks that exchange tokens for heads. 0: the most
+/// ranks, but not all, that can share heads, if possible on one machine. Throws Error{usage} for an
+/// impossible number.
 CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
                       const CpRanks& ranks);
 

@@ -1,5 +1,5 @@
 // The heads of an attention: norms of queries and keys, rotation, and self-attention over the
-// tokens of all ranks. The matrices before and after stay with the network.
+// tokens of all ranks. The network has the matrices before and after them.
 // Shape letters: S tokens of this rank, L tokens of the text, H heads of queries, G heads of keys
 // and values, K head dim. H and G are this rank's.
 // Thread-safety: one thread, that of the tape.
@@ -23,14 +23,15 @@ class Heads {
   /// Heads without norms.
   explicit Heads(const HeadShape& of_rank) : shape_(of_rank) {}
 
-  /// Layout of rows of queries, keys and values, [S, (H + 2 G) K]. Angles that are undefined: no
-  /// rotation.
+  /// Returns the layout of rows of queries, keys and values, [S, (H + 2 G) K]. If the angles are
+  /// undefined, rows are not rotated.
   ops::QkNormRope layout(ops::Tape& tape, const ops::RotaryAngles& angles = {}) const;
-  /// Self-attention, [S, H K], of the projected queries, keys and values [S, (H + 2 G) K].
+  /// Returns the self-attention, [S, H K], of the projected queries, keys and values, [S, (H + 2 G)
+  /// K].
   Tensor attend(ops::Tape& tape, Tensor qkv, const ops::RotaryAngles& angles,
                 const ops::AttentionPack& pack, const TokenExchanges& exchanges) const;
-  /// What cross-attention takes, normed without rotation: queries [S, H K]; keys and values
-  /// [L, 2 G K].
+  /// Return the inputs of cross-attention, normed without rotation: queries [S, H K], and keys and
+  /// values [L, 2 G K].
   Tensor queries(ops::Tape& tape, const Tensor& projected) const;
   Tensor keys(ops::Tape& tape, const Tensor& projected) const;
 

@@ -2,7 +2,7 @@
 //
 // Tensor parallelism (tp): a rank has some heads of each attention and some of the MLP's hidden
 // columns. Between sub-layers, where nothing depends on neighbours, it has some of the tokens
-// (sequence parallelism), which are gathered before a matrix and summed after it.
+// (sequence parallelism). Tokens are gathered before a matrix, and results are summed after it.
 // Context parallelism (cp): a rank has a part of each sample's tokens. For attention it exchanges
 // with the others in one of four ways (nn/cp_kind.h). In a hybrid (models/dit/stdit_shard.h) only
 // full attention does so. Between sub-layers a token, and its part of the loss, belongs to one rank
@@ -38,17 +38,17 @@ struct BlockRange {
 struct NetworkLayout {
   dist::Group *tp = nullptr, *cp = nullptr;
   CpKind cp_kind = CpKind::gather;
-  /// Two or more parts of cp end at frames, and cp_kind is for full attention alone.
+  /// Parts of cp, at least two, end at frames, and cp_kind is for full attention alone.
   bool hybrid = false;
   /// The two axes of cp for CpKind::all_to_all_ring, else null: neighbours that exchange tokens for
   /// heads, and the ranks that have the same place among such neighbours.
   dist::Group *cp_heads = nullptr, *cp_ring = nullptr;
   StateShares state = {};         ///< the part of the optimizer's state that this rank keeps
-  BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: they are all here
+  BlockShards* blocks = nullptr;  ///< gathers the blocks' matrices; null: all are in memory
   std::optional<ops::RowFormat> quantized = {};  ///< format that quantize() rounds matrices to
   int tp_chunks = 1;           ///< chunks of rows that travel along tp (nn/chunked_rows.h)
   dist::Group* fp8 = nullptr;  ///< ranks that round to FP8 with one scale; null: this rank alone
-  bool by_sample = false;      ///< heads of few samples are dealt out sample by sample
+  bool by_sample = false;      ///< if samples are few, exchanges heads sample by sample
   dist::Group* pp = nullptr;
   /// Number of blocks in each chunk of a pipeline. Rank r has the chunks r, pp + r, ...
   std::vector<int> stages = {};
@@ -61,26 +61,27 @@ struct NetworkLayout {
   int pp_size() const;
   bool first_stage() const { return pp_rank() == 0; }
   bool last_stage() const { return pp_rank() + 1 == pp_size(); }
-  /// This rank's blocks in a network of `count` blocks, chunk by chunk. Without a pipeline: all.
+  /// Returns this rank's blocks in a network of `count` blocks, chunk by chunk. Without a pipeline
+  /// returns all blocks.
   std::vector<BlockRange> chunks(int count) const;
-  bool has_block(int i, int count) const;  ///< whether block `i` of `count` is here
-  /// Whether this is the first of the ranks that share tokens and heads.
+  bool has_block(int i, int count) const;  ///< whether this rank has block `i` of `count`
+  /// True if this is the first of the ranks that share tokens and heads.
   bool first() const { return tp_rank() == 0 && cp_rank() == 0; }
-  /// Whether no other rank shares its tokens or heads.
+  /// True if this rank shares no tokens or heads with other ranks.
   bool alone() const { return tp_size() * cp_size() == 1; }
-  /// Whether attention sees all tokens of the pack, in fewer heads.
+  /// True if a rank computes attention for all tokens of the pack, with fewer heads.
   bool deals_heads() const { return cp_size() > 1 && cp_kind == CpKind::all_to_all; }
-  /// The ranks that exchange tokens for heads with this one; null if there are none.
+  /// Returns the ranks that exchange tokens for heads with this rank; null if there are none.
   dist::Group* heads_group() const;
-  /// The ranks among which keys go round; null if there are none.
+  /// Returns the ranks among which keys go round; null if there are none.
   dist::Group* ring_group() const;
   int heads_ranks() const;  ///< ranks that share out the heads of self-attention
-  /// The rank's part of a matrix along `dim`.
+  /// Returns this rank's part of a matrix along `dim`.
   Cut cut(int dim) const { return {dim, tp_rank(), tp_size()}; }
-  /// Throws Error{usage}, which names the nearest possible layout, if a network of so many blocks
-  /// and these heads cannot have this layout.
+  /// Throws Error{usage}, which names the nearest possible layout, if a network of `blocks` blocks
+  /// with these heads cannot have this layout.
   void check(int blocks, const HeadShape& shape) const;
-  /// The same for the heads alone.
+  /// The same check for the heads alone.
   void check_heads(const HeadShape& shape) const;
 };
 

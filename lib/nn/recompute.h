@@ -1,4 +1,4 @@
-// What a model computes again in backward instead of keeping it.
+// Choices of the tensors that backward recomputes, so that forward need not keep them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,16 +8,16 @@
 
 namespace vfm::nn {
 
-/// What backward recomputes instead of keeping it.
+/// The part of a block that backward recomputes.
 enum class Recompute {
   none,
-  elementwise,  ///< the norms' and the activation's results: hardly any time, a third of the memory
-  block_but_attention,  ///< as block, but what self-attention made is kept
-  block,                ///< whole blocks, of which only what goes in is kept: a third more time
+  elementwise,  ///< results of norms and activations: hardly any time, a third of the memory
+  block_but_attention,  ///< like block, but results of self-attention are kept
+  block,                ///< whole blocks, which keep only their inputs: a third more time
 };
 /// "none", "elementwise", "block_but_attention", "block".
 std::string_view recompute_name(Recompute recompute);
-/// What each block keeps; with `offload` what goes in waits in the host's memory.
+/// Returns what each block keeps. With `offload` the inputs of blocks wait in the host's memory.
 ops::KeptOfBlock kept_of(Recompute recompute, bool offload);
 
 }  // namespace vfm::nn

@@ -1,8 +1,8 @@
-// Runs a network's blocks one after the other: gathers each block's weights, recomputes in backward
-// what it should, and passes in parts (nn/staged_forward.h). Written once for all networks.
+// Runs a network's blocks one after the other, for all networks: gathers each block's weights, has
+// backward recompute blocks, and can run the pass in parts (nn/staged_forward.h).
 //
-// A network gives a Block and a Context, what all its blocks read. A Context can be copied: a block
-// that backward recomputes keeps a copy.
+// A network defines a Block, and a Context, which has what all its blocks read. A Context can be
+// copied: a block that backward recomputes keeps a copy.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace vfm::nn {
 
-/// The blocks of a network, and how they are run. All must outlive this.
+/// The blocks of a network, and how to run them. The blocks and weights must outlive this object.
 template <class Block>
 struct Stack {
   const std::deque<Block>& blocks;
@@ -34,7 +34,8 @@ struct Stack {
 /// The forward pass of one batch. A Block has
 ///   Stream forward(ops::Tape&, const Stream&, const Context&) const
 ///   Tensor merge(ops::Tape&, const Stream&, const Context&) const   `x` with nothing pending
-/// A network derives from it, fills `context_` and `read_`, and adds start() and finish().
+/// A network derives a class from this, fills `context_` and `read_`, and adds start() and
+/// finish().
 template <class Block, class Context>
 class StackForward : public StagedForward {
  public:
@@ -45,19 +46,19 @@ class StackForward : public StagedForward {
     return merged(tape_, stack_.blocks[begin], after, context_);
   }
   Tensor head(const Streams& streams) override { return finish(as_stream(streams)); }
-  /// The whole pass.
+  /// Runs the whole pass.
   Tensor forward() { return finish(run(Stream{start()}, 0, stack_.blocks.size())); }
 
  protected:
   StackForward(const Stack<Block>& stack, ops::Tape& tape) : tape_(tape), stack_(stack) {}
-  /// The residual stream before the first block.
+  /// Returns the residual stream before the first block.
   virtual Tensor start() = 0;
-  /// The network's output, from the stream after all blocks.
+  /// Returns the network's output from the stream after all blocks.
   virtual Tensor finish(const Stream& stream) = 0;
 
   ops::Tape& tape_;
   Context context_;
-  std::vector<Tensor> read_;  ///< tensors of `context_` that are no weights and want a gradient
+  std::vector<Tensor> read_;  ///< tensors of `context_` that want a gradient and are not weights
 
  private:
   static Stream as_stream(Streams streams) {
@@ -90,19 +91,21 @@ class StackForward : public StagedForward {
     return stream;
   }
 
-  // The place of the tensor that has the same memory; the size if there is none.
+  // Returns the index of the tensor with the same memory; all.size() if there is none.
   static std::size_t place_of(const Tensor& one, const std::vector<Tensor>& all) {
     const auto found =
         std::ranges::find(all, one.data<std::byte>(), &Tensor::template data<std::byte>);
     return static_cast<std::size_t>(found - all.begin());
   }
 
-  // Between blocks the sum alone is kept, and what later blocks read. A recomputed block makes each
-  // tensor once and hands on none: those of `more` that it made not, or twice, are told by place.
+  // Between blocks only the sum is kept, and the tensors that later blocks read. A recomputed block
+  // returns each tensor that it makes once, and none of its inputs. `places` says where the tensors
+  // of `more` are, which may be inputs or appear twice.
   Stream recomputed(const Block& block, const Stream& in) {
     std::vector<Tensor> read = read_;
     read.insert(read.end(), in.more.begin(), in.more.end());
-    // Of out.more: places in in.more, or behind these in what the block makes.
+    // For each tensor of out.more: its index in in.more; beyond in.more.size(), its index in
+    // `made`.
     const auto places = std::make_shared<std::vector<std::size_t>>();
     const auto again = [&block, places, context = context_, more = in.more](ops::Tape& inner,
                                                                             const Tensor& x) {

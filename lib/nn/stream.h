@@ -11,19 +11,19 @@
 namespace vfm::nn {
 
 /// The residual stream between two sub-layers: x + gate * branch, not yet added. The norm of the
-/// next sub-layer adds it in passing.
+/// next sub-layer adds the branch.
 struct Stream {
   Tensor x;                      ///< [S, D] f32
   Tensor branch;                 ///< [S, D]; undefined if nothing is pending
   Tensor gates;                  ///< [R, ...]: the gates are D columns from `gate_column` on
   std::int64_t gate_column = 0;
-  /// Tensors for later blocks, as skip connections have them. A block takes from the end, and adds
-  /// there.
+  /// Tensors for later blocks, such as skip connections. A block takes tensors from the end, and
+  /// adds tensors at the end.
   std::vector<Tensor> more = {};
 };
 
 /// Returns the input of a norm that adds what is pending in `stream`. `modulation` is undefined if
-/// nothing but the sum is asked for. The caller sets the norm's other fields.
+/// only the sum is wanted. The caller sets the norm's other fields.
 inline ops::ModulateInput pending(const Stream& stream, const ops::RowMap& rows,
                                   const Tensor& modulation) {
   ops::ModulateInput input;

@@ -28,7 +28,7 @@ struct WeightMaker {
                  Init init = Init::xavier) {
     return make(std::move(names), {rows, columns}, init, options.compute, true);
   }
-  // A rank's part of matrices.
+  // Makes a rank's part of matrices.
   Weight& part(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
                const Cut& cut) {
     WeightOptions own = options;
@@ -37,7 +37,7 @@ struct WeightMaker {
     own.of_products = true;
     return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
   }
-  // Matrices of different heights that are one product.
+  // Makes matrices of different heights, which are multiplied in one product.
   Weight& stacked(std::vector<Weight::Part> parts, std::int64_t columns, const Cut& cut = {}) {
     WeightOptions own = options;
     own.cut = cut;
@@ -49,7 +49,7 @@ struct WeightMaker {
   Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
     return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
   }
-  // No product takes it, so it is always here.
+  // Makes a table. Tables are not in matrix products, so they are never sharded.
   Weight& table(std::string name, const Shape& shape, Init init) {
     WeightOptions own = options;
     own.init = init;

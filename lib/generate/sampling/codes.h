@@ -21,15 +21,15 @@ struct CodeOptions {
                            ///< from all
 };
 
-/// The code that `u` in [0, 1) draws: the codes in falling order of probability (equal ones in
-/// rising order of their number) share [0, 1) by their probabilities. Throws Error if the logits
+/// Returns the code that `u` in [0, 1) draws: the codes in falling order of probability (equal ones
+/// in rising order of their number) share [0, 1) by their probabilities. Throws Error if the logits
 /// are not numbers.
 std::int32_t draw_code(std::span<const float> logits, const CodeOptions& options, double u);
 
-/// The codes (T, H, W) of a video. Code i is drawn by element i of `random`. `given` are its first
-/// codes, taken unchanged: the beginning that the video continues. `text` is f32 (tokens, E), or
-/// undefined for a model without text. `how_far` is called for each code. Throws Error{usage} for
-/// more codes given than there are, Stopped when asked to stop.
+/// Returns the codes (T, H, W) of a video. Element i of `random` draws code i. `given` are the
+/// video's first codes, taken unchanged: the beginning that the video continues. `text` is f32
+/// (tokens, E), or undefined for a model without text. `how_far` is called for each code. Throws
+/// Error{usage} if more codes are given than the video has, Stopped when asked to stop.
 std::vector<std::int32_t> write_codes(const models::CausalDecoder& decoder,
                                       const models::CodeSample& sample, const Tensor& text,
                                       std::span<const std::int32_t> given,

@@ -2,10 +2,10 @@
 //
 // With the prompt c and the negative prompt u the estimate is c + g (c - u). Both are samples of
 // one pack. A network with one input channel more than the latent has is a video-to-world model:
-// that channel is 1 in the latent frames that are given (the clip's first) and 0 in the others.
-// There the input is not the state, but the given latent with a little noise of its own,
+// that channel is 1 in the latent frames that are given (the clip's first) and 0 in the others. In
+// given frames the input is not the state, but the given latent with a little noise of its own,
 // augment_sigma, scaled as at that noise level; and the estimate is the given latent. From the
-// noise level augment_sigma down they are denoised as the others, still marked.
+// noise level augment_sigma down, given frames are denoised like the others, but stay marked.
 // Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
 // trajectories are the same; NVIDIA, cosmos-predict1.
 // models/process/sampler.h begins and moves the state.
@@ -26,8 +26,8 @@
 
 namespace vfm::generate {
 
-/// The steps between neighbouring tokens' positions along T, H, W, for a latent of `size` and a
-/// network trained up to `trained`: 1 within that size, smaller beyond.
+/// Returns the steps between neighbouring tokens' positions along T, H, W, for a latent of `size`
+/// and a network trained up to `trained`: 1 within that size, smaller beyond.
 std::array<double, 3> position_steps(const std::array<int, 3>& size,
                                      const std::array<int, 3>& trained,
                                      const std::array<int, 3>& patch);
@@ -57,9 +57,9 @@ class Denoiser {
   /// The same as sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
   void estimate(std::span<const double> x, double sigma, std::span<double> x0);
 
-  /// The network's input batch for `x` at `sigma`. Valid until the next call.
+  /// Returns the network's input batch for `x` at `sigma`. Valid until the next call.
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
-  /// The network's output for it, on the CPU.
+  /// Returns the network's output for that batch, on the CPU.
   Tensor output(std::span<const double> x, double sigma);
 
  private:

@@ -26,11 +26,11 @@ namespace vfm::generate {
 class Generator {
  public:
   /// `cache`: where text embeddings are kept (generate/sampling/prompt_encoder.h). `text_encoder`:
-  /// where the text encoder's folder is now, if it has moved. `tokenizer_memory`: of
+  /// where the text encoder's folder is now, if it has moved. `tokenizer_memory`: the `memory` of
   /// make_tokenizer(). Throws Error naming what the checkpoint lacks or what does not fit together.
   explicit Generator(models::LoadedModel model, const std::string& cache = {},
                      const std::string& text_encoder = {}, std::uint64_t tokenizer_memory = 0);
-  /// The same with the model's tokenizer.
+  /// The same with the model's tokenizer, already made.
   Generator(models::LoadedModel model, std::unique_ptr<models::VideoTokenizer> tokenizer,
             const std::string& cache, const std::string& text_encoder);
   ~Generator();
@@ -42,16 +42,16 @@ class Generator {
   /// The default sampling of its clips.
   const SampleOptions& sampling() const;
   const models::VideoTokenizer& tokenizer() const;
-  /// In pixels: the most frequent size of training videos (stills, if there were no videos), and
-  /// the largest of each extent.
+  /// Return, in pixels, the most frequent size of training videos (or of stills if all were
+  /// stills), and the largest of each extent.
   Extents usual() const;
   Extents largest() const;
   /// True if the request exceeds the trained size in space or time. Then positions are squeezed
   /// into the trained range: the picture is drawn larger, or the motion slower, not repeated.
   bool beyond_training(const ClipRequest& request) const;
-  /// The facts that decide which clips it can make.
+  /// The facts that decide which clips the model can make.
   const ModelShape& shape() const;
-  /// The latent that the request is of; without values.
+  /// Returns the latent of the request's size, without values.
   Latent latent_of(const ClipRequest& request) const;
   /// Throws Error{usage} if decoding the clip exceeds the tokenizer's memory limit.
   void check_decodes(const ClipRequest& request) const;
@@ -67,8 +67,8 @@ class Generator {
   /// throws. Not thread-safe.
   void set_fp8(models::Fp8Parts parts);
 
-  /// DiffusionNetwork::quantize(): from now on. Returns how much that changes the network's first
-  /// output for this clip (models::output_change). Throws what denoise() throws. Not thread-safe.
+  /// Calls DiffusionNetwork::quantize(). Returns how much that changes the network's first output
+  /// for this clip (models::output_change). Throws what denoise() throws. Not thread-safe.
   double quantize(const ClipRequest& request, const SampleOptions& options);
   void quantize();  ///< without a measurement
 
@@ -78,10 +78,10 @@ class Generator {
   void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
              std::function<void()> quantize);
 
-  /// The clip's latent, or its codes. Begins at `state` if that has a step, else at the first
-  /// noise. `how_far` is called for each step, or each code. Throws Error{usage} for an impossible
-  /// request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP threads as the
-  /// calling thread may use.
+  /// Returns the clip's latent, or its codes. Begins at `state` if that has a step, else at the
+  /// first noise. `how_far` is called for each step, or each code. Throws Error{usage} for an
+  /// impossible request, Stopped when asked to stop. Thread-safe; computes with as many OpenMP
+  /// threads as the calling thread may use.
   Latent denoise(const ClipRequest& request, const SampleOptions& options,
                  models::SamplerState state = {}, const models::AfterStep& after_step = {},
                  const HowFar& how_far = {}) const;

@@ -1,5 +1,5 @@
-// The network of a model's folder, and the adapters on it, from configurations and file headers. It
-// reads no weights and compares no hashes.
+// Describes the network of a model's folder, and the adapters on it, from configurations and file
+// headers. Reads no weights and compares no hashes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -43,11 +43,12 @@ struct NetworkHeaders {
   double file_bytes = 0;  ///< of the weights, and of adapters
   /// The shapes of each set of adapters that stays beside the weights.
   std::vector<std::vector<nn::AdapterShape>> adapters;
-  Faults faults;  ///< tensors and adapters that do not fit it
+  Faults faults;  ///< tensors and adapters that do not fit the network
 };
 
-/// The network that `job` generates with. Throws Error{usage} for choices of adapters or their base
-/// that do not suit this model, and Error for a folder or a configuration that cannot be read.
+/// Returns the network that `job` generates with. Throws Error{usage} for choices of adapters or
+/// their base that do not suit this model, and Error for a folder or a configuration that cannot be
+/// read.
 NetworkHeaders read_network(const GenerateJob& job);
 
 }  // namespace vfm::generate

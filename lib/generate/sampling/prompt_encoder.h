@@ -20,9 +20,9 @@ namespace vfm::generate {
 /// Thread-safety: const members from any thread.
 class PromptEncoder {
  public:
-  /// `cache` is the folder; empty: nothing is kept. `width` is that of the network's text, 0 if it
-  /// takes none. Throws Error{usage} for an encoder that cannot be built, or was chosen for a model
-  /// without text.
+  /// `cache` is the folder; empty: nothing is kept. `width` is the width of the network's text, 0
+  /// for a network without text. Throws Error{usage} for an encoder that cannot be built, or was
+  /// chosen for a model without text.
   PromptEncoder(const models::ModelFacts& facts, std::string cache,
                 const models::TextEncoderOptions& options, int width);
 
@@ -35,7 +35,7 @@ class PromptEncoder {
   /// encoded. Warns once of each text that the encoder cuts. Throws Error if the encoder makes
   /// values that are not finite.
   text::TokenEmbeddings encode(const std::string& prompt) const;
-  /// A given embedding, padded as encode() pads its own.
+  /// Returns a given embedding, padded as in encode().
   text::TokenEmbeddings fill_up(text::TokenEmbeddings given) const;
 
  private:

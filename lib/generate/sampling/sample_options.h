@@ -17,8 +17,8 @@ namespace vfm::generate {
 
 /// How to sample. Every number is part of the result.
 struct SampleOptions : models::NoiseSchedule {
-  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0 is
-  /// no guidance. Many programs write u + w (c - u); their w is guidance + 1.
+  /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0:
+  /// without guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
   /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
@@ -26,12 +26,12 @@ struct SampleOptions : models::NoiseSchedule {
 
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
-  /// The sampling of a model: missing facts are as above. Throws Error, naming `what`, for values
-  /// out of range.
+  /// Returns the default sampling of a model. Missing facts have the defaults above. Throws Error,
+  /// naming `what`, for values out of range.
   static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
 };
 
-/// "1,0.9375,0.8333": numbers, divided by commas. Throws Error{usage}.
+/// Parses numbers separated by commas, such as "1,0.9375,0.8333". Throws Error{usage}.
 std::vector<double> parse_sigmas(std::string_view text);
 
 /// Called with the number of steps or codes of a clip that are done, and the total.

@@ -15,15 +15,15 @@
 
 namespace vfm::generate {
 
-/// The exchange of ranks in self-attention, `of_machine` on a machine, for a clip of the model's
-/// usual size. Throws Error{usage} for clips that ranks cannot share: those of an autoregressive
-/// model.
+/// Returns the exchange between ranks in self-attention for a clip of the model's usual size, with
+/// `of_machine` ranks on a machine. Throws Error{usage} for clips that ranks cannot share: those of
+/// an autoregressive model.
 nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
                        const ModelFacts& facts, int of_machine);
 
-/// The ranks of the job. Writes into the job what they agree on: the checkpoint of its model, the
-/// layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks cannot
-/// share: those of an autoregressive model. A collective.
+/// Returns the ranks of the job. Writes into the job what the ranks agree on: the checkpoint of its
+/// model, the layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks
+/// cannot share: those of an autoregressive model. A collective.
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
 
 /// A leading rank has a generator, the others only network and tokenizer; `shared` connects them.

@@ -2,7 +2,7 @@
 //
 //   time = W2 SiLU(W1 wave(c_noise)) + V2 SiLU(V1 wave(fps)),   e = SiLU(time)
 //   a layer:   x += t[frame] + h[row] + w[column]                learned, one table an axis
-//              x += gate_1 * SelfAttention(modulate_1(RMS(x)))   G key/value heads for H query heads
+//              x += gate_1 * SelfAttention(modulate_1(RMS(x)))   G key/value, H query heads
 //              x += CrossAttention(x, text)                      neither norm nor gate
 //              x += gate_2 * MLP(modulate_2(RMS(x)))             SwiGLU
 //   at the end modulate(RMS(x)), and a matrix

@@ -62,7 +62,8 @@ class Process {
   constexpr Process(Kind kind = edm) : kind_(kind) {}
   bool operator==(const Process&) const = default;
 
-  /// `level` is above 0. At 0 the time of EDM is infinite; the rest holds.
+  /// Returns the process at a level above 0. At 0 the time of EDM is infinite; the other numbers
+  /// hold.
   ProcessLevel at(double level) const;
   double highest() const { return kind_ == flow ? 1 : kLargestSigma; }
   /// The standard deviation of x0 in model units.
@@ -70,10 +71,10 @@ class Process {
 
   double sigma_of(double level) const { return kind_ == flow ? level / (1 - level) : level; }
   double level_of(double sigma) const { return kind_ == flow ? sigma / (1 + sigma) : sigma; }
-  /// The level whose sigma is `shift` times that of `level`.
+  /// Returns the level whose sigma is `shift` times that of `level`.
   double shifted(double level, double shift) const;
-  /// Training draws levels whose ln sigma ~ N(mean, std^2). Returns the level below which the share
-  /// `u` of them lies, 0 < u < 1.
+  /// Training draws levels with ln sigma ~ N(mean, std^2). Returns the level below which a share
+  /// `u` of these levels lies, 0 < u < 1.
   double quantile(double u, double mean, double std) const;
 
  private:

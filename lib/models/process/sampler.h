@@ -31,18 +31,19 @@ namespace vfm::models {
 enum class Sampler {
   euler,      ///< one estimate a step, first order; ends with the estimate at sigma_min. diffusers'
               ///< EDMEulerScheduler with final_sigmas_type "zero"
-  edm_euler,  ///< the same, but ends with the state at sigma_min, one estimate less: that
-              ///< scheduler with "sigma_min", whose last step moves nothing
-  heun,       ///< two a step except the last, second order
-  res,        ///< one a step and one for the result, second order: keeps the estimate before
+  edm_euler,  ///< like euler, but ends with the state at sigma_min, which takes one estimate less;
+              ///< that scheduler with "sigma_min", whose last step changes nothing
+  heun,       ///< two estimates a step except the last, second order
+  res,        ///< one estimate a step and one for the result, second order; keeps the last one
   flow,       ///< Euler over the noise levels of flow matching; for models trained so
-  lcm,        ///< one a step: the estimate, with fresh noise of the next level; for distilled
-              ///< models, of flow matching or not
+  lcm,        ///< one estimate a step, to which it adds fresh noise of the next level; for
+              ///< distilled models of either process
 };
-/// "euler", "edm-euler", "heun", "res", "flow", "lcm". Throws Error{usage} listing the names.
+/// Parses "euler", "edm-euler", "heun", "res", "flow" or "lcm". Throws Error{usage} listing the
+/// names for anything else.
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
-/// The only process that the sampler is for. Nothing for lcm, which is for both.
+/// Returns the only process that the sampler is for; nullopt for lcm, which is for both.
 std::optional<Process> process_of(Sampler sampler);
 /// Throws Error{usage} if the sampler is not for models of this process.
 void check_sampler(Sampler sampler, Process process);
@@ -54,51 +55,53 @@ struct NoiseSchedule {
   int steps = 16;
   double sigma_min = 0.02, sigma_max = 40;  ///< of EDM
   double shift = 1;                         ///< of flow matching: above 1 more steps at high noise
-  /// The noise levels themselves, instead of `steps` and those three; empty: from these.
+  /// The noise levels, which replace `steps`, sigma_min, sigma_max and shift. Empty: computed from
+  /// these four.
   std::vector<double> sigmas = {};
 };
 inline constexpr int kMostSteps = 10000;
 
-/// n noise levels from sigma_max to sigma_min, evenly spaced in sigma^(1/rho); one alone is
-/// sigma_max. Throws Error{usage} unless n >= 1 and 0 < sigma_min < sigma_max.
+/// Returns n noise levels from sigma_max to sigma_min, evenly spaced in sigma^(1/rho). A single
+/// level is sigma_max. Throws Error{usage} unless n >= 1 and 0 < sigma_min < sigma_max.
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho = 7);
 
-/// The noise levels, falling: a step leads from each to the next. The last is 0, where the state
-/// becomes the estimate itself, or (edm_euler) sigma_min twice. Above zero are the given levels, or
-/// else `steps` levels. RES has one more: its result is an estimate at sigma_min too, but not
-/// counted as a step. Levels of flow matching are twice shifted, from 1 to 1/1000, as diffusers'
-/// FlowMatchEulerDiscreteScheduler does. Throws Error{usage} for levels that cannot be.
+/// Returns the falling noise levels. A step leads from each level to the next. The last level is 0,
+/// where the state becomes the estimate itself; for edm_euler it is sigma_min a second time. The
+/// levels above 0 are the given ones, or else `steps` levels. RES has one level more, because its
+/// result is an estimate at sigma_min that does not count as a step. Flow matching shifts its
+/// levels from 1 to 1/1000 twice, like diffusers' FlowMatchEulerDiscreteScheduler. Throws
+/// Error{usage} for impossible levels.
 std::vector<double> noise_levels(const NoiseSchedule& schedule);
-/// The number of estimates in a whole sampling.
+/// Returns the number of estimates in a whole sampling.
 int evaluations(const NoiseSchedule& schedule);
 
 /// Writes the estimate of the clean latent for `x` at noise level `level` to `x0` (same size).
 using Denoise = std::function<void(std::span<const double> x, double level, std::span<double> x0)>;
 /// Writes the fresh noise after `step` steps, of unit variance.
 using FreshNoise = std::function<void(int step, std::span<float> noise)>;
-/// The noise is that of (seed, sampler_noise, step, key): step 0 would be the first noise.
+/// Returns the noise of (seed, sampler_noise, step, key). Step 0 would be the first noise.
 FreshNoise fresh_noise(std::uint64_t seed, std::uint64_t key);
 
-/// What a sampling is given.
+/// The inputs of a sampling.
 struct SamplingPath {
   Process process;
   Sampler sampler = Sampler::euler;
-  std::vector<double> levels;  ///< of noise_levels()
+  std::vector<double> levels;  ///< from noise_levels()
   Denoise denoise;
-  FreshNoise noise = {};  ///< for lcm, and no other
+  FreshNoise noise = {};  ///< only for lcm
 };
 
 /// The state of a sampling: all that is needed to resume it.
 struct SamplerState {
   int step = 0;           ///< steps done
-  std::vector<double> x;  ///< at levels[step]; at first noise of that standard deviation
-  /// The estimates of the last steps, the newest first, as many as the sampler keeps: res one, the
-  /// others none. Fewer in the first steps.
+  std::vector<double> x;  ///< the state at levels[step]; at step 0 noise of that deviation
+  /// The estimates of the last steps, the newest first. res keeps one after its first step, the
+  /// other samplers none.
   std::vector<std::vector<double>> estimates = {};
 };
 
-/// Moves the state from levels[state.step] to the next level. Asks for no estimate where both are
-/// equal.
+/// Moves the state from levels[state.step] to the next level. Does not compute an estimate if both
+/// are equal.
 void sample_step(const SamplingPath& path, SamplerState& state);
 
 /// Called with the state after a step.
