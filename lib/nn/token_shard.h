@@ -24,9 +24,9 @@ namespace vfm::nn {
 /// The tokens of a pack that this rank has. Ranges are ranges of the pack's rows, one or two for
 /// each sample. Ranges may be empty.
 struct TokenShard {
-  /// For samples of these lengths. With `causal` a sample is cut into 2 cp parts, and a rank has
-  /// two of them, mirror images of each other, so that the queries of all ranks see equally many
-  /// keys. Throws Error if a rank would have no token.
+  /// For samples of these lengths. With `causal` a sample is cut into twice as many even parts as
+  /// cp has ranks, and a rank has two of them, mirror images of each other, so that the queries of
+  /// all ranks see equally many keys. Throws Error if a rank would have no token.
   TokenShard(std::span<const std::int64_t> lengths, const NetworkLayout& layout, Device device,
              bool causal = false);
   /// For parts that end at frames. A rank may have no token.

@@ -31,8 +31,8 @@ struct DecoderContext {
   bool recompute = false;  ///< backward recomputes elementwise results
 };
 
-/// The keys and values of one layer: `seen` [codes, 2 G K] of the codes so far, and `text` [L, 2 G
-/// K].
+/// The keys and values of one layer: `seen`, [codes, 2 G K], of the codes so far, and `text`, [L, 2
+/// G K].
 struct LayerMemory {
   Tensor seen, text;
 };

@@ -39,7 +39,7 @@ struct DitContext {
   /// otherwise.
   ops::Exchange to_pixels, from_pixels;
   bool recompute = false;      ///< backward recomputes elementwise results
-  bool keep_moved = false;     ///< but keeps what temporal layers got from other ranks
+  bool keep_moved = false;     ///< temporal layers keep what they got from other ranks
   bool fp8_attention = false;  ///< self-attention in FP8
 };
 

@@ -40,7 +40,7 @@ struct SpaceTimePacks {
   ops::RowOrder pixel_order;
   ops::RotaryAngles pixel_angles;  ///< of the tokens in pixel_order
 };
-/// Fills in both packs, whose query lengths are set.
+/// Fills in both packs. Their query lengths must be set.
 void prepare(SpaceTimePacks& packs, int heads, int head_dim, Device device);
 /// Returns the packs for samples of these token grids, ready on `device`.
 SpaceTimePacks space_time_packs(const std::vector<ops::TokenGrid>& grids, int heads, int head_dim,
