@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/error.h"
+
 namespace vfm::nn {
 
 Heads::Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& query_norm,
@@ -13,6 +15,7 @@ Heads::Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& que
       key_norm_(&make.table(key_norm, {of_rank.head_dim}, Init::one)) {}
 
 ops::QkNormRope Heads::layout(ops::Tape& tape, const ops::RotaryAngles& angles) const {
+  if (query_norm_ == nullptr) fail("heads without norms are not rotated");
   ops::QkNormRope rows;
   rows.query_heads = shape_.heads;
   rows.key_heads = rows.value_heads = shape_.key_heads;
@@ -27,7 +30,7 @@ ops::QkNormRope Heads::layout(ops::Tape& tape, const ops::RotaryAngles& angles) 
 
 Tensor Heads::attend(ops::Tape& tape, Tensor qkv, const ops::RotaryAngles& angles,
                      const ops::AttentionPack& pack, const TokenExchanges& exchanges) const {
-  if (query_norm_ != nullptr) {
+  if (query_norm_ != nullptr || angles.cosines.defined()) {
     const ops::QkNormRope rows = layout(tape, angles);
     if (!exchanges.any_of_cp()) return ops::normed_self_attention(tape, qkv, rows, pack);
     qkv = ops::qk_norm_rope(tape, qkv, rows);

@@ -20,7 +20,7 @@ class Heads {
   /// Heads with RMS norms of queries and of keys, whose weights [K] are parameters of these names.
   Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& query_norm,
         const std::string& key_norm, float epsilon);
-  /// Heads without norms.
+  /// Heads without norms, which cannot be rotated: layout(), and attend() with angles, throw Error.
   explicit Heads(const HeadShape& of_rank) : shape_(of_rank) {}
 
   /// Returns the layout of rows of queries, keys and values, [S, (H + 2 G) K]. If the angles are

@@ -2,7 +2,9 @@
 // adapters, layouts and plans know of it. The forward pass is apart (models/dit/network.h).
 //
 // To add a network, add a folder with its forward pass and its Architecture, and one line in
-// architectures().
+// architectures(). Blocks are alike, and their parameters are "transformer_blocks.N...": costs,
+// plans and adapters look at networks of one to three blocks. A recipe key of its own needs words
+// in train/recipe/recipe_words.cc.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -54,6 +56,8 @@ struct Architecture {
   bool in_diffusers = false;    ///< diffusers has this class, and pipelines with it
   bool space_time = false;      ///< attends within frames and within pixels (stdit_shard.h)
   bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
+  /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
+  std::string_view text_norm = {};
   /// Last words of the names of the matrices that get adapters by default.
   std::array<std::string_view, 4> lora_targets;
 

@@ -69,6 +69,7 @@ constinit const Architecture kDit = {
     .words = "is the diffusion transformer of Cosmos-1.0.",
     .in_diffusers = true,
     .fp8 = true,
+    .text_norm = ".norm2.",
     .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
     .visit = visit_dit,
     .check = check_dit,
@@ -82,10 +83,12 @@ constinit const Architecture kDit = {
 constinit const Architecture kStdit = {
     .name = "stdit",
     .class_name = "SpaceTimeTransformer3DModel",
-    .words = "has three self-attentions in each block: within a frame, over all tokens, and over "
-             "time at each position.",
+    .words =
+        "has three self-attentions in each block: within a frame, over all tokens, and over "
+        "time at each position.",
     .space_time = true,
     .fp8 = true,
+    .text_norm = ".norm2.",
     .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
     .visit = visit_dit,
     .check = check_dit,

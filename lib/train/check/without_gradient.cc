@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 
+#include "models/dit/architecture.h"
 #include "train/data/pack_order.h"
 #include "train/kind.h"
 #include "train/step/objective.h"
@@ -54,8 +55,10 @@ std::string why_no_gradient(const std::vector<data::Entry>& samples, const Recip
           kind_of(recipe.model.type).patch(recipe.model).frames)
     return "no sample of the step has two frames to choose from";
   const bool cross = has_part(parameter, ".attn2.") || has_part(parameter, ".cross_attn");
-  // The modulation of cross-attention, which MovieGen has not.
-  const bool modulates = recipe.model.type != "moviegen" && has_part(parameter, ".norm2.");
+  // The modulation of cross-attention, which not every network has.
+  const models::Architecture& network = *recipe.model.dit.architecture;
+  const bool modulates = recipe.model.type == network.name && !network.text_norm.empty() &&
+                         has_part(parameter, network.text_norm);
   const int text = most([](const data::Entry& sample) { return sample.text_tokens; });
   if ((cross || modulates) && text == 0) return "no sample of the step has a text";
   if (cross && chooses(parameter) &&

@@ -48,7 +48,10 @@ nn::Streams NetworkChunks::forward(int number, nn::Streams streams) {
   nn::Streams made = stages->blocks(std::move(streams), chunk.blocks.begin, chunk.blocks.end);
   if (!chunk.last) {
     chunk.out = made;
-    chunk.out.front() = tape.rest(made.front());
+    // A block may hand on its own result besides.
+    const Tensor rests = tape.rest(made.front());
+    for (Tensor& one : chunk.out)
+      if (one.id() == made.front().id()) one = rests;
     return made;
   }
   chunk.out = {stages->head(made)};

@@ -5,6 +5,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
@@ -13,13 +14,17 @@
 #include <tuple>
 
 #include "base/json.h"
+#include "dist/mesh.h"
 #include "dist/threads.h"
+#include "ops/pointwise/silu.h"
 #include "parallel_cases.h"
 #include "saved_state.h"
+#include "support/noise.h"
 #include "support/parameter_parts.h"
 #include "train/cost/memory.h"
 #include "train/data/pack_order.h"
 #include "train/kind.h"
+#include "train/step/chunks.h"
 #include "train/step/gradients.h"
 #include "train/step/trainer.h"
 
@@ -435,6 +440,49 @@ TEST_CASE("what blocks of the microbatches under way read waits in the host's me
       CHECK(kept[stage].activations - away[stage].activations >= (blocks - 4) * kStream);
     }
   }
+}
+
+TEST_CASE("a chunk that hands on its own result gets both gradients of it") {
+  // One recomputed block, whose result is the stream and a skip connection.
+  struct Forward final : nn::StagedForward {
+    Forward(ops::Tape& on, const Tensor& from) : tape(on), x(from) {}
+    nn::Streams embed() override { return {x}; }
+    nn::Streams blocks(nn::Streams streams, std::size_t, std::size_t) override {
+      const auto block = [](ops::Tape& inner, const Tensor& in) {
+        return std::vector{ops::silu(inner, in)};
+      };
+      const Tensor made = tape.checkpoint(streams.front(), {}, block)[0];
+      return {made, made};
+    }
+    Tensor head(const nn::Streams& streams) override { return streams.front(); }
+    ops::Tape& tape;
+    Tensor x;
+  };
+  const Shape shape{3, 4};
+  const Tensor x = noise_tensor(shape, 1), first = noise_tensor(shape, 2),
+               second = noise_tensor(shape, 3), sum = noise_tensor(shape, 2);
+  for (std::size_t i = 0; i < sum.floats().size(); ++i)
+    sum.floats()[i] += second.floats()[i];
+  const Tensor expected = Tensor::zeros(shape), gradient = Tensor::zeros(shape);
+  ops::Tape whole;
+  whole.watch(x, expected);
+  whole.backward(ops::silu(whole, x), sum);
+  dist::thread_worlds(2, [&](dist::World& world) {
+    const dist::Mesh mesh(world, {.pp = 2});
+    if (world.rank() != 0) return;
+    const nn::NetworkLayout layout{.pp = &mesh.group(dist::Axes::pp), .stages = {1, 1}};
+    const auto stages = [&](ops::Tape& tape) {
+      tape.watch(x, gradient);
+      return std::make_unique<Forward>(tape, x);
+    };
+    const auto shapes = [&](std::size_t block) {
+      return std::vector<Shape>(block == 0 ? 1 : 2, shape);
+    };
+    NetworkChunks chunks(layout, {stages, {}, shapes, Device::cpu, 2});
+    CHECK(chunks.forward(0, {}).size() == 2);
+    chunks.backward(0, {first, second});
+  });
+  CHECK(std::ranges::equal(gradient.floats(), expected.floats()));
 }
 
 TEST_CASE("a pipeline's memory is that of its stages") {
