@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/listed.h"
 #include "models/cosmos/tokenizer.h"
 #include "models/wavelet/fsq_wavelet.h"
 
@@ -18,10 +19,11 @@ const TokenizerFamily& known_family(const TokenizerConfig& config, std::uint64_t
   if (name.empty()) fail("the tokenizer has no 'name'");
   const TokenizerFamily* const family = find_tokenizer_family(name);
   if (!family) {
-    std::string names;
+    std::vector<std::string_view> names;
     for (const TokenizerFamily* one : tokenizer_families())
-      if (!one->network) names += (names.empty() ? "" : ", ") + std::string(one->name);
-    fail_usage("unknown tokenizer '{}': choose {} or a folder", name, names);
+      if (!one->network) names.push_back(one->name);
+    names.emplace_back("a folder");
+    fail_usage("unknown tokenizer '{}': choose {}", name, listed(names, " or "));
   }
   const std::string unknown = config.unknown.empty()
                                   ? TokenizerConfig::from_json(config.to_json()).unknown

@@ -93,9 +93,7 @@ class StackForward : public StagedForward {
 
   // Returns the index of the tensor with the same memory; all.size() if there is none.
   static std::size_t place_of(const Tensor& one, const std::vector<Tensor>& all) {
-    const auto found =
-        std::ranges::find(all, one.data<std::byte>(), &Tensor::template data<std::byte>);
-    return static_cast<std::size_t>(found - all.begin());
+    return static_cast<std::size_t>(std::ranges::find(all, one.id(), &Tensor::id) - all.begin());
   }
 
   // Between blocks only the sum is kept, and the tensors that later blocks read. A recomputed block

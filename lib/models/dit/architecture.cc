@@ -2,6 +2,7 @@
 #include "models/dit/architecture.h"
 
 #include "base/error.h"
+#include "base/listed.h"
 #include "models/dit/dit.h"
 #include "models/moviegen/moviegen.h"
 
@@ -13,20 +14,19 @@ std::span<const Architecture* const> architectures() {
 }
 
 const Architecture& find_architecture(std::string_view name) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const Architecture* one : architectures()) {
     if (one->name == name) return *one;
-    const bool last = one == architectures().back();
-    names += (names.empty() ? "" : last ? " or " : ", ") + std::string(one->name);
+    names.push_back(one->name);
   }
-  fail_usage("unknown model type '{}': choose {}", name, names);
+  fail_usage("unknown model type '{}': choose {}", name, listed(names, " or "));
 }
 
 std::string names_of(bool Architecture::*ability) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const Architecture* one : architectures())
-    if (one->*ability) names += (names.empty() ? "" : " and ") + std::string(one->name);
-  return names;
+    if (one->*ability) names.push_back(one->name);
+  return listed(names, " and ");
 }
 
 void visit_common(NetworkConfig& c, ConfigFields& fields) {

@@ -61,42 +61,41 @@ std::unique_ptr<DiffusionNetwork> make_dit(const NetworkConfig& config, std::uin
   return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 
+constexpr Architecture of_dit() {
+  return {
+      .name = "dit",
+      .class_name = "CosmosTransformer3DModel",
+      .words = "is the diffusion transformer of Cosmos-1.0.",
+      .in_diffusers = true,
+      .fp8 = true,
+      .text_norm = ".norm2.",
+      .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
+      .visit = visit_dit,
+      .check = check_dit,
+      .key_value_heads = as_many_heads,
+      .hidden = hidden_dit,
+      .has_tables = has_learned_positions,
+      .tp_products = products_dit,
+      .make = make_dit,
+  };
+}
+
+constexpr Architecture of_stdit() {
+  Architecture stdit = of_dit();
+  stdit.name = "stdit";
+  stdit.class_name = "SpaceTimeTransformer3DModel";
+  stdit.words =
+      "has three self-attentions in each block: within a frame, over all tokens, and over time at "
+      "each position.";
+  stdit.in_diffusers = false;
+  stdit.space_time = true;
+  stdit.tp_products = products_stdit;
+  return stdit;
+}
+
 }  // namespace
 
-constinit const Architecture kDit = {
-    .name = "dit",
-    .class_name = "CosmosTransformer3DModel",
-    .words = "is the diffusion transformer of Cosmos-1.0.",
-    .in_diffusers = true,
-    .fp8 = true,
-    .text_norm = ".norm2.",
-    .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
-    .visit = visit_dit,
-    .check = check_dit,
-    .key_value_heads = as_many_heads,
-    .hidden = hidden_dit,
-    .has_tables = has_learned_positions,
-    .tp_products = products_dit,
-    .make = make_dit,
-};
-
-constinit const Architecture kStdit = {
-    .name = "stdit",
-    .class_name = "SpaceTimeTransformer3DModel",
-    .words =
-        "has three self-attentions in each block: within a frame, over all tokens, and over "
-        "time at each position.",
-    .space_time = true,
-    .fp8 = true,
-    .text_norm = ".norm2.",
-    .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
-    .visit = visit_dit,
-    .check = check_dit,
-    .key_value_heads = as_many_heads,
-    .hidden = hidden_dit,
-    .has_tables = has_learned_positions,
-    .tp_products = products_stdit,
-    .make = make_dit,
-};
+constinit const Architecture kDit = of_dit();
+constinit const Architecture kStdit = of_stdit();
 
 }  // namespace vfm::models

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/listed.h"
 #include "base/philox.h"
 
 namespace vfm::models {
@@ -142,13 +143,12 @@ int count_levels(const NoiseSchedule& s) {
 }  // namespace
 
 Sampler parse_sampler(std::string_view name) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const SamplerRow& row : kSamplers) {
     if (row.name == name) return row.sampler;
-    if (!names.empty()) names += &row == std::end(kSamplers) - 1 ? " or " : ", ";
-    names += row.name;
+    names.push_back(row.name);
   }
-  fail_usage("unknown sampler '{}': choose {}", name, names);
+  fail_usage("unknown sampler '{}': choose {}", name, listed(names, " or "));
 }
 
 std::string to_string(Sampler sampler) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
+#include <cmath>
 #include <deque>
 #include <string>
 #include <vector>
