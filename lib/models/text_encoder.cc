@@ -260,12 +260,11 @@ const TextEncoderFamily* find_text_encoder_family(std::string_view name) {
   return nullptr;
 }
 
-std::vector<std::string_view> text_encoder_types(bool in_diffusers) {
+std::vector<std::string_view> text_encoder_types() {
   std::vector<std::string_view> types;
   for (const TextEncoderFamily& one : kTextEncoders)
     for (const std::string_view type : one.types)
-      if (in_diffusers ? !one.class_name.empty() : !type.ends_with("_text_model"))
-        types.push_back(type);
+      if (!type.ends_with("_text_model")) types.push_back(type);
   return types;
 }
 

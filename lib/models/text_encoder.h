@@ -99,8 +99,7 @@ struct TextEncoderFamily {
 std::span<const TextEncoderFamily> text_encoder_families();
 /// Returns the family of this name; null for another program's encoder.
 const TextEncoderFamily* find_text_encoder_family(std::string_view name);
-/// Returns the types of models in folders, without those that are only the text half of a model; or
-/// the types that pipelines of diffusers take.
-std::vector<std::string_view> text_encoder_types(bool in_diffusers = false);
+/// Returns the types of models in folders, without those that are only the text half of a model.
+std::vector<std::string_view> text_encoder_types();
 
 }  // namespace vfm::models

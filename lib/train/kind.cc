@@ -16,8 +16,10 @@ std::span<const Kind* const> kinds() {
 }
 
 const Kind& kind_of(std::string_view type) {
-  for (const Kind* kind : kinds())
-    if (std::ranges::find(kind->types(), type) != kind->types().end()) return *kind;
+  for (const Kind* kind : kinds()) {
+    const std::vector<std::string_view> types = kind->types();
+    if (std::ranges::find(types, type) != types.end()) return *kind;
+  }
   throw std::logic_error("there is no model.type '" + std::string(type) + "'");
 }
 

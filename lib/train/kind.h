@@ -2,9 +2,9 @@
 // model.
 //
 // Each kind has a folder with all that is particular to it: its part of the recipe, its data and
-// how they fit the recipe, its batches and its loss. The folders are diffusion/, codes/
-// (autoregressive models of discrete latents) and tokenizer/. Only kind_of() chooses among the
-// kinds. The interface that trains a model is train/step/objective.h.
+// how they fit the recipe, its batches and its loss. The folders are diffusion/, codes/ (decoders)
+// and tokenizer/. Only kind_of() chooses among the kinds. The interface that trains a model is
+// train/step/objective.h.
 // Thread-safety: kinds have no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "models/dit/architecture.h"
+#include "models/folder/model_config.h"
 #include "train/cost/memory.h"
 #include "train/data/dataset.h"
 #include "train/recipe/recipe.h"
 #include "train/step/objective.h"
 
 namespace vfm::train {
-
 class FieldList;
 struct RunOptions;
 
@@ -31,9 +31,15 @@ class Kind {
   virtual ~Kind() = default;
 
   /// The values of 'model.type' that belong to this kind.
-  virtual std::span<const std::string_view> types() const = 0;
+  virtual std::vector<std::string_view> types() const = 0;
   /// What a model of that type is, for the manual: a sentence after the type's name.
   virtual std::string_view words(std::string_view type) const = 0;
+  /// For the manual: the kinds of cp that a model of that type takes, if not all.
+  virtual std::string_view cp_words(std::string_view /*type*/) const { return {}; }
+  /// The section of recipes that only this kind has, "diffusion".
+  virtual std::string_view section() const = 0;
+  /// Takes a model to begin from and returns its 'model.type'; "" if it is of another kind.
+  virtual std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const = 0;
   /// The model's keys, which stand between 'model.type' and 'model.compute'.
   virtual void add_model_fields(FieldList& list, ModelRecipe& model) const = 0;
   /// The sections that this kind alone has.
@@ -73,6 +79,11 @@ class Kind {
   virtual void unify(const RunOptions& /*options*/,
                      std::span<const std::unique_ptr<Dataset>> /*folders*/,
                      std::span<const DataSource> /*sources*/) const {}
+  /// See Recipe.
+  virtual double text_dropout(const Recipe& /*recipe*/) const { return 0; }
+  virtual int text_padding(const Recipe& /*recipe*/) const { return 0; }
+  virtual bool takes_text(const ModelRecipe& /*model*/) const { return true; }
+
   /// For use without data in place of Dataset::fit. Throws Error{usage} naming the fields that the
   /// recipe must then set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
@@ -89,6 +100,10 @@ class Kind {
   /// blocks of each chunk, balanced by their work (models/dit/pipeline_stages.h), for a recipe that
   /// is fitted to the data.
   virtual bool has_stages() const { return false; }
+  /// 'model.num_layers'; null if the model has no stages.
+  virtual int* blocks(ModelRecipe& /*model*/) const { return nullptr; }
+  /// The diffusion network; null for other models.
+  virtual const models::NetworkConfig* network(const ModelRecipe& /*m*/) const { return nullptr; }
   virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
   /// The products that can go in chunks ('parallel.tp_chunks').
   virtual std::vector<models::TpProduct> tp_products(const ModelRecipe& /*model*/) const {
@@ -121,8 +136,7 @@ const Kind& diffusion_kind();
 const Kind& code_kind();
 const Kind& tokenizer_kind();
 
-/// All kinds.
-std::span<const Kind* const> kinds();
+std::span<const Kind* const> kinds();  ///< all kinds
 /// The kind of this 'model.type', which has been checked.
 const Kind& kind_of(std::string_view type);
 

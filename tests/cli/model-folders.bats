@@ -23,6 +23,9 @@ video_tools() {
   refused "$1" vfm-generate --model "$2" -o out x
   refused "$1" vfm-generate cost --model "$2"
   refused "$1" vfm-train r.yaml --init "$2" --data nowhere -o out
+  refused "$1" vfm-train cost r.yaml --init "$2" --data nowhere
+  refused "$1" vfm-train plan r.yaml --init "$2" --data nowhere --gpus 2 --gpu h100
+  if [ -e "$2" ]; then refused "$1" vfm-train export "$2" -o out; fi
   refused "$1" vfm-train r.yaml model.num_layers=2 --data nowhere --tokenizer "$2" -o out
   refused "$1" vfm-pack --tokenizer "$2" -o out a.tar
 }
@@ -55,6 +58,17 @@ pipeline() {
     "LTXConditionPipeline=LTX-Video" "LTX2Pipeline=LTX-2" "MochiPipeline=Mochi" "CogVideoXImageToVideoPipeline=CogVideoX"; do
     pipeline other "${one%=*}" transformer vae
     refused "'other' is of ${one#*=} (${one%=*})," vfm-generate --model other -o out x
+  done
+  # Relatives that have a name of their own are called by it.
+  for one in "WanAnimatePipeline=Wan 2.2 Animate" "WanVACEPipeline=Wan VACE" \
+    "HunyuanVideoFramepackPipeline=FramePack, a HunyuanVideo" "Kandinsky5T2VPipeline=Kandinsky 5"; do
+    pipeline other "${one%=*}" transformer vae
+    refused "'other' is of ${one#*=} (${one%=*})," vfm-generate --model other -o out x
+  done
+  for one in "WanAnimateTransformer3DModel=Wan 2.2 Animate" "WanVACETransformer3DModel=Wan VACE" "WanModel_S2V=Wan 2.2 S2V"; do
+    mkdir -p part
+    echo "{\"_class_name\": \"${one%=*}\"}" >part/config.json
+    video_tools "'part' is of ${one#*=} (${one%=*}), which is not supported: of video models Cosmos-1.0's are" part
   done
   # Its part by itself is, too.
   for one in "WanTransformer3DModel=Wan" "WanModel=Wan" "AutoencoderKLWan=Wan" "AutoencoderKLHunyuanVideo15=HunyuanVideo-1.5" \

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "fuzz.h"
 #include "models/decoder/decoder_json.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network_cost.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_folder.h"
@@ -55,7 +56,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
       if (pipeline.layout().has(name)) attempt([&] { pipeline.layout().folder_of(name); });
   });
-  attempt([&] { models::hf_sampling(folder.path); });
+  attempt([&] { models::hf_sampling(folder.path, *models::kDit.foreign->pipeline); });
   return 0;
 }
 

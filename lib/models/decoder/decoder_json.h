@@ -11,6 +11,9 @@ namespace vfm::models {
 /// The "_class_name" in config.json.
 inline constexpr const char* kDecoderClass = "AutoregressiveTransformer3DModel";
 
+/// Texts of the published decoders are padded to this number of tokens with zero vectors.
+inline constexpr int kDecoderTextTokens = 512;
+
 Json decoder_config_to_json(const DecoderConfig& config);
 
 /// Absent keys get the defaults. Throws Error{usage} for invalid values.

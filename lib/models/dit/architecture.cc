@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/architecture.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/listed.h"
 #include "models/dit/dit.h"
@@ -8,9 +10,51 @@
 
 namespace vfm::models {
 
-std::span<const Architecture* const> architectures() {
-  static constexpr const Architecture* all[] = {&kDit, &kStdit, &kMovieGen};
+namespace {
+
+std::vector<const Architecture*>& all_architectures() {
+  static std::vector<const Architecture*> all = {&kDit, &kStdit, &kMovieGen};
   return all;
+}
+
+}  // namespace
+
+std::span<const Architecture* const> architectures() {
+  return all_architectures();
+}
+
+AddedArchitecture::AddedArchitecture(const Architecture& added) {
+  all_architectures().push_back(&added);
+}
+
+AddedArchitecture::~AddedArchitecture() {
+  all_architectures().pop_back();
+}
+
+const Architecture* architecture_of_class(std::string_view class_name) {
+  for (const Architecture* one : architectures()) {
+    if (one->class_name == class_name) return one;
+    if (one->foreign && std::ranges::find(one->foreign->classes, class_name, &ForeignClass::name) !=
+                            one->foreign->classes.end())
+      return one;
+  }
+  return nullptr;
+}
+
+const Architecture* architecture_of_pipeline(std::string_view class_name) {
+  for (const Architecture* one : architectures())
+    if (one->foreign && one->foreign->pipeline &&
+        std::ranges::find(one->foreign->pipeline->classes, class_name) !=
+            one->foreign->pipeline->classes.end())
+      return one;
+  return nullptr;
+}
+
+NetworkConfig default_config(const Architecture& architecture) {
+  NetworkConfig config;
+  config.architecture = &architecture;
+  if (architecture.defaults) architecture.defaults(config);
+  return config;
 }
 
 const Architecture& find_architecture(std::string_view name) {
@@ -48,14 +92,14 @@ std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std:
   return config.architecture->make(config, seed, compute, device, trainable, layout);
 }
 
-std::optional<int> modulation_rank(const NetworkConfig& config) {
-  struct Rank final : ConfigFields {
-    std::optional<int> found;
-    void modulation_rank(const char*, int& value) override { found = value; }
-  } rank;
-  NetworkConfig copy = config;
-  config.architecture->visit(copy, rank);
-  return rank.found;
+std::span<const FieldNote> common_notes() {
+  static constexpr FieldNote all[] = {
+      {"in_channels", ""},         {"out_channels", ""},       {"text_embed_dim", ""},
+      {"num_attention_heads", ""}, {"attention_head_dim", ""}, {"num_layers", ""},
+      {"mlp_ratio", ""},           {"patch_size", ""},         {"max_size", "", "", true},
+      {"concat_padding_mask", ""},
+  };
+  return all;
 }
 
 }  // namespace vfm::models

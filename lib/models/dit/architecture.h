@@ -3,21 +3,20 @@
 //
 // To add a network, add a folder with its forward pass and its Architecture, and one line in
 // architectures(). Blocks are alike, and their parameters are "transformer_blocks.N...": costs,
-// plans and adapters look at networks of one to three blocks. A recipe key of its own needs words
-// in train/recipe/recipe_words.cc.
-// Thread-safety: free functions, any thread.
+// plans and adapters look at networks of one to three blocks.
+// Thread-safety: free functions, any thread. AddedArchitecture: while no other thread uses models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/dit/foreign.h"
 #include "models/dit/network.h"
 
 namespace vfm::models {
@@ -39,8 +38,16 @@ class ConfigFields {
   /// Written to config.json as the field `json`: `word` for true, null for false.
   virtual void word(const char*, bool&, const char* /*json*/, const char* /*word*/) {}
   /// Width between the two matrices of a modulation. 0 stands for one matrix; config.json has null
-  /// then.
-  virtual void modulation_rank(const char*, int&) {}
+  /// then. Recipes also have the key `kind`, which is "lora" for two matrices and "full" for one.
+  virtual void modulation(const char* /*kind*/, std::string&, const char* /*rank*/, int&) {}
+};
+
+/// What recipes and their manual say of a field of NetworkConfig.
+struct FieldNote {
+  std::string_view name;
+  std::string_view words;  ///< for the manual; empty: train/recipe/recipe_words.cc has them
+  std::string_view unit = {};
+  bool next_stage = false;  ///< a run's next stage may change the field
 };
 
 /// A matrix product of a block. Its input rows are gathered along tp, or its result rows are summed
@@ -53,7 +60,12 @@ struct Architecture {
   std::string_view name;        ///< in recipes, 'model.type'
   std::string_view class_name;  ///< in config.json, "_class_name"
   std::string_view words;       ///< for the manual: the sentence after the name
-  bool in_diffusers = false;    ///< diffusers has this class, and pipelines with it
+  std::string_view cp_words = {};  ///< for the manual: the kinds of cp that it takes, if not all
+  /// What other programs know of it. Null: only this program writes such networks.
+  const ForeignNetwork* foreign = nullptr;
+  /// Notes on the fields that are not in common_notes(). Recipes have these fields in the order of
+  /// visit().
+  std::span<const FieldNote> notes = {};
   bool space_time = false;      ///< attends within frames and within pixels (stdit_shard.h)
   bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
   /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
@@ -61,8 +73,13 @@ struct Architecture {
   /// Last words of the names of the matrices that get adapters by default.
   std::array<std::string_view, 4> lora_targets;
 
-  /// Shows every field to the visitor.
+  /// Sets values of a new configuration that differ from those of NetworkConfig. They are the
+  /// defaults of recipes and of config.json. Null: there are none.
+  void (*defaults)(NetworkConfig& config) = nullptr;
+  /// Shows every field to the visitor, under the names of recipes.
   void (*visit)(NetworkConfig& config, ConfigFields& fields);
+  /// The same under the names of config.json. Null: they are those of recipes.
+  void (*visit_json)(NetworkConfig& config, ConfigFields& fields) = nullptr;
   /// Throws Error{usage} naming the field if an own field of this architecture, or one of the
   /// heads, is wrong.
   void (*check)(const NetworkConfig& config);
@@ -70,6 +87,9 @@ struct Architecture {
   std::int64_t (*hidden)(const NetworkConfig& config);
   /// Returns true if the network has learned position tables.
   bool (*has_tables)(const NetworkConfig& config);
+  /// Returns the number of values of a sample that all blocks compute alike from its noise level,
+  /// besides learned positions. The stages of a pipeline repeat this work.
+  std::int64_t (*shared_values)(const NetworkConfig& config);
   /// Returns the products of a block whose rows can travel along tp in chunks (nn/chunked_rows.h).
   std::vector<TpProduct> (*tp_products)(const NetworkConfig& config);
   /// See make_network().
@@ -82,14 +102,29 @@ struct Architecture {
 std::span<const Architecture* const> architectures();
 /// Returns the architecture of this name. Throws Error{usage} if there is none.
 const Architecture& find_architecture(std::string_view name);
+/// Returns the architecture with this "_class_name" in config.json; null if there is none.
+const Architecture* architecture_of_class(std::string_view class_name);
+/// Returns the architecture that has this class of pipeline; null if there is none.
+const Architecture* architecture_of_pipeline(std::string_view class_name);
 
+/// Adds an architecture to architectures() during the life of this object, for tests.
+class AddedArchitecture {
+ public:
+  /// Keeps the reference.
+  explicit AddedArchitecture(const Architecture& added);
+  ~AddedArchitecture();
+  AddedArchitecture(const AddedArchitecture&) = delete;
+  AddedArchitecture& operator=(const AddedArchitecture&) = delete;
+};
+
+/// Returns a configuration with the architecture's defaults.
+NetworkConfig default_config(const Architecture& architecture);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 
 /// Shows the visitor the fields that NetworkConfig has for all architectures.
 void visit_common(NetworkConfig& config, ConfigFields& fields);
-/// Returns the value that ConfigFields::modulation_rank() is shown; nullopt if the architecture
-/// does not show one.
-std::optional<int> modulation_rank(const NetworkConfig& config);
+/// Returns the notes on the fields that all architectures have, in the order of recipes.
+std::span<const FieldNote> common_notes();
 
 }  // namespace vfm::models

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "models/dit/framed_network.h"
 #include "nn/network_layout.h"
@@ -17,10 +18,13 @@
 namespace vfm::models {
 
 struct Architecture;
+struct ForeignNetwork;
 extern const Architecture kDit, kStdit;
+extern const ForeignNetwork kCosmosInDiffusers;  ///< what other programs know of kDit
 
 /// The fields of kDit and kStdit besides those of NetworkConfig.
 struct DitFields {
+  std::string adaln = "lora";  ///< in recipes: "full" sets adaln_lora_dim to 0
   int adaln_lora_dim = 256;  ///< width between a modulation's two matrices; 0: one matrix
   std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
   bool learnable_positions = true;  ///< has learned position tables

@@ -13,7 +13,7 @@ namespace {
 void visit_dit(NetworkConfig& config, ConfigFields& fields) {
   visit_common(config, fields);
   DitFields& own = config.own<DitFields>();
-  fields.modulation_rank("adaln_lora_dim", own.adaln_lora_dim);
+  fields.modulation("adaln", own.adaln, "adaln_lora_dim", own.adaln_lora_dim);
   fields.scales("rope_scale", own.rope_scale);
   fields.word("learnable_positions", own.learnable_positions, "extra_pos_embed_type", "learnable");
 }
@@ -61,12 +61,29 @@ std::unique_ptr<DiffusionNetwork> make_dit(const NetworkConfig& config, std::uin
   return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 
+// The embedded noise level, and a shift, scale and gate that are added to those of each block.
+std::int64_t shared_of_dit(const NetworkConfig& c) {
+  return std::int64_t{4} * c.width();
+}
+
+constexpr FieldNote kDitNotes[] = {
+    {"adaln",
+     "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with a "
+     "small width between them, as in Cosmos. *full*: by one matrix, with many more parameters. "
+     "diffusers cannot open a model with *full*."},
+    {"adaln_lora_dim", "The small width of *lora* in _model.adaln_. With *full*: 0."},
+    {"rope_scale", "Factors that stretch the rotary positions in time, height and width.", "",
+     true},
+    {"learnable_positions", "Add learned position tables to the rotary positions."},
+};
+
 constexpr Architecture of_dit() {
   return {
       .name = "dit",
       .class_name = "CosmosTransformer3DModel",
       .words = "is the diffusion transformer of Cosmos-1.0.",
-      .in_diffusers = true,
+      .foreign = &kCosmosInDiffusers,
+      .notes = kDitNotes,
       .fp8 = true,
       .text_norm = ".norm2.",
       .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
@@ -75,6 +92,7 @@ constexpr Architecture of_dit() {
       .key_value_heads = as_many_heads,
       .hidden = hidden_dit,
       .has_tables = has_learned_positions,
+      .shared_values = shared_of_dit,
       .tp_products = products_dit,
       .make = make_dit,
   };
@@ -87,7 +105,8 @@ constexpr Architecture of_stdit() {
   stdit.words =
       "has three self-attentions in each block: within a frame, over all tokens, and over time at "
       "each position.";
-  stdit.in_diffusers = false;
+  stdit.cp_words = "Without _parallel.hybrid_, type *stdit* takes only *all_to_all*.";
+  stdit.foreign = nullptr;
   stdit.space_time = true;
   stdit.tp_products = products_stdit;
   return stdit;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -14,10 +15,27 @@ namespace vfm::models {
 namespace {
 
 const Architecture& of_class(const std::string& name) {
-  for (const Architecture* one : architectures())
-    if (name == one->class_name) return *one;
+  if (const Architecture* const found = architecture_of_class(name)) return *found;
   fail_usage("model configuration: '_class_name' is '{}'; the diffusion networks are {}", name,
              fmt::join(network_class_names(), ", "));
+}
+
+using Visit = void (*)(NetworkConfig& config, ConfigFields& fields);
+
+/// How the class names the fields.
+Visit visit_of(const Architecture& architecture, std::string_view class_name) {
+  if (architecture.foreign != nullptr)
+    for (const ForeignClass& one : architecture.foreign->classes)
+      if (one.name == class_name) return one.visit;
+  return architecture.visit_json ? architecture.visit_json : architecture.visit;
+}
+
+/// Throws for a value of another model that has the class.
+void refuse_other_values(const Architecture& architecture, const Json& config) {
+  if (architecture.foreign == nullptr) return;
+  for (const ForeignField& field : architecture.foreign->fields)
+    if (const std::string sign = other_value(field, config); !sign.empty())
+      fail_usage("model configuration: {} is of {}, which is not supported", sign, field.otherwise);
 }
 
 class Writer final : public ConfigFields {
@@ -38,7 +56,7 @@ class Writer final : public ConfigFields {
   void word(const char*, bool& value, const char* name, const char* word) override {
     config_[name] = value ? Json(word) : Json();
   }
-  void modulation_rank(const char* name, int& value) override {
+  void modulation(const char*, std::string&, const char* name, int& value) override {
     config_[name] = value == 0 ? Json() : Json(value);
   }
 
@@ -73,12 +91,13 @@ class Reader final : public ConfigFields {
       fail_usage("model configuration: '{}' is '{}', not '{}' or null", name, *found, word);
     value = found.has_value();
   }
-  void modulation_rank(const char* name, int& value) override {
+  void modulation(const char*, std::string& kind, const char* name, int& value) override {
     const bool null = config_.contains(name) && config_[name].is_null();
     const int rank = null ? 0 : integer_field(config_, name, value);
     if (rank == 0 && !null)
       fail_usage("model configuration: '{}' is 0, not a width of 1 or more, or null", name);
     value = rank;
+    kind = rank == 0 ? "full" : "lora";
   }
 
  private:
@@ -89,9 +108,20 @@ class Reader final : public ConfigFields {
 
 std::vector<std::string_view> network_class_names() {
   std::vector<std::string_view> names;
-  for (const Architecture* one : architectures())
+  for (const Architecture* one : architectures()) {
     names.push_back(one->class_name);
+    if (one->foreign == nullptr) continue;
+    for (const ForeignClass& other : one->foreign->classes)
+      names.push_back(other.name);
+  }
   return names;
+}
+
+std::string other_value(const ForeignField& field, const Json& config) {
+  if (field.otherwise.empty()) return {};
+  const auto found = config.find(field.name);
+  if (found == config.end() || found->is_null()) return {};
+  return *found == parse_json(field.value, field.name) ? "" : fmt::format("'{}'", field.name);
 }
 
 Json network_config_to_json(const NetworkConfig& c) {
@@ -99,22 +129,17 @@ Json network_config_to_json(const NetworkConfig& c) {
   config["_class_name"] = c.architecture->class_name;
   NetworkConfig copy = c;
   Writer writer(config);
-  c.architecture->visit(copy, writer);
+  visit_of(*c.architecture, c.architecture->class_name)(copy, writer);
   return config;
 }
 
 NetworkConfig network_config_from_json(const Json& config) {
   if (!config.is_object()) fail_usage("model configuration: not a JSON object");
-  NetworkConfig c;
-  if (const auto name = get_string(config, "_class_name")) c.architecture = &of_class(*name);
+  const auto name = get_string(config, "_class_name");
+  NetworkConfig c = default_config(name ? of_class(*name) : kDit);
   Reader reader(config);
-  c.architecture->visit(c, reader);
-  // Parts of Cosmos 2.5.
-  if (get_bool(config, "use_crossattn_projection").value_or(false) ||
-      get_integer(config, "controlnet_block_every_n") || get_integer(config, "img_context_dim_in"))
-    fail_usage(
-        "model configuration: a projection of the text, control blocks and image context are not "
-        "supported");
+  visit_of(*c.architecture, name.value_or(""))(c, reader);
+  refuse_other_values(*c.architecture, config);
   c.validate();
   return c;
 }

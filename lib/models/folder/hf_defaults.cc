@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/json.h"
+#include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 
 namespace vfm::models {
 namespace {
@@ -95,15 +97,6 @@ constexpr const char* kCosmosVae = R"({
   "patch_size": 4, "patch_type": "haar", "scaling_factor": 1.0,
   "spatial_compression_ratio": 8, "temporal_compression_ratio": 8})";
 
-constexpr const char* kCosmosTransformer = R"({
-  "in_channels": 16, "out_channels": 16, "num_attention_heads": 32, "attention_head_dim": 128,
-  "num_layers": 28, "mlp_ratio": 4.0, "text_embed_dim": 1024, "adaln_lora_dim": 256,
-  "max_size": [128, 240, 240], "patch_size": [1, 2, 2], "rope_scale": [2.0, 1.0, 1.0],
-  "concat_padding_mask": true, "extra_pos_embed_type": "learnable",
-  "use_crossattn_projection": false, "crossattn_proj_in_channels": 1024,
-  "encoder_hidden_states_channels": 1024, "controlnet_block_every_n": null,
-  "img_context_dim_in": null, "img_context_num_tokens": 256, "img_context_dim_out": 2048})";
-
 constexpr const char* kT5 = R"({
   "vocab_size": 32128, "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
   "relative_attention_num_buckets": 32, "relative_attention_max_distance": 128,
@@ -115,8 +108,18 @@ constexpr const char* kUmt5 = R"({
   "layer_norm_epsilon": 1e-6, "feed_forward_proj": "gated-gelu", "pad_token_id": 0,
   "eos_token_id": 1})";
 
+Json defaults_of_network(const Architecture& architecture) {
+  Json config = network_config_to_json(default_config(architecture));
+  config.erase("_class_name");
+  for (const ForeignField& field : architecture.foreign->fields)
+    config[field.name] = parse_json(field.value, field.name);
+  return config;
+}
+
 Json defaults_of(std::string_view type) {
-  if (type == "CosmosTransformer3DModel") return Json::parse(kCosmosTransformer);
+  if (const Architecture* const found = architecture_of_class(type);
+      found && found->foreign && type == found->class_name)
+    return defaults_of_network(*found);
   if (type == "t5") return Json::parse(kT5);
   if (type == "umt5") return Json::parse(kUmt5);
   if (type != "AutoencoderKLCosmos") return Json::object();

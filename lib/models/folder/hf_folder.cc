@@ -11,12 +11,15 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
+#include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 #include "models/folder/gguf_folder.h"
 #include "models/folder/hf_defaults.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
 #include "models/folder/published_config.h"
 #include "models/folder/published_decoder.h"
+#include "models/folder/tensor_form.h"
 #include "models/folder/weight_files.h"
 
 namespace vfm::models {
@@ -29,7 +32,16 @@ constexpr std::size_t kPiece = 4096;
 std::unique_ptr<io::TensorSet> renamed(std::unique_ptr<io::TensorSet> source, std::string_view type,
                                        const Json& config) {
   std::vector<io::TensorView> tensors = named_today(*source, type, config);
-  return std::make_unique<RenamedSet>(std::move(source), std::move(tensors));
+  TensorCopies copies;
+  if (const Architecture* const found = architecture_of_class(type); found && found->foreign) {
+    std::vector<std::string> names;
+    for (const io::TensorView& tensor : source->tensors())
+      names.push_back(tensor.name);
+    if (const TensorForm* const form = form_of(found->foreign->tensors, names);
+        form && !form->only_renames())
+      copies = take_form(*form, network_config_from_json(config), tensors);
+  }
+  return std::make_unique<RenamedSet>(std::move(source), std::move(tensors), std::move(copies));
 }
 
 std::string type_in(const Json& config) {

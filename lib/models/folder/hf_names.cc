@@ -3,41 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <utility>
 
-#include "base/format.h"
 #include "base/json.h"
+#include "models/dit/architecture.h"
 
 namespace vfm::models {
 namespace {
 
-using Renaming = std::pair<std::string_view, std::string_view>;
-
 // Applied in this order, wherever they occur.
-constexpr std::array<Renaming, 20> kTransformer = {{
-    {"t_embedder.1.", "time_embed.t_embedder."},
-    {"affline_norm.", "time_embed.norm."},  // sic
-    {".blocks.0.block.attn.", ".attn1."},
-    {".blocks.1.block.attn.", ".attn2."},
-    {".blocks.2.block.", ".ff."},
-    {".blocks.0.adaLN_modulation.", ".norm1.linear_"},
-    {".blocks.1.adaLN_modulation.", ".norm2.linear_"},
-    {".blocks.2.adaLN_modulation.", ".norm3.linear_"},
-    {".to_q.0.", ".to_q."},
-    {".to_q.1.", ".norm_q."},
-    {".to_k.0.", ".to_k."},
-    {".to_k.1.", ".norm_k."},
-    {".to_v.0.", ".to_v."},
-    {".layer1.", ".net.0.proj."},
-    {".layer2.", ".net.2."},
-    {"x_embedder.proj.1.", "patch_embed.proj."},
-    {"extra_pos_embedder.", "learnable_pos_embed."},
-    {"final_layer.adaLN_modulation.", "norm_out.linear_"},
-    {"final_layer.linear.", "proj_out."},
-    {"blocks.block", "transformer_blocks."},
-}};
-
-constexpr std::array<Renaming, 20> kTokenizer = {{
+constexpr Renaming kTokenizer[] = {
     {".mid.block_1.", ".mid_block.resnets.0."},
     {".mid.block_2.", ".mid_block.resnets.1."},
     {".mid.attn_1.0.", ".mid_block.attentions.0."},
@@ -58,18 +33,13 @@ constexpr std::array<Renaming, 20> kTokenizer = {{
     {"quant_conv.conv3d.", "quant_conv."},
     {"encoder.down.", "encoder.down_blocks."},
     {"decoder.up.", "decoder.up_blocks."},
-}};
+};
+constexpr TensorForm kTokenizerForm = {.sign = ".conv3d.", .renamings = kTokenizer};
 
 // Buffers and counters that training leaves in a state dict.
 constexpr std::array<std::string_view, 7> kNoWeights = {"_extra_state",     "accum_",    "logvar.",
                                                         "pos_embedder.seq", ".wavelets", "._arange",
                                                         "patch_size_buffer"};
-
-void replace_all(std::string& name, const Renaming& rule) {
-  for (std::size_t at = 0; (at = name.find(rule.first, at)) != std::string::npos;
-       at += rule.second.size())
-    name.replace(at, rule.first.size(), rule.second);
-}
 
 // Up-sampling levels are counted from the finest by NVIDIA, from the coarsest by diffusers.
 void turn_levels(std::string& name, std::int64_t levels) {
@@ -78,11 +48,6 @@ void turn_levels(std::string& name, std::int64_t levels) {
   const char digit = kUp.size() < name.size() ? name[kUp.size()] : ' ';
   if (digit >= '0' && digit - '0' < levels)
     name[kUp.size()] = static_cast<char>('0' + levels - 1 - (digit - '0'));
-}
-
-bool any_has(const std::vector<std::string>& names, std::string_view part) {
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return name.find(part) != std::string::npos; });
 }
 
 // A prefix that all weights share is a wrapper's, not the model's.
@@ -111,14 +76,13 @@ bool is_weight(std::string_view name) {
 }
 
 void rename_tokenizer(std::vector<std::string>& names, const Json& config) {
-  if (!any_has(names, ".conv3d.")) return;
+  if (!form_of({&kTokenizerForm, 1}, names)) return;
   const auto channels = config.find("decode_block_out_channels");
   const std::int64_t levels = channels != config.end() && channels->is_array()
                                   ? static_cast<std::int64_t>(channels->size()) - 1
                                   : 3;
   for (std::string& name : names) {
-    for (const Renaming& rule : kTokenizer)
-      replace_all(name, rule);
+    name = name_here(kTokenizerForm, std::move(name));
     turn_levels(name, levels);
   }
 }
@@ -139,10 +103,11 @@ std::vector<std::string> names_today(std::string_view type, const Json& config,
   for (std::string& name : today)
     if (!is_weight(name)) name.clear();
   drop_wrappers(today);
-  if (type == "CosmosTransformer3DModel" && any_has(today, "blocks.block"))
-    for (std::string& name : today)
-      for (const Renaming& rule : kTransformer)
-        replace_all(name, rule);
+  if (const Architecture* const architecture = architecture_of_class(type);
+      architecture && architecture->foreign)
+    if (const TensorForm* const form = form_of(architecture->foreign->tensors, today))
+      for (std::string& name : today)
+        name = name_here(*form, std::move(name));
   if (type == "AutoencoderKLCosmos" || type == "CausalDiscreteVideoTokenizer")
     rename_tokenizer(today, config);
   if (type == "t5" || type == "umt5") rename_text(today);

@@ -16,8 +16,8 @@ namespace vfm::models {
 /// counters, computed tables, the decoder of a text model).
 ///
 /// - Prefixes of wrappers that all names share are dropped ("module.", "net.", "model.").
-/// - CosmosTransformer3DModel: NVIDIA's names of Cosmos-1.0
-///   ("blocks.block3.blocks.0.block.attn...") are translated.
+/// - Diffusion networks: names of a form that the architecture lists (models/dit/foreign.h) are
+///   translated.
 /// - AutoencoderKLCosmos: names of NVIDIA's tokenizers are translated
 ///   ("encoder.down.0.block.1.conv1.0.conv3d..."). They count levels downwards; `config` has the
 ///   number of levels.

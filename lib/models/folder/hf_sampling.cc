@@ -1,7 +1,10 @@
 // How a pipeline of diffusers is sampled: its scheduler, and the scale of its latents.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
+#include "base/listed.h"
 #include "io/file.h"
 #include "models/cosmos/config_json.h"
 #include "models/folder/config_json.h"
@@ -11,9 +14,11 @@
 namespace vfm::models {
 namespace {
 
-// The pipelines' defaults.
-constexpr int kSteps = 36;
-constexpr double kGuidance = 7, kSigmaMin = 0.002, kSigmaMax = 80;
+constexpr std::string_view kEdmScheduler = "EDMEulerScheduler",
+                           kFlowScheduler = "FlowMatchEulerDiscreteScheduler";
+
+// Noise levels of vfm-generate where a run says nothing of them.
+constexpr double kOwnSigmaMin = 0.02, kOwnSigmaMax = 40;
 
 void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
   const auto found = config.find(name);
@@ -36,7 +41,7 @@ LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view w
   return scale;
 }
 
-SamplingFacts hf_sampling(const std::string& folder) {
+SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline) {
   const std::string path = io::join_path(folder, "scheduler_config.json");
   if (!io::file_exists(path)) fail_usage("'{}' has no scheduler_config.json", folder);
   const Json config = as_usage(
@@ -46,8 +51,12 @@ SamplingFacts hf_sampling(const std::string& folder) {
   const auto number = [&](const char* name, double otherwise) {
     return in_file(path, [&] { return get_number(config, name).value_or(otherwise); });
   };
-  SamplingFacts sampling{.steps = kSteps, .guidance = kGuidance};
-  if (type == "FlowMatchEulerDiscreteScheduler") {
+  const auto known = pipeline.schedulers;
+  if (std::ranges::find(known, type) == known.end())
+    fail_usage("'{}' is of a {}: only {} {} supported", path, type, listed(known, " and "),
+               known.size() == 1 ? "is" : "are");
+  SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
+  if (type == kFlowScheduler) {
     need_value(config, "num_train_timesteps", 1000, path);
     for (const char* name : {"use_dynamic_shifting", "invert_sigmas", "use_karras_sigmas",
                              "use_exponential_sigmas", "use_beta_sigmas", "stochastic_sampling"})
@@ -56,15 +65,11 @@ SamplingFacts hf_sampling(const std::string& folder) {
       fail_usage("'{}' has shift_terminal, which is not supported", path);
     sampling.sampler = Sampler::flow;
     sampling.process = Process::flow;
-    const double shift = number("shift", 1);
+    const double shift = number("shift", pipeline.shift);
     if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", path, shift);
     sampling.shift = shift;
     return sampling;
   }
-  if (type != "EDMEulerScheduler")
-    fail_usage(
-        "'{}' is of a {}: only EDMEulerScheduler and FlowMatchEulerDiscreteScheduler are supported",
-        path, type);
   need_value(config, "sigma_data", kSigmaData, path);
   need_value(config, "sigma_schedule", "karras", path);
   need_value(config, "prediction_type", "epsilon", path);
@@ -75,13 +80,31 @@ SamplingFacts hf_sampling(const std::string& folder) {
     fail_usage("'{}' has final_sigmas_type '{}': only zero and sigma_min are supported", path,
                last);
   sampling.sampler = last == "zero" ? Sampler::euler : Sampler::edm_euler;
-  const double least = number("sigma_min", kSigmaMin), most = number("sigma_max", kSigmaMax);
+  const double least = number("sigma_min", pipeline.sigma_min),
+               most = number("sigma_max", pipeline.sigma_max);
   if (!(least > 0 && least < most))
     fail_usage("'{}' has noise levels from {} to {}: must be positive, the second larger", path,
                least, most);
   sampling.sigma_min = least;
   sampling.sigma_max = most;
   return sampling;
+}
+
+Json hf_scheduler(const SamplingFacts& sampling) {
+  if (sampling.process == Process::flow)
+    return {{"_class_name", kFlowScheduler},
+            {"num_train_timesteps", 1000},
+            {"shift", sampling.shift.value_or(1)}};
+  const bool ends_at_minimum = sampling.sampler == Sampler::edm_euler;
+  return {{"_class_name", kEdmScheduler},
+          {"final_sigmas_type", ends_at_minimum ? "sigma_min" : "zero"},
+          {"num_train_timesteps", 1000},
+          {"prediction_type", "epsilon"},
+          {"rho", 7.0},
+          {"sigma_data", kSigmaData},
+          {"sigma_max", sampling.sigma_max.value_or(kOwnSigmaMax)},
+          {"sigma_min", sampling.sigma_min.value_or(kOwnSigmaMin)},
+          {"sigma_schedule", "karras"}};
 }
 
 }  // namespace vfm::models

@@ -273,7 +273,13 @@ Json peft_config(Json settings, const std::string& base) {
   return settings;
 }
 
-void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder) {
+void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder,
+                    const TensorForm* form) {
+  if (form != nullptr && !(form->stacks.empty() && form->transposed.empty()))
+    fail_usage(
+        "the class of '{}' stores its matrices in another way than they have adapters here: merge "
+        "the adapters",
+        base);
   Json packed = Json::object();
   for (const auto& [key, value] : file.settings().items())
     packed[std::string(kLoraPrefix) + key] = value;
@@ -282,8 +288,10 @@ void write_adapters(const LoraFile& file, const std::string& base, const std::st
                                                             {kPeftName, kPeftPrefix}};
   for (const auto& [name, prefix] : forms) {
     std::vector<io::TensorView> views = file.tensors().tensors();
-    for (io::TensorView& view : views)
+    for (io::TensorView& view : views) {
+      if (form != nullptr) view.name = name_there(*form, view.name).substr(form->prefix.size());
       view.name.insert(0, prefix);
+    }
     io::write_safetensors(folder, name, std::move(views), ~std::uint64_t{0}, {},
                           name == kLoraName ? metadata : std::map<std::string, std::string>());
   }

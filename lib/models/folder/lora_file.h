@@ -21,6 +21,7 @@
 #include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/decoder/decoder.h"
+#include "models/dit/foreign.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
 
@@ -96,8 +97,10 @@ class LoraFile {
 };
 
 /// Writes adapters into `folder`, for diffusers (pytorch_lora_weights) and for peft (adapter_model,
-/// with adapter_config.json). `base` is the model that they adapt.
-void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder);
+/// with adapter_config.json). `base` is the model that they adapt. With a form the names are those
+/// of the form. Throws Error{usage} if it keeps adapted matrices in stacks.
+void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder,
+                    const TensorForm* form = nullptr);
 
 /// The contents of peft's adapter_config.json: settings as lora_scales() takes them, and the base
 /// model.

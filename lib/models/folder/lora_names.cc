@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/format.h"
 #include "models/dit/architecture.h"
 #include "models/dit/lora.h"
 
@@ -16,8 +19,6 @@ constexpr std::array<std::string_view, 4> kPrefixes = {"base_model.model.", "tra
                                                        "diffusion_model.", "unet."};
 constexpr std::array<std::string_view, 3> kFlatPrefixes = {"lora_transformer_", "lora_unet_",
                                                            "lora_"};
-constexpr std::string_view kBlocks = "transformer_blocks.0.";
-
 constexpr std::pair<std::string_view, AdapterPart> kEnds[] = {
     {".lora_A.weight", AdapterPart::a},
     {".lora_B.weight", AdapterPart::b},
@@ -34,42 +35,89 @@ constexpr std::pair<std::string_view, AdapterPart> kEnds[] = {
     {".alpha", AdapterPart::alpha},
 };
 
+// Stands for the number of a block.
+constexpr int kNumber = 987654321;
+
 std::string with_underscores(std::string name) {
   std::ranges::replace(name, '.', '_');
   return name;
 }
 
-/// Of every matrix of every kind of network, that of block 0 for all blocks: "a_b" -> "a.b".
-const std::map<std::string, std::string, std::less<>>& flat_names() {
-  static const std::map<std::string, std::string, std::less<>> names = [] {
-    std::map<std::string, std::string, std::less<>> made;
-    for (const Architecture* one : architectures()) {
-      NetworkConfig config;
-      config.architecture = one;
-      config.num_layers = 1;
-      for (const NetworkMatrix& matrix : network_matrices(config))
-        made.emplace(with_underscores(matrix.module), matrix.module);
-    }
-    return made;
-  }();
-  return names;
+/// A spelling of the name of a matrix in any block: the name before and after the block's number.
+struct Spelling {
+  std::string before, after;  // in a file; `after` is empty for a matrix outside the blocks
+  std::string before_here, after_here;
+  bool in_blocks = false;
+};
+
+/// How files may spell the matrices of an architecture.
+struct Spellings {
+  std::vector<Spelling> dotted;  // in files of other forms
+  std::vector<Spelling> flat;    // with underscores
+};
+
+Spelling spelling_of(const std::string& there, const std::string& here) {
+  // No name of a network has it.
+  const std::string number = std::to_string(kNumber);
+  const std::size_t at = there.find(number), at_here = here.find(number);
+  if (at == std::string::npos || at_here == std::string::npos) return {there, "", here, "", false};
+  return {there.substr(0, at), there.substr(at + number.size()), here.substr(0, at_here),
+          here.substr(at_here + number.size()), true};
 }
 
-/// "transformer_blocks_12_attn1_to_q" as the network has it; "" if no network has it.
-std::string module_of_flat(std::string_view flat) {
-  constexpr std::string_view kFlatBlocks = "transformer_blocks_";
-  if (!flat.starts_with(kFlatBlocks)) {
-    const auto found = flat_names().find(flat);
-    return found == flat_names().end() ? "" : found->second;
+Spellings spellings_of(const Architecture& architecture) {
+  constexpr std::string_view kFirst = "transformer_blocks.0.";
+  NetworkConfig config = default_config(architecture);
+  config.num_layers = 1;
+  Spellings all;
+  for (const NetworkMatrix& matrix : network_matrices(config)) {
+    std::string here = matrix.module;
+    if (here.starts_with(kFirst))
+      here = vfm::format("transformer_blocks.{}.{}", kNumber, here.substr(kFirst.size()));
+    all.flat.push_back(spelling_of(with_underscores(here), here));
+    if (architecture.foreign == nullptr) continue;
+    for (const TensorForm& form : architecture.foreign->tensors) {
+      std::string there = name_there(form, here + ".").substr(form.prefix.size());
+      there.pop_back();
+      if (there == here) continue;
+      all.dotted.push_back(spelling_of(there, here));
+      all.flat.push_back(spelling_of(with_underscores(there), here));
+    }
   }
-  const std::string_view rest = flat.substr(kFlatBlocks.size());
-  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (digits == 0 || digits == rest.size()) return {};
-  const auto found = flat_names().find(with_underscores(std::string(kBlocks)) +
-                                       std::string(rest.substr(digits + 1)));
-  if (found == flat_names().end()) return {};
-  return "transformer_blocks." + std::string(rest.substr(0, digits)) + "." +
-         found->second.substr(kBlocks.size());
+  return all;
+}
+
+/// Those of all architectures. They are found once for each.
+std::vector<const Spellings*> all_spellings() {
+  static std::mutex mutex;
+  static std::map<const Architecture*, Spellings> known;
+  const std::lock_guard lock(mutex);
+  std::vector<const Spellings*> all;
+  for (const Architecture* one : architectures()) {
+    const auto found = known.find(one);
+    all.push_back(found != known.end() ? &found->second
+                                       : &known.emplace(one, spellings_of(*one)).first->second);
+  }
+  return all;
+}
+
+/// The name here if this is the spelling; else "".
+std::string spelled(const Spelling& spelling, std::string_view name) {
+  if (!spelling.in_blocks) return name == spelling.before ? spelling.before_here : "";
+  if (!name.starts_with(spelling.before) || !name.ends_with(spelling.after)) return {};
+  if (name.size() <= spelling.before.size() + spelling.after.size()) return {};
+  const std::string_view number = name.substr(
+      spelling.before.size(), name.size() - spelling.before.size() - spelling.after.size());
+  if (number.find_first_not_of("0123456789") != std::string_view::npos) return {};
+  return spelling.before_here + std::string(number) + spelling.after_here;
+}
+
+/// The name here of a matrix that a file spells so; "" if no network has it.
+std::string module_spelled(std::string_view name, std::vector<Spelling> Spellings::*which) {
+  for (const Spellings* one : all_spellings())
+    for (const Spelling& spelling : one->*which)
+      if (std::string module = spelled(spelling, name); !module.empty()) return module;
+  return {};
 }
 
 /// Before peft an attention's adapters stood in its processor: "attn1.processor.to_q" of its to_q.
@@ -95,11 +143,17 @@ AdapterName parse_adapter_name(std::string_view name) {
     parsed = {out_of_processor(std::string(name)), part};
     break;
   }
-  if (parsed.part == AdapterPart::other || name.find('.') != std::string_view::npos) return parsed;
+  if (parsed.part == AdapterPart::other) return parsed;
+  if (name.find('.') != std::string_view::npos) {
+    if (std::string module = module_spelled(parsed.module, &Spellings::dotted); !module.empty())
+      parsed.module = std::move(module);
+    return parsed;
+  }
   for (const std::string_view prefix : kFlatPrefixes)
     if (name.starts_with(prefix))
-      if (const std::string module = module_of_flat(name.substr(prefix.size())); !module.empty()) {
-        parsed.module = module;
+      if (std::string module = module_spelled(name.substr(prefix.size()), &Spellings::flat);
+          !module.empty()) {
+        parsed.module = std::move(module);
         break;
       }
   return parsed;

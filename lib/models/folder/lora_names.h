@@ -5,7 +5,8 @@
 //   MODULE.lora_down.weight, MODULE.lora_up.weight         kohya; MODULE.alpha with them
 //   lora_transformer_MODULE_WITH_UNDERSCORES.lora_down.weight      kohya, too
 //   MODULE.lora.down.weight, MODULE.processor.to_q_lora.down.weight    diffusers before peft
-// MODULE may have a prefix: base_model.model., transformer., diffusion_model. or unet.
+// MODULE may have a prefix: base_model.model., transformer., diffusion_model. or unet. It may have
+// the names of any form that an architecture lists (models/dit/foreign.h).
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -6,34 +6,44 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/listed.h"
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
-#include "models/folder/model_config.h"
 #include "models/text_encoder.h"
-#include "models/tokenizer_family.h"
 
 namespace vfm::models {
 namespace {
 
 constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 
-// The defaults of Cosmos' pipelines, in pixels.
-constexpr Extents kUsual = {121, 704, 1280};
-constexpr double kFps = 30;
-
 // In train.json, and in the config.json of an export.
 constexpr const char* kTextPadding = "text_padding";
 constexpr const char* kEncodeEmpty = "encode_empty";
 
-/// As published models of this type were trained.
-int usual_text_padding(const Json& config) {
-  const std::string type = get_string(config, "_class_name").value_or("");
-  const bool text = get_integer(config, "text_embed_dim").value_or(0) > 0;
-  return type == "CosmosTransformer3DModel" || (type == kDecoderClass && text) ? kCosmosTextTokens
-                                                                               : 0;
+/// The pipeline that a network is published in; null if it is published in none.
+const PipelineForm* pipeline_of(const NetworkConfig& config) {
+  return config.architecture->foreign ? config.architecture->foreign->pipeline : nullptr;
 }
+
+/// To which length the texts of published models are padded.
+struct UsualTextPadding {
+  int operator()(const NetworkConfig& config) const {
+    const PipelineForm* const pipeline = pipeline_of(config);
+    return pipeline ? pipeline->text_tokens : 0;
+  }
+  int operator()(const DecoderConfig& config) const {
+    return config.text_embed_dim > 0 ? kDecoderTextTokens : 0;
+  }
+  int operator()(const CosmosConfig& /*config*/) const { return 0; }
+};
+
+struct TakesText {
+  bool operator()(const NetworkConfig& config) const { return config.text_embed_dim > 0; }
+  bool operator()(const DecoderConfig& config) const { return config.text_embed_dim > 0; }
+  bool operator()(const CosmosConfig& /*config*/) const { return false; }
+};
 
 int small_integer(const Json& object, const char* name, std::int64_t least,
                   const std::string& what) {
@@ -68,53 +78,65 @@ Json member(const Json& value, const char* name) {
 /// The parts of a pipeline that somebody generates with.
 void check_parts(const ModelFolder& model) {
   const std::string type = model.layout().type();
-  if (type != "CosmosTextToWorldPipeline" && type != "CosmosVideoToWorldPipeline")
-    fail_usage(
-        "'{}' is a {}: only CosmosTextToWorldPipeline and CosmosVideoToWorldPipeline are supported",
-        model.folder(), type);
+  const Architecture* const architecture = architecture_of_pipeline(type);
+  if (architecture == nullptr) {
+    std::vector<std::string_view> known;
+    for (const Architecture* one : architectures())
+      if (one->foreign && one->foreign->pipeline)
+        for (const std::string_view name : one->foreign->pipeline->classes)
+          if (!name.empty()) known.push_back(name);
+    fail_usage("'{}' is a {}: only {} are supported", model.folder(), type, listed(known, " and "));
+  }
+  const PipelineForm& pipeline = *architecture->foreign->pipeline;
   const HfComponent transformer(model.layout().folder_of("transformer")),
       vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
-  transformer.need_type({"CosmosTransformer3DModel"});
-  vae.need_type(tokenizer_class_names(&TokenizerFamily::in_diffusers));
-  text.need_type(text_encoder_types(true));
+  std::vector<std::string_view> networks = {architecture->class_name};
+  for (const ForeignClass& one : architecture->foreign->classes)
+    networks.push_back(one.name);
+  transformer.need_type(networks);
+  vae.need_type({pipeline.vaes.begin(), pipeline.vaes.end()});
+  text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
 }
 
 /// The size that most videos of the tokenizer `vae` have, as latents.
-Extents usual_latent(const HfComponent& vae, const Extents& most) {
+Extents usual_latent(const HfComponent& vae, const PipelineForm& pipeline, const Extents& most) {
   const std::string what = "'" + vae.config_path() + "'";
   const auto ratio = [&](const char* name) {
     return static_cast<int>(need_integer(vae.config(), name, what));
   };
   const int time = ratio("temporal_compression_ratio"), space = ratio("spatial_compression_ratio");
   if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
-  return {std::min(1 + (kUsual.frames - 1) / time, most.frames),
-          std::min(kUsual.height / space, most.height), std::min(kUsual.width / space, most.width)};
+  return {std::min(1 + (pipeline.frames - 1) / time, most.frames),
+          std::min(pipeline.height / space, most.height),
+          std::min(pipeline.width / space, most.width)};
 }
 
-void add_pipeline(ModelFacts& facts, const ModelFolder& model, bool all) {
+void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
+                  bool all) {
   const auto is_there = [&](const char* part) {
     return all || (model.layout().has(part) &&
                    io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
   };
   if (all || model.layout().has("scheduler"))
-    facts.sampling = hf_sampling(model.layout().folder_of("scheduler"));
+    facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
   if (is_there("vae")) {
     const HfComponent vae(model.layout().folder_of("vae"));
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
     facts.scale =
         hf_latent_scale(vae.config(), facts.sampling.process, "'" + vae.config_path() + "'");
-    if (all) facts.usual = usual_latent(vae, facts.largest);
+    if (all) facts.usual = usual_latent(vae, pipeline, facts.largest);
   }
   if (is_there("text_encoder")) {
     const HfComponent text(model.layout().folder_of("text_encoder"));
     facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
   }
-  facts.fps = kFps;
+  facts.fps = pipeline.fps;
 }
 
 /// What a config.json says of texts, and for what it leaves out what published models do.
-void read_texts(ModelFacts& facts, const Json& config, const std::string& what) {
-  facts.text_padding = usual_text_padding(config);
+void read_texts(ModelFacts& facts, const ModelConfig& model, const Json& config,
+                const std::string& what) {
+  facts.text_padding = std::visit(UsualTextPadding(), model);
   if (config.contains(kTextPadding))
     facts.text_padding = small_integer(config, kTextPadding, 0, what);
   facts.encode_empty = get_bool(config, kEncodeEmpty).value_or(true);
@@ -122,12 +144,13 @@ void read_texts(ModelFacts& facts, const Json& config, const std::string& what) 
 
 }  // namespace
 
-void tell_of_texts(const ModelFacts& facts, Json& config) {
-  config.erase(kTextPadding);
-  config.erase(kEncodeEmpty);
-  if (get_integer(config, "text_embed_dim").value_or(0) == 0) return;
-  if (facts.text_padding != usual_text_padding(config)) config[kTextPadding] = facts.text_padding;
-  if (!facts.encode_empty) config[kEncodeEmpty] = false;
+void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json) {
+  json.erase(kTextPadding);
+  json.erase(kEncodeEmpty);
+  if (!std::visit(TakesText(), model)) return;
+  if (facts.text_padding != std::visit(UsualTextPadding(), model))
+    json[kTextPadding] = facts.text_padding;
+  if (!facts.encode_empty) json[kEncodeEmpty] = false;
 }
 
 Json SamplingFacts::to_json() const {
@@ -215,16 +238,18 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
-  as_usage([&] { read_texts(facts, model.config(), "'" + model.config_path() + "'"); });
+  as_usage([&] { read_texts(facts, config, model.config(), "'" + model.config_path() + "'"); });
   const auto* network = std::get_if<NetworkConfig>(&config);
-  if (!network || !network->architecture->in_diffusers) return facts;
+  const PipelineForm* const pipeline = network ? pipeline_of(*network) : nullptr;
+  if (pipeline == nullptr) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
-  if (model.is_pipeline()) add_pipeline(facts, model, all);
+  if (model.is_pipeline()) add_pipeline(facts, model, *pipeline, all);
   return facts;
 }
 
 std::string text_encoder_hash(const std::string& folder) {
-  return text_encoder_config(folder, kCosmosTextTokens, DType::f32).hash;
+  constexpr int kAnyLength = 512;  // the hash does not depend on it
+  return text_encoder_config(folder, kAnyLength, DType::f32).hash;
 }
 
 std::string hash_all(const ModelFolder& model) {

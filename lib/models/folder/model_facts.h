@@ -1,11 +1,9 @@
 // Facts about a model in its folder besides configuration and weights: the train.json of a
 // checkpoint (vfm-checkpoint(5)), or the same facts made from the parts of a diffusers folder.
 //
-// For a pipeline, sampling comes from its scheduler. The rest are the defaults of Cosmos-1.0: 121
-// frames of 1280x704 at 30 frames per second, 36 steps, guidance 7, sigma from 80 to 0.002, prompts
-// padded to 512 tokens. Its negative prompt is not used; there is none unless one is given. Its
-// safety checker is not part of vfm. Source of the defaults: diffusers'
-// pipeline_cosmos_text2world.py.
+// For a pipeline, sampling comes from its scheduler. The rest are the defaults of the pipeline's
+// class (PipelineForm in models/dit/foreign.h). Its negative prompt is not used; there is none
+// unless one is given. A safety checker is not part of vfm.
 // Thread-safety: free functions and values, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,6 +14,8 @@
 #include <string_view>
 
 #include "base/json_fwd.h"
+#include "models/dit/foreign.h"
+#include "models/folder/model_config.h"
 #include "models/folder/model_folder.h"
 #include "models/process/latent_scale.h"
 #include "models/process/sampler.h"
@@ -23,9 +23,6 @@
 #include "text/encoder.h"
 
 namespace vfm::models {
-
-/// Number of tokens to which Cosmos pads texts, with zero vectors that are attended to.
-inline constexpr int kCosmosTextTokens = 512;
 
 /// Extents of a latent, or of pixels.
 struct Extents {
@@ -91,16 +88,20 @@ struct ModelFacts {
 /// supported ones. For training some parts may be missing.
 ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generation);
 
-/// Writes facts about texts into `config`, the config.json of an export, if they differ from what
-/// read_facts() assumes for published models: "text_padding", a number of tokens, and
+/// Writes facts about texts into `json`, the config.json of an export of `model`, if they differ
+/// from what read_facts() assumes for published models: "text_padding", a number of tokens, and
 /// "encode_empty", false. diffusers ignores both with a warning.
-void tell_of_texts(const ModelFacts& facts, Json& config);
+void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json);
 
 /// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or for flow matching a
-/// FlowMatchEulerDiscreteScheduler. Throws Error{usage} for another scheduler, for unsupported
-/// settings of these two (the message lists the supported ones), and for values of another type or
-/// with which nothing can be sampled.
-SamplingFacts hf_sampling(const std::string& folder);
+/// FlowMatchEulerDiscreteScheduler. Values that it does not have are those of the pipeline. Throws
+/// Error{usage} for a scheduler that the pipeline does not have, for unsupported settings of these
+/// two (the message lists the supported ones), and for values of another type or with which nothing
+/// can be sampled.
+SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline);
+/// Returns the scheduler_config.json of a model with this sampling. Its "_class_name" is one of the
+/// two.
+Json hf_scheduler(const SamplingFacts& sampling);
 /// The scale from the statistics in `vae`, a tokenizer's config.json, named `what` in messages.
 /// Without statistics mean 0 and deviation 1. The scaled latents have the deviation of x0 in the
 /// process. Throws Error.

@@ -24,8 +24,9 @@ std::vector<io::TensorView> named_today(const io::TensorSet& set, std::string_vi
   return tensors;
 }
 
-RenamedSet::RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors)
-    : TensorSet(source->path()), source_(std::move(source)) {
+RenamedSet::RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors,
+                       std::vector<std::vector<std::byte>> copies)
+    : TensorSet(source->path()), source_(std::move(source)), copies_(std::move(copies)) {
   for (io::TensorView& tensor : tensors)
     add(std::move(tensor));
 }

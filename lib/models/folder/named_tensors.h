@@ -24,12 +24,15 @@ std::vector<io::TensorView> named_today(const io::TensorSet& set, std::string_vi
 /// A set under other names. It owns the data that the views point to.
 class RenamedSet final : public io::TensorSet {
  public:
-  /// `tensors` are renamed views of tensors of `source`. Throws Error if two have one name.
-  RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors);
+  /// `tensors` are renamed views of tensors of `source`, or of `copies`. Throws Error if two have
+  /// one name.
+  RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::TensorView> tensors,
+             std::vector<std::vector<std::byte>> copies = {});
   void release(const io::TensorView& tensor) const override { source_->release(tensor); }
 
  private:
   std::unique_ptr<io::TensorSet> source_;
+  std::vector<std::vector<std::byte>> copies_;
 };
 
 /// Shapes by name, for a network that NVIDIA published.

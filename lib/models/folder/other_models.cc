@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/other_models.h"
 
-#include <array>
-#include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/listed.h"
 #include "io/file.h"
+#include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 
 namespace vfm::models {
 namespace {
 
-constexpr std::string_view kVideo =
-    "of video models Cosmos-1.0's are, as diffusers and NVIDIA publish them, and what vfm-train "
-    "makes";
 constexpr std::string_view kWords =
     "captions come from Qwen2.5-VL, SmolVLM2 and Idefics3, and Qwen2 and Qwen2.5 rewrite them";
 constexpr std::string_view kPictures =
@@ -24,9 +23,10 @@ constexpr std::string_view kPictures =
 
 /// A family, and how the names of its classes begin: pipelines, networks, tokenizers, what its
 /// authors' own folders have, and model types of transformers. Of two that fit the longer one
-/// counts. `instead` is what is supported.
+/// counts. A class that an architecture lists is supported, whatever is here. `instead` is what is
+/// supported; empty: video models.
 struct Family {
-  std::string_view beginning, name, instead = kVideo;
+  std::string_view beginning, name, instead = {};
 };
 
 constexpr Family kFamilies[] = {
@@ -36,14 +36,24 @@ constexpr Family kFamilies[] = {
     {"CosmosControlNet", "Cosmos-Transfer2.5"},
     {"Cosmos3", "Cosmos 3"},
     {"Wan", "Wan"},
+    {"WanAnimate", "Wan 2.2 Animate"},
+    {"WanVACE", "Wan VACE"},
+    {"VaceWan", "Wan VACE"},
+    {"WanModel_S2V", "Wan 2.2 S2V"},
+    {"WanSpeechToVideo", "Wan 2.2 S2V"},
     {"AutoencoderKLWan", "Wan"},
+    {"CausalWan", "a causal Wan"},
     {"SkyReelsV2", "SkyReels-V2, a Wan"},
     {"ChronoEdit", "ChronoEdit, a Wan"},
     {"LucyEdit", "Lucy Edit, a Wan"},
     {"AnyFlow", "AnyFlow, a Wan"},
+    {"Krea", "Krea"},
     {"HunyuanVideo", "HunyuanVideo"},
+    {"HunyuanVideoFramepack", "FramePack, a HunyuanVideo"},
+    {"HYVideo", "HunyuanVideo"},
     {"HunyuanSkyreels", "SkyReels-V1, a HunyuanVideo"},
     {"HunyuanVideo15", "HunyuanVideo-1.5"},
+    {"HunyuanVideo_1_5", "HunyuanVideo-1.5"},
     {"HunyuanImage", "HunyuanImage"},
     {"HunyuanDiT", "Hunyuan-DiT"},
     {"AutoencoderKLHunyuanVideo", "HunyuanVideo"},
@@ -65,11 +75,16 @@ constexpr Family kFamilies[] = {
     {"AutoencoderKLMagvit", "EasyAnimate"},
     {"Helios", "Helios"},
     {"Kandinsky", "Kandinsky"},
+    {"Kandinsky5", "Kandinsky 5"},
+    {"Kandinsky6", "Kandinsky 6"},
     {"AutoencoderKLKVAE", "Kandinsky"},
     {"Latte", "Latte"},
     {"MiniMaxH3", "MiniMax-H3"},
     {"AutoencoderKLMiniMaxH3", "MiniMax-H3"},
     {"MotifVideo", "Motif-Video"},
+    {"STDiT", "Open-Sora"},
+    {"OpenSora", "Open-Sora"},
+    {"StepVideo", "Step-Video"},
     {"SanaVideo", "SANA-Video"},
     {"SanaImageToVideo", "SANA-Video"},
     {"StableVideoDiffusion", "Stable Video Diffusion"},
@@ -81,6 +96,7 @@ constexpr Family kFamilies[] = {
     {"QwenImage", "Qwen-Image"},
     {"AutoencoderKLQwenImage", "Qwen-Image"},
     {"Flux", "FLUX"},
+    {"SD3Transformer", "Stable Diffusion"},
     {"StableDiffusion", "Stable Diffusion"},
     {"cosmos-embed1", "Cosmos-Embed1", kPictures},
     {"CosmosEmbed1", "Cosmos-Embed1", kPictures},
@@ -90,12 +106,31 @@ constexpr Family kFamilies[] = {
     {"internvl", "InternVL", kWords},
 };
 
+/// Parts of tensors' names in folders without a configuration.
+constexpr std::pair<std::string_view, std::string_view> kTensorSigns[] = {
+    {"blocks.0.adaln_modulation_self_attn.", "Cosmos-Predict2"},
+    {"head.modulation", "Wan"},
+    {"txt_in.individual_token_refiner.", "HunyuanVideo"},
+};
+
 constexpr const char* kPipelineIndex = "model_index.json";
 constexpr const char* kModelConfig = "config.json";
 
-[[noreturn]] void refuse(const std::string& what, std::string_view name, const std::string& sign,
-                         std::string_view instead = kVideo) {
-  fail_usage("'{}' is of {} ({}), which is not supported: {}", what, name, sign, instead);
+/// What of video models is supported.
+std::string video_models() {
+  std::vector<std::string_view> names;
+  for (const Architecture* one : architectures())
+    if (one->foreign && one->foreign->pipeline) names.push_back(one->foreign->pipeline->models);
+  return fmt::format(
+      "of video models {} are, as diffusers and their authors publish them, and what vfm-train "
+      "makes",
+      listed(names, " and "));
+}
+
+[[noreturn]] void refuse(const std::string& what, std::string_view name, std::string_view sign,
+                         std::string_view instead = {}) {
+  fail_usage("'{}' is of {} ({}), which is not supported: {}", what, name, sign,
+             instead.empty() ? video_models() : std::string(instead));
 }
 
 /// Null where there is none that can be read.
@@ -134,40 +169,27 @@ const Family* family_of(std::string_view name) {
 }
 
 void refuse_classes(const std::string& folder, const std::vector<std::string>& names) {
-  for (const std::string& name : names)
+  for (const std::string& name : names) {
+    if (architecture_of_class(name) || architecture_of_pipeline(name)) continue;
     if (const Family* family = family_of(name)) refuse(folder, family->name, name, family->instead);
-}
-
-/// Whether a network without learned positions has those of one of the Cosmos-Predict2, which no
-/// Cosmos-1.0 has.
-bool has_positions_of_predict2(const Json& config) {
-  const auto learned = config.find("extra_pos_embed_type");
-  const auto scale = config.find("rope_scale");
-  if (learned == config.end() || !learned->is_null() || scale == config.end()) return false;
-  constexpr std::array<double, 3> kTheirs[] = {{1, 4, 4}, {1, 3, 3}, {20. / 24, 2, 2}};
-  for (const std::array<double, 3>& theirs : kTheirs) {
-    bool same = scale->is_array() && scale->size() == theirs.size();
-    for (std::size_t i = 0; same && i < theirs.size(); ++i)
-      same = (*scale)[i].is_number() && std::abs((*scale)[i].get<double>() - theirs[i]) < 1e-3;
-    if (same) return true;
   }
-  return false;
 }
 
-/// Cosmos-1.0 and those after it have one class.
-void refuse_later_cosmos(const std::string& folder, const Json& config) {
-  const auto has = [&](const char* name, const Json& not_this) {
-    const auto found = config.find(name);
-    return found != config.end() && !found->is_null() && *found != not_this;
-  };
-  if (has("controlnet_block_every_n", nullptr))
-    refuse(folder, "Cosmos-Transfer2.5", "'controlnet_block_every_n'");
-  if (has("use_crossattn_projection", false))
-    refuse(folder, "Cosmos-Predict2.5", "'use_crossattn_projection'");
-  if (has_positions_of_predict2(config))
-    refuse(folder, "Cosmos-Predict2",
-           fmt::format("'extra_pos_embed_type' null and 'rope_scale' {}",
-                       dump_json(config["rope_scale"])));
+/// Models that are not supported may have the class of an architecture.
+void refuse_others_of_class(const std::string& folder, const Architecture& architecture,
+                            const Json& config) {
+  if (architecture.foreign == nullptr) return;
+  for (const ForeignField& field : architecture.foreign->fields)
+    if (const std::string sign = other_value(field, config); !sign.empty())
+      refuse(folder, field.otherwise, sign);
+  if (architecture.foreign->other == nullptr) return;
+  OtherModel other;
+  try {
+    other = architecture.foreign->other(network_config_from_json(config));
+  } catch (const Error&) {
+    return;  // whoever reads the configuration says so
+  }
+  if (!other.name.empty()) refuse(folder, other.name, other.sign);
 }
 
 /// "org/name", where there is no folder org.
@@ -204,14 +226,16 @@ void refuse_part_of_other(const std::string& folder) {
     return;
   refuse_classes(folder, classes_in(object_in(above, kPipelineIndex)));
   const Json config = object_in(folder, kModelConfig);
-  if (classes_in(config) == std::vector<std::string>{"CosmosTransformer3DModel"})
-    refuse_later_cosmos(folder, config);
+  if (const std::vector<std::string> classes = classes_in(config); classes.size() == 1)
+    if (const Architecture* const found = architecture_of_class(classes[0]))
+      refuse_others_of_class(folder, *found, config);
 }
 
 void refuse_other_tensors(const io::TensorSet& tensors) {
   for (const io::TensorView& tensor : tensors.tensors())
-    if (tensor.name.find("blocks.0.adaln_modulation_self_attn.") != std::string::npos)
-      refuse(tensors.path(), "Cosmos-Predict2", "its tensors have '" + tensor.name + "'");
+    for (const auto& [part, name] : kTensorSigns)
+      if (tensor.name.find(part) != std::string::npos)
+        refuse(tensors.path(), name, "its tensors have '" + tensor.name + "'");
 }
 
 }  // namespace vfm::models

@@ -1,7 +1,7 @@
 // Models from elsewhere that are not supported, recognised by the names in their folders. A user
 // who gives one gets a message that says what it is and what is supported, before anything is
-// opened. The only list of them is in other_models.cc, one line per name; remove the line when the
-// model is supported.
+// opened. The only list of them is in other_models.cc, one line per name. A class that an
+// architecture lists (models/dit/architecture.h) is supported in spite of it.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

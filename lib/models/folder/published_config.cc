@@ -8,44 +8,51 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
 
 namespace vfm::models {
 namespace {
 
-Json published_transformer(const io::TensorSet& set) {
-  const char* type = "CosmosTransformer3DModel";
-  const NamedShapes shapes(set.path(), named_today(set, type, Json::object()));
-  const std::string block = "transformer_blocks.0.";
-  const std::int64_t patch = 1 * 2 * 2, width = shapes.size("patch_embed.proj.weight", 0);
-  const std::int64_t head = shapes.size(block + "attn1.norm_q.weight", 0);
-  const std::int64_t channels = shapes.size("patch_embed.proj.weight", 1) / patch;
-  if (width % head != 0)
-    shapes.refuse(vfm::format("a width of {} is not made of heads of {}", width, head));
-  if (channels < 2) shapes.refuse(vfm::format("{} channels go in", channels));
-  Json config = {{"_class_name", type},
-                 {"in_channels", channels - 1},  // the padding mask is one more
-                 {"out_channels", shapes.size("proj_out.weight", 0) / patch},
-                 {"num_attention_heads", width / head},
-                 {"attention_head_dim", head},
-                 {"num_layers", shapes.count("transformer_blocks.", ".attn1.norm_q.weight")},
-                 {"mlp_ratio", static_cast<double>(shapes.size(block + "ff.net.0.proj.weight", 0)) /
-                                   static_cast<double>(width)},
-                 {"text_embed_dim", shapes.size(block + "attn2.to_k.weight", 1)},
-                 {"adaln_lora_dim", shapes.size(block + "norm1.linear_1.weight", 0)},
-                 {"patch_size", {1, 2, 2}},
-                 {"rope_scale", {2.0, 1.0, 1.0}},
-                 {"concat_padding_mask", true},
-                 {"extra_pos_embed_type", nullptr}};
-  if (width == 5120) config["rope_scale"] = {2.0, 2.0, 2.0};
-  const std::string tables = "learnable_pos_embed.pos_emb_";
-  if (shapes.has(tables + "t")) {
-    config["extra_pos_embed_type"] = "learnable";
-    config["max_size"] = {shapes.size(tables + "t", 0), 2 * shapes.size(tables + "h", 0),
-                          2 * shapes.size(tables + "w", 0)};
+bool any_name_has(const io::TensorSet& set, std::string_view part) {
+  return std::ranges::any_of(set.tensors(), [&](const io::TensorView& tensor) {
+    return tensor.name.find(part) != std::string::npos;
+  });
+}
+
+class SizesOfFile final : public TensorSizes {
+ public:
+  explicit SizesOfFile(const NamedShapes& shapes) : shapes_(shapes) {}
+  bool has(const std::string& name) const override { return shapes_.has(name); }
+  int size(const std::string& name, std::size_t dim) const override {
+    const std::int64_t size = shapes_.size(name, dim);
+    if (size > kMostSize) refuse(vfm::format("'{}' has a side of {}", name, size));
+    return static_cast<int>(size);
   }
-  return config;
+  int count(const std::string& before, const std::string& after) const override {
+    return shapes_.count(before, after);
+  }
+  [[noreturn]] void refuse(const std::string& why) const override { shapes_.refuse(why); }
+
+ private:
+  static constexpr std::int64_t kMostSize = 1 << 28;
+  const NamedShapes& shapes_;
+};
+
+/// Null if no architecture has published networks with these names.
+Json published_network(const io::TensorSet& set) {
+  for (const Architecture* one : architectures()) {
+    if (!one->foreign || !one->foreign->published) continue;
+    const std::string_view sign = one->foreign->tensors.front().sign;
+    if (!any_name_has(set, sign)) continue;
+    const NamedShapes shapes(set.path(), named_today(set, one->class_name, Json::object()));
+    NetworkConfig config = one->foreign->published(SizesOfFile(shapes));
+    config.architecture = one;
+    return network_config_to_json(config);
+  }
+  return nullptr;
 }
 
 /// The levels that a tensor's name counts: "decoder.up.3.block..." has four.
@@ -109,17 +116,11 @@ Json published_tokenizer(const io::TensorSet& set) {
   return config;
 }
 
-bool any_name_has(const io::TensorSet& set, std::string_view part) {
-  return std::ranges::any_of(set.tensors(), [&](const io::TensorView& tensor) {
-    return tensor.name.find(part) != std::string::npos;
-  });
-}
-
 }  // namespace
 
 Json published_config(const io::TensorSet& tensors) {
   refuse_other_tensors(tensors);
-  if (any_name_has(tensors, "blocks.block0.blocks.")) return published_transformer(tensors);
+  if (Json network = published_network(tensors); !network.is_null()) return network;
   if (any_name_has(tensors, "encoder.conv_in.0.conv3d.") &&
       any_name_has(tensors, "decoder.conv_in.0.conv3d."))
     return published_tokenizer(tensors);

@@ -11,14 +11,11 @@
 
 namespace vfm::models {
 
-/// The configuration of the diffusion transformer (CosmosTransformer3DModel) or video tokenizer
+/// The configuration of the diffusion network (ForeignNetwork::published) or video tokenizer
 /// (AutoencoderKLCosmos or CausalDiscreteVideoTokenizer) that has these tensors, with
 /// "_class_name"; null if they belong to neither. Values that are not in the tensors are those of
-/// the published models. The rope scale is 2, 2, 2 for width 5120 (14B), else 2, 1, 1. All have the
-/// padding mask. The FSQ levels are 8, 8, 8, 5, 5, 5. Reads only names and shapes. Throws
-/// Error{usage} for tensors with these names that do not make such a network.
-/// Source: NVIDIA's cosmos-predict1, config/inference; diffusers
-/// scripts/convert_cosmos_to_diffusers.py.
+/// the published models; the tokenizer's FSQ levels are 8, 8, 8, 5, 5, 5. Reads only names and
+/// shapes. Throws Error{usage} for tensors with these names that do not make such a network.
 Json published_config(const io::TensorSet& tensors);
 
 }  // namespace vfm::models

@@ -50,19 +50,34 @@ std::vector<TpProduct> products_moviegen(const NetworkConfig& c) {
           {width, width},            {width, 2 * hidden}, {width, hidden}};
 }
 
+// The embedded noise level.
+std::int64_t shared_of_moviegen(const NetworkConfig& c) {
+  return c.width();
+}
+
+constexpr FieldNote kMovieGenNotes[] = {
+    {"num_key_value_heads", ""},
+    {"qk_norm",
+     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. Types without this "
+     "key always have these norms."},
+};
+
 }  // namespace
 
 constinit const Architecture kMovieGen = {
     .name = "moviegen",
     .class_name = "MovieGenTransformer3DModel",
-    .words = "is MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at "
-             "every layer.",
+    .words =
+        "is MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at "
+        "every layer.",
+    .notes = kMovieGenNotes,
     .lora_targets = {"to_q", "to_k", "to_v", "to_out"},
     .visit = visit_moviegen,
     .check = check_moviegen,
     .key_value_heads = key_value_heads_moviegen,
     .hidden = hidden_moviegen,
     .has_tables = has_learned_tables,
+    .shared_values = shared_of_moviegen,
     .tp_products = products_moviegen,
     .make = make_moviegen,
 };

@@ -56,9 +56,9 @@ std::string why_no_gradient(const std::vector<data::Entry>& samples, const Recip
     return "no sample of the step has two frames to choose from";
   const bool cross = has_part(parameter, ".attn2.") || has_part(parameter, ".cross_attn");
   // The modulation of cross-attention, which not every network has.
-  const models::Architecture& network = *recipe.model.dit.architecture;
-  const bool modulates = recipe.model.type == network.name && !network.text_norm.empty() &&
-                         has_part(parameter, network.text_norm);
+  const models::NetworkConfig* network = kind_of(recipe.model.type).network(recipe.model);
+  const std::string_view norm = network ? network->architecture->text_norm : "";
+  const bool modulates = !norm.empty() && has_part(parameter, norm);
   const int text = most([](const data::Entry& sample) { return sample.text_tokens; });
   if ((cross || modulates) && text == 0) return "no sample of the step has a text";
   if (cross && chooses(parameter) &&

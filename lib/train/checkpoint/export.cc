@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -11,7 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/safetensors.h"
-#include "models/decoder/decoder_json.h"
+#include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
@@ -20,6 +21,7 @@
 #include "models/folder/lora_file.h"
 #include "models/folder/model_config.h"
 #include "models/folder/other_models.h"
+#include "models/folder/tensor_form.h"
 #include "models/tokenizer_family.h"
 #include "train/checkpoint/export_pipeline.h"
 #include "train/state/next_stage.h"
@@ -29,38 +31,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The form in which other programs keep a network of the class; null: as it is here.
+const models::TensorForm* form_of_class(const std::string& type) {
+  const models::Architecture* const found = models::architecture_of_class(type);
+  return found && found->foreign ? found->foreign->written : nullptr;
+}
+
 /// f32, in the layout of diffusers: that loads a network whole in one type.
 void write_network(const models::ModelFolder& model, const models::ModelFacts& facts,
                    const std::string& folder) {
   io::make_directories(folder);
+  const models::ModelConfig read = models::read_model_config(model);
   Json config = model.config();
-  models::tell_of_texts(facts, config);
+  models::tell_of_texts(facts, read, config);
   io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(config));
-  std::vector<io::TensorView> views = model.weights().tensors();
-  for (io::TensorView& view : views) {
-    view.dtype = "F32";
-    view.data = {};
+  const auto* network = std::get_if<models::NetworkConfig>(&read);
+  const io::TensorSet& weights = model.weights();
+  std::map<std::string, models::WrittenTensor> tensors;
+  std::vector<io::TensorView> views;
+  for (models::WrittenTensor& tensor : models::written_tensors(
+           form_of_class(model.type()), network ? *network : models::NetworkConfig(), weights)) {
+    views.push_back({tensor.name, "F32", tensor.shape, {}});
+    tensors[tensor.name] = std::move(tensor);
   }
   Tensor held;
   io::write_safetensors(folder, models::kWeightsName, std::move(views), std::uint64_t{5} << 30,
                         [&](const io::TensorView& view, std::uint64_t begin, std::uint64_t end) {
-                          io::TensorView from = *model.weights().find(view.name);
-                          const std::uint64_t item = io::safetensors_item_size(from.dtype);
-                          const std::uint64_t first = begin / sizeof(float);
-                          const std::uint64_t count = (end - begin) / sizeof(float);
-                          from.shape = {static_cast<std::int64_t>(count)};
-                          from.data = from.data.subspan(first * item, count * item);
-                          held = models::read_floats(from);
+                          held = models::written_values(
+                              tensors.at(view.name), weights,
+                              static_cast<std::int64_t>(begin / sizeof(float)),
+                              static_cast<std::int64_t>((end - begin) / sizeof(float)));
                           return std::span<const std::byte>(held.data<std::byte>(), held.bytes());
                         });
 }
 
 /// For diffusers and for peft, which want other names in other files.
-void write_adapters(const std::string& checkpoint, const models::Origin& origin, bool average,
+void write_adapters(const models::ModelFolder& model, const models::Origin& origin, bool average,
                     const std::string& folder) {
-  const models::LoraFile file = models::open_adapters(checkpoint, average);
+  const models::LoraFile file = models::open_adapters(model.folder(), average);
   io::make_directories(folder);
-  models::write_adapters(file, origin.path, folder);
+  models::write_adapters(file, origin.path, folder, form_of_class(model.type()));
 }
 
 /// Throws unless DIR is not there, empty, or ours to replace. Whether it is this very export.
@@ -81,26 +91,25 @@ bool is_there(const ExportOptions& options, const Json& mark) {
 }
 
 /// What a user of diffusers would not expect.
-void warn_of_padding(int padding) {
-  if (padding != models::kCosmosTextTokens)
+void warn_of_padding(int padding, int of_pipeline) {
+  if (padding != of_pipeline)
     log_warning(
         "diffusers' pipeline fills texts up to {} tokens with zero vectors, and this model was "
         "trained {}: its clips will not be those of vfm-generate",
-        models::kCosmosTextTokens,
-        padding == 0 ? std::string("without such") : fmt::format("with {}", padding));
+        of_pipeline, padding == 0 ? std::string("without such") : fmt::format("with {}", padding));
 }
 
 /// All but the mark, in the temporary folder.
 void write_all(const ExportOptions& options, const models::ModelFolder& model,
                const models::ModelFacts& facts, const PipelineParts& parts, bool adapters,
                const std::string& folder) {
-  if (adapters) return write_adapters(model.folder(), facts.origin, options.average, folder);
+  if (adapters) return write_adapters(model, facts.origin, options.average, folder);
   const bool pipeline = !parts.type.empty();
   write_network(model, facts, pipeline ? io::join_path(folder, "transformer") : folder);
   if (!pipeline) return;
-  write_parts(parts, facts, models::network_config_from_json(model.config()), folder,
-              options.parts == ExportOptions::Parts::copy);
-  warn_of_padding(facts.text_padding);
+  const models::NetworkConfig config = models::network_config_from_json(model.config());
+  write_parts(parts, facts, config, folder, options.parts == ExportOptions::Parts::copy);
+  warn_of_padding(facts.text_padding, config.architecture->foreign->pipeline->text_tokens);
 }
 
 Json export_once(const ExportOptions& options) {
@@ -115,13 +124,16 @@ Json export_once(const ExportOptions& options) {
     fail_usage("'{}' has no adapters: leave out --no-merge", checkpoint);
   PipelineParts parts;
   const models::TokenizerFamily* const tokenizer = models::find_tokenizer_family(type);
-  const bool diffusion = type != models::kDecoderClass && !tokenizer;
-  if (diffusion && !adapters)
+  const models::Architecture* const architecture = models::architecture_of_class(type);
+  if (architecture && !adapters)
     parts = find_parts(facts, models::network_config_from_json(model.config()), options);
-  const bool full =
-      type == "CosmosTransformer3DModel" && model.config()["adaln_lora_dim"].is_null();
-  const bool known =
-      (type == "CosmosTransformer3DModel" && !full) || (tokenizer && tokenizer->in_diffusers);
+  bool known = tokenizer && tokenizer->in_diffusers;
+  std::string but;  // why the class that diffusers has is not enough
+  if (architecture && architecture->foreign) {
+    if (architecture->foreign->why_not)
+      but = architecture->foreign->why_not(models::network_config_from_json(model.config()));
+    known = but.empty();
+  }
 
   const Json part_names = {"link", "copy", "none"};
   Json record = {{"kind", "model"},
@@ -154,10 +166,9 @@ Json export_once(const ExportOptions& options) {
     fail_errno(errno, "cannot create '{}'", options.folder);
   io::sync_directory(io::dir_name(name));
   if (!known && !adapters)
-    log_warning("diffusers has no class {}{}: '{}' is the network alone, for programs that know it",
-                type, full ? " without an 'adaln_lora_dim' (model.adaln: full)" : "",
-                options.folder);
-  else if (parts.type.empty() && diffusion && !adapters &&
+    log_warning("{}: '{}' is the network alone, for programs that know it",
+                but.empty() ? fmt::format("diffusers has no class {}", type) : but, options.folder);
+  else if (parts.type.empty() && architecture && !adapters &&
            options.parts != ExportOptions::Parts::none)
     log_warning("'{}' is the network alone, not a pipeline of diffusers: {}", options.folder,
                 parts.why_not);
@@ -167,6 +178,8 @@ Json export_once(const ExportOptions& options) {
 }  // namespace
 
 Json export_model(const ExportOptions& options) {
+  models::refuse_other_models(options.run);
+  models::refuse_part_of_other(options.run);
   return models::retry_if_gone(options.run, [&] { return export_once(options); });
 }
 

@@ -35,8 +35,8 @@ struct ExportOptions {
 /// "class":…,"pipeline":… or null,"weights":"ema" or "model","from":…,"step":N}. If the folder has
 /// the same export already, it stays. Warns of parts that a pipeline needs and that are missing,
 /// and of differences between the pipeline and vfm-generate. Throws Error{usage} if the run does
-/// not exist, if the parts given are not those of the run, or if the folder has something else in
-/// it.
+/// not exist or is a model of others, if the parts given are not those of the run, or if the folder
+/// has something else in it.
 Json export_model(const ExportOptions& options);
 
 }  // namespace vfm::train

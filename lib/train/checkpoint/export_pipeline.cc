@@ -24,30 +24,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Noise levels of vfm-generate where a run says nothing of them.
-constexpr double kSigmaMin = 0.02, kSigmaMax = 40;
+/// The pipeline of a network that has one.
+const models::PipelineForm& pipeline_of(const models::NetworkConfig& config) {
+  return *config.architecture->foreign->pipeline;
+}
 
 /// Why there is no pipeline; "" if there is one.
 std::string why_not(const models::ModelFacts& facts, const models::NetworkConfig& config,
                     const ExportOptions& options) {
   if (options.parts == ExportOptions::Parts::none) return "only the network was asked for";
   std::vector<std::string> reasons;
-  if (!config.architecture->in_diffusers)
+  const models::ForeignNetwork* const foreign = config.architecture->foreign;
+  if (!foreign || !foreign->pipeline)
     reasons.push_back(
         fmt::format("diffusers has no class for a network of type {}", config.architecture->name));
-  else if (models::modulation_rank(config) == 0)
-    reasons.push_back(
-        "diffusers' class cannot be made without an 'adaln_lora_dim' (model.adaln: full)");
+  else if (foreign->why_not)
+    reasons.push_back(foreign->why_not(config));
   const std::string tokenizer = facts.tokenizer ? facts.tokenizer->name : "";
-  if (const auto* family = models::find_tokenizer_family(tokenizer);
-      !family || !family->in_diffusers)
+  const auto* tokenizers = models::find_tokenizer_family(tokenizer);
+  const bool in_pipeline =
+      !foreign || !foreign->pipeline ||
+      std::ranges::find(foreign->pipeline->vaes, tokenizer) != foreign->pipeline->vaes.end();
+  if (!tokenizers || !tokenizers->in_diffusers)
     reasons.push_back(fmt::format("diffusers has no class for the tokenizer {}", tokenizer));
+  else if (!in_pipeline)
+    reasons.push_back(fmt::format("no pipeline of diffusers has a network of type {} and {}",
+                                  config.architecture->name, tokenizer));
   const std::string text = facts.text_encoder ? facts.text_encoder->name : "";
   if (!facts.text_encoder)
     reasons.push_back("the model was trained without text");
   else if (const auto* family = models::find_text_encoder_family(text);
            !family || family->class_name.empty())
     reasons.push_back(fmt::format("diffusers has no class for the text encoder {}", text));
+  std::erase(reasons, "");
   return fmt::format("{}", fmt::join(reasons, ", and "));
 }
 
@@ -60,19 +69,6 @@ std::string place_of(const std::string& was, const std::string& given, const cha
       "the {} is not in '{}' any more; give its folder with {} DIR, or write the network alone "
       "with --parts none",
       what, path, option);
-}
-
-Json scheduler_of(const models::SamplingFacts& sampling) {
-  const bool ends_at_minimum = sampling.sampler == models::Sampler::edm_euler;
-  return {{"_class_name", "EDMEulerScheduler"},
-          {"final_sigmas_type", ends_at_minimum ? "sigma_min" : "zero"},
-          {"num_train_timesteps", 1000},
-          {"prediction_type", "epsilon"},
-          {"rho", 7.0},
-          {"sigma_data", models::kSigmaData},
-          {"sigma_max", sampling.sigma_max.value_or(kSigmaMax)},
-          {"sigma_min", sampling.sigma_min.value_or(kSigmaMin)},
-          {"sigma_schedule", "karras"}};
 }
 
 /// diffusers counts as many latent frames of statistics as a clip has, or one for all.
@@ -120,12 +116,12 @@ void take_files(const std::string& from, const std::string& to, bool copy, bool 
 }
 
 /// As the tokenizer's own settings have it.
-std::string tokenizer_class(const std::string& folder) {
+std::string tokenizer_class(const std::string& folder, std::string_view usual) {
   const std::string path = io::join_path(folder, "tokenizer_config.json");
-  if (!io::file_exists(path)) return "T5TokenizerFast";
+  if (!io::file_exists(path)) return std::string(usual);
   const Json settings =
       parse_json(io::read_file(path, io::kMostModelJson), fmt::format("'{}'", path));
-  return get_string(settings, "tokenizer_class").value_or("T5TokenizerFast");
+  return get_string(settings, "tokenizer_class").value_or(std::string(usual));
 }
 
 }  // namespace
@@ -135,7 +131,7 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   PipelineParts parts;
   parts.why_not = why_not(facts, config, options);
   if (!parts.why_not.empty()) return parts;
-  parts.type = config.video_to_world() ? "CosmosVideoToWorldPipeline" : "CosmosTextToWorldPipeline";
+  parts.type = pipeline_of(config).classes[config.video_to_world() ? 1 : 0];
   models::TokenizerConfig tokenizer = *facts.tokenizer;
   parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
   tokenizer.path = parts.vae;
@@ -156,24 +152,27 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
 void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
                  const models::NetworkConfig& config, const std::string& folder, bool copy) {
   write_vae(parts.vae, facts, config.max_size[0], io::join_path(folder, "vae"));
-  write_json(io::join_path(folder, "scheduler"), "scheduler_config.json",
-             scheduler_of(facts.sampling));
+  const models::PipelineForm& pipeline = pipeline_of(config);
+  const Json scheduler = models::hf_scheduler(facts.sampling);
+  write_json(io::join_path(folder, "scheduler"), "scheduler_config.json", scheduler);
   take_files(parts.text_model, io::join_path(folder, "text_encoder"), copy, true);
   take_files(parts.tokenizer, io::join_path(folder, "tokenizer"), copy, false);
   const models::HfComponent text(parts.text_model);
-  text.need_type(models::text_encoder_types(true));
+  text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
   const auto entry = [](const char* library, std::string_view name) {
     return Json::array({library, name});
   };
-  write_json(folder, "model_index.json",
-             {{"_class_name", parts.type},
-              {"safety_checker", Json::array({nullptr, nullptr})},
-              {"scheduler", entry("diffusers", "EDMEulerScheduler")},
-              {"text_encoder",
-               entry("transformers", models::find_text_encoder_family(text.type())->class_name)},
-              {"tokenizer", entry("transformers", tokenizer_class(parts.tokenizer))},
-              {"transformer", entry("diffusers", "CosmosTransformer3DModel")},
-              {"vae", entry("diffusers", facts.tokenizer->name)}});
+  Json index = {{"_class_name", parts.type},
+                {"scheduler", entry("diffusers", scheduler["_class_name"].get<std::string>())},
+                {"text_encoder",
+                 entry("transformers", models::find_text_encoder_family(text.type())->class_name)},
+                {"tokenizer",
+                 entry("transformers", tokenizer_class(parts.tokenizer, pipeline.text_tokenizer))},
+                {"transformer", entry("diffusers", config.architecture->class_name)},
+                {"vae", entry("diffusers", facts.tokenizer->name)}};
+  for (const std::string_view part : pipeline.left_out)
+    index[part] = Json::array({nullptr, nullptr});
+  write_json(folder, "model_index.json", sorted(std::move(index)));
 }
 
 }  // namespace vfm::train

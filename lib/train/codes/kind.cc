@@ -25,9 +25,16 @@ void fit_encoded_codes(Recipe& recipe, const Dataset& data, const Encoders& enco
 
 class CodeKind final : public Kind {
  public:
-  std::span<const std::string_view> types() const override {
-    static constexpr std::string_view names[] = {"autoregressive"};
-    return names;
+  std::vector<std::string_view> types() const override { return {"autoregressive"}; }
+  std::string_view section() const override { return "autoregressive"; }
+  std::string_view cp_words(std::string_view /*type*/) const override {
+    return "Type *autoregressive* takes only *all_to_all* or *gather*.";
+  }
+  std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const override {
+    const auto* decoder = std::get_if<models::DecoderConfig>(&begun);
+    if (!decoder) return "";
+    model.decoder = *decoder;
+    return "autoregressive";
   }
 
   std::string_view words(std::string_view /*type*/) const override {
@@ -45,10 +52,15 @@ class CodeKind final : public Kind {
         .number("width", decoder.stream_width, between(0, 1 << 20))
         .number("mlp_ratio", decoder.mlp_ratio, between(0.1, 64))
         .number("rope_theta", decoder.rope_theta, positive)
+        .in_stages()
         .number("yarn_scale", decoder.yarn_scale, at_least(1))
+        .in_stages()
         .number("yarn_frames", decoder.yarn_frames, between(1, 65536))
+        .in_stages()
         .number("yarn_rows", decoder.yarn_rows, between(0, 65536))
+        .in_stages()
         .numbers("yarn_betas", decoder.yarn_betas, positive)
+        .in_stages()
         .flag("start_token", decoder.start_token)
         .flag("read_positions", decoder.read_positions)
         .flag("absolute_positions", decoder.absolute_positions);
@@ -60,7 +72,7 @@ class CodeKind final : public Kind {
 
   void add_sections(FieldList& list, Recipe& r) const override {
     add_adapter_fields(list, r.lora);
-    list.section("autoregressive")
+    list.section("autoregressive", true)
         .number("z_loss", r.autoregressive.z_loss, at_least(0))
         .number("text_dropout", r.autoregressive.text_dropout, between(0, 1))
         .number("ignored_frames", r.autoregressive.ignored_frames, between(0, 65536))
@@ -107,7 +119,17 @@ class CodeKind final : public Kind {
            4.0 * recipe.text_tokens(sample.text_tokens) * recipe.model.decoder.text_embed_dim;
   }
 
+  double text_dropout(const Recipe& recipe) const override {
+    return recipe.autoregressive.text_dropout;
+  }
+  int text_padding(const Recipe& recipe) const override {
+    return recipe.autoregressive.text_padding;
+  }
+  bool takes_text(const ModelRecipe& model) const override {
+    return !model.begun || model.decoder.text_embed_dim > 0;
+  }
   bool has_stages() const override { return true; }
+  int* blocks(ModelRecipe& model) const override { return &model.decoder.num_layers; }
   std::vector<int> balanced_stages(const Recipe& recipe) const override {
     const data::Entry sample = full_sample(recipe);
     const models::DecoderConfig& decoder = recipe.model.decoder;

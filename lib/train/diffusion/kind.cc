@@ -48,7 +48,7 @@ void fit_encoded(Recipe& recipe, const Dataset& data, const Encoders& encoders) 
 // The fields of a network's configuration as keys of a recipe.
 class ModelFields final : public models::ConfigFields {
  public:
-  ModelFields(FieldList& list, ModelRecipe& model) : list_(list), model_(model) {}
+  explicit ModelFields(FieldList& list) : list_(list) {}
 
   void integer(const char* name, int& value, int least, int most, int) override {
     keep(name,
@@ -72,27 +72,28 @@ class ModelFields final : public models::ConfigFields {
     flag(name, value, true);
   }
   // One matrix has no width inside: where it comes after such a width, that is gone.
-  void modulation_rank(const char* name, int& value) override {
-    keep(name, [this, name, &value] {
-      list_
-          .choice("adaln", model_.adaln, {"lora", "full"},
-                  [&model = model_, &value] {
-                    if (model.adaln == "full") value = 0;
-                  })
-          .number(name, value, between(0, 65536));
+  void modulation(const char* kind, std::string& words, const char* rank, int& value) override {
+    keep(kind, [this, kind, &words, &value] {
+      list_.choice(kind, words, {"lora", "full"}, [&words, &value] {
+        if (words == "full") value = 0;
+      });
     });
+    keep(rank, [this, rank, &value] { list_.number(rank, value, between(0, 65536)); });
   }
 
-  // Adds the keys to the list. Those that all networks have come first, in a recipe's order.
-  void add() {
-    static constexpr std::string_view first[] = {
-        "in_channels",        "out_channels",       "text_embed_dim", "num_attention_heads",
-        "attention_head_dim", "num_layers",         "mlp_ratio",      "patch_size",
-        "max_size",           "concat_padding_mask"};
-    const auto place = [](const Kept& kept) { return std::ranges::find(first, kept.name); };
+  // Adds the keys to the list. Those that all networks have come first.
+  void add(std::span<const models::FieldNote> own) {
+    const std::span<const models::FieldNote> common = models::common_notes();
+    const auto place = [&](const Kept& kept) {
+      return std::ranges::find(common, kept.name, &models::FieldNote::name) - common.begin();
+    };
     std::ranges::stable_sort(kept_, {}, place);
-    for (const Kept& kept : kept_)
+    for (const Kept& kept : kept_) {
       kept.add();
+      for (const auto& notes : {common, own})
+        for (const models::FieldNote& note : notes)
+          if (note.name == kept.name) list_.in_stages(note.next_stage);
+    }
   }
 
  private:
@@ -105,40 +106,81 @@ class ModelFields final : public models::ConfigFields {
   }
 
   FieldList& list_;
-  ModelRecipe& model_;
   std::vector<Kept> kept_;
 };
 
+// The keys of a modulation, and their values; empty names if the network has none.
+class ModulationKeys final : public models::ConfigFields {
+ public:
+  explicit ModulationKeys(models::NetworkConfig config) {
+    config.architecture->visit(config, *this);
+  }
+  void modulation(const char* kind, std::string& words, const char* rank, int& value) override {
+    kind_key = std::string("model.") + kind, rank_key = std::string("model.") + rank;
+    full = words == "full", width = value;
+  }
+
+  std::string kind_key, rank_key;
+  bool full = false;
+  int width = 1;
+};
+
+// A network that is read has its width alone.
+class ModulationByWidth final : public models::ConfigFields {
+ public:
+  void modulation(const char*, std::string& words, const char*, int& value) override {
+    words = value == 0 ? "full" : "lora";
+  }
+};
+
+// The network of the recipe's type: of another type it has that type's defaults.
+void take_type(ModelRecipe& model) {
+  const models::Architecture& wanted = models::find_architecture(model.type);
+  if (model.dit.architecture == &wanted) return;
+  model.dit = models::default_config(wanted);
+  model.dit.in_channels = model.dit.out_channels = model.dit.text_embed_dim = 0;  // as in the data
+}
+
 class DiffusionKind final : public Kind {
  public:
-  std::span<const std::string_view> types() const override {
-    static const std::vector<std::string_view> names = [] {
-      std::vector<std::string_view> all;
-      for (const models::Architecture* one : models::architectures())
-        all.push_back(one->name);
-      return all;
-    }();
-    return names;
+  std::vector<std::string_view> types() const override {
+    std::vector<std::string_view> all;
+    for (const models::Architecture* one : models::architectures())
+      all.push_back(one->name);
+    return all;
   }
   std::string_view words(std::string_view type) const override {
     return models::find_architecture(type).words;
   }
+  std::string_view cp_words(std::string_view type) const override {
+    return models::find_architecture(type).cp_words;
+  }
+  std::string_view section() const override { return "diffusion"; }
+  std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const override {
+    const auto* network = std::get_if<models::NetworkConfig>(&begun);
+    if (!network) return "";
+    model.dit = *network;
+    ModulationByWidth settled;
+    model.dit.architecture->visit(model.dit, settled);
+    return std::string(model.dit.architecture->name);
+  }
 
   void add_model_fields(FieldList& list, ModelRecipe& model) const override {
-    model.dit.architecture = &models::find_architecture(model.type);
-    ModelFields fields(list, model);
+    take_type(model);
+    ModelFields fields(list);
     model.dit.architecture->visit(model.dit, fields);
-    fields.add();
+    fields.add(model.dit.architecture->notes);
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
     add_adapter_fields(list, r.lora);
-    list.section("diffusion")
+    list.section("diffusion", true)
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
         .number("p_std", r.diffusion.p_std, between(0, 20))
         .number("sigma_min", r.diffusion.sigma_min, positive)
         .number("sigma_max", r.diffusion.sigma_max, positive)
         .number("whitening", r.diffusion.whitening, between(0, 1))
+        .in_stages(false)  // the scale of latents is the earlier run's
         .number("loss_scale", r.diffusion.loss_scale, positive)
         .number("text_dropout", r.diffusion.text_dropout, between(0, 1))
         .flag("scale_video_noise", r.diffusion.scale_video_noise)
@@ -161,12 +203,11 @@ class DiffusionKind final : public Kind {
   }
 
   void settle(Recipe& recipe) const override {
-    models::NetworkConfig& dit = recipe.model.dit;
-    dit.architecture = &models::find_architecture(recipe.model.type);
-    if (recipe.model.adaln == "full" && models::modulation_rank(dit).value_or(0) != 0)
+    take_type(recipe.model);
+    const ModulationKeys keys(recipe.model.dit);
+    if (keys.full && keys.width != 0)
       fail_usage("{}, and {}: only a modulation of two matrices has a width between them",
-                 describe_setting(recipe, "model.adaln"),
-                 describe_setting(recipe, "model.adaln_lora_dim"));
+                 describe_setting(recipe, keys.kind_key), describe_setting(recipe, keys.rank_key));
   }
 
   void check(const Recipe& recipe) const override {
@@ -179,10 +220,9 @@ class DiffusionKind final : public Kind {
                  describe_setting(recipe, "sampling.sigma_min"),
                  describe_setting(recipe, "sampling.sigma_max"));
     models::NetworkConfig dit = recipe.model.dit;  // 0 is not yet known, not wrong
-    if (models::modulation_rank(dit) == 0 && recipe.model.adaln == "lora")
+    if (const ModulationKeys keys(dit); !keys.full && keys.width == 0)
       fail_usage("{}, and {}: a modulation of two matrices needs a width between them",
-                 describe_setting(recipe, "model.adaln_lora_dim"),
-                 describe_setting(recipe, "model.adaln"));
+                 describe_setting(recipe, keys.rank_key), describe_setting(recipe, keys.kind_key));
     if (dit.in_channels == 0) dit.in_channels = 1;
     if (dit.out_channels == 0) dit.out_channels = dit.in_channels;
     if (dit.text_embed_dim == 0) dit.text_embed_dim = 1;
@@ -276,7 +316,13 @@ class DiffusionKind final : public Kind {
   void check_layout(const Recipe& recipe, const nn::NetworkLayout& layout) const override {
     layout.check(recipe.model.dit.num_layers, recipe.model.dit.heads());
   }
+  double text_dropout(const Recipe& recipe) const override { return recipe.diffusion.text_dropout; }
+  int text_padding(const Recipe& recipe) const override { return recipe.diffusion.text_padding; }
   bool has_stages() const override { return true; }
+  int* blocks(ModelRecipe& model) const override { return &model.dit.num_layers; }
+  const models::NetworkConfig* network(const ModelRecipe& model) const override {
+    return &model.dit;
+  }
   std::vector<int> balanced_stages(const Recipe& recipe) const override {
     const data::Entry sample = full_sample(recipe);
     const models::PartWork work = models::part_work(

@@ -83,10 +83,10 @@ class Drawing {
   /// Those that differ in what ranks of cp exchange.
   void kinds(Candidate candidate) {
     if (candidate.cp == 1) return shards(candidate);
-    const models::Architecture& network = *recipe_.model.dit.architecture;
-    const bool stdit = recipe_.model.type == network.name && network.space_time;
+    const models::NetworkConfig* network = kind_of(recipe_.model.type).network(recipe_.model);
+    const bool space_time = network && network->architecture->space_time;
     for (const bool hybrid : {false, true}) {
-      if (hybrid && !stdit) continue;
+      if (hybrid && !space_time) continue;
       candidate.hybrid = hybrid;
       for (const CpKind kind : {CpKind::gather, CpKind::all_to_all, CpKind::ring}) {
         candidate.cp_kind = kind;

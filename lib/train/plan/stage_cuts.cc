@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/plan/stage_cuts.h"
 
-#include "models/dit/architecture.h"
 #include "train/kind.h"
 
 namespace vfm::train {
 
 int* blocks_of(Recipe& recipe) {
-  if (recipe.model.type == recipe.model.dit.architecture->name) return &recipe.model.dit.num_layers;
-  return recipe.model.type == "autoregressive" ? &recipe.model.decoder.num_layers : nullptr;
+  return kind_of(recipe.model.type).blocks(recipe.model);
 }
 
 int StageCuts::blocks() const {

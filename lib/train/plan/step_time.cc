@@ -196,16 +196,18 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   return time;
 }
 
-/// Sent would be the embedded noise level of each sample, with the three vectors that all blocks
-/// add, and the positions of the tokens that a rank has, as wide as the stream; all of it f32.
+/// Sent would be what all blocks compute alike of each sample, and learned positions of the tokens
+/// that a rank has, as wide as the stream; all of it f32.
 Conditioning LayoutCost::conditioning(const Candidate& c) const {
   const std::vector<StageWork> stages = work_->few(c);
-  const models::NetworkConfig& network = recipe_.model.dit;
-  const double passes = c.passes(recipe_.data.packs), width = network.width(),
+  const models::NetworkConfig* network = kind_of(recipe_.model.type).network(recipe_.model);
+  const double passes = c.passes(recipe_.data.packs);
+  if (network == nullptr) return {passes * stages[0].conditioning, 0};
+  const models::Architecture& architecture = *network->architecture;
+  const double of_sample = static_cast<double>(architecture.shared_values(*network)),
                samples = static_cast<double>(pack_.size()) * c.micro_packs,
-               positions =
-                   network.architecture->has_tables(network) ? stages[0].of_streams.bytes : 0;
-  const SentMessages sent{passes, passes * (4 * samples * 4 * width + positions)};
+               positions = architecture.has_tables(*network) ? stages[0].of_streams.bytes : 0;
+  const SentMessages sent{passes, passes * (4 * samples * of_sample + positions)};
   const GroupOnNodes group = group_on_nodes("pp", c, per_node_);
   // And the gradients of it back.
   return {passes * stages[0].conditioning,

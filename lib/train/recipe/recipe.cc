@@ -3,18 +3,20 @@
 
 #include <algorithm>
 
+#include "train/kind.h"
+
 namespace vfm::train {
 
 double Recipe::text_dropout() const {
-  return model.type == "autoregressive" ? autoregressive.text_dropout : diffusion.text_dropout;
+  return kind_of(model.type).text_dropout(*this);
 }
 
 int Recipe::text_padding() const {
-  return model.type == "autoregressive" ? autoregressive.text_padding : diffusion.text_padding;
+  return kind_of(model.type).text_padding(*this);
 }
 
 bool Recipe::takes_text() const {
-  return model.type != "autoregressive" || !model.begun || model.decoder.text_embed_dim > 0;
+  return kind_of(model.type).takes_text(model);
 }
 
 int Recipe::text_tokens(int of_sample) const {

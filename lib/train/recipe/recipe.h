@@ -22,15 +22,12 @@
 namespace vfm::train {
 
 struct ModelRecipe {
-  /// Type of the model. Diffusion networks are those of models/dit/architecture.h. "autoregressive"
-  /// (models/decoder/decoder.h) models discrete latents, and "tokenizer"
-  /// (models/cosmos/autoencoder.h) pixels.
+  /// Type of the model: one of Kind::types(). Diffusion networks are those of
+  /// models/dit/architecture.h. A decoder (models/decoder/decoder.h) models discrete latents, and a
+  /// tokenizer (models/cosmos/autoencoder.h) pixels.
   std::string type = "dit";
   /// The diffusion network. A field that is 0 here is set from the data.
   models::NetworkConfig dit = {.in_channels = 0, .out_channels = 0, .text_embed_dim = 0};
-  /// Modulation of the diffusion network: "lora" is by two matrices of a low rank, "full" by one
-  /// matrix, and then adaln_lora_dim is 0. Only for networks that have the field.
-  std::string adaln = "lora";
   /// Whether the network is that of a model to begin from; then a 0 in it is final.
   bool begun = false;
   /// The autoregressive decoder. A field that is 0 here is set from the data.

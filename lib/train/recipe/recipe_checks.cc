@@ -70,8 +70,8 @@ void check_pipeline(const Recipe& recipe) {
     fail_usage("{}, must be {} numbers: 'parallel.pp' times 'parallel.vpp'",
                describe_setting(recipe, "parallel.stages"), chunks);
   const int blocks = std::accumulate(stages.begin(), stages.end(), 0);
-  const int all = recipe.model.type == "autoregressive" ? recipe.model.decoder.num_layers
-                                                        : recipe.model.dit.num_layers;
+  ModelRecipe model = recipe.model;
+  const int all = *kind_of(model.type).blocks(model);
   if (blocks != all)
     fail_usage("{}, {} blocks together, and {}: must be the same",
                describe_setting(recipe, "parallel.stages"), blocks,

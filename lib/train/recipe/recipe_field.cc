@@ -84,7 +84,8 @@ FieldList& FieldList::choice(const char* name, std::string& value, std::vector<s
 
 FieldList& FieldList::add(const char* name, std::function<void(const Setting&)> set,
                           std::function<Json()> get, std::string values) {
-  fields.push_back({prefix_ + name, false, std::move(set), std::move(get), std::move(values)});
+  fields.push_back(
+      {prefix_ + name, false, std::move(set), std::move(get), std::move(values), in_stages_});
   return *this;
 }
 

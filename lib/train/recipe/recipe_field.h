@@ -25,6 +25,10 @@ struct Field {
   std::function<void(const Setting&)> set;
   std::function<Json()> get;
   std::string values;  ///< allowed values, as the manual lists them: "1 to 1024"
+  /// May differ between a run and its next stage (train/state/next_stage.h), although a resumed run
+  /// may not change it. True for keys that decide which samples there are, how long a step is, and
+  /// what is learnt from it; false for keys on which weights, moments and average depend.
+  bool stage_may_change = false;
 };
 
 /// Throws Error{usage}, as the value is not allowed.
@@ -68,12 +72,19 @@ class FieldList {
  public:
   std::vector<Field> fields;
 
-  FieldList& section(const std::string& name) {
+  /// The next fields are of this section. `in_stages` is their Field::stage_may_change.
+  FieldList& section(const std::string& name, bool in_stages = false) {
     prefix_ = name + ".";
+    in_stages_ = in_stages;
     return *this;
   }
   /// Marks the last field as one that may change when a run is resumed.
   void may_change() { fields.back().may_change = true; }
+  /// Sets Field::stage_may_change of the last field.
+  FieldList& in_stages(bool may = true) {
+    fields.back().stage_may_change = may;
+    return *this;
+  }
 
   template <class T>
   FieldList& number(const char* name, T& value, Range range) {
@@ -114,19 +125,16 @@ class FieldList {
   FieldList& add(const char* name, std::function<void(const Setting&)> set,
                  std::function<Json()> get, std::string values);
   std::string prefix_;
+  bool in_stages_ = false;
 };
 
 /// Adds the section of adapters, for the kinds of training that have adapters.
 void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
 
 /// The allowed values of 'model.type'.
-const std::vector<std::string>& model_types();
+std::vector<std::string> model_types();
 /// All fields of a recipe of its model.type. They hold references into `recipe`.
 std::vector<Field> fields_of(Recipe& recipe);
-/// Whether the next stage of a run (train/state/next_stage.h) may change the key although a resumed
-/// run may not. True for keys that decide which samples there are, how long a step is, and what is
-/// learnt from it; false for keys on which weights, moments and average depend.
-bool may_change_in_stages(const std::string& key);
 /// The field with that key, or nullptr.
 const Field* find_field(const std::vector<Field>& fields, const std::string& key);
 /// The known key that is nearest to `key`, for messages. A key whose last word equals `key`, as

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "io/file.h"
-#include "models/dit/architecture.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_checks.h"
 #include "train/recipe/recipe_field.h"
@@ -83,17 +82,9 @@ void refuse_other_types(std::span<const Setting> settings, const std::vector<Fie
 
 /// The type of a model to begin from, and its configuration into the recipe.
 std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
-  if (const auto* decoder = std::get_if<models::DecoderConfig>(&beginning.model)) {
-    model.decoder = *decoder;
-    return "autoregressive";
-  }
-  if (const auto* autoencoder = std::get_if<models::CosmosConfig>(&beginning.model)) {
-    model.autoencoder = *autoencoder;
-    return "tokenizer";
-  }
-  model.dit = std::get<models::NetworkConfig>(beginning.model);
-  model.adaln = models::modulation_rank(model.dit) == 0 ? "full" : "lora";
-  return std::string(model.dit.architecture->name);
+  for (const Kind* kind : kinds())
+    if (std::string type = kind->begin_from(model, beginning.model); !type.empty()) return type;
+  throw std::logic_error("a model of no kind");
 }
 
 /// The recipe and the model that the run begins from.
@@ -135,7 +126,7 @@ void check_stage(const Recipe& earlier, const Recipe& recipe, const std::string&
 
 bool is_compared(const Field& field, Compared which) {
   if (which == Compared::free) return field.may_change;
-  return !field.may_change && (which == Compared::kept || !may_change_in_stages(field.key));
+  return !field.may_change && (which == Compared::kept || !field.stage_may_change);
 }
 
 }  // namespace

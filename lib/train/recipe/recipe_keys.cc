@@ -6,26 +6,12 @@
 
 namespace vfm::train {
 
-const std::vector<std::string>& model_types() {
-  static const std::vector<std::string> types = [] {
-    std::vector<std::string> all;
-    for (const Kind* kind : kinds())
-      all.insert(all.end(), kind->types().begin(), kind->types().end());
-    return all;
-  }();
-  return types;
-}
-
-bool may_change_in_stages(const std::string& key) {
-  // The scale of latents is the earlier run's, and so is how it was whitened.
-  if (key == "diffusion.whitening") return false;
-  for (const char* section : {"data.", "diffusion.", "autoregressive.", "tokenizer."})
-    if (key.starts_with(section)) return true;
-  for (const char* one : {"model.max_size", "model.rope_scale", "model.rope_theta",
-                          "model.yarn_scale", "model.yarn_frames", "model.yarn_betas",
-                          "model.yarn_rows", "optimizer.weight_decay", "optimizer.clip"})
-    if (key == one) return true;
-  return false;
+std::vector<std::string> model_types() {
+  std::vector<std::string> all;
+  for (const Kind* kind : kinds())
+    for (const std::string_view type : kind->types())
+      all.emplace_back(type);
+  return all;
 }
 
 std::vector<Field> fields_of(Recipe& r) {
@@ -41,7 +27,7 @@ std::vector<Field> fields_of(Recipe& r) {
       .may_change();
   if (kind.can_offload()) list.flag("offload", r.model.offload).may_change();
   kind.add_sections(list, r);
-  kind.add_data_fields(list.section("data"), r.data);
+  kind.add_data_fields(list.section("data", true), r.data);
   list.number("tokens", r.data.tokens, at_least(1))
       .number("packs", r.data.packs, between(1, 1 << 20))
       .number("window", r.data.window, between(1, 1 << 20))
@@ -56,8 +42,10 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))
       .number("eps", r.optimizer.eps, positive)
       .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
+      .in_stages()
       .choice("moments", r.optimizer.moments, {"f32", "bf16"})
       .number("clip", r.optimizer.clip, at_least(0))
+      .in_stages()
       .number("max_skips", r.optimizer.max_skips, at_least(0))
       .may_change();
   list.section("schedule").number("warmup", r.schedule.warmup, at_least(0)).may_change();

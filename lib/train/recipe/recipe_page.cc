@@ -52,11 +52,12 @@ std::vector<Described> describe_all() {
         while (place != all.end() && section != "data." &&
                (fresh ? !place->key.starts_with("data.") : place->key.starts_with(section)))
           ++place;
-        const char* marks = field.may_change ? "\\*" : may_change_in_stages(field.key) ? "+" : "";
+        const char* marks = field.may_change ? "\\*" : field.stage_may_change ? "+" : "";
         found = all.insert(place, {field.key, marks, {}});
       }
       found->types.push_back(
-          {type, field.key == "model.type" ? "dit" : value_text(field.get()), field.values});
+          {type, value_text(field.key == "model.type" ? Json(Recipe().model.type) : field.get()),
+           field.values});
       place = found + 1;
     }
   }
@@ -100,10 +101,11 @@ std::string types_of(const Described& key) {
   return missing.find(',') == std::string::npos ? "not " + missing + ": " : names + ": ";
 }
 
-const KeyWords& key_words_of(const std::string& key) {
-  const auto found = std::ranges::find(key_words(), key, &KeyWords::key);
-  if (found == key_words().end()) throw std::logic_error("nothing is said of '" + key + "'");
-  return *found;
+KeyWords key_words_of(const std::string& key) {
+  std::vector<KeyWords> all = key_words();
+  const auto found = std::ranges::find(all, key, &KeyWords::key);
+  if (found == all.end()) throw std::logic_error("nothing is said of '" + key + "'");
+  return std::move(*found);
 }
 
 /// What the types of models are: "*dit* is the ...".
@@ -111,6 +113,16 @@ std::string type_words() {
   std::string words;
   for (const std::string& type : model_types())
     words += fmt::format("{}*{}* {}", words.empty() ? "" : " ", type, kind_of(type).words(type));
+  return words;
+}
+
+/// What types say of a key in addition.
+std::string words_of_types(const std::string& key) {
+  std::string words;
+  if (key == "parallel.cp_kind")
+    for (const std::string& type : model_types())
+      if (const std::string_view some = kind_of(type).cp_words(type); !some.empty())
+        words += fmt::format(" {}", some);
   return words;
 }
 
@@ -124,7 +136,7 @@ std::string beside_default(const Recipe& recipe, const Field& field) {
   add_clip_fields(of_clips.section("data"), data);
   const bool of_clip =
       std::ranges::find(of_clips.fields, field.key, &Field::key) != of_clips.fields.end();
-  return of_clip && recipe.model.type != "tokenizer" ? ", only with --tokenizer" : "";
+  return of_clip && !kind_of(recipe.model.type).one_by_one() ? ", only with --tokenizer" : "";
 }
 
 }  // namespace
@@ -166,11 +178,11 @@ std::string recipe_manual() {
       section = key.key.substr(0, dot);
       text += (text.empty() ? "## " : "\n## ") + section + "\n";
     }
-    const KeyWords& said = key_words_of(key.key);
-    text += fmt::format("\n*{}*{} ({})\n\t{}{}{}. {}\n", escaped(key.key), key.marks,
+    const KeyWords said = key_words_of(key.key);
+    text += fmt::format("\n*{}*{} ({})\n\t{}{}{}. {}{}\n", escaped(key.key), key.marks,
                         escaped(by_type(key, 1)), types_of(key), escaped(by_type(key, 2)),
                         said.unit.empty() ? "" : fmt::format(" {}", said.unit),
-                        said.words.empty() ? type_words() : std::string(said.words));
+                        said.words.empty() ? type_words() : said.words, words_of_types(key.key));
   }
   return text;
 }

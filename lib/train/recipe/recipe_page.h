@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "train/recipe/recipe_file.h"
 
@@ -18,10 +19,11 @@ std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settin
 
 /// The meaning of a key, for the manual.
 struct KeyWords {
-  std::string_view key, unit, words;
+  std::string key, unit, words;
 };
-/// The words for each key of every type of model (tests/unit/train/recipe_test.cc).
-std::span<const KeyWords> key_words();
+/// The words for each key of every type of model (tests/unit/train/recipe_test.cc). Those for keys
+/// of one kind of network are of its architecture (models::FieldNote).
+std::vector<KeyWords> key_words();
 
 /// Every key of every type of model, by section, in scdoc's markup: default, allowed values, unit,
 /// types that have it, and meaning. A '*' after the name marks keys that may change when a run is

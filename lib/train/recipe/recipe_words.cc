@@ -1,11 +1,19 @@
 // What each key of a recipe means, in the words of vfm-recipe(5).
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
+
+#include "models/dit/architecture.h"
 #include "train/recipe/recipe_page.h"
 
 namespace vfm::train {
 namespace {
 
-constexpr KeyWords kWords[] = {
+struct ConstantWords {
+  std::string_view key, unit, words;
+};
+
+constexpr ConstantWords kWords[] = {
     {"model.type", "", ""},  // Kind::words()
     {"model.in_channels", "", "Channels of the latents. 0: as in the data."},
     {"model.out_channels", "", "Channels that the network predicts. 0: as in the data."},
@@ -24,17 +32,6 @@ constexpr KeyWords kWords[] = {
     {"model.concat_padding_mask", "", "Add the padding mask as a channel, as in Cosmos-1.0."},
     {"model.num_key_value_heads", "heads",
      "Heads of keys and values, a divisor of _model.num_attention_heads_. 0: the same number."},
-    {"model.qk_norm", "",
-     "RMS norms of queries and keys in both attentions, as in NeMo's DiT layer. Types without this "
-     "key always have these norms."},
-    {"model.adaln", "",
-     "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with "
-     "a small width between them, as in Cosmos. *full*: by one matrix, with many more "
-     "parameters. diffusers cannot open a model with *full*."},
-    {"model.adaln_lora_dim", "", "The small width of *lora* in _model.adaln_. With *full*: 0."},
-    {"model.rope_scale", "",
-     "Factors that stretch the rotary positions in time, height and width."},
-    {"model.learnable_positions", "", "Add learned position tables to the rotary positions."},
     {"model.vocabulary", "codes", "Number of codes. 0: as in the data."},
     {"model.width", "", "Width of the residual stream. 0: heads times head width."},
     {"model.rope_theta", "", "Base of the rotary positions."},
@@ -191,9 +188,8 @@ constexpr KeyWords kWords[] = {
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
      "*all_to_all*: ranks exchange tokens for heads; cp must divide the heads. *ring*: keys and "
-     "values pass from rank to rank. *auto*: *all_to_all* on one machine, *ring* between machines. "
-     "Without _parallel.hybrid_, type *stdit* takes only *all_to_all*. Type *autoregressive* takes "
-     "only *all_to_all* or *gather*."},
+     "values pass from rank to rank. *auto*: *all_to_all* on one machine, *ring* between "
+     "machines."},
     {"parallel.cp_heads", "ranks",
      "With *all_to_all+ring*: neighbours that exchange tokens for heads. 0: as many as possible."},
     {"parallel.hybrid", "",
@@ -239,8 +235,17 @@ constexpr KeyWords kWords[] = {
 
 }  // namespace
 
-std::span<const KeyWords> key_words() {
-  return kWords;
+std::vector<KeyWords> key_words() {
+  std::vector<KeyWords> all;
+  for (const auto& [key, unit, words] : kWords)
+    all.push_back({std::string(key), std::string(unit), std::string(words)});
+  for (const models::Architecture* one : models::architectures())
+    for (const models::FieldNote& note : one->notes) {
+      std::string key = "model." + std::string(note.name);
+      if (!note.words.empty() && std::ranges::find(all, key, &KeyWords::key) == all.end())
+        all.push_back({std::move(key), std::string(note.unit), std::string(note.words)});
+    }
+  return all;
 }
 
 }  // namespace vfm::train

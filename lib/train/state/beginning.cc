@@ -30,8 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<int> kCosmosConditionFrames = {0, 1, 2};
-
 models::Origin origin_in(const Json& train) {
   return models::Origin::from_json(train.value("init", Json()));
 }
@@ -189,8 +187,10 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
     beginning.diffusion = diffusion_of(model.folder());
   } else {
     beginning.diffusion.text_padding = beginning.facts.text_padding;
-    if (network && network->architecture->in_diffusers && network->video_to_world())
-      beginning.diffusion.condition_frames = kCosmosConditionFrames;
+    const models::ForeignNetwork* foreign = network ? network->architecture->foreign : nullptr;
+    if (foreign && foreign->pipeline && network->video_to_world())
+      beginning.diffusion.condition_frames.assign(foreign->pipeline->condition_frames.begin(),
+                                                  foreign->pipeline->condition_frames.end());
   }
   return beginning;
 }
@@ -266,7 +266,7 @@ void say_begins(const RunOptions& options, const Recipe& recipe, const Dataset& 
     log_warning("{}", words);
   if (const int tokens = recipe.text_padding(); tokens > 0)
     log_info("texts are filled up to {} ('{}.text_padding')", counted(tokens, "token"),
-             recipe.model.type == "autoregressive" ? "autoregressive" : "diffusion");
+             kind_of(recipe.model.type).section());
 }
 
 void say_goes_on(const Json& train, const Recipe& recipe, const std::string& checkpoint,

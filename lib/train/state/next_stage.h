@@ -3,8 +3,8 @@
 //
 // The next stage has a folder of its own. From the earlier run's checkpoint it takes weights,
 // moments, average, counters, and the scale of latents. It also takes the recipe, and may change
-// what may_change_in_stages() (train/recipe/recipe_field.h) allows. Steps, samples and tokens count
-// on from the earlier run. The learning-rate schedule and 'train.steps' are the stage's own.
+// what Field::stage_may_change (train/recipe/recipe_field.h) allows. Steps, samples and tokens
+// count on from the earlier run. The learning-rate schedule and 'train.steps' are the stage's own.
 // train.json lists the earlier stages, each with its recipe:
 //
 //   "stages": [{"checkpoint": path, "complete": hash of its COMPLETE, "first_step": 0,

@@ -43,14 +43,13 @@ dist::Group* shared(const dist::Mesh& mesh, dist::Axes axis) {
 // Only a diffusion network has a choice to make: the others' rule is their own, by name.
 nn::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
   const ParallelRecipe& wanted = recipe.parallel;
-  const models::NetworkConfig& network = recipe.model.dit;
-  const bool diffusion = recipe.model.type == network.architecture->name;
-  if (wanted.hybrid && !(diffusion && network.architecture->space_time))
+  const models::NetworkConfig* network = kind_of(recipe.model.type).network(recipe.model);
+  if (wanted.hybrid && !(network && network->architecture->space_time))
     fail_usage("parallel.hybrid is for model.type={}: a {} has no attention in frames and pixels",
                models::names_of(&models::Architecture::space_time), recipe.model.type);
   if (wanted.cp == 1) return {};
-  if (diffusion)
-    return nn::find_cp_kind(wanted.cp_kind, wanted.cp_heads, network.heads(),
+  if (network)
+    return nn::find_cp_kind(wanted.cp_kind, wanted.cp_heads, network->heads(),
                             {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});
   return {wanted.cp_kind == "auto" ? nn::CpKind::gather : nn::parse_cp_kind(wanted.cp_kind), 1};
 }

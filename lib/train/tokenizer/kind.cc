@@ -17,9 +17,13 @@ using nn::Recompute;
 
 class TokenizerKind final : public Kind {
  public:
-  std::span<const std::string_view> types() const override {
-    static constexpr std::string_view names[] = {"tokenizer"};
-    return names;
+  std::vector<std::string_view> types() const override { return {"tokenizer"}; }
+  std::string_view section() const override { return "tokenizer"; }
+  std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const override {
+    const auto* autoencoder = std::get_if<models::CosmosConfig>(&begun);
+    if (!autoencoder) return "";
+    model.autoencoder = *autoencoder;
+    return "tokenizer";
   }
 
   std::string_view words(std::string_view /*type*/) const override {
@@ -46,7 +50,7 @@ class TokenizerKind final : public Kind {
   }
 
   void add_sections(FieldList& list, Recipe& r) const override {
-    list.section("tokenizer")
+    list.section("tokenizer", true)
         .number("l1", r.tokenizer.l1, at_least(0))
         .number("l2", r.tokenizer.l2, at_least(0));
   }

@@ -98,7 +98,7 @@ TEST_CASE("model folder: a part by itself is one, and anything else is none") {
   CHECK_THAT(usage_error([&] { read_facts(part); }), Contains("is a network alone"));
   const ModelFacts facts = read_facts(part, FactsFor::training);
   CHECK(facts.largest.width == 4);
-  CHECK(facts.text_padding == kCosmosTextTokens);
+  CHECK(facts.text_padding == 512);
   CHECK_FALSE(facts.tokenizer);
   CHECK_THAT(usage_error([&] { ModelFolder(folder.path); }), Contains("holds no model: it is"));
   CHECK_THAT(usage_error([&] { ModelFolder(folder.path + "/nowhere"); }),

@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "models/dit/dit.h"
 #include "models/moviegen/moviegen.h"
+#include "support/made_up_network.h"
 #include "support/usage_error.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_file.h"
 #include "train/recipe/recipe_page.h"
 
@@ -235,9 +237,11 @@ TEST_CASE("recipe: modulation by one matrix has no width inside") {
   models::NetworkConfig one_matrix;
   one_matrix.own<models::DitFields>().adaln_lora_dim = 0;
   beginning.model = one_matrix;
-  CHECK(make_recipe({}, &beginning).model.adaln == "full");
-  CHECK(make_recipe(parse_yaml("model: {adaln: full}", "a test"), &beginning).model.adaln ==
-        "full");
+  const auto adaln = [](const Recipe& recipe) {
+    return recipe.model.dit.own<models::DitFields>().adaln;
+  };
+  CHECK(adaln(make_recipe({}, &beginning)) == "full");
+  CHECK(adaln(make_recipe(parse_yaml("model: {adaln: full}", "a test"), &beginning)) == "full");
   const auto refused = [](const char* yaml, const models::NetworkConfig& from) {
     Beginning begun;
     begun.model = from;
@@ -320,4 +324,56 @@ TEST_CASE("recipe: each value is explained by where it comes from") {
   CHECK(text.find("  beta1: 0.9                             # default\n") != std::string::npos);
   const auto again = parse_yaml(text, "it");
   CHECK(to_yaml(make_recipe(again)) == to_yaml(make_recipe(settings)));
+}
+
+TEST_CASE("recipe: an architecture says what its keys are, and the manual has it") {
+  const MadeUpNetwork made;
+  Recipe recipe;
+  recipe.model.type = "made-up";
+  const std::vector<Field> fields = fields_of(recipe);
+  CHECK(find_field(fields, "model.num_layers")->get() == 3);
+  CHECK(find_field(fields, "model.in_channels")->get() == 0);
+  CHECK(find_field(fields, "model.rope_scale")->stage_may_change);
+  CHECK(find_field(fields, "model.max_size")->stage_may_change);
+  CHECK_FALSE(find_field(fields, "model.num_layers")->stage_may_change);
+  // Fields that all networks have come first, in one order.
+  for (std::size_t i = 0; i < models::common_notes().size(); ++i)
+    CHECK(fields[i + 1].key == "model." + std::string(models::common_notes()[i].name));
+  std::string page = recipe_manual();
+  std::erase(page, '\\');
+  CHECK(page.find("*made-up* is in no list.") != std::string::npos);
+  CHECK(page.find("Type *made-up* takes all.") != std::string::npos);
+  CHECK(to_yaml(from_yaml("model: {type: made-up, adaln: full}")).find("adaln_lora_dim: 0") !=
+        std::string::npos);
+  CHECK(error_of("model: {type: made-up, qk_norm: true}").find("'model.qk_norm'") !=
+        std::string::npos);
+  Beginning beginning;
+  beginning.model = made.config();
+  CHECK(make_recipe({}, &beginning).model.type == "made-up");
+}
+
+TEST_CASE("recipe: a next stage may change what decides samples, length and what is learnt") {
+  const auto may = [](const std::string& type, const std::string& key) {
+    Recipe recipe;
+    recipe.model.type = type;
+    return find_field(fields_of(recipe), key)->stage_may_change;
+  };
+  for (const char* key : {"data.tokens", "data.weights", "diffusion.p_mean", "model.max_size",
+                          "model.rope_scale", "optimizer.weight_decay", "optimizer.clip"}) {
+    INFO(key);
+    CHECK(may("dit", key));
+  }
+  for (const char* key :
+       {"diffusion.whitening", "model.patch_size", "model.learnable_positions", "optimizer.beta1",
+        "optimizer.moments", "ema.decay", "train.seed", "lora.rank", "model.compute"}) {
+    INFO(key);
+    CHECK_FALSE(may("dit", key));
+  }
+  for (const char* key : {"autoregressive.z_loss", "model.rope_theta", "model.yarn_scale",
+                          "model.yarn_frames", "model.yarn_rows", "model.yarn_betas"}) {
+    INFO(key);
+    CHECK(may("autoregressive", key));
+  }
+  CHECK_FALSE(may("autoregressive", "model.start_token"));
+  CHECK(may("tokenizer", "tokenizer.l1"));
 }
