@@ -19,9 +19,11 @@
 #include "device_workers.h"
 #include "dist/launch.h"
 #include "dist/together.h"
+#include "generate/clip_maker.h"
 #include "generate/cost/generate_cost.h"
 #include "generate/generate.h"
-#include "generate/ranks/clip_service.h"
+#include "generate/ranks/clip_wire.h"
+#include "generate/ranks/clip_workers.h"
 #include "generate_options.h"
 #include "io/file.h"
 #include "media/encode/encode_sessions.h"
@@ -54,10 +56,11 @@ void refuse_ranks(const vfm::cli::Launch& launch) {
         "without mpirun, or leave out --device");
 }
 
-/// The content of the parcel that opens a worker.
+/// What opens a worker.
 struct DealtJob {
   std::vector<std::string> arguments;  // of the command line
   std::string cache, model;
+  int threads = 0;  // of OpenMP; 0: the number of processors
   vfm::Device device = vfm::Device::cpu;
 };
 
@@ -75,12 +78,10 @@ int serve_clips(int channel,
                 const std::function<vfm::generate::GenerateJob(const DealtJob&)>& job_of) {
   const auto open = [&](const vfm::workers::Parcel& parcel, vfm::Device device) {
     DealtJob dealt;
+    vfm::generate::unpack(vfm::workers::text_of(parcel.tensors.at(0)), dealt.arguments, dealt.cache,
+                          dealt.model, dealt.threads);
     dealt.device = device;
-    dealt.cache = vfm::workers::text_of(parcel.tensors.at(0));
-    dealt.model = vfm::workers::text_of(parcel.tensors.at(1));
-    for (std::size_t i = 2; i < parcel.tensors.size(); ++i)
-      dealt.arguments.emplace_back(vfm::workers::text_of(parcel.tensors[i]));
-    return vfm::generate::open_clips(job_of(dealt), parcel.words->at("threads").get<int>());
+    return vfm::generate::open_clips(job_of(dealt), dealt.threads);
   };
   return vfm::workers::serve_gpu(channel,
                                  vfm::workers::stage_services({{vfm::generate::kClips, open}}));
@@ -95,12 +96,10 @@ long deal_to_gpus(vfm::generate::GenerateJob& job, vfm::workers::StageModels& wo
   const int together = jobs.jobs > 0 ? std::min(jobs.jobs, gpus) : gpus;
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   const bool cpu = workers.device() == vfm::Device::cpu;
-  vfm::workers::Parcel open{
-      "", vfm::Json{{"threads", cpu ? std::max(1, processors / gpus) : 0}}, {}};
-  for (const std::string& text : {context.cache, job.model})
-    open.tensors.push_back(vfm::workers::bytes_tensor(text));
-  for (const std::string& argument : context.arguments)
-    open.tensors.push_back(vfm::workers::bytes_tensor(argument));
+  const int threads = cpu ? std::max(1, processors / gpus) : 0;
+  const std::string dealt =
+      vfm::generate::pack(context.arguments, context.cache, job.model, threads);
+  vfm::workers::Parcel open{"", vfm::HeldJson::object(), {vfm::workers::bytes_tensor(dealt)}};
   const vfm::Json cost = vfm::generate::generation_cost(job);
   const std::size_t number = workers.add(vfm::generate::kClips, std::move(open),
                                          cost.at("memory_bytes").at("peak").get<std::int64_t>());
@@ -111,7 +110,8 @@ long deal_to_gpus(vfm::generate::GenerateJob& job, vfm::workers::StageModels& wo
   workers.open();
   vfm::share::Slots slots = context.slots(jobs, together);
   slots.set_flow(workers.flow());
-  return vfm::generate::deal_clips(job, workers, number, slots, context.progress, context.manifest);
+  vfm::generate::ClipWorkers makers(job, workers, number, context.progress, context.manifest);
+  return vfm::generate::generate_clips(job, makers, slots, context.progress);
 }
 
 class GenerateTool : public vfm::cli::Tool {
@@ -200,7 +200,8 @@ class GenerateTool : public vfm::cli::Tool {
       std::unique_ptr<vfm::share::Slots> slots;
       on_all_ranks(world, [&] { slots = prepare(context); });  // reports an error of all ranks once
       world.use_device(job_.device, compute_.deterministic);
-      return vfm::generate::generate_clips(job_, world, *slots, context.progress, context.manifest);
+      vfm::generate::ClipMaker maker(job_, world, context.progress, context.manifest);
+      return vfm::generate::generate_clips(job_, maker, *slots, context.progress);
     });
   }
 

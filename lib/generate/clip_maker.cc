@@ -9,151 +9,150 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/units.h"
+#include "dist/together.h"
 #include "generate/files/clip_progress.h"
+#include "generate/files/generation_report.h"
 #include "generate/files/latent_files.h"
+#include "generate/ranks/rounds.h"
 #include "generate/request/clip_record.h"
 #include "io/file.h"
-#include "models/tokenizer.h"
+#include "share/ordered.h"
+#include "tensor/device.h"
 #include "tensor/failure.h"
 
 namespace vfm::generate {
+namespace {
 
-ClipMaker::ClipMaker(const GenerateJob& job, Generator generator,
-                     const std::string& tokenizer_compute, const ClipFolder& output,
-                     Progress& progress)
+ModelInUse in_use_by(const GenerateJob& job, const UsableModel& usable) {
+  const models::LoadedModel& model = usable.generator->model();
+  return {.hash = model.hash,
+          .ema = model.ema,
+          .autoregressive = usable.generator->autoregressive(),
+          .compute = model.compute,
+          .adapters = model.adapters,
+          .fp8 = job.fp8,
+          .device = job.device,
+          .tokenizer_compute = usable.tokenizer_compute,
+          .parallel = job.parallel.name(),
+          .quantize = job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""};
+}
+
+/// What lies in the output's folder of a clip that is not finished.
+class KeptWork {
+ public:
+  KeptWork(const GenerateJob& job, const ModelInUse& in_use, const NamedRequest& request)
+      : job_(job),
+        folder_(job.output == "-" ? "" : job.output),
+        name_(request.name),
+        address_(hash_hex(dump_json(describe_latent(in_use, request)))) {}
+
+  /// The whole latent; none: it is still to be made.
+  std::optional<Latent> latent() const {
+    if (folder_.empty() || job_.force || !has_latent(folder_, name_)) return std::nullopt;
+    try {
+      return read_latent(folder_, name_, address_);
+    } catch (const Error& error) {
+      log_info("{}: it is made again", error.what());
+      return std::nullopt;
+    }
+  }
+  /// Where sampling goes on; at step 0: at its beginning.
+  models::SamplerState state() const {
+    if (folder_.empty() || job_.force || !has_state(folder_, name_)) return {};
+    try {
+      models::SamplerState state = read_state(folder_, name_, address_);
+      log_info("'{}' resumes after step {}", name_, state.step);
+      return state;
+    } catch (const Error& error) {
+      log_info("'{}' starts again: {}", name_, error.what());
+      return {};
+    }
+  }
+  /// Keeps states while the clip is sampled, as often as the job says.
+  models::AfterStep keeper() const {
+    if (folder_.empty()) return {};
+    return [this,
+            saved = std::chrono::steady_clock::now()](const models::SamplerState& state) mutable {
+      const auto now = std::chrono::steady_clock::now();
+      if (std::chrono::duration<double>(now - saved).count() < job_.save_every) return;
+      write_state(folder_, name_, state, address_);
+      saved = std::chrono::steady_clock::now();
+    };
+  }
+  void keep(const Latent& latent) const {
+    if (folder_.empty()) return;
+    write_latent(folder_, name_, latent, address_);
+    remove_state(folder_, name_);
+  }
+
+ private:
+  const GenerateJob& job_;
+  const std::string folder_, name_, address_;  ///< folder: empty for a stream
+};
+
+}  // namespace
+
+ClipMaker::ClipMaker(const GenerateJob& job, dist::World& world, Progress& progress,
+                     io::ManifestWriter& manifest, bool reports)
     : job_(job),
       progress_(progress),
-      output_(output),
-      generator_(std::move(generator)),
-      in_use_{generator_,
-              generator_.model().hash,
-              job.fp8,
-              job.device,
-              tokenizer_compute,
-              job.parallel.name(),
-              job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""},
-      requests_(job, in_use_, output_) {}
+      ranks_(agree_on_ranks(job_, world)),
+      model_(load_usable(job_, *ranks_)) {
+  dist::on_all_ranks(world, [&] {
+    if (!ranks_->leads()) return;
+    output_.emplace(job_.output, job_.encoder, progress, manifest, reports && first());
+    in_use_ = in_use_by(job_, model_);
+    requests_.emplace(job_, generator(), in_use_, *output_);
+  });
+}
+
+bool ClipMaker::helped() {
+  if (ranks_->leads()) return false;
+  model_.shared->serve(model_.tokenizer_alone.get());
+  return true;
+}
 
 /// Before any clip is made, so no other thread uses the generator yet.
 void ClipMaker::measure(const NamedRequest& request) {
   if (output_error_ || !(job_.fp8.any() || job_.quantize)) return;
   if (job_.quantize) {
-    output_error_ = generator_.quantize(request.clip, request.sampling);
+    output_error_ = generator().quantize(request.clip, request.sampling);
     return;
   }
-  output_error_ = generator_.fp8_error(job_.fp8, request.clip, request.sampling);
-  generator_.set_fp8(job_.fp8);
+  output_error_ = generator().fp8_error(job_.fp8, request.clip, request.sampling);
+  generator().set_fp8(job_.fp8);
 }
 
-void ClipMaker::use_known(double output_error) {
-  if (output_error_) return;
+void ClipMaker::use_known(std::optional<double> output_error) {
+  if (output_error_ || !output_error) return;
   if (job_.quantize)
-    generator_.quantize();
+    generator().quantize();
   else
-    generator_.set_fp8(job_.fp8);
+    generator().set_fp8(job_.fp8);
   output_error_ = output_error;
 }
 
-void check_output_error(const GenerateJob& job, const std::optional<double>& error) {
-  if (error && !(*error <= job.tolerance))
-    fail(
-        "{0} the model's output by {2:.4f} of its size, more than --tolerance {3} allows: leave "
-        "out --{1}, or allow more",
-        job.quantize ? "weights in 8 bits change" : "FP8 changes",
-        job.quantize ? "quantize" : "fp8", *error, job.tolerance);
-}
-
-Asked ClipMaker::ask(PromptLine line) {
-  Asked asked{nullptr, std::move(line.where), std::move(line.error)};
-  if (!asked.error.empty()) return asked;
+Asked ClipMaker::ask(Prompt prompt) {
+  Asked asked;
   asked.error = failure_of(
       [&] {
-        asked.request = requests_.make(std::move(line.prompt));
+        asked.request = requests_->make(std::move(prompt));
         measure(*asked.request);
       },
       &asked.cause);
-  check_output_error(job_, output_error_);
   return asked;
-}
-
-/// All that decides the bytes of the file: its hash is the address. Latents are named as the clip
-/// that will be made of them.
-Json ClipMaker::describe(const NamedRequest& request) const {
-  return job_.latents_only ? describe_latent(in_use_, request)
-                           : describe_clip(in_use_, request, output_);
-}
-
-models::SamplerState ClipMaker::kept_state(const NamedRequest& request,
-                                           const std::string& address) const {
-  if (!has_state(job_.output, request.name) || job_.force) return {};
-  try {
-    models::SamplerState state = read_state(job_.output, request.name, address);
-    log_info("'{}' resumes after step {}", request.name, state.step);
-    return state;
-  } catch (const Error& error) {
-    log_info("'{}' starts again: {}", request.name, error.what());
-    return {};
-  }
-}
-
-/// Made, or read if it was made before; in a folder it is kept until the clip is there.
-Latent ClipMaker::make_latent(const NamedRequest& request) const {
-  const std::string address = hash_hex(dump_json(describe_latent(in_use_, request)));
-  ClipProgress steps(progress_, request.name, generator_.autoregressive() ? "code" : "step");
-  const auto how_far = [&](std::int64_t done, std::int64_t total) { steps.at(done, total); };
-  if (output_.to_stream())
-    return generator_.denoise(request.clip, request.sampling, {}, {}, how_far);
-  if (!job_.force && has_latent(job_.output, request.name)) {
-    try {
-      return read_latent(job_.output, request.name, address);
-    } catch (const Error& error) {
-      log_info("{}: it is made again", error.what());
-    }
-  }
-  auto saved = std::chrono::steady_clock::now();
-  const auto keep = [&](const models::SamplerState& state) {
-    const auto now = std::chrono::steady_clock::now();
-    if (std::chrono::duration<double>(now - saved).count() < job_.save_every) return;
-    write_state(job_.output, request.name, state, address);
-    saved = std::chrono::steady_clock::now();
-  };
-  Latent latent = generator_.denoise(request.clip, request.sampling, kept_state(request, address),
-                                     keep, how_far);
-  write_latent(job_.output, request.name, latent, address);
-  remove_state(job_.output, request.name);
-  return latent;
-}
-
-/// The clip's file and record, or with --latents-only the latent's.
-void ClipMaker::make_file(Result& result) const {
-  const NamedRequest& request = *result.asked.request;
-  Json& record = result.record;
-  if (job_.latents_only) {
-    const io::AtomicFile held = output_.hold(request.name);
-    const std::string path = output_.path_of(request.name, kLatentsExtension);
-    make_latent(request);
-    record["bytes"] = std::filesystem::file_size(path);
-    record["xxh3"] = io::hash_file(path);
-    add_extra(record, request.extra);
-    io::update_file(output_.path_of(request.name, kLatentsRecordExtension),
-                    dump_json_pretty(record));
-    return;
-  }
-  output_.add_coded_size(record);
-  result.made = output_.provide(record, request.name, job_.force, request.extra, [&] {
-    return output_.encode(generator_.tokenizer(), make_latent(request), record);
-  });
-  // One that was asked for has a record of its own.
-  if (!io::file_exists(output_.path_of(request.name, kLatentsRecordExtension)))
-    remove_latent(job_.output, request.name);
 }
 
 /// Of the manifest, without what is known when the file is there.
 Json ClipMaker::record_of(const NamedRequest& request) const {
-  const Json facts = describe(request);
+  // All that decides the bytes of the file: its hash is the address. Latents are named as the clip
+  // that will be made of them.
+  const Json facts = job_.latents_only ? describe_latent(in_use_, request)
+                                       : describe_clip(in_use_, request, *output_);
   Json record = {
       {"kind", job_.latents_only ? "latents" : "clip"},
-      {"path", output_.path_of(request.name, job_.latents_only ? kLatentsExtension : ".mp4")}};
+      {"path", output_->path_of(request.name, job_.latents_only ? kLatentsExtension : ".mp4")}};
   record.update(facts);
   if (request.clip.given) record["condition"] = request.files.condition.path;
   if (request.clip.noise) record["noise"] = request.files.noise.path;
@@ -161,8 +160,8 @@ Json ClipMaker::record_of(const NamedRequest& request) const {
   if (request.clip.negative_embedding)
     record["negative_embedding"] = request.files.negative_embedding.path;
   record["name"] = request.name;
-  record["model"] = generator_.model().folder;
-  add_adapter_paths(record, generator_.model());
+  record["model"] = generator().model().folder;
+  add_adapter_paths(record, in_use_);
   record["address"] = hash_hex(dump_json(facts));
   if (output_error_) record[job_.quantize ? "quantize_error" : "fp8_error"] = *output_error_;
   if (job_.latents_only) {  // no facts of the latent, but what it is to be decoded with
@@ -172,23 +171,132 @@ Json ClipMaker::record_of(const NamedRequest& request) const {
   return record;
 }
 
-Result ClipMaker::make(Asked& asked) const {
+Result ClipMaker::make(Asked& asked) {
   Result result;
   result.asked = std::move(asked);
   if (!result.asked.error.empty()) return result;
   const NamedRequest& request = *result.asked.request;
   const auto begin = std::chrono::steady_clock::now();
+  // Made, or read if it was made before; in a folder it is kept until the clip is there.
+  const auto latent = [&]() -> Latent {
+    const KeptWork kept(job_, in_use_, request);
+    ClipProgress steps(progress_, request.name, generator().autoregressive() ? "code" : "step");
+    if (std::optional<Latent> whole = kept.latent()) return *std::move(whole);
+    Latent made =
+        generator().denoise(request.clip, request.sampling, kept.state(), kept.keeper(),
+                            [&](std::int64_t done, std::int64_t total) { steps.at(done, total); });
+    kept.keep(made);
+    return made;
+  };
+  const auto make_latents_file = [&] {
+    const io::AtomicFile held = output_->hold(request.name);
+    const std::string path = output_->path_of(request.name, kLatentsExtension);
+    latent();
+    result.record["bytes"] = std::filesystem::file_size(path);
+    result.record["xxh3"] = io::hash_file(path);
+    add_extra(result.record, request.extra);
+    io::update_file(output_->path_of(request.name, kLatentsRecordExtension),
+                    dump_json_pretty(result.record));
+  };
+  const auto make_clip_file = [&] {
+    output_->add_coded_size(result.record);
+    auto claim = output_->claim(result.record, request.name, job_.force, request.extra);
+    result.made = claim.has_value();
+    if (claim) {
+      const std::string mp4 = output_->encode(generator().tokenizer(), latent(), result.record);
+      output_->keep(*std::move(claim), mp4, result.record, request.name, request.extra);
+    }
+    // One that was asked for has a record of its own.
+    if (!io::file_exists(output_->path_of(request.name, kLatentsRecordExtension)))
+      remove_latent(job_.output, request.name);
+  };
   result.asked.error = failure_of(
       [&] {
         result.record = record_of(request);
-        if (output_.to_stream())
-          result.latent = make_latent(request);
+        if (output_->to_stream())
+          result.latent = latent(), result.tokenizer = &generator().tokenizer();
+        else if (job_.latents_only)
+          make_latents_file();
         else
-          make_file(result);
+          make_clip_file();
       },
       &result.asked.cause);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
+}
+
+/// What rank 0 reads of the input for one round, and what each costs.
+std::vector<Asked> ClipMaker::read_round(const std::function<std::optional<Asked>()>& next,
+                                         std::size_t most, std::vector<std::uint64_t>& costs,
+                                         bool& more) const {
+  std::vector<Asked> asked;
+  while (asked.size() < most) {
+    std::optional<Asked> one = next();
+    more = one.has_value();
+    if (!more) break;
+    const NamedRequest* const request = one->error.empty() ? one->request.get() : nullptr;
+    costs.push_back(request ? clip_cost(*request, generator().shape().latent_of(request->clip),
+                                        generator().autoregressive())
+                            : 0);
+    asked.push_back(*std::move(one));
+  }
+  return asked;
+}
+
+/// In the order of `asked`. What ranks make together they exchange on this thread.
+std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots& slots) {
+  std::vector<Result> results;
+  if (ranks_->clip().size() > 1) {
+    for (Asked& one : asked)
+      results.push_back(make(one));
+    return results;
+  }
+  std::size_t taken = 0;
+  const auto take = [&]() -> std::optional<Asked> {
+    if (taken == asked.size()) return std::nullopt;
+    return std::move(asked[taken++]);
+  };
+  share::for_each_ordered<Asked, Result>(
+      slots, take, [this](Asked& one) { return make(one); },
+      [&](Result& result) { results.push_back(std::move(result)); });
+  return results;
+}
+
+bool ClipMaker::make_in_rounds(const std::function<std::optional<Asked>()>& next,
+                               const std::function<void(Result&)>& done, share::Slots& slots) {
+  if (ranks_->world().size() == 1) return false;
+  const int each = ranks_->clip().size() > 1 ? 1 : slots.threads();
+  const auto most = static_cast<std::size_t>(each) * ranks_->clips().size();
+  for (bool more = true; more;) {
+    std::vector<std::uint64_t> costs;
+    std::vector<Asked> asked;
+    if (first()) asked = read_round(next, most, costs, more);
+    Round round(ranks_->clips(), std::move(asked), costs, more, output_error_);
+    more = round.more();
+    for (Result& result : round.collect(make_all(round.mine(), slots))) {
+      result.tokenizer = &generator().tokenizer();
+      const bool here = !result.asked.error.empty() || output_->to_stream() ||
+                        io::file_exists(result.record["path"].get<std::string>());
+      if (!here)
+        fail("rank 0 cannot find '{}', which another rank made: all ranks need one file system",
+             result.record["path"].get<std::string>());
+      done(result);
+    }
+  }
+  return true;
+}
+
+void ClipMaker::report(const std::string& incomplete) {
+  report(output_->records(), incomplete);
+}
+
+void ClipMaker::report(const std::vector<Json>& records, const std::string& incomplete) const {
+  write_generation_report(job_.report, records, generator().model(), job_.dataset, incomplete);
+}
+
+void ClipMaker::finished() {
+  log_info("tensors had {} of the host's memory, at most", format_bytes(cpu_memory().peak));
+  if (model_.shared) model_.shared->end();
 }
 
 }  // namespace vfm::generate

@@ -1,65 +1,71 @@
-// Makes clips from prompts with this process's generator: requests, the measurement of FP8 or 8-bit
-// weights before the first clip, and each clip's file and record. generate/generate.cc and
-// generate/ranks/clip_service.h decide order and process.
+// Makes clips with this process's generator, alone or with the ranks beside it: the model,
+// requests, the measurement of FP8 or 8-bit weights before the first clip, and each clip's file and
+// record.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json_fwd.h"
 #include "base/progress.h"
-#include "generate/files/clip_output.h"
+#include "dist/world.h"
+#include "generate/clip_makers.h"
 #include "generate/generate.h"
 #include "generate/request/named_request.h"
-#include "generate/request/request_parcel.h"
-#include "generate/sampling/generator.h"
+#include "generate/sampling/usable_model.h"
 
 namespace vfm::generate {
 
-/// Thread-safety: make() from any thread; the rest from one thread. Do not call ask() while the
-/// clip of the first request is made.
-class ClipMaker {
+/// Thread-safety: as ClipMakers. Several ranks, and those that share a clip, call everything on the
+/// thread that made the World.
+class ClipMaker final : public ClipMakers {
  public:
-  /// `job`, `output` and `progress` must outlive this object.
-  ClipMaker(const GenerateJob& job, Generator generator, const std::string& tokenizer_compute,
-            const ClipFolder& output, Progress& progress);
+  /// Opens and loads the job's model. Without `reports` a run elsewhere reads the prompts and
+  /// writes the records. `world`, `progress` and `manifest` must outlive this object. Throws
+  /// Error{usage}, before any work, for a model that cannot be used, and for options that do not
+  /// suit it or several ranks. A collective.
+  ClipMaker(const GenerateJob& job, dist::World& world, Progress& progress,
+            io::ManifestWriter& manifest, bool reports = true);
   ClipMaker(const ClipMaker&) = delete;
   ClipMaker& operator=(const ClipMaker&) = delete;
 
-  /// Returns the request of the next prompt, or the error why there is none. On the first request
-  /// measures FP8 or 8-bit weights, and uses them from then on. Throws Error if they change the
-  /// output more than allowed.
-  Asked ask(PromptLine line);
-  /// The error measured by this process or another.
-  std::optional<double>& output_error() { return output_error_; }
-  /// Measures FP8 or 8-bit weights on this request, if they are wanted and were not measured yet.
-  void measure(const NamedRequest& request);
-  /// Uses FP8 or 8-bit weights from now on; another process has measured their error.
-  void use_known(double output_error);
-  /// Makes the clip of a request as a file, or its latent if the output is "-". Without a request
-  /// returns the error.
-  Result make(Asked& asked) const;
-  const Generator& generator() const { return generator_; }
-  RequestMaker& requests() { return requests_; }
+  bool first() const override { return ranks_->first(); }
+  bool helped() override;
+  bool make_in_rounds(const std::function<std::optional<Asked>()>& next,
+                      const std::function<void(Result&)>& done, share::Slots& slots) override;
+  ClipFolder& output() override { return *output_; }
+  const ModelInUse& in_use() const override { return in_use_; }
+  Asked ask(Prompt prompt) override;
+  std::optional<double> output_error() const override { return output_error_; }
+  /// Uses FP8 or 8-bit weights from now on if another process has measured their error.
+  void use_known(std::optional<double> output_error);
+  Result make(Asked& asked) override;
+  void report(const std::string& incomplete) override;
+  /// The same about these clips.
+  void report(const std::vector<Json>& records, const std::string& incomplete) const;
+  void finished() override;
 
  private:
-  Json describe(const NamedRequest& request) const;
+  Generator& generator() { return *model_.generator; }
+  const Generator& generator() const { return *model_.generator; }
+  void measure(const NamedRequest& request);
+  std::vector<Asked> read_round(const std::function<std::optional<Asked>()>& next, std::size_t most,
+                                std::vector<std::uint64_t>& costs, bool& more) const;
+  std::vector<Result> make_all(std::vector<Asked>& asked, share::Slots& slots);
   Json record_of(const NamedRequest& request) const;
-  void make_file(Result& result) const;
-  Latent make_latent(const NamedRequest& request) const;
-  models::SamplerState kept_state(const NamedRequest& request, const std::string& address) const;
 
-  const GenerateJob& job_;
+  GenerateJob job_;
   Progress& progress_;
-  const ClipFolder& output_;
-  Generator generator_;
+  std::unique_ptr<ClipRanks> ranks_;
+  UsableModel model_;
+  std::optional<ClipFolder> output_;
   ModelInUse in_use_;
-  RequestMaker requests_;
-  std::optional<double> output_error_;  ///< error of FP8 or 8-bit weights on the first request
+  std::optional<RequestMaker> requests_;
+  std::optional<double> output_error_;
 };
-
-/// Throws Error if the measured error exceeds the job's limit.
-void check_output_error(const GenerateJob& job, const std::optional<double>& error);
 
 }  // namespace vfm::generate

@@ -15,7 +15,6 @@
 #include "base/progress.h"
 #include "generate/ranks/clip_ranks.h"
 #include "generate/request/prompts.h"
-#include "io/manifest.h"
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
 #include "models/predict.h"
@@ -54,16 +53,17 @@ struct GenerateJob {
   std::string dataset;    ///< folder of shards that the report shows beside the clips, or empty
 };
 
-/// Returns the number of prompts that failed and were recorded. Writes manifest records to standard
-/// output in the order of the prompts (not with "-" as output). Throws Error if there is no prompt,
-/// if nothing could be made, or if FP8 or 8-bit weights change the network's first output more than
-/// allowed.
+class ClipMakers;  // generate/clip_makers.h
+
+/// Reads the prompts of the job, has `makers` make their clips, and writes manifest records to
+/// standard output in the order of the prompts (not with "-" as output). Returns the number of
+/// prompts that failed and were recorded. Throws Error if there is no prompt, if nothing could be
+/// made, or if FP8 or 8-bit weights change the network's first output more than allowed.
 ///
-/// A collective: the ranks of `world` deal the prompts among themselves, or share each clip as
+/// With ranks a collective: they deal the prompts among themselves, or share each clip as
 /// job.parallel says (generate/ranks/clip_ranks.h). Rank 0 reads prompts and writes the manifest;
-/// the other ranks return 0. All write to one folder, so they need a common file system. Throws
-/// Error{usage} for options that several ranks cannot share.
-long generate_clips(const GenerateJob& job, dist::World& world, share::Slots& slots,
-                    Progress& progress, io::ManifestWriter& manifest);
+/// the other ranks return 0. All write to one folder, so they need a common file system.
+long generate_clips(const GenerateJob& job, ClipMakers& makers, share::Slots& slots,
+                    Progress& progress);
 
 }  // namespace vfm::generate

@@ -61,7 +61,7 @@ Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const Model
 
 Json cost_json(const GenerateJob& job) {
   const ClipEstimate estimate(job);
-  note_guidance(job.model, estimate.sampling().guidance);
+  note_guidance(models::ModelFolder(job.model).is_pipeline(), estimate.sampling().guidance);
   const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();

@@ -14,10 +14,10 @@
 #include "base/json.h"
 #include "dist/bytes.h"
 #include "dist/together.h"
-#include "generate/decode/dealt_latents.h"
 #include "generate/decode/shared_tokenizer.h"
 #include "generate/files/clip_output.h"
 #include "generate/files/latent_files.h"
+#include "generate/ranks/clip_messages.h"
 #include "generate/request/latent_facts.h"
 #include "generate/request/named_request.h"
 #include "generate/request/prompts.h"
@@ -232,12 +232,8 @@ DecodedLatents Decoding::make(DealtLatents& input) {
 void Decoding::hand_over(DecodedLatents& result) {
   if (result.error.empty() && !names_.insert(result.name).second)
     result.error = "the name '" + result.name + "' is taken by other latents of this run";
-  if (result.error.empty() && output_.to_stream()) {
-    if (output_.fits_stream(result.record))
-      result.error = output_.stream(*result.tokenizer, result.latent, result.record);
-    else
-      result.error = "its size or rate differs from the first clip's: a stream has one";
-  }
+  if (result.error.empty() && output_.to_stream())
+    result.error = output_.stream(*result.tokenizer, result.latent, result.record);
   if (!result.error.empty()) {
     output_.add_error({result.input.where, result.error, result.cause});
     return;
@@ -245,10 +241,11 @@ void Decoding::hand_over(DecodedLatents& result) {
   if (!output_.to_stream()) {
     // Only here is it known that no latents before these made a clip of the name.
     const bool made = !result.mp4.empty();
-    output_.provide(result.record, result.name, made && job_.force, Json::object(), [&] {
+    const Json extra = Json::object();
+    if (auto claim = output_.claim(result.record, result.name, made && job_.force, extra)) {
       if (!made) fail("'{}' was changed; run the command again", result.name);
-      return std::move(result.mp4);
-    });
+      output_.keep(*std::move(claim), result.mp4, result.record, result.name, extra);
+    }
     output_.report(result.record, made ? std::optional(result.seconds) : std::nullopt);
   }
   progress_.add();
@@ -269,9 +266,8 @@ void Decoding::have_shared(DecodedLatents& result) {
   const auto begin = std::chrono::steady_clock::now();
   result.error = failure_of([&] {
     const auto call = [&](std::span<const float> values, int frames, int height, int width) {
-      dist::broadcast_bytes(
-          ranks_,
-          pack_shared({result.folder, {values.begin(), values.end()}, frames, height, width}), 0);
+      const std::vector<float> latents(values.begin(), values.end());
+      dist::broadcast_bytes(ranks_, pack(result.folder, latents, frames, height, width), 0);
       tokenizer_of_all(result.folder);
     };
     const SharedTokenizer all(*model(result.folder).tokenizer, ranks_, call);
@@ -282,12 +278,16 @@ void Decoding::have_shared(DecodedLatents& result) {
 
 void Decoding::serve_shared() {
   for (;;) {
-    const SharedDecoding work = unpack_shared(dist::broadcast_bytes(ranks_, "", 0));
-    if (work.folder.empty()) return;
+    const std::string bytes = dist::broadcast_bytes(ranks_, "", 0);
+    if (bytes.empty()) return;
+    std::string folder;
+    std::vector<float> latents;
+    int frames = 0, height = 0, width = 0;
+    unpack(bytes, folder, latents, frames, height, width);
     const models::VideoTokenizer* tokenizer = nullptr;
     // What is wrong with it rank 0 says.
-    if (!failure_of([&] { tokenizer = &tokenizer_of_all(work.folder); }).empty()) continue;
-    tokenizer->decode_together(ranks_, work.values, work.frames, work.height, work.width,
+    if (!failure_of([&] { tokenizer = &tokenizer_of_all(folder); }).empty()) continue;
+    tokenizer->decode_together(ranks_, latents, frames, height, width,
                                [](std::span<const float>, int) {});
   }
 }
@@ -309,11 +309,10 @@ void Decoding::decode_in_rounds(share::Slots& slots) {
       }
       few_ = count < size;
       for (int rank = 1; rank < ranks_.size(); ++rank)
-        dist::send_bytes(ranks_, rank,
-                         pack_dealt(dealt[static_cast<std::size_t>(rank)], more, few_));
+        dist::send_bytes(ranks_, rank, pack(dealt[static_cast<std::size_t>(rank)], more, few_));
       own = dealt[0];
     } else {
-      own = unpack_dealt(dist::receive_bytes(ranks_, 0), more, few_);
+      unpack(dist::receive_bytes(ranks_, 0), own, more, few_);
     }
     std::vector<std::vector<DecodedLatents>> made(size);
     std::size_t taken = 0;
@@ -326,20 +325,22 @@ void Decoding::decode_in_rounds(share::Slots& slots) {
         [this](DealtLatents& input) { return make(input); },
         [&](DecodedLatents& result) { made[0].push_back(std::move(result)); });
     if (!reader_) {
-      dist::send_bytes(ranks_, 0, pack_decoded(made[0]));
+      dist::send_bytes(ranks_, 0, pack(made[0]));
       serve_shared();
       continue;
     }
-    for (std::size_t rank = 1; rank < size; ++rank)
-      made[rank] = unpack_decoded(dist::receive_bytes(ranks_, static_cast<int>(rank)),
-                                  std::move(dealt[rank]));
+    for (std::size_t rank = 1; rank < size; ++rank) {
+      unpack(dist::receive_bytes(ranks_, static_cast<int>(rank)), made[rank]);
+      for (std::size_t i = 0; i < made[rank].size(); ++i)
+        made[rank][i].input = std::move(dealt[rank].at(i));
+    }
     for (std::size_t i = 0; i < size * made[0].size(); ++i) {
       if (i / size >= made[i % size].size()) continue;
       DecodedLatents& result = made[i % size][i / size];
       if (result.together) have_shared(result);
       hand_over(result);
     }
-    dist::broadcast_bytes(ranks_, pack_shared({}), 0);
+    dist::broadcast_bytes(ranks_, "", 0);  // no more of this round
   }
 }
 

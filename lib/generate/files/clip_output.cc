@@ -135,16 +135,13 @@ std::string ClipFolder::encode(const models::VideoTokenizer& tokenizer,
   return mp4;
 }
 
-bool ClipFolder::fits_stream(const Json& record) {
-  const Shape shape(record);
-  const std::tuple geometry(shape.width, shape.height, shape.rate);
-  if (!y4m_) stream_geometry_ = geometry;
-  return stream_geometry_ == geometry;
-}
-
 std::string ClipFolder::stream(const models::VideoTokenizer& tokenizer,
                                const generate::Latent& latent, const Json& record) {
   const Shape shape(record);
+  const std::tuple geometry(shape.width, shape.height, shape.rate);
+  if (!y4m_) stream_geometry_ = geometry;
+  if (stream_geometry_ != geometry)
+    return "its size or rate differs from the first clip's: a stream has one";
   bool begun = false;
   std::int64_t done = 0;
   ClipProgress frames(progress_, record.value("name", ""), "frame");
@@ -172,28 +169,25 @@ io::AtomicFile ClipFolder::hold(const std::string& name) const {
   return io::AtomicFile::await(path_of(name, ".json"));
 }
 
-bool ClipFolder::provide(Json& record, const std::string& name, bool force, const Json& extra,
-                         const std::function<std::string()>& make) const {
-  const std::string side = path_of(name, ".json");
-  const auto there = [&] {
-    if (force || !is_there(record, name)) return false;
-    add_extra(record, extra);
-    return true;
-  };
-  bool made = false;
+std::optional<io::AtomicFile> ClipFolder::claim(Json& record, const std::string& name, bool force,
+                                                const Json& extra) const {
+  const auto there = [&] { return !force && is_there(record, name); };
   if (!there()) {
     io::AtomicFile held = hold(name);
-    made = !there();
-    if (made) {
-      io::write_file(path_of(name, ".mp4"), make());
-      add_extra(record, extra);
-      held.write(dump_json_pretty(record));
-      held.commit();
-    }
+    if (!there()) return held;
   }
   // It may have been asked for in other words.
-  if (!made) io::update_file(side, dump_json_pretty(record));
-  return made;
+  add_extra(record, extra);
+  io::update_file(path_of(name, ".json"), dump_json_pretty(record));
+  return std::nullopt;
+}
+
+void ClipFolder::keep(io::AtomicFile claim, const std::string& mp4, Json& record,
+                      const std::string& name, const Json& extra) const {
+  io::write_file(path_of(name, ".mp4"), mp4);
+  add_extra(record, extra);
+  claim.write(dump_json_pretty(record));
+  claim.commit();
 }
 
 void ClipFolder::report(const Json& record, std::optional<double> seconds) {

@@ -29,7 +29,8 @@ namespace vfm::generate {
 /// Error{usage} if it cannot be used.
 std::string usable_encoder(std::string encoder);
 
-/// Thread-safety: encode(), is_there(), hold() and provide() from any thread; the rest from one.
+/// Thread-safety: encode(), is_there(), hold(), claim() and keep() from any thread; the rest from
+/// one.
 class ClipFolder {
  public:
   /// `output` is a folder, made if need be, or "-". With "-" nothing is written to `manifest`.
@@ -53,21 +54,21 @@ class ClipFolder {
   std::string encode(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      Json& record) const;
 
-  /// Returns whether size and rate are those of the stream, which the first clip sets.
-  bool fits_stream(const Json& record);
-  /// Writes the next clip of the stream. Returns why the clip was left out; empty if it was
-  /// written. Later clips may still follow. Throws Error if the stream ends in the middle of the
-  /// clip.
+  /// Writes the next clip of the stream, whose size and rate the first clip sets. Returns why the
+  /// clip was left out; empty if it was written. Later clips may still follow. Throws Error if the
+  /// stream ends in the middle of the clip.
   std::string stream(const models::VideoTokenizer& tokenizer, const generate::Latent& latent,
                      const Json& record);
   /// Locks NAME until the result is destroyed. Waits if another program makes NAME.
   io::AtomicFile hold(const std::string& name) const;
-  /// Provides the clip NAME as a file with its record. Keeps the file if is_there(), unless
-  /// `force`; else writes the mp4 that `make` returns. If several programs provide it, one makes it
-  /// and the others wait. Adds keys of `extra` that the record lacks. Returns whether the clip was
-  /// made.
-  bool provide(Json& record, const std::string& name, bool force, const Json& extra,
-               const std::function<std::string()>& make) const;
+  /// Locks NAME for the clip that `record` describes, which is to be made and then kept by keep().
+  /// Returns nothing if it is_there(), unless `force`; then NAME has `record`. If several programs
+  /// claim it, one makes it and the others wait. The record gets the keys of `extra` that it lacks.
+  std::optional<io::AtomicFile> claim(Json& record, const std::string& name, bool force,
+                                      const Json& extra) const;
+  /// Writes the mp4 and its record, and ends the claim.
+  void keep(io::AtomicFile claim, const std::string& mp4, Json& record, const std::string& name,
+            const Json& extra) const;
   /// Writes the manifest record of a finished file. `seconds` is the time to make it; none: it was
   /// kept.
   void report(const Json& record, std::optional<double> seconds);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/ranks/rounds.h"
 
-#include <string>
 #include <utility>
 
 #include "dist/bytes.h"
 #include "dist/together.h"
-#include "generate/request/parcel.h"
 
 namespace vfm::generate {
 
@@ -28,27 +26,16 @@ Round::Round(dist::Group& leaders, std::vector<Asked> asked,
     for (std::size_t i = 0; i < asked_.size(); ++i)
       makers_.push_back(asked_[i].error.empty() ? dealt[i] : -1);
   }
-  ClipParcel plan;
-  plan.add(makers_);
-  plan.add(more_);
-  plan.add(output_error);
-  const std::string bytes = dist::broadcast_bytes(leaders, plan.take(), 0);
-  ClipParcelReader reader(bytes);
-  reader.read(makers_);
-  reader.read(more_);
-  reader.read(output_error);
+  unpack(dist::broadcast_bytes(leaders, pack(makers_, more_, output_error), 0), makers_, more_,
+         output_error);
   for (std::size_t i = 0; i < makers_.size(); ++i) {
     const int maker = makers_[i];
-    if (leaders.rank() == 0 && maker > 0)
-      dist::send_bytes(leaders, maker, pack_request(*asked_[i].request));
+    if (leaders.rank() == 0 && maker > 0) dist::send_bytes(leaders, maker, pack(asked_[i]));
     if (maker != leaders.rank()) continue;
-    Asked own;
     if (leaders.rank() == 0)
-      own.request = asked_[i].request;
+      mine_.push_back(asked_[i]);
     else
-      own.request =
-          std::make_shared<const NamedRequest>(unpack_request(dist::receive_bytes(leaders, 0)));
-    mine_.push_back(std::move(own));
+      unpack(dist::receive_bytes(leaders, 0), mine_.emplace_back());
   }
 }
 
@@ -57,16 +44,15 @@ std::vector<Result> Round::collect(std::vector<Result> made) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < makers_.size(); ++i) {
     const int maker = makers_[i], rank = leaders_.rank();
-    if (rank > 0 && maker == rank) dist::send_bytes(leaders_, 0, pack_result(made[next++]));
+    if (rank > 0 && maker == rank) dist::send_bytes(leaders_, 0, pack(made[next++]));
     if (rank > 0) continue;
-    Result result;
-    if (maker == 0) result = std::move(made[next++]);
-    std::string where = std::move(asked_[i].where);
-    if (maker == 0) asked_[i].error = std::move(result.asked.error);
+    Result& result = all.emplace_back();
+    if (maker == 0) {
+      result = std::move(made[next++]);
+      continue;
+    }
     result.asked = std::move(asked_[i]);
-    result.asked.where = std::move(where);
-    if (maker > 0) unpack_result(dist::receive_bytes(leaders_, maker), result);
-    all.push_back(std::move(result));
+    if (maker > 0) unpack(dist::receive_bytes(leaders_, maker), result);
   }
   return all;
 }

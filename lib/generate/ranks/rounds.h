@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dist/group.h"
-#include "generate/request/request_parcel.h"
+#include "generate/ranks/clip_messages.h"
 
 namespace vfm::generate {
 

@@ -35,22 +35,21 @@ void add_levels(Json& record, const SampleOptions& sampling) {
 
 }  // namespace
 
-void add_adapter_paths(Json& record, const models::LoadedModel& model) {
+void add_adapter_paths(Json& record, const ModelInUse& in_use) {
   Json paths = Json::array();
-  for (const models::AdaptersInUse& one : model.adapters)
+  for (const models::AdaptersInUse& one : in_use.adapters)
     paths.push_back(one.path);
   if (!paths.empty()) record["lora_path"] = paths.size() == 1 ? paths.front() : paths;
 }
 
 void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
-  const models::LoadedModel& model = in_use.generator.model();
   if (made_by.model_hash && *made_by.model_hash != in_use.hash)
     fail("the record was made by another model (model_hash {}, this one's is {})",
          *made_by.model_hash, in_use.hash);
-  const char* weights = model.ema ? "ema" : "model";
+  const char* weights = in_use.ema ? "ema" : "model";
   if (made_by.weights && *made_by.weights != weights)
     fail("the record was made with the weights '{}': {} --no-ema", *made_by.weights,
-         model.ema ? "give" : "leave out");
+         in_use.ema ? "give" : "leave out");
   // A record without a word about it was made without FP8.
   const std::string fp8 = made_by.fp8.value_or("off");
   if ((made_by.fp8 || made_by.model_hash) && fp8 != models::fp8_name(in_use.fp8))
@@ -67,12 +66,12 @@ void refuse_other_model(const ModelInUse& in_use, const MadeBy& made_by) {
         "the record was made by ranks that share a clip as '{}', and these share it as '{}': give "
         "the same --parallel",
         parallel, in_use.parallel);
-  const Json adapters = adapters_json(model.adapters);
+  const Json adapters = adapters_json(in_use.adapters);
   const Json theirs = made_by.lora.empty() ? Json() : parse_json(made_by.lora, "'lora'");
   if (made_by.model_hash && theirs != adapters)
     fail("the record was made with the adapters {}, these are {}: give the same --lora",
          theirs.dump(), adapters.dump());
-  const std::string compute = model.compute == DType::bf16 ? "bf16" : "f32";
+  const std::string compute = in_use.compute == DType::bf16 ? "bf16" : "f32";
   if (made_by.model_hash && made_by.compute.value_or("f32") != compute)
     fail("the record was made in {}: give --compute {}", made_by.compute.value_or("f32"),
          made_by.compute.value_or("f32"));
@@ -82,22 +81,20 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   const ClipRequest& clip = request.clip;
   const SampleOptions& sampling = request.sampling;
   const GivenFiles& files = request.files;
-  const models::LoadedModel& model = in_use.generator.model();
-  const bool autoregressive = in_use.generator.autoregressive();
   Json record = {{"prompt", clip.prompt}, {"negative_prompt", clip.negative},
                  {"seed", clip.seed},     {"frames", clip.frames},
                  {"width", clip.width},   {"height", clip.height},
                  {"fps", clip.fps}};
-  if (autoregressive)
+  if (in_use.autoregressive)
     record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
   else
     record.update({{"sampler", to_string(sampling.sampler)}, {"guidance", sampling.guidance}});
-  record.update({{"weights", model.ema ? "ema" : "model"}, {"model_hash", in_use.hash}});
-  if (!autoregressive) add_levels(record, sampling);
+  record.update({{"weights", in_use.ema ? "ema" : "model"}, {"model_hash", in_use.hash}});
+  if (!in_use.autoregressive) add_levels(record, sampling);
   if (clip.given) {
     record.update(
         {{"condition_frames", clip.given->frames}, {"condition_xxh3", *files.condition.xxh3}});
-    if (!autoregressive) record["augment_sigma"] = sampling.augment_sigma;
+    if (!in_use.autoregressive) record["augment_sigma"] = sampling.augment_sigma;
   }
   if (clip.noise) record["noise_xxh3"] = *files.noise.xxh3;
   if (clip.embedding) record["embedding_xxh3"] = *files.embedding.xxh3;
@@ -105,9 +102,9 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
   if (in_use.fp8.any()) record["fp8"] = models::fp8_name(in_use.fp8);
   if (!in_use.quantize.empty()) record["quantize"] = in_use.quantize;
   if (!in_use.parallel.empty()) record["parallel"] = in_use.parallel;
-  if (!model.adapters.empty()) record["lora"] = adapters_json(model.adapters);
+  if (!in_use.adapters.empty()) record["lora"] = adapters_json(in_use.adapters);
   // Where nothing is said of them, it was f32 on the CPU.
-  if (model.compute != DType::f32) record["compute"] = "bf16";
+  if (in_use.compute != DType::f32) record["compute"] = "bf16";
   if (in_use.device == Device::cuda) record["device"] = "cuda";
   if (clip.given && !in_use.tokenizer_compute.empty())
     record["encoded_in"] = in_use.tokenizer_compute;

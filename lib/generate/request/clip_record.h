@@ -16,7 +16,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request);
 Json describe_clip(const ModelInUse& in_use, const NamedRequest& request, const ClipFolder& output);
 
 /// Adds the paths of the model's adapters to a record.
-void add_adapter_paths(Json& record, const models::LoadedModel& model);
+void add_adapter_paths(Json& record, const ModelInUse& in_use);
 
 /// A manifest record as input asks for exactly the clip that it describes. Throws Error if that
 /// clip was made with other weights or computed differently, since the new clip would differ.

@@ -29,9 +29,9 @@ std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DTy
   return asked == (before.empty() ? usual : before) ? "" : asked;
 }
 
-void note_guidance(const std::string& model, double guidance) {
+void note_guidance(bool pipeline, double guidance) {
   constexpr double kNoGuidance = 1;  // that much and less is none to them
-  if (guidance == 0 || guidance > kNoGuidance || !models::ModelFolder(model).is_pipeline()) return;
+  if (!pipeline || guidance == 0 || guidance > kNoGuidance) return;
   log_warning(
       "guidance {}: pipelines of diffusers guide only above {}, vfm at any value except 0; give 0 "
       "to make what they make",
@@ -39,17 +39,16 @@ void note_guidance(const std::string& model, double guidance) {
 }
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
-  const Generator& generator = in_use_.generator;
-  const Extents largest = generator.largest();
+  const Extents largest = generator_.largest();
   const ClipRequest& clip = request.clip;
-  if (!noted_size_ && generator.beyond_training(clip)) {
+  if (!noted_size_ && generator_.beyond_training(clip)) {
     noted_size_ = true;
     log_warning(
         "{} of {}x{} {} more than the model was trained on ({} of {}x{}): {}the clip may lack "
         "detail",
         counted(clip.frames, "frame"), clip.width, clip.height, is_or_are(clip.frames),
         largest.frames, largest.width, largest.height,
-        generator.autoregressive() ? "" : "positions are squeezed, ");
+        generator_.autoregressive() ? "" : "positions are squeezed, ");
   }
   if (output_.to_stream() || job_.latents_only || noted_odd_) return;
   const auto [width, height] = media::coded_size(request.encoder, clip.width, clip.height);
@@ -61,43 +60,43 @@ void RequestMaker::note_sizes(const NamedRequest& request) {
         request.encoder, clip.width, clip.height, width, height);
 }
 
-void RequestMaker::take_name(NamedRequest& request, bool own_seed) {
-  const bool named = !request.name.empty();
-  for (;; ++request.clip.seed) {
-    if (!named) {
-      const std::string words = slug(request.clip.prompt);
-      request.name = words + (words.empty() ? "" : "-") +
-                     hash_hex(dump_json(describe_clip(in_use_, request, output_))).substr(0, 16);
-    }
-    if (names_.insert(request.name).second) return;
-    // A repeated bare prompt means another clip; a name or a seed of its own says which.
-    if (named) fail("the name '{}' is taken by another prompt of this run", request.name);
-    if (own_seed) fail("the same clip was asked for before");
-  }
-}
-
-std::shared_ptr<const NamedRequest> RequestMaker::make(Prompt prompt) {
-  const Generator& generator = in_use_.generator;
+std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   refuse_other_model(in_use_, prompt.made_by);
-  prompt.choice.check_for(generator.autoregressive(), generator.sampling().process);
+  prompt.choice.check_for(generator_.autoregressive(), generator_.sampling().process);
   const auto request = std::make_shared<NamedRequest>();
-  request->sampling = prompt.choice.over(generator.sampling());
-  request->clip = request_of(prompt, generator.usual(), generator.facts().fps);
+  request->sampling = prompt.choice.over(generator_.sampling());
+  request->clip = request_of(prompt, generator_.usual(), generator_.facts().fps);
   request->name = std::move(prompt.name);
   request->encoder = std::move(prompt.encoder);
   if (request->encoder.empty())
     request->encoder = job_.latents_only ? job_.encoder : output_.encoder();
   request->quality = prompt.quality.value_or(job_.quality);
   request->extra = std::move(prompt.extra);
-  generator.shape().check_size(request->clip);
-  if (!job_.latents_only) generator.check_decodes(request->clip);
-  if (!std::exchange(noted_guidance_, true)) note_guidance(job_.model, request->sampling.guidance);
+  generator_.shape().check_size(request->clip);
+  if (!job_.latents_only) generator_.check_decodes(request->clip);
+  if (!std::exchange(noted_guidance_, true))
+    note_guidance(generator_.model().pipeline, request->sampling.guidance);
   media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
   note_sizes(*request);
   request->files = std::move(prompt.files);
-  read_given_files(request->files, generator.shape(), request->clip);
-  take_name(*request, prompt.own_seed);
+  read_given_files(request->files, generator_.shape(), request->clip);
   return request;
+}
+
+void ClipNames::take(NamedRequest& request, bool own_seed, const ModelInUse& in_use,
+                     const ClipFolder& output) {
+  const bool named = !request.name.empty();
+  for (;; ++request.clip.seed) {
+    if (!named) {
+      const std::string words = slug(request.clip.prompt);
+      request.name = words + (words.empty() ? "" : "-") +
+                     hash_hex(dump_json(describe_clip(in_use, request, output))).substr(0, 16);
+    }
+    if (names_.insert(request.name).second) return;
+    // A repeated bare prompt means another clip; a name or a seed of its own says which.
+    if (named) fail("the name '{}' is taken by another prompt of this run", request.name);
+    if (own_seed) fail("the same clip was asked for before");
+  }
 }
 
 }  // namespace vfm::generate

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/held_json.h"
 #include "generate/files/clip_output.h"
@@ -25,15 +26,19 @@ struct NamedRequest {
   HeldJson extra;  ///< the prompt's other keys
 };
 
-/// The model and settings that make clips, apart from their requests.
+/// What is known of the model and settings that make clips, apart from their requests. Values, so
+/// that it can be known without the model.
 struct ModelInUse {
-  const Generator& generator;
   std::string hash;
+  bool ema = false;  ///< the weights are averaged
+  bool autoregressive = false;
+  DType compute = DType::f32;
+  std::vector<models::AdaptersInUse> adapters;
   models::Fp8Parts fp8;
   Device device = Device::cpu;
-  std::string tokenizer_compute = {};  ///< result of choose_compute()
-  std::string parallel = {};           ///< result of ClipParallel::name()
-  std::string quantize = {};  ///< name of the 8-bit form of the matrices; empty: their own type
+  std::string tokenizer_compute;  ///< result of choose_compute()
+  std::string parallel;           ///< result of ClipParallel::name()
+  std::string quantize;           ///< name of the 8-bit form of the matrices; empty: their own type
 };
 
 /// Sets the tokenizer's folder and type of computation in `facts` from the job. Returns the result
@@ -46,33 +51,44 @@ std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DTy
                            Device device);
 
 /// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not.
-void note_guidance(const std::string& model, double guidance);
+/// `pipeline`: the model is one of theirs.
+void note_guidance(bool pipeline, double guidance);
 
-/// Thread-safety: one thread, which makes requests in the order of the prompts, since names and
-/// seeds depend on earlier ones.
+/// Thread-safety: one thread.
 class RequestMaker {
  public:
-  /// All three arguments must outlive this object.
-  RequestMaker(const GenerateJob& job, const ModelInUse& in_use, const ClipFolder& output)
-      : job_(job), in_use_(in_use), output_(output) {}
+  /// All four arguments must outlive this object.
+  RequestMaker(const GenerateJob& job, const Generator& generator, const ModelInUse& in_use,
+               const ClipFolder& output)
+      : job_(job), generator_(generator), in_use_(in_use), output_(output) {}
 
-  /// Reads the files that the prompt names. A repeated text without a name or seed of its own gets
-  /// the next seed. Warns once a run of sizes beyond training, of sizes that the encoder cannot
-  /// hold, and of a guidance that other programs treat as none. Throws Error for an impossible
-  /// clip, a record of another model, and a name already taken.
-  std::shared_ptr<const NamedRequest> make(Prompt prompt);
-  /// Forgets the names taken so far. The caller checks names from now on.
-  void forget_names() { names_.clear(); }
+  /// Reads the files that the prompt names. The request has the prompt's name, or none yet. Warns
+  /// once a run of sizes beyond training, of sizes that the encoder cannot hold, and of a guidance
+  /// that other programs treat as none. Throws Error for an impossible clip and a record of another
+  /// model.
+  std::shared_ptr<NamedRequest> make(Prompt prompt);
 
  private:
   void note_sizes(const NamedRequest& request);
-  void take_name(NamedRequest& request, bool own_seed);
 
   const GenerateJob& job_;
+  const Generator& generator_;
   const ModelInUse& in_use_;
   const ClipFolder& output_;
-  std::set<std::string> names_;  ///< taken in this run
   bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
+};
+
+/// The names of a run's clips. Thread-safety: one thread, in the order of the prompts, since names
+/// and seeds depend on earlier ones.
+class ClipNames {
+ public:
+  /// Names a request that has no name, by its text and address. A repeated text gets the next seed,
+  /// unless `own_seed`. Throws Error for a name or a clip that was asked for before.
+  void take(NamedRequest& request, bool own_seed, const ModelInUse& in_use,
+            const ClipFolder& output);
+
+ private:
+  std::set<std::string> names_;
 };
 
 }  // namespace vfm::generate

@@ -270,32 +270,20 @@ PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)
       defaults_(std::move(defaults)),
       lines_(std::move(arguments)) {}
 
-PromptLine read_prompt(PromptLine line, const Prompt& defaults) {
-  line.prompt = defaults;
-  try {
-    if (line.as_is)
-      line.prompt.text = text::valid_utf8(line.text);
-    else
-      line.prompt = parse_prompt(line.text, defaults, line.where, line.folder);
-  } catch (const Error& error) {
-    line.error = error.what();
-  }
-  return line;
-}
-
 std::optional<PromptLine> PromptReader::next() {
   const auto line = lines_.next();
   if (!line) return std::nullopt;
-  PromptLine out{
-      .where = line->where, .error = line->error, .text = line->text, .as_is = line->as_is};
+  PromptLine out{defaults_, line->where, line->error};
   if (!out.error.empty()) return out;
   try {
-    if (!out.as_is) out.folder = lines_.streams().folder();
+    if (line->as_is)
+      out.prompt.text = text::valid_utf8(line->text);
+    else
+      out.prompt = parse_prompt(line->text, defaults_, line->where, lines_.streams().folder());
   } catch (const Error& error) {
     out.error = error.what();
-    return out;
   }
-  return read_prompt(std::move(out), defaults_);
+  return out;
 }
 
 }  // namespace vfm::generate

@@ -82,14 +82,9 @@ std::string slug(std::string_view prompt);
 /// A prompt of the input, or the error why there is none.
 struct PromptLine {
   Prompt prompt;
-  std::string where;   ///< for messages: "line 3 of standard input"
-  std::string error;   ///< empty: there is a prompt
-  std::string text;    ///< the text of the input
-  bool as_is = false;  ///< an argument: its text is never read as JSON
-  std::string folder;  ///< folder where relative file names start; empty: the working directory
+  std::string where;  ///< for messages: "line 3 of standard input"
+  std::string error;  ///< empty: there is a prompt
 };
-/// Parses a line for PromptReader. `line` has text, where, as_is and folder.
-PromptLine read_prompt(PromptLine line, const Prompt& defaults);
 
 /// Reads the prompts of the command line (io/input_lines.h). Each argument is a prompt, or "-" for
 /// lines on standard input. Thread-safety: one thread at a time.

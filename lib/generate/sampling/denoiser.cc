@@ -9,7 +9,6 @@
 #include "base/half.h"
 #include "base/stop.h"
 #include "models/process/process.h"
-#include "tensor/device.h"
 
 namespace vfm::generate {
 
@@ -24,16 +23,14 @@ std::array<double, 3> position_steps(const std::array<int, 3>& size,
   return steps;
 }
 
-Denoiser::Denoiser(const models::DiffusionNetwork& network, DenoiseInput input,
-                   SampleOptions options, std::vector<double> levels, std::uint64_t seed,
-                   std::uint64_t key, Forward forward)
+Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions options,
+                   std::vector<double> levels, std::uint64_t seed, std::uint64_t key)
     : network_(network),
       input_(std::move(input)),
       options_(std::move(options)),
       levels_(std::move(levels)),
       seed_(seed),
-      key_(key),
-      forward_(std::move(forward)) {
+      key_(key) {
   const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
   std::vector<float> rows;
   for (const text::TokenEmbeddings& text : input_.texts) {
@@ -91,18 +88,11 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   return batch_;
 }
 
-Tensor Denoiser::output(std::span<const double> x, double sigma) {
-  if (forward_) return forward_(batch(x, sigma));
-  ops::Tape tape(false);
-  const auto turn = take_turn(network_.device());
-  return network_.forward(tape, batch(x, sigma)).to(Device::cpu);
-}
-
 void Denoiser::estimate(std::span<const double> x, double sigma, std::span<double> x0) {
   check_stop();
   const models::ProcessLevel scale = options_.process.at(sigma);
   const std::size_t n = x.size();
-  const Tensor both = output(x, sigma);
+  const Tensor both = network_.forward(batch(x, sigma));
   const std::span<const float> f = both.floats();
   const bool guided = input_.texts.size() == 2;
   for (std::size_t i = 0; i < n; ++i) {

@@ -15,11 +15,11 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "base/philox.h"
+#include "generate/ranks/clip_network.h"
 #include "generate/sampling/sample_options.h"
 #include "models/dit/network.h"
 #include "text/encoder.h"
@@ -43,35 +43,29 @@ struct DenoiseInput {
   bool round_time = false;   ///< the time input is rounded to bf16
 };
 
-/// Returns the network's output for a batch, on the CPU, when several ranks compute it.
-using Forward = std::function<Tensor(const models::NetworkBatch&)>;
-
 class Denoiser {
  public:
   /// `levels`: the noise levels of all later estimates. The noise on given frames is that of
-  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it. With
-  /// `forward` the network itself is not called.
-  Denoiser(const models::DiffusionNetwork& network, DenoiseInput input, SampleOptions options,
-           std::vector<double> levels, std::uint64_t seed, std::uint64_t key, Forward forward = {});
+  /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it.
+  /// `network` must outlive this object.
+  Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions options,
+           std::vector<double> levels, std::uint64_t seed, std::uint64_t key);
 
   /// The same as sampler.h's Denoise. `x` and `x0` are (C, T, H, W). Honours base/stop.h.
   void estimate(std::span<const double> x, double sigma, std::span<double> x0);
 
   /// Returns the network's input batch for `x` at `sigma`. Valid until the next call.
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
-  /// Returns the network's output for that batch, on the CPU.
-  Tensor output(std::span<const double> x, double sigma);
 
  private:
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
 
-  const models::DiffusionNetwork& network_;
+  const ClipNetwork& network_;
   DenoiseInput input_;
   SampleOptions options_;
   std::vector<double> levels_;
   std::uint64_t seed_, key_;
   models::NetworkBatch batch_;
-  Forward forward_;
 };
 
 }  // namespace vfm::generate

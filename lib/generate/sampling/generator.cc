@@ -48,10 +48,12 @@ struct Generator::State {
         sampling(SampleOptions::of(facts.sampling, "'" + model.folder + "'")),
         tokenizer(std::move(its_tokenizer)),
         prompts(facts, cache, text_options(text_encoder), text_width()) {
-    if (autoregressive())
+    if (autoregressive()) {
       shape.take(model.decoder->config());
-    else
+    } else {
       shape.take(config());
+      network = &own.emplace(*model.network);
+    }
     shape.channels = tokenizer->channels();
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
@@ -59,7 +61,6 @@ struct Generator::State {
     shape.process = sampling.process;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
-    quantize = [this] { model.network->quantize(); };
   }
 
   /// On the network's device, and in its type where the checkpoint does not say.
@@ -75,9 +76,8 @@ struct Generator::State {
   std::unique_ptr<models::VideoTokenizer> tokenizer;
   PromptEncoder prompts;
   ModelShape shape;
-  Forward forward;  ///< empty: the network itself
-  std::function<void(models::Fp8Parts)> switch_fp8;
-  std::function<void()> quantize;
+  std::optional<ClipNetwork> own;
+  ClipNetwork* network = nullptr;  ///< `own`, or one that ranks share; null for a decoder
   bool quantized = false;
 
   bool autoregressive() const { return model.decoder != nullptr; }
@@ -96,10 +96,10 @@ struct Generator::State {
   void check(const ClipRequest& request, const SampleOptions& options) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
+  void check_state(const ClipRequest& request, const models::SamplerState& state, int steps) const;
+  Latent clean_latent(const ClipRequest& request, const models::SamplerState& state) const;
   Latent write(const ClipRequest& request, const SampleOptions& options,
                const HowFar& how_far) const;
-  Latent draw(const ClipRequest& request, const SampleOptions& options, models::SamplerState state,
-              const models::AfterStep& after_step, const HowFar& how_far) const;
 };
 
 Generator::Generator(models::LoadedModel model, const std::string& cache,
@@ -197,8 +197,8 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
     input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
     facts.scale->to_model(input.given, input.given_frames);
   }
-  return Denoiser(*model.network, std::move(input), options, noise_levels(options), request.seed,
-                  random_key(request.prompt), forward);
+  return Denoiser(*network, std::move(input), options, noise_levels(options), request.seed,
+                  random_key(request.prompt));
 }
 
 /// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
@@ -225,20 +225,14 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
   const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
-  if (s.forward)
-    return models::fp8_error(
-        s.switch_fp8, [&] { return s.forward(batch); }, parts);
-  const auto turn = take_turn(s.model.device());
-  return models::fp8_error(*s.model.network, batch, parts);
+  return models::fp8_error([&](models::Fp8Parts some) { s.network->switch_fp8(some); },
+                           [&] { return s.network->forward(batch); }, parts);
 }
 
 void Generator::set_fp8(models::Fp8Parts parts) {
   if (state_->autoregressive())
     fail_usage("--fp8 is for diffusion models, and this one is autoregressive: leave it out");
-  if (state_->switch_fp8)
-    state_->switch_fp8(parts);
-  else
-    state_->model.network->set_inference_fp8(parts);
+  state_->network->switch_fp8(parts);
 }
 
 double Generator::quantize(const ClipRequest& request, const SampleOptions& options) {
@@ -249,23 +243,39 @@ double Generator::quantize(const ClipRequest& request, const SampleOptions& opti
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const std::vector<double> x = s.first_state(request, sigma);
-  const Tensor without = denoiser.output(x, sigma);
+  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const Tensor without = s.network->forward(batch);
   quantize();
-  return models::output_change(without, denoiser.output(x, sigma));
+  return models::output_change(without, s.network->forward(batch));
 }
 
 void Generator::quantize() {
   state_->quantized = true;
-  state_->quantize();
-  if (state_->model.device() == Device::cpu) release_cached_memory();  // the whole matrices'
+  state_->network->quantize_all();
 }
 
-void Generator::share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
-                      std::function<void()> quantize) {
-  state_->forward = std::move(forward);
-  state_->switch_fp8 = std::move(switch_fp8);
-  state_->quantize = std::move(quantize);
+void Generator::share(ClipNetwork& network) {
+  state_->network = &network;
+}
+
+/// Throws Error if the state cannot be one of this clip's before its last step.
+void Generator::State::check_state(const ClipRequest& request, const models::SamplerState& state,
+                                   int steps) const {
+  const std::size_t values = elements(latent_of(request));
+  const auto fits = [&](const std::vector<double>& x) { return x.size() == values; };
+  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) || state.step > steps)
+    fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
+}
+
+/// What was sampled, in the tokenizer's units.
+Latent Generator::State::clean_latent(const ClipRequest& request,
+                                      const models::SamplerState& state) const {
+  if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
+    fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
+  Latent latent = latent_of(request);
+  latent.values.assign(state.x.begin(), state.x.end());
+  facts.scale->from_model(latent.values, latent.frames);
+  return latent;
 }
 
 /// The codes of a clip, as whole numbers of one channel.
@@ -295,46 +305,36 @@ Latent Generator::State::write(const ClipRequest& request, const SampleOptions& 
   return latent;
 }
 
-Latent Generator::State::draw(const ClipRequest& request, const SampleOptions& options,
-                              models::SamplerState state, const models::AfterStep& after_step,
-                              const HowFar& how_far) const {
-  Denoiser denoiser = make_denoiser(request, options);
-  const models::SamplingPath path = {
-      .process = options.process,
-      .sampler = options.sampler,
-      .levels = noise_levels(options),
-      .denoise = [&](std::span<const double> x, double level,
-                     std::span<double> x0) { denoiser.estimate(x, level, x0); },
-      .noise = models::fresh_noise(request.seed, random_key(request.prompt))};
-  if (state.step == 0) state = {0, first_state(request, path.levels.front()), {}};
-  const std::size_t values = elements(latent_of(request));
-  const auto fits = [&](const std::vector<double>& x) { return x.size() == values; };
-  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) ||
-      state.step >= static_cast<int>(path.levels.size()))
-    fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
-  const auto total = static_cast<std::int64_t>(path.levels.size()) - 1;
-  if (how_far) how_far(state.step, total);
-  sample(path, state, [&](const models::SamplerState& at) {
-    if (how_far) how_far(at.step, total);
-    if (after_step) after_step(at);
-  });
-  if (!std::ranges::all_of(state.x, [](double value) { return std::isfinite(value); }))
-    fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
-  Latent latent = latent_of(request);
-  latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale->from_model(latent.values, latent.frames);
-  return latent;
-}
-
 Latent Generator::denoise(const ClipRequest& request, const SampleOptions& options,
                           models::SamplerState state, const models::AfterStep& after_step,
                           const HowFar& how_far) const {
   const State& s = *state_;
   s.check(request, options);
   const OneThread one_thread;
-  Latent latent = s.autoregressive()
-                      ? s.write(request, options, how_far)
-                      : s.draw(request, options, std::move(state), after_step, how_far);
+  Latent latent;
+  if (s.autoregressive()) {
+    latent = s.write(request, options, how_far);
+  } else {
+    Denoiser denoiser = s.make_denoiser(request, options);
+    const models::SamplingPath path = {
+        .process = options.process,
+        .sampler = options.sampler,
+        .levels = noise_levels(options),
+        .denoise = [&](std::span<const double> x, double level,
+                       std::span<double> x0) { denoiser.estimate(x, level, x0); },
+        .noise = models::fresh_noise(request.seed, random_key(request.prompt))};
+    if (state.step == 0) state = {0, s.first_state(request, path.levels.front()), {}};
+    const int steps = static_cast<int>(path.levels.size()) - 1;
+    s.check_state(request, state, steps);
+    if (how_far) how_far(state.step, steps);
+    while (state.step < steps) {
+      models::sample_step(path, state);
+      if (state.step == steps) break;
+      if (how_far) how_far(state.step, steps);
+      if (after_step) after_step(state);
+    }
+    latent = s.clean_latent(request, state);
+  }
   // What this had of tensors has other sizes than what decodes the clip next.
   if (s.model.device() == Device::cpu) release_cached_memory();
   return latent;

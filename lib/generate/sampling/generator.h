@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,11 +71,10 @@ class Generator {
   double quantize(const ClipRequest& request, const SampleOptions& options);
   void quantize();  ///< without a measurement
 
-  /// From now on `forward` computes the network's outputs, and the others replace set_fp8() and
-  /// quantize(), together with the other ranks of the network: then denoise() is for one thread.
-  /// For diffusion models only.
-  void share(Forward forward, std::function<void(models::Fp8Parts)> switch_fp8,
-             std::function<void()> quantize);
+  /// From now on `network`, which must outlive this object, computes the outputs of the model's
+  /// network, together with other ranks: then denoise() is for one thread. For diffusion models
+  /// only.
+  void share(ClipNetwork& network);
 
   /// Returns the clip's latent, or its codes. Begins at `state` if that has a step, else at the
   /// first noise. `how_far` is called for each step, or each code. Throws Error{usage} for an

@@ -179,7 +179,7 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
     auto tokenizer = models::make_tokenizer(model.facts.tokenizer.value(), job.device,
                                             job.tokenizer_memory, loading);
     if (ranks.clip().size() > 1)
-      usable.shared = std::make_unique<SharedClip>(*model.network, ranks);
+      usable.shared = std::make_unique<ClipNetwork>(*model.network, ranks);
     if (usable.shared && job.fp8.any()) {
       loading.agree([&] { check_shared_fp8(job, *model.network, model.compute); });
       usable.shared->set_fp8(job.fp8);
@@ -193,11 +193,7 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
     loading.agree([&] {
       if (!ranks.leads()) return;
       usable.generator.emplace(std::move(model), std::move(tokenizer), job.cache, job.text_encoder);
-      if (usable.shared)
-        usable.generator->share(
-            [shared = usable.shared.get()](const auto& batch) { return shared->forward(batch); },
-            [shared = usable.shared.get()](models::Fp8Parts parts) { shared->switch_fp8(parts); },
-            [shared = usable.shared.get()] { shared->quantize_all(); });
+      if (usable.shared) usable.generator->share(*usable.shared);
       check_generator(job, *usable.generator);
     });
     // What that changes is measured by the first rank's group alone.

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "generate/generate.h"
+#include "generate/ranks/clip_network.h"
 #include "generate/ranks/clip_ranks.h"
-#include "generate/ranks/shared_clip.h"
 #include "generate/sampling/generator.h"
 #include "generate/sampling/network_headers.h"
 
@@ -30,7 +30,7 @@ std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
 struct UsableModel {
   std::optional<models::LoadedModel> network_alone;
   std::unique_ptr<models::VideoTokenizer> tokenizer_alone;  ///< null: latents are made
-  std::unique_ptr<SharedClip> shared;                       ///< null: ranks make clips alone
+  std::unique_ptr<ClipNetwork> shared;                      ///< null: ranks make clips alone
   std::optional<Generator> generator;
   std::string tokenizer_compute;  ///< of move_parts()
 };

@@ -87,6 +87,7 @@ std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::option
   loaded.compute = *compute;
   // The reference hands the time over in the network's own type.
   if (model.is_pipeline()) facts.round_time = *compute == DType::bf16;
+  loaded.pipeline = model.is_pipeline();
   if (ranks.rank() == 0) loaded.hash = hash_all(model);
   choice.check_for(model);
 

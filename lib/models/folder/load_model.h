@@ -33,6 +33,7 @@ struct LoadedModel {
   std::vector<AdaptersInUse> adapters = {};
   std::unique_ptr<CausalDecoder> decoder = nullptr;
   std::string hash = {};  ///< hash_all() of the folder
+  bool pipeline = false;  ///< the folder is a pipeline of diffusers
 
   const nn::ParameterList& parameters() const;
   Device device() const;

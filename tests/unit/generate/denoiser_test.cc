@@ -122,9 +122,10 @@ struct Small {
                    {std::vector<float>(kWidth), 1, kWidth}};
     input.given_frames = given;
     input.given.assign(static_cast<std::size_t>(2 * given), 0.25f);
-    denoiser.emplace(network, std::move(input), options, std::vector<double>{10, 1, 0.1}, 1, 2);
+    denoiser.emplace(clip, std::move(input), options, std::vector<double>{10, 1, 0.1}, 1, 2);
   }
   Recorder network;
+  const ClipNetwork clip{network};
   std::optional<Denoiser> denoiser;
   const std::vector<double> x = {1, 2, 3, 4, 5, 6};
 };

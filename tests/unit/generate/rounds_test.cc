@@ -54,9 +54,10 @@ NamedRequest full_request() {
 
 TEST_CASE("a request comes whole to another rank") {
   const NamedRequest sent = full_request();
-  const std::string bytes = pack_request(sent);
-  const NamedRequest got = unpack_request(bytes);
-  CHECK(pack_request(got) == bytes);
+  const std::string bytes = pack(sent);
+  NamedRequest got;
+  unpack(bytes, got);
+  CHECK(pack(got) == bytes);
   CHECK(got.clip.prompt == sent.clip.prompt);
   CHECK(got.clip.negative == sent.clip.negative);
   CHECK(got.clip.seed == sent.clip.seed);
@@ -82,7 +83,7 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(got.encoder == "ffv1");
   CHECK(got.quality == 3);
   CHECK(got.extra == sent.extra);
-  CHECK_THROWS_AS(unpack_request(std::string_view(bytes).substr(0, bytes.size() - 1)), Error);
+  CHECK_THROWS_AS(unpack(std::string_view(bytes).substr(0, bytes.size() - 1), got), Error);
 }
 
 TEST_CASE("a round is dealt by cost, faults stay, and results come back in order") {
@@ -105,7 +106,7 @@ TEST_CASE("a round is dealt by cost, faults stay, and results come back in order
             NamedRequest request = full_request();
             request.name = std::to_string(i) + (more ? "a" : "b");
             asked.push_back(
-                {std::make_shared<const NamedRequest>(request), "line " + std::to_string(i), ""});
+                {std::make_shared<NamedRequest>(request), "line " + std::to_string(i), ""});
             costs.push_back(i == 0 ? 100 : 10);
           }
           asked[2] = {nullptr, "line 2", "no such file"};
@@ -122,7 +123,8 @@ TEST_CASE("a round is dealt by cost, faults stay, and results come back in order
           result.seconds = 1.5;
           result.made = false;
           result.latent = {1, 1, 1, 2, {0.5f, -2}};
-          if (result.asked.request->name[0] == '4') result.asked.error = "failed";
+          if (result.asked.request->name[0] == '4')
+            result.asked.error = "failed", result.asked.cause = Cause::memory;
           const std::lock_guard lock(mutex);
           made_by[world.rank()].insert(result.asked.request->name);
           mine.push_back(std::move(result));
@@ -146,6 +148,7 @@ TEST_CASE("a round is dealt by cost, faults stay, and results come back in order
       CHECK(result.record["name"] == number + (i < 6 ? "a" : "b"));
       CHECK(result.asked.request->name == number + (i < 6 ? "a" : "b"));
       CHECK(result.asked.error == (i % 6 == 4 ? "failed" : ""));
+      CHECK(result.asked.cause == (i % 6 == 4 ? Cause::memory : Cause::line));
       CHECK(result.latent.values == std::vector<float>{0.5f, -2});
       CHECK_FALSE(result.made);
       CHECK(result.seconds == 1.5);

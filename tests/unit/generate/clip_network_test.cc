@@ -1,6 +1,6 @@
 // Ranks that make a clip together: who they are, and the output of one rank's network.
 // SPDX-License-Identifier: Apache-2.0
-#include "generate/ranks/shared_clip.h"
+#include "generate/ranks/clip_network.h"
 
 #include <algorithm>
 #include <atomic>
@@ -101,7 +101,7 @@ Shared shared_output(const models::NetworkConfig& config, const ClipParallel& pa
     layout.quantized = quantized;
     const auto own = models::make_network(config, 1, compute, Device::cpu, false, layout);
     fill(*own);
-    SharedClip clip(*own, ranks);
+    ClipNetwork clip(*own, ranks);
     if (fp8.any()) clip.set_fp8(fp8);
     if (!ranks.leads()) return clip.serve(nullptr);
     if (quantized) clip.quantize_all();
@@ -216,7 +216,7 @@ TEST_CASE("ranks that share a network give the output of one, guided or not, eac
             const auto own =
                 models::make_network(config, 1, DType::f32, Device::cpu, false, ranks.network());
             fill(*own);
-            SharedClip clip(*own, ranks);
+            ClipNetwork clip(*own, ranks);
             if (!ranks.leads()) return clip.serve(nullptr);
             one = clip.forward(batch);
             one = clip.forward(batch);

@@ -1,16 +1,19 @@
-// One clip on several ranks. One rank samples and writes files, and receives the others' parts of
-// each network output and of the frames.
+// The network that makes a clip: this rank's, or one that several ranks share. Then one rank
+// samples and writes files, and receives the others' parts of each network output and of the
+// frames.
 //
 // The leader of the clip (generate/ranks/clip_ranks.h) has the prompts, the sampler and the files.
 // The other ranks have a part of the network, and serve the leader. Each batch goes to all of them.
 // With cfg=2 the first half of the ranks computes the first sample of the batch, the other half the
 // second. A rank's output has zeros at other ranks' tokens, so the sum is exact. Errors: a rank
 // that fails leaves the others waiting, so its process ends them all (dist/launch.h).
-// Thread-safety: the thread that made the World.
+// Thread-safety: of a network of one rank forward() from any thread; else the thread that made the
+// World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "generate/ranks/clip_ranks.h"
 #include "models/dit/network.h"
@@ -18,14 +21,20 @@
 
 namespace vfm::generate {
 
-class SharedClip {
+class ClipNetwork {
  public:
-  /// `network` and `ranks` must outlive this object.
-  SharedClip(models::DiffusionNetwork& network, const ClipRanks& ranks)
-      : network_(network), ranks_(ranks) {}
+  /// A network of this rank alone. It must outlive this object.
+  explicit ClipNetwork(models::DiffusionNetwork& network) : network_(network) {}
+  /// This rank's part of a network, if more than one rank makes the clip. `network` and `ranks`
+  /// must outlive this object.
+  ClipNetwork(models::DiffusionNetwork& network, const ClipRanks& ranks)
+      : network_(network), ranks_(ranks.clip().size() > 1 ? &ranks : nullptr) {}
 
-  /// DiffusionNetwork::forward(), on the CPU, for one or two samples. Called by the leading rank.
-  Tensor forward(const models::NetworkBatch& batch);
+  const models::NetworkConfig& config() const { return network_.config(); }
+  bool shared() const { return ranks_ != nullptr; }
+  /// DiffusionNetwork::forward(), on the CPU, without gradients; of a shared network for one or two
+  /// samples. Called by the leading rank.
+  Tensor forward(const models::NetworkBatch& batch) const;
   /// set_inference_fp8() on all ranks. All ranks call set_fp8(). Only the leading rank calls
   /// switch_fp8(), while the others serve.
   void set_fp8(models::Fp8Parts parts);
@@ -34,8 +43,8 @@ class SharedClip {
   /// calls quantize_all(), while the others serve.
   void quantize();
   void quantize_all();
-  /// Returns a tokenizer whose decode_stream() runs on all ranks. Called by the leading rank. This
-  /// object must outlive the result.
+  /// Returns a tokenizer whose decode_stream() runs on all ranks. Called by the leading rank of a
+  /// shared network. This object must outlive the result.
   std::unique_ptr<models::VideoTokenizer> share(std::unique_ptr<models::VideoTokenizer> tokenizer);
   /// Ends serve() on the other ranks. Called by the leading rank.
   void end();
@@ -44,10 +53,11 @@ class SharedClip {
   void serve(const models::VideoTokenizer* tokenizer);
 
  private:
-  Tensor compute(const models::NetworkBatch& batch);
+  void tell(const std::string& order) const;
+  Tensor compute(const models::NetworkBatch& batch) const;
 
   models::DiffusionNetwork& network_;
-  const ClipRanks& ranks_;
+  const ClipRanks* ranks_ = nullptr;  ///< of a shared network
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   bool fp8_ = false;
 };

@@ -1,0 +1,108 @@
+// The one form in which values go to another process that makes the same clips: a rank, or a
+// worker.
+//
+// Each struct that is sent has a function fields(ClipWire&, Struct&) in this namespace, which names
+// its fields once, for both directions. Both processes run the same build. This is not a file
+// format: only the number of bytes is checked. Values of simple types go as their bytes.
+// Thread-safety: one thread at a time.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/held_json.h"
+#include "tensor/tensor.h"
+
+namespace vfm::generate {
+
+class ClipWire {
+ public:
+  /// Writes the values that it is given.
+  ClipWire() = default;
+  /// Reads them, in the same order. Keeps `bytes` as a view. Throws Error where they end too early.
+  explicit ClipWire(std::string_view bytes) : reads_(true), rest_(bytes) {}
+
+  template <class... Values>
+  void operator()(Values&... values) {
+    (one(values), ...);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  template <class Value>
+  void one(Value& value) {
+    if constexpr (std::is_trivially_copyable_v<Value>)
+      raw(&value, sizeof value);
+    else
+      fields(*this, value);
+  }
+  void one(std::string& text) {
+    const std::uint64_t n = count(text.size(), 1);
+    text.resize(n);
+    raw(text.data(), n);
+  }
+  template <class Value>
+  void one(std::vector<Value>& values) {
+    constexpr bool simple = std::is_trivially_copyable_v<Value>;
+    const std::uint64_t n = count(values.size(), simple ? sizeof(Value) : 1);
+    values.resize(n);
+    if constexpr (simple)
+      raw(values.data(), n * sizeof(Value));
+    else
+      for (Value& value : values)
+        one(value);
+  }
+  template <class Value>
+  void one(std::optional<Value>& value) {
+    bool there = value.has_value();
+    one(there);
+    if (!there) return value.reset();
+    if (!value) value.emplace();
+    one(*value);
+  }
+  /// What it points to, which others may share, is read into a new object.
+  template <class Value>
+  void one(std::shared_ptr<Value>& value) {
+    bool there = value != nullptr;
+    one(there);
+    if (!there) return value.reset();
+    using Plain = std::remove_const_t<Value>;
+    if (!reads_) return one(const_cast<Plain&>(*value));  // is not changed
+    const auto made = std::make_shared<Plain>();
+    one(*made);
+    value = made;
+  }
+  void one(HeldJson& json);
+  void one(Tensor& tensor);  ///< of f32, on the CPU
+
+  /// The number of items to come, each of `least` bytes or more.
+  std::uint64_t count(std::uint64_t n, std::uint64_t least);
+  void raw(void* value, std::uint64_t bytes);
+
+  bool reads_ = false;
+  std::string bytes_;
+  std::string_view rest_;
+};
+
+/// A message's bytes, and the message of these bytes. A message may have several values.
+template <class... Values>
+std::string pack(const Values&... values) {
+  ClipWire wire;
+  wire(const_cast<Values&>(values)...);  // writing does not change them
+  return wire.take();
+}
+template <class... Values>
+void unpack(std::string_view bytes, Values&... values) {
+  ClipWire wire(bytes);
+  wire(values...);
+}
+
+}  // namespace vfm::generate

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "generate/ranks/clip_workers.h"
+
+#include <omp.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "dist/world.h"
+#include "generate/clip_maker.h"
+#include "generate/ranks/clip_messages.h"
+#include "tensor/failure.h"
+
+namespace vfm::generate {
+namespace {
+
+workers::Parcel parcel_of(const char* what, const std::string& message) {
+  return {what, Json::object(), {workers::bytes_tensor(message)}};
+}
+
+class ClipService final : public workers::Service {
+ public:
+  ClipService(const GenerateJob& job, int threads)
+      : threads_(threads), manifest_(-1), world_(dist::self_world()) {
+    use_threads();
+    maker_.emplace(job, *world_, no_progress(), manifest_, false);
+  }
+
+  workers::Parcel answer(const workers::Parcel& request) override {
+    use_threads();
+    return parcel_of("", answer(request.name, workers::text_of(request.tensors.at(0))));
+  }
+
+ private:
+  std::string answer(const std::string& what, std::string_view message) {
+    if (what == "report") {
+      HeldJson list;
+      std::string incomplete;
+      unpack(message, list, incomplete);
+      maker_->report(std::vector<Json>(list->begin(), list->end()), incomplete);
+      return {};
+    }
+    std::optional<double> known;
+    if (what == "ask") {
+      Prompt prompt;
+      unpack(message, known, prompt);
+      maker_->use_known(known);
+      const Asked asked = maker_->ask(std::move(prompt));
+      return pack(asked, maker_->output_error(), maker_->in_use());
+    }
+    Asked asked;
+    unpack(message, known, asked);
+    maker_->use_known(known);
+    return pack(maker_->make(asked));
+  }
+
+  void use_threads() const {
+    if (threads_ > 0) omp_set_num_threads(threads_);
+  }
+
+  int threads_;
+  io::ManifestWriter manifest_;  // to nowhere: its program has one
+  std::unique_ptr<dist::World> world_;
+  std::optional<ClipMaker> maker_;
+};
+
+}  // namespace
+
+std::unique_ptr<workers::Service> open_clips(const GenerateJob& job, int threads) {
+  return std::make_unique<ClipService>(job, threads);
+}
+
+ClipWorkers::ClipWorkers(const GenerateJob& job, workers::StageModels& models, std::size_t number,
+                         Progress& progress, io::ManifestWriter& manifest)
+    : models_(models), number_(number), output_(job.output, job.encoder, progress, manifest) {}
+
+std::string ClipWorkers::tell(const char* what, const std::string& message) {
+  const workers::Parcel answer = models_.ask(number_, parcel_of(what, message));
+  if (answer.tensors.size() != 1) fail("what a worker says of a clip: there is nothing");
+  return std::string(workers::text_of(answer.tensors[0]));
+}
+
+Asked ClipWorkers::ask(Prompt prompt) {
+  Asked asked;
+  std::string failure = failure_of(
+      [&] { unpack(tell("ask", pack(output_error_, prompt)), asked, output_error_, in_use_); },
+      &asked.cause);
+  if (!failure.empty()) asked.error = std::move(failure);
+  return asked;
+}
+
+Result ClipWorkers::make(Asked& asked) {
+  Result result;
+  result.asked = std::move(asked);
+  if (!result.asked.error.empty()) return result;
+  std::string failure =
+      failure_of([&] { unpack(tell("make", pack(output_error_, result.asked)), result); },
+                 &result.asked.cause);
+  if (!failure.empty()) result.asked.error = std::move(failure);
+  return result;
+}
+
+void ClipWorkers::report(const std::string& incomplete) {
+  Json records = Json::array();
+  for (const Json& record : output_.records())
+    records.push_back(record);
+  tell("report", pack(HeldJson(std::move(records)), incomplete));
+}
+
+}  // namespace vfm::generate
