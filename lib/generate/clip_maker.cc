@@ -95,12 +95,9 @@ class KeptWork {
 
 ClipMaker::ClipMaker(const GenerateJob& job, dist::World& world, Progress& progress,
                      io::ManifestWriter& manifest, bool reports)
-    : job_(job),
-      progress_(progress),
-      ranks_(agree_on_ranks(job_, world)),
-      model_(load_usable(job_, *ranks_)) {
+    : progress_(progress), here_(load_usable(job, world)) {
   dist::on_all_ranks(world, [&] {
-    if (!ranks_->leads()) return;
+    if (!ranks_.leads()) return;
     output_.emplace(job_.output, job_.encoder, progress, manifest, reports && first());
     in_use_ = in_use_by(job_, model_);
     requests_.emplace(job_, generator(), in_use_, *output_);
@@ -108,7 +105,7 @@ ClipMaker::ClipMaker(const GenerateJob& job, dist::World& world, Progress& progr
 }
 
 bool ClipMaker::helped() {
-  if (ranks_->leads()) return false;
+  if (ranks_.leads()) return false;
   model_.shared->serve(model_.tokenizer_alone.get());
   return true;
 }
@@ -246,7 +243,7 @@ std::vector<Asked> ClipMaker::read_round(const std::function<std::optional<Asked
 /// In the order of `asked`. What ranks make together they exchange on this thread.
 std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots& slots) {
   std::vector<Result> results;
-  if (ranks_->clip().size() > 1) {
+  if (ranks_.clip().size() > 1) {
     for (Asked& one : asked)
       results.push_back(make(one));
     return results;
@@ -264,14 +261,14 @@ std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots&
 
 bool ClipMaker::make_in_rounds(const std::function<std::optional<Asked>()>& next,
                                const std::function<void(Result&)>& done, share::Slots& slots) {
-  if (ranks_->world().size() == 1) return false;
-  const int each = ranks_->clip().size() > 1 ? 1 : slots.threads();
-  const auto most = static_cast<std::size_t>(each) * ranks_->clips().size();
+  if (ranks_.world().size() == 1) return false;
+  const int each = ranks_.clip().size() > 1 ? 1 : slots.threads();
+  const auto most = static_cast<std::size_t>(each) * ranks_.clips().size();
   for (bool more = true; more;) {
     std::vector<std::uint64_t> costs;
     std::vector<Asked> asked;
     if (first()) asked = read_round(next, most, costs, more);
-    Round round(ranks_->clips(), std::move(asked), costs, more, output_error_);
+    Round round(ranks_.clips(), std::move(asked), costs, more, output_error_);
     more = round.more();
     for (Result& result : round.collect(make_all(round.mine(), slots))) {
       result.tokenizer = &generator().tokenizer();

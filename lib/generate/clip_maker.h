@@ -33,7 +33,7 @@ class ClipMaker final : public ClipMakers {
   ClipMaker(const ClipMaker&) = delete;
   ClipMaker& operator=(const ClipMaker&) = delete;
 
-  bool first() const override { return ranks_->first(); }
+  bool first() const override { return ranks_.first(); }
   bool helped() override;
   bool make_in_rounds(const std::function<std::optional<Asked>()>& next,
                       const std::function<void(Result&)>& done, share::Slots& slots) override;
@@ -58,10 +58,11 @@ class ClipMaker final : public ClipMakers {
   std::vector<Result> make_all(std::vector<Asked>& asked, share::Slots& slots);
   Json record_of(const NamedRequest& request) const;
 
-  GenerateJob job_;
   Progress& progress_;
-  std::unique_ptr<ClipRanks> ranks_;
-  UsableModel model_;
+  ModelOnRanks here_;
+  const GenerateJob& job_ = here_.job;
+  const ClipRanks& ranks_ = *here_.ranks;
+  UsableModel& model_ = here_.model;
   std::optional<ClipFolder> output_;
   ModelInUse in_use_;
   std::optional<RequestMaker> requests_;

@@ -13,8 +13,6 @@
 #include "generate/sampling/denoiser.h"
 #include "generate/sampling/usable_model.h"
 #include "models/dit/fp8.h"
-#include "models/folder/checkpoint_folder.h"
-#include "models/folder/model_folder.h"
 #include "tensor/device.h"
 #include "tensor/program_memory.h"
 
@@ -35,18 +33,16 @@ double encoder_bytes(double frames, double pixels) {
 
 }  // namespace
 
-ClipEstimate::ClipEstimate(const GenerateJob& job)
-    : job_(job), fp8_(job.fp8), facts_(models::retry_if_gone(job.model, [&] {
-        return models::read_facts(models::ModelFolder(job.model));
-      })) {
+ClipEstimate::ClipEstimate(const GenerateJob& job, const models::OpenedModel& opened)
+    : job_(job), fp8_(job.fp8), facts_(opened.facts()) {
   own_sampling_ = SampleOptions::of(facts_.sampling, "'" + job.model + "'");
-  network_ = read_network(job);
+  network_ = read_network(job, opened);
   const bool f32 = job.device == Device::cpu && !job.fp8.any();
   compute_ =
       job.compute.value_or(f32 ? DType::f32 : (job.fp8.any() ? DType::bf16 : network_.trained));
   Faults& faults = network_.faults;
   faults.look([&] {
-    move_parts(facts_, job);
+    move_parts(facts_, job, opened.folder().is_pipeline());
     tokenizer_ = models::inspect_tokenizer(*facts_.tokenizer, job.device, job.tokenizer_memory);
   });
   faults.look([&] { read_text_encoder(); });

@@ -42,8 +42,9 @@ struct ModelPart {
 
 class ClipEstimate {
  public:
-  /// Throws Error{usage} for a folder that cannot generate; the message lists all mismatches.
-  explicit ClipEstimate(const GenerateJob& job);
+  /// `opened` is the job's model. Throws Error{usage} for a folder that cannot generate; the
+  /// message lists all mismatches.
+  ClipEstimate(const GenerateJob& job, const models::OpenedModel& opened);
 
   /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
   /// they cannot share it so.

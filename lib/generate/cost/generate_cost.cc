@@ -59,9 +59,9 @@ Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const Model
   return json;
 }
 
-Json cost_json(const GenerateJob& job) {
-  const ClipEstimate estimate(job);
-  note_guidance(models::ModelFolder(job.model).is_pipeline(), estimate.sampling().guidance);
+Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
+  const ClipEstimate estimate(job, opened);
+  note_guidance(opened.folder().is_pipeline(), estimate.sampling().guidance);
   const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();
@@ -102,13 +102,15 @@ Json cost_json(const GenerateJob& job) {
 }  // namespace
 
 Json generation_cost(const GenerateJob& job) {
-  return as_usage([&] {
+  const auto cost = [&] {
+    const models::OpenedModel opened(job.model, job.ema);
     GenerateJob chosen = job;
     if (job.parallel.choose != 0)
-      chosen.parallel = choose_parallel(job, job.parallel.choose, job.parallel.choose);
-    settle_fp8(chosen, comparing_rates(chosen, chosen.parallel.ranks()));
-    return cost_json(chosen);
-  });
+      chosen.parallel = choose_parallel(job, opened, job.parallel.choose, job.parallel.choose);
+    settle_fp8(chosen, opened, comparing_rates(chosen, chosen.parallel.ranks()));
+    return cost_json(chosen, opened);
+  };
+  return as_usage([&] { return models::retry_if_gone(job.model, cost); });
 }
 
 }  // namespace vfm::generate

@@ -71,10 +71,11 @@ models::Gpu comparing_rates(const GenerateJob& job, int per_node) {
   return here != nullptr ? *here : models::find_gpu("h100");
 }
 
-std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int per_node) {
+std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::OpenedModel& opened,
+                                         int ranks, int per_node) {
   GenerateJob alone = job;
   alone.parallel = {};
-  ClipEstimate estimate(alone);
+  ClipEstimate estimate(alone, opened);
   if (!estimate.network().dit)
     fail_usage(
         "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
@@ -113,8 +114,9 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int 
   return costed;
 }
 
-ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node) {
-  const std::vector<CostedLayout> costed = costed_layouts(job, ranks, per_node);
+ClipParallel choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
+                             int per_node) {
+  const std::vector<CostedLayout> costed = costed_layouts(job, opened, ranks, per_node);
   if (costed.empty())
     fail_usage("--parallel auto: no layout of {} ranks is possible{}", ranks,
                job.parallel.shard ? " with shard, which needs two" : "");

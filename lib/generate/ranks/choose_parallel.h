@@ -25,13 +25,16 @@ struct CostedLayout {
   bool fits = true;
 };
 
-/// All layouts of `ranks`, `per_node` of them on a machine, for the clip of job.defaults: those
+/// All layouts of `ranks`, `per_node` of them on a machine, for the clip of job.defaults and the
+/// job's model, which is opened: those
 /// that fit into memory first, each by time. Option `shard` is the job's. Throws what Estimate
 /// throws.
-std::vector<CostedLayout> costed_layouts(const GenerateJob& job, int ranks, int per_node);
+std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::OpenedModel& opened,
+                                         int ranks, int per_node);
 
 /// Returns the first of costed_layouts(). -v logs it and the next ones. If none fits, returns the
 /// layout that needs the least memory, with a warning.
-ClipParallel choose_parallel(const GenerateJob& job, int ranks, int per_node);
+ClipParallel choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
+                             int per_node);
 
 }  // namespace vfm::generate

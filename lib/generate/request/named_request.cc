@@ -12,9 +12,9 @@
 #include "media/encode/encoder.h"
 
 namespace vfm::generate {
-std::string move_parts(ModelFacts& facts, const GenerateJob& job) {
+std::string move_parts(ModelFacts& facts, const GenerateJob& job, bool pipeline) {
   const bool moved = !job.tokenizer.empty() || !job.text_encoder.empty();
-  if (moved && models::ModelFolder(job.model).is_pipeline()) models::add_part_hashes(facts);
+  if (moved && pipeline) models::add_part_hashes(facts);
   if (!job.tokenizer.empty())
     facts.tokenizer = models::moved_tokenizer(facts.tokenizer.value(), job.tokenizer);
   return choose_compute(facts.tokenizer.value(), job.compute, job.device);

@@ -42,9 +42,9 @@ struct ModelInUse {
 };
 
 /// Sets the tokenizer's folder and type of computation in `facts` from the job. Returns the result
-/// of choose_compute(). If a part of a pipeline has moved, first hashes the parts, to compare the
+/// of choose_compute(). If a part of a `pipeline` has moved, first hashes the parts, to compare the
 /// moved part.
-std::string move_parts(ModelFacts& facts, const GenerateJob& job);
+std::string move_parts(ModelFacts& facts, const GenerateJob& job, bool pipeline);
 /// Makes a tokenizer from a folder compute in the type `compute`. Returns "f32" or "bf16" if that
 /// is not the tokenizer's default on `device`; else "".
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,

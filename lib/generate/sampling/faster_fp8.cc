@@ -56,9 +56,9 @@ ParallelCost cost_in_faster_fp8(ClipEstimate& estimate, const GenerateJob& job,
   return faster.parts.attention ? faster.both->fp8 : faster.both->bf16;
 }
 
-void settle_fp8(GenerateJob& job, const models::Gpu& gpu) {
+void settle_fp8(GenerateJob& job, const models::OpenedModel& opened, const models::Gpu& gpu) {
   if (job.fp8.attention && models::attention_by_cudnn(job.device) && job.parallel.cp > 1) {
-    ClipEstimate estimate(job);
+    ClipEstimate estimate(job, opened);
     estimate.share(job.parallel, gpu.per_node);
     const Faster faster = faster_on_layout(estimate, job, gpu, estimate.text_part());
     if (faster.both) {

@@ -22,18 +22,25 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
   if (job.lora.separate) network.adapters.push_back(file.shapes(1));
 }
 
-NetworkHeaders read_once(const GenerateJob& job) {
-  const models::ModelFolder model =
-      models::open_model(job.model, {.types = models::generator_class_names(), .average = job.ema});
+}  // namespace
+
+void Faults::finish() const {
+  if (found_.size() == 1) throw Error(found_.front(), ErrorKind::usage);
+  if (!found_.empty())
+    fail_usage("{} parts of the model do not fit: {}", found_.size(), fmt::join(found_, "; "));
+}
+
+NetworkHeaders read_network(const GenerateJob& job, const models::OpenedModel& opened) {
+  const models::ModelFolder& model = opened.folder();
   job.lora.check_for(model);
   NetworkHeaders network;
   network.type = model.type();
-  const models::ModelConfig config = models::read_model_config(model);
+  const models::ModelConfig& config = opened.config();
   if (const auto* decoder = std::get_if<models::DecoderConfig>(&config))
     network.decoder = *decoder;
   else
     network.dit = std::get<models::NetworkConfig>(config);
-  if (model.is_checkpoint()) network.trained = models::read_facts(model).trained_in;
+  if (model.is_checkpoint()) network.trained = opened.facts().trained_in;
   network.faults.look([&] {
     models::check_headers(model, config);
     network.file_bytes += static_cast<double>(model.tensors().bytes());
@@ -44,29 +51,6 @@ NetworkHeaders read_once(const GenerateJob& job) {
   for (const models::AdapterChoice::Set& set : job.lora.sets)
     network.faults.look([&] { check_adapters(network, set.path, job); });
   return network;
-}
-
-}  // namespace
-
-void Faults::finish() const {
-  if (found_.size() == 1) throw Error(found_.front(), ErrorKind::usage);
-  if (!found_.empty())
-    fail_usage("{} parts of the model do not fit: {}", found_.size(), fmt::join(found_, "; "));
-}
-
-NetworkHeaders read_network(const GenerateJob& job) {
-  std::optional<NetworkHeaders> network;
-  const auto read = [&] {
-    network.reset();
-    network = read_once(job);
-    network->faults.finish();  // for retry_if_gone() to see: a checkpoint may have gone meanwhile
-  };
-  try {
-    models::retry_if_gone(job.model, read);
-  } catch (const Error&) {
-    if (!network) throw;  // else it was read, and its faults say what does not fit
-  }
-  return *std::move(network);
 }
 
 }  // namespace vfm::generate

@@ -13,6 +13,7 @@
 #include "models/decoder/decoder.h"
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
+#include "models/folder/load_model.h"
 
 namespace vfm::generate {
 
@@ -46,9 +47,9 @@ struct NetworkHeaders {
   Faults faults;  ///< tensors and adapters that do not fit the network
 };
 
-/// Returns the network that `job` generates with. Throws Error{usage} for choices of adapters or
-/// their base that do not suit this model, and Error for a folder or a configuration that cannot be
-/// read.
-NetworkHeaders read_network(const GenerateJob& job);
+/// Returns the network that `job` generates with, of its model. Throws Error{usage} for choices of
+/// adapters or their base that do not suit this model, and Error for a folder or a configuration
+/// that cannot be read.
+NetworkHeaders read_network(const GenerateJob& job, const models::OpenedModel& opened);
 
 }  // namespace vfm::generate

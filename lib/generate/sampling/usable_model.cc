@@ -19,17 +19,6 @@
 #include "models/folder/model_folder.h"
 
 namespace vfm::generate {
-namespace {
-
-/// Of the job's own model.
-nn::CpChoice check_shared(const GenerateJob& job, int of_machine) {
-  const NetworkHeaders network = read_network(job);
-  network.faults.finish();
-  return choose_cp(job.parallel, network, models::read_facts(models::ModelFolder(job.model)),
-                   of_machine);
-}
-
-}  // namespace
 
 nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
                        const ModelFacts& facts, int of_machine) {
@@ -54,7 +43,7 @@ nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& netwo
 namespace {
 
 /// What --parallel auto means here. A collective.
-void choose_on_ranks(GenerateJob& job, dist::World& world) {
+void choose_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::World& world) {
   std::string name;
   const bool shard = job.parallel.shard;
   on_all_ranks(world, [&] {
@@ -64,55 +53,50 @@ void choose_on_ranks(GenerateJob& job, dist::World& world) {
       fail_usage("--parallel auto={}: start a multiple of that number of ranks, not {}", ranks,
                  world.size());
     if (world.rank() == 0)
-      name =
-          as_usage([&] { return choose_parallel(job, ranks, world.least_local_size()); }).option();
+      name = as_usage([&] {
+               return choose_parallel(job, opened, ranks, world.least_local_size());
+             }).option();
   });
   job.parallel = parse_parallel(dist::broadcast(world, name));
   job.parallel.shard = shard && !job.parallel.alone();
 }
 
-}  // namespace
-
-namespace {
-
 /// Which parts of FP8 pay on these ranks. A collective.
-void settle_on_ranks(GenerateJob& job, dist::World& world) {
+void settle_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::World& world) {
   if (!job.fp8.attention) return;
   std::string name;
   on_all_ranks(world, [&] {
     if (world.rank() > 0) return;
     GenerateJob settled = job;
-    as_usage([&] { settle_fp8(settled, comparing_rates(job, world.least_local_size())); });
+    as_usage([&] { settle_fp8(settled, opened, comparing_rates(job, world.least_local_size())); });
     name = models::fp8_name(settled.fp8);
   });
   job.fp8 = models::parse_fp8(dist::broadcast(world, name));
 }
 
-}  // namespace
+/// Returns the exchange in self-attention of ranks that share clips.
+nn::CpChoice check_shared(const GenerateJob& job, const models::OpenedModel& opened,
+                          int of_machine) {
+  const NetworkHeaders network = read_network(job, opened);
+  network.faults.finish();
+  return choose_cp(job.parallel, network, opened.facts(), of_machine);
+}
 
-std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world) {
+/// Returns the ranks of the job. Writes into the job what they agree on: the layout if it was open,
+/// the kind of cp, and the parts in FP8. A collective.
+std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, const models::OpenedModel& opened,
+                                          dist::World& world) {
   nn::CpChoice cp;
-  if (world.size() > 1) {
-    std::string path;
-    on_all_ranks(world, [&] {
-      check_ranks(job.parallel, world.size());
-      if (world.rank() == 0) path = models::checkpoint_at(job.model);
-    });
-    path = dist::broadcast(world, path);
-    if (!path.empty()) job.model = path;
-  }
-  if (job.parallel.choose != 0) choose_on_ranks(job, world);
+  if (job.parallel.choose != 0) choose_on_ranks(job, opened, world);
   on_all_ranks(world, [&] {
     check_ranks(job.parallel, world.size());
     if (!job.parallel.alone())
-      cp = as_usage([&] { return check_shared(job, world.least_local_size()); });
+      cp = as_usage([&] { return check_shared(job, opened, world.least_local_size()); });
   });
   if (job.parallel.cp > 1) job.parallel.cp_kind = nn::cp_kind_name(cp.kind);
-  settle_on_ranks(job, world);
+  settle_on_ranks(job, opened, world);
   return std::make_unique<ClipRanks>(world, job.parallel, cp);
 }
-
-namespace {
 
 /// That of the command line. Lines of input may have one, and a length of the clip, of their own.
 void check_condition(const GenerateJob& job, const Generator& generator) {
@@ -156,9 +140,9 @@ void as_usage_of_ranks(const Act& act) {
   }
 }
 
-}  // namespace
-
-UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
+/// Closes the folder when the model is loaded, so that its files do not stay mapped.
+UsableModel load(const GenerateJob& job, std::optional<models::OpenedModel>& opened,
+                 const ClipRanks& ranks) {
   std::optional<DType> compute = job.compute;
   if (!compute && job.fp8.any()) compute = DType::bf16;
   if (!compute && job.device == Device::cpu) compute = DType::f32;
@@ -173,9 +157,9 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
   loading.layout.quantized = job.quantize;
   UsableModel usable;
   as_usage_of_ranks([&] {
-    models::LoadedModel model =
-        models::load_model(job.model, job.ema, compute, job.device, job.lora, loading);
-    loading.agree([&] { usable.tokenizer_compute = move_parts(model.facts, job); });
+    models::LoadedModel model = models::load_model(*opened, compute, job.device, job.lora, loading);
+    opened.reset();
+    loading.agree([&] { usable.tokenizer_compute = move_parts(model.facts, job, model.pipeline); });
     auto tokenizer = models::make_tokenizer(model.facts.tokenizer.value(), job.device,
                                             job.tokenizer_memory, loading);
     if (ranks.clip().size() > 1)
@@ -205,6 +189,31 @@ UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks) {
     }
   });
   return usable;
+}
+
+}  // namespace
+
+ModelOnRanks load_usable(const GenerateJob& job, dist::World& world) {
+  std::string path = job.model;
+  if (world.size() > 1) {
+    std::string found;
+    on_all_ranks(world, [&] {
+      check_ranks(job.parallel, world.size());
+      if (world.rank() == 0) found = models::checkpoint_at(path);
+    });
+    found = dist::broadcast(world, found);
+    if (!found.empty()) path = found;
+  }
+  // That checkpoint is fixed, so ranks do not go different ways.
+  return models::retry_if_gone(path, [&] {
+    ModelOnRanks made{job, nullptr, {}};
+    made.job.model = path;
+    std::optional<models::OpenedModel> opened;
+    on_all_ranks(world, [&] { as_usage([&] { opened.emplace(path, job.ema); }); });
+    made.ranks = agree_on_ranks(made.job, *opened, world);
+    made.model = load(made.job, opened, *made.ranks);
+    return made;
+  });
 }
 
 }  // namespace vfm::generate

@@ -21,11 +21,6 @@ namespace vfm::generate {
 nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
                        const ModelFacts& facts, int of_machine);
 
-/// Returns the ranks of the job. Writes into the job what the ranks agree on: the checkpoint of its
-/// model, the layout if it was open, and the kind of cp. Throws Error{usage} for clips that ranks
-/// cannot share: those of an autoregressive model. A collective.
-std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, dist::World& world);
-
 /// A leading rank has a generator, the others only network and tokenizer; `shared` connects them.
 struct UsableModel {
   std::optional<models::LoadedModel> network_alone;
@@ -35,8 +30,16 @@ struct UsableModel {
   std::string tokenizer_compute;  ///< of move_parts()
 };
 
-/// Loads the model. Throws Error{usage} before any work, on the first rank that finds an unusable
-/// model or unsuitable options. A collective.
-UsableModel load_usable(const GenerateJob& job, const ClipRanks& ranks);
+/// The model of a job and the ranks that use it. `job` has what the ranks agreed on.
+struct ModelOnRanks {
+  GenerateJob job;
+  std::unique_ptr<ClipRanks> ranks;
+  UsableModel model;
+};
+
+/// Opens the job's model, which for several ranks is the checkpoint that rank 0 finds, and loads
+/// it. Throws Error{usage} before any work, on the first rank that finds an unusable model or
+/// unsuitable options. A collective.
+ModelOnRanks load_usable(const GenerateJob& job, dist::World& world);
 
 }  // namespace vfm::generate

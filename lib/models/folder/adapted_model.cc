@@ -57,6 +57,7 @@ class Adapted final : public ModelFolder::Stand {
       adapters_.check(std::get<NetworkConfig>(config));
   }
 
+  const ModelFolder& under() const override { return under_; }
   const io::TensorSet& tensors() const override { return under_.tensors(); }
 
   const io::TensorSet& weights() const override {

@@ -10,6 +10,19 @@
 #include "models/folder/model_layout.h"
 
 namespace vfm::models {
+OpenedModel::OpenedModel(const std::string& path, bool ema)
+    : folder_(open_model(path, {.types = generator_class_names(), .average = ema})), ema_(ema) {}
+
+const ModelFacts& OpenedModel::facts() const {
+  if (!facts_) facts_ = read_facts(folder_);
+  return *facts_;
+}
+
+const ModelConfig& OpenedModel::config() const {
+  if (!config_) config_ = read_model_config(folder_);
+  return *config_;
+}
+
 const nn::ParameterList& LoadedModel::parameters() const {
   return decoder ? decoder->parameters() : network->parameters();
 }
@@ -63,78 +76,68 @@ void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
 }
 
 /// A model without values, and where they are.
-struct Opening {
-  Opening(const std::string& path, bool ema)
-      : model(open_model(path, {.types = generator_class_names(), .average = ema})) {}
-  const ModelFolder& whole() const { return under ? *under : model; }
-
-  ModelFolder model;
-  std::optional<ModelFolder> under;  ///< of adapters
-  AdapterChoice adapters;            ///< to put on the model
+struct UnfilledModel {
+  const ModelFolder* weights = nullptr;
+  AdapterChoice adapters;  ///< to put on the model
   LoadedModel loaded;
 };
 
-std::unique_ptr<Opening> open_for(const std::string& path, bool ema, std::optional<DType> compute,
-                                  Device device, const AdapterChoice& choice,
-                                  const LoadingRanks& ranks) {
-  auto opening = std::make_unique<Opening>(path, ema);
-  const ModelFolder& model = opening->model;
+UnfilledModel make_unfilled(const OpenedModel& opened, std::optional<DType> compute, Device device,
+                            const AdapterChoice& choice, const LoadingRanks& ranks) {
+  const ModelFolder& model = opened.folder();
   model.verify(ranks.rank(), ranks.size());
-  LoadedModel& loaded = opening->loaded;
-  loaded = {nullptr, read_facts(model), model.folder(), model.averaged()};
+  UnfilledModel unfilled{
+      &model, choice, {nullptr, opened.facts(), model.folder(), model.averaged()}};
+  LoadedModel& loaded = unfilled.loaded;
   ModelFacts& facts = loaded.facts;
   if (!compute) compute = model.is_checkpoint() ? facts.trained_in : stored_type(model);
   loaded.compute = *compute;
   // The reference hands the time over in the network's own type.
-  if (model.is_pipeline()) facts.round_time = *compute == DType::bf16;
   loaded.pipeline = model.is_pipeline();
+  if (loaded.pipeline) facts.round_time = *compute == DType::bf16;
   if (ranks.rank() == 0) loaded.hash = hash_all(model);
   choice.check_for(model);
 
-  opening->adapters = choice;
-  if (model.has_adapters()) {
-    opening->under.emplace(open_under(model.folder(), "", {.types = generator_class_names()}));
-    opening->under->verify(ranks.rank(), ranks.size());
-    hash_under(*opening->under, model.folder());
-    opening->adapters.sets = {{model.folder()}};
+  if (const ModelFolder* const under = model.under()) {
+    under->verify(ranks.rank(), ranks.size());
+    hash_under(*under, model.folder());
+    unfilled.weights = under;
+    unfilled.adapters.sets = {{model.folder()}};
   }
-  if (!opening->adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
+  if (!unfilled.adapters.sets.empty() && (ranks.layout.tp_size() > 1 || ranks.layout.blocks))
     fail_usage(
         "ranks that share the matrices of a network (tp, shard) take no adapters: share clips by "
         "cfg and cp, or leave the adapters out");
-  const ModelConfig config = read_model_config(opening->whole());
+  const ModelConfig config = model.under() ? read_model_config(*unfilled.weights) : opened.config();
   if (const auto* decoder = std::get_if<DecoderConfig>(&config))
     loaded.decoder = std::make_unique<CausalDecoder>(*decoder, 0, *compute, device, false);
   else
     loaded.network =
         make_network(std::get<NetworkConfig>(config), 0, *compute, device, false, ranks.layout);
-  return opening;
-}
-
-LoadedModel load_once(const std::string& path, bool ema, std::optional<DType> compute,
-                      Device device, const AdapterChoice& choice, const LoadingRanks& ranks) {
-  std::unique_ptr<Opening> opening;
-  ranks.agree([&] { opening = open_for(path, ema, compute, device, choice, ranks); });
-  LoadedModel& loaded = opening->loaded;
-  if (ranks.group) loaded.hash = dist::broadcast_bytes(*ranks.group, loaded.hash, 0);
-  const io::TensorSet& weights = opening->whole().weights();
-  if (ranks.group)
-    load_parameters(weights, nn::states_of(loaded.parameters()), *ranks.group);
-  else
-    load_parameters(weights, loaded.parameters());
-  const AdapterChoice& adapters = opening->adapters;
-  if (!adapters.sets.empty()) ranks.agree([&] { add_adapters(loaded, adapters, ema); });
-  return std::move(loaded);
+  return unfilled;
 }
 
 }  // namespace
 
+LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute, Device device,
+                       const AdapterChoice& adapters, const LoadingRanks& ranks) {
+  UnfilledModel unfilled;
+  ranks.agree([&] { unfilled = make_unfilled(model, compute, device, adapters, ranks); });
+  LoadedModel& loaded = unfilled.loaded;
+  if (ranks.group) loaded.hash = dist::broadcast_bytes(*ranks.group, loaded.hash, 0);
+  const io::TensorSet& weights = unfilled.weights->weights();
+  if (ranks.group)
+    load_parameters(weights, nn::states_of(loaded.parameters()), *ranks.group);
+  else
+    load_parameters(weights, loaded.parameters());
+  const AdapterChoice& sets = unfilled.adapters;
+  if (!sets.sets.empty()) ranks.agree([&] { add_adapters(loaded, sets, model.ema()); });
+  return std::move(loaded);
+}
+
 LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
-                       Device device, const AdapterChoice& adapters, const LoadingRanks& ranks) {
-  // Ranks would not go the same way when a checkpoint is gone.
-  if (ranks.group) return load_once(path, ema, compute, device, adapters, ranks);
-  return retry_if_gone(path,
-                       [&] { return load_once(path, ema, compute, device, adapters, ranks); });
+                       Device device) {
+  return retry_if_gone(path, [&] { return load_model(OpenedModel(path, ema), compute, device); });
 }
 
 }  // namespace vfm::models

@@ -12,9 +12,31 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_together.h"
 #include "models/folder/lora_file.h"
+#include "models/folder/model_config.h"
 #include "models/folder/model_facts.h"
 
 namespace vfm::models {
+
+/// A model's folder that is opened once, for all that generation reads in it. Facts are read when
+/// they are asked for first. Thread-safety: one thread at a time.
+class OpenedModel {
+ public:
+  /// Opens a pipeline, a run or a checkpoint; of adapters, also the model that they are of. `ema`
+  /// selects the averaged weights if the checkpoint has them. Throws Error{usage} if `path` is none
+  /// of these.
+  OpenedModel(const std::string& path, bool ema);
+
+  const ModelFolder& folder() const { return folder_; }
+  bool ema() const { return ema_; }
+  const ModelFacts& facts() const;    ///< throws what read_facts() throws
+  const ModelConfig& config() const;  ///< throws what read_model_config() throws
+
+ private:
+  ModelFolder folder_;
+  bool ema_;
+  mutable std::optional<ModelFacts> facts_;
+  mutable std::optional<ModelConfig> config_;
+};
 
 /// Adapters that change a model, and their source.
 struct AdaptersInUse {
@@ -59,17 +81,19 @@ LoraFile open_adapters(const std::string& path, bool ema);
 /// The type in which models of the folder compute: f32 or bf16.
 DType stored_type(const ModelFolder& model);
 
-/// Loads the model of a pipeline, a run or a checkpoint, and verifies a checkpoint. `ema` selects
-/// the averaged weights if the checkpoint has them. Without `compute` the model computes in the
-/// type of its training, or of its weights. A checkpoint of adapters loads the model that it
-/// adapts, which must be unchanged, with its adapters. Any other model gets the adapters of
-/// `adapters`.
-/// Throws Error{usage} if `path` is none of these, or its tensors do not fit, which the message
-/// lists; Error if it is damaged. If a run that is still training removes the checkpoint during
-/// loading, its newest checkpoint is loaded. With `ranks` this is a collective: all load the same
-/// `path` of a checkpoint together, read its bytes once, and each has its part of the network.
-LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
+/// Loads the model, and verifies a checkpoint. Without `compute` the model computes in the type of
+/// its training, or of its weights. A checkpoint of adapters loads the model that it adapts, which
+/// must be unchanged, with its adapters. Any other model gets the adapters of `adapters`. Throws
+/// Error{usage} if tensors do not fit, which the message lists; Error if it is damaged. With
+/// `ranks` this is a collective: all load the same checkpoint together, read its bytes once, and
+/// each has its part of the network.
+LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute = DType::f32,
                        Device device = Device::cpu, const AdapterChoice& adapters = {},
                        const LoadingRanks& ranks = {});
+
+/// Opens and loads it. If a run that is still training removes the checkpoint meanwhile, its newest
+/// checkpoint is loaded.
+LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
+                       Device device = Device::cpu);
 
 }  // namespace vfm::models

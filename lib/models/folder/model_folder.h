@@ -37,6 +37,7 @@ class ModelFolder {
   class Stand {
    public:
     virtual ~Stand() = default;
+    virtual const ModelFolder& under() const = 0;      ///< the model that has weights
     virtual const io::TensorSet& tensors() const = 0;  ///< as the headers describe them
     virtual const io::TensorSet& weights() const = 0;
     virtual std::string hash() const = 0;
@@ -45,6 +46,9 @@ class ModelFolder {
   /// Throws Error{usage} if `path` is none of the above.
   explicit ModelFolder(const std::string& path, ModelChoice choice = {});
   void stand_in(std::unique_ptr<Stand> stand) { stand_ = std::move(stand); }
+
+  /// The model that the adapters of a checkpoint are of; null if it has weights of its own.
+  const ModelFolder* under() const { return stand_ ? &stand_->under() : nullptr; }
 
   const ModelLayout& layout() const { return *layout_; }
   bool is_pipeline() const { return layout_->is_pipeline(); }
