@@ -143,6 +143,13 @@ setup() {
     echo "$name: $output"
     [ "$status" -ne 0 ]
   done
+  # Each walk with one call more than it may have.
+  sed 's/→ `cli::run`/→ `cli::run` → `cli::run`/' lib/README.md >"$BATS_TEST_TMPDIR/long.md"
+  run tests/lint/walks "$BATS_TEST_TMPDIR/long.md"
+  echo "$output"
+  for tool in clip:11 train:7 generate:9; do
+    grep -q "^tools/vfm-${tool%:*}.cc: $((${tool#*:} + 1)) calls, more than ${tool#*:}$" <<<"$output"
+  done
 }
 
 @test "every figure of README stands in RESULTS.md, and a wrong one is found" {
