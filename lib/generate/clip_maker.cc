@@ -95,7 +95,7 @@ class KeptWork {
 
 ClipMaker::ClipMaker(const GenerateJob& job, dist::World& world, Progress& progress,
                      io::ManifestWriter& manifest, bool reports)
-    : progress_(progress), here_(load_usable(job, world)) {
+    : progress_(progress), model_(load_usable(job, world)) {
   dist::on_all_ranks(world, [&] {
     if (!ranks_.leads()) return;
     output_.emplace(job_.output, job_.encoder, progress, manifest, reports && first());

@@ -59,10 +59,9 @@ class ClipMaker final : public ClipMakers {
   Json record_of(const NamedRequest& request) const;
 
   Progress& progress_;
-  ModelOnRanks here_;
-  const GenerateJob& job_ = here_.job;
-  const ClipRanks& ranks_ = *here_.ranks;
-  UsableModel& model_ = here_.model;
+  UsableModel model_;
+  const GenerateJob& job_ = model_.job;
+  const ClipRanks& ranks_ = *model_.ranks;
   std::optional<ClipFolder> output_;
   ModelInUse in_use_;
   std::optional<RequestMaker> requests_;

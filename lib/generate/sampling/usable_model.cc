@@ -141,8 +141,9 @@ void as_usage_of_ranks(const Act& act) {
 }
 
 /// Closes the folder when the model is loaded, so that its files do not stay mapped.
-UsableModel load(const GenerateJob& job, std::optional<models::OpenedModel>& opened,
-                 const ClipRanks& ranks) {
+void load(UsableModel& usable, std::optional<models::OpenedModel>& opened) {
+  const GenerateJob& job = usable.job;
+  const ClipRanks& ranks = *usable.ranks;
   std::optional<DType> compute = job.compute;
   if (!compute && job.fp8.any()) compute = DType::bf16;
   if (!compute && job.device == Device::cpu) compute = DType::f32;
@@ -155,7 +156,6 @@ UsableModel load(const GenerateJob& job, std::optional<models::OpenedModel>& ope
     };
   }
   loading.layout.quantized = job.quantize;
-  UsableModel usable;
   as_usage_of_ranks([&] {
     models::LoadedModel model = models::load_model(*opened, compute, job.device, job.lora, loading);
     opened.reset();
@@ -188,12 +188,11 @@ UsableModel load(const GenerateJob& job, std::optional<models::OpenedModel>& ope
         usable.generator->quantize();
     }
   });
-  return usable;
 }
 
 }  // namespace
 
-ModelOnRanks load_usable(const GenerateJob& job, dist::World& world) {
+UsableModel load_usable(const GenerateJob& job, dist::World& world) {
   std::string path = job.model;
   if (world.size() > 1) {
     std::string found;
@@ -206,13 +205,13 @@ ModelOnRanks load_usable(const GenerateJob& job, dist::World& world) {
   }
   // That checkpoint is fixed, so ranks do not go different ways.
   return models::retry_if_gone(path, [&] {
-    ModelOnRanks made{job, nullptr, {}};
-    made.job.model = path;
+    UsableModel usable{.job = job};
+    usable.job.model = path;
     std::optional<models::OpenedModel> opened;
     on_all_ranks(world, [&] { as_usage([&] { opened.emplace(path, job.ema); }); });
-    made.ranks = agree_on_ranks(made.job, *opened, world);
-    made.model = load(made.job, opened, *made.ranks);
-    return made;
+    usable.ranks = agree_on_ranks(usable.job, *opened, world);
+    load(usable, opened);
+    return usable;
   });
 }
 

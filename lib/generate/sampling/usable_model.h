@@ -21,8 +21,11 @@ namespace vfm::generate {
 nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
                        const ModelFacts& facts, int of_machine);
 
-/// A leading rank has a generator, the others only network and tokenizer; `shared` connects them.
+/// The model of a job and the ranks that use it. A leading rank has a generator, the others only
+/// network and tokenizer; `shared` connects them.
 struct UsableModel {
+  GenerateJob job;  ///< with what the ranks agreed on: checkpoint, layout, parts in FP8
+  std::unique_ptr<ClipRanks> ranks;
   std::optional<models::LoadedModel> network_alone;
   std::unique_ptr<models::VideoTokenizer> tokenizer_alone;  ///< null: latents are made
   std::unique_ptr<ClipNetwork> shared;                      ///< null: ranks make clips alone
@@ -30,16 +33,9 @@ struct UsableModel {
   std::string tokenizer_compute;  ///< of move_parts()
 };
 
-/// The model of a job and the ranks that use it. `job` has what the ranks agreed on.
-struct ModelOnRanks {
-  GenerateJob job;
-  std::unique_ptr<ClipRanks> ranks;
-  UsableModel model;
-};
-
 /// Opens the job's model, which for several ranks is the checkpoint that rank 0 finds, and loads
 /// it. Throws Error{usage} before any work, on the first rank that finds an unusable model or
 /// unsuitable options. A collective.
-ModelOnRanks load_usable(const GenerateJob& job, dist::World& world);
+UsableModel load_usable(const GenerateJob& job, dist::World& world);
 
 }  // namespace vfm::generate
