@@ -1,11 +1,13 @@
 // A block has a row, or a part of its width. Products and sums are rounded one by one, as the CPU
 // rounds them.
 // SPDX-License-Identifier: Apache-2.0
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 
 #include "common/launch.cuh"
+#include "common/pack.cuh"
 #include "text_rows.h"
 
 namespace vfm::kernels {
@@ -32,17 +34,36 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads)
-    add_bias_kernel(float* y, std::int64_t stride, const float* bias, std::int64_t width) {
-  float* const to = y + std::int64_t{blockIdx.x} * stride;
-  const std::int64_t step = std::int64_t{gridDim.y} * kThreads;
-  for (std::int64_t i = std::int64_t{blockIdx.y} * kThreads + threadIdx.x; i < width; i += step)
-    to[i] += bias[i];
+    add_bias_kernel(T* y, std::int64_t stride, const float* bias, std::int64_t width) {
+  constexpr int kCount = kVector ? kPack<T> : 1;
+  T* const to = y + std::int64_t{blockIdx.x} * stride;
+  const std::int64_t step = std::int64_t{gridDim.y} * kThreads * kCount;
+  std::int64_t i = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * kCount;
+  for (; i < width; i += step) {
+    float v[kPack<T>], add[kPack<T>];
+    unpack(load_pack<T, kVector>(to + i, kCount), v);
+    load_floats<kVector>(bias + i, kCount, add);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k)
+      v[k] += add[k];
+    store_pack<T, kVector>(to + i, pack(v), kCount);
+  }
 }
 
 dim3 grid_of(std::int64_t rows, std::int64_t elements) {
   const std::int64_t parts = (elements + kThreads - 1) / kThreads;
   return {static_cast<unsigned>(rows), static_cast<unsigned>(std::min(parts, kMostParts))};
+}
+
+template <class T>
+int add_bias_to(T* y, std::int64_t rows, std::int64_t stride, const float* bias, std::int64_t width,
+                cudaStream_t stream) {
+  const bool many = aligned_to_16(y, bias) && stride % 8 == 0 && width % 8 == 0;
+  return launch(many ? add_bias_kernel<T, true> : add_bias_kernel<T, false>,
+                grid_of(rows, many ? width / kPack<T> : width), kThreads, 0, stream, y, stride,
+                bias, width);
 }
 
 }  // namespace
@@ -57,10 +78,12 @@ int turn_heads(float* x, std::int64_t rows, std::int64_t width, int heads, int h
                 static_cast<int>(pairs), half, cosines, sines);
 }
 
-int add_bias(float* y, std::int64_t rows, std::int64_t stride, const float* bias,
+int add_bias(Type type, void* y, std::int64_t rows, std::int64_t stride, const float* bias,
              std::int64_t width, CUstream_st* stream) {
   if (rows < 0 || rows > 0x7fffffff || width < 0 || width > stride) return cudaErrorInvalidValue;
-  return launch(add_bias_kernel, grid_of(rows, width), kThreads, 0, stream, y, stride, bias, width);
+  return type == Type::bf16
+             ? add_bias_to(static_cast<__nv_bfloat16*>(y), rows, stride, bias, width, stream)
+             : add_bias_to(static_cast<float*>(y), rows, stride, bias, width, stream);
 }
 
 }  // namespace vfm::kernels

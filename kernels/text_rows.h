@@ -1,13 +1,16 @@
 // Steps on the rows of a text between matrix products, in place: the CUDA versions of
-// lib/ops/position/turn_heads.h and lib/ops/pointwise/add_bias.h, with the same bits.
+// lib/ops/position/turn_heads.h and lib/ops/matmul/bias.h, with the same bits.
 //
 // Both return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for sizes that
-// are negative or do not fit. All are f32; pointers need only the alignment of an element.
+// are negative or do not fit. What has no Type is f32. Pointers need only the alignment of an
+// element.
 // Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+
+#include "type.h"
 
 struct CUstream_st;  // cudaStream_t
 
@@ -18,8 +21,10 @@ namespace vfm::kernels {
 int turn_heads(float* x, std::int64_t rows, std::int64_t width, int heads, int half,
                const float* cosines, const float* sines, CUstream_st* stream);
 
-/// y[row][i] += bias[i] for i < `width`; rows of y are `stride` elements apart.
-int add_bias(float* y, std::int64_t rows, std::int64_t stride, const float* bias,
+/// y[row][i] += bias[i] for i < `width`, in f32; rows of y are `stride` elements apart. 16 bytes
+/// are read and written at once if y and bias are aligned to that, and width and stride are
+/// multiples of 8.
+int add_bias(Type type, void* y, std::int64_t rows, std::int64_t stride, const float* bias,
              std::int64_t width, CUstream_st* stream);
 
 }  // namespace vfm::kernels

@@ -12,7 +12,11 @@
 namespace vfm::ops {
 
 /// Returns `others` with the tensors of `weight` appended: the matrix and the adapters' matrices.
+/// (add_bias of ops/matmul/bias.h records the bias.)
 std::vector<Tensor> inputs_with(std::vector<Tensor> others, const LinearWeight& weight);
+
+/// Returns x w^T plus the adapters' terms, without the bias, in dtype `out`. Not recorded.
+Tensor linear_forward(const Tensor& x, const LinearWeight& weight, DType out);
 
 /// Backward of y = x w^T. Adds to the gradients of the weight's matrices. Returns the gradient of
 /// x, in x's dtype, or an undefined Tensor if not `want_dx`.
@@ -38,15 +42,15 @@ void multiply_into(const Tensor& x, const LinearWeight& weight, const Tensor& va
 void input_gradient_into(const Tensor& dy, const LinearWeight& weight, const Tensor& values,
                          const Tensor& dx);
 
-/// gathered_linear for an exchange that has chunks. The forward pass also leaves all gathered rows
-/// in `all`. The backward pass returns the gradient of x. If `all` is undefined, it gathers x again
-/// from `own`.
+/// gathered_linear for an exchange that has chunks, without the bias. The forward pass also leaves
+/// all gathered rows in `all`. The backward pass returns the gradient of x. If `all` is undefined,
+/// it gathers x again from `own`.
 Tensor multiply_gathered(const Tensor& x, const LinearWeight& weight, const Exchange& gather,
                          Tensor& all);
 Tensor gathered_backward(Tape& tape, const Tensor& dy, const Tensor& own, const Tensor& all,
                          const LinearWeight& weight, const Exchange& gather, bool want_dx);
-/// summed_linear for an exchange that has chunks. The backward pass computes no gradients of the
-/// weight: pass the gathered dy to linear_weight_gradients.
+/// summed_linear for an exchange that has chunks, without the bias. The backward pass computes no
+/// gradients of the weight: pass the gathered dy to linear_weight_gradients.
 Tensor multiply_summed(const Tensor& x, const LinearWeight& weight, const Exchange& sum);
 struct SummedGradient {
   Tensor dy, dx;

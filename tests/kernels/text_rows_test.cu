@@ -6,6 +6,7 @@
 
 using vfm::kernels::add_bias;
 using vfm::kernels::turn_heads;
+using vfm::kernels::Type;
 using namespace vfm::test;
 
 namespace {
@@ -41,17 +42,30 @@ void test_turn(Checker& checker, int rows, int heads, int half, int beside) {
                 same_bits(x.host(), expected));
 }
 
+template <class T>
 void test_bias(Checker& checker, int rows, int width, int first, int stride) {
-  auto expected = noise(static_cast<std::size_t>(rows) * stride, 1);
+  const auto before = as<T>(noise(static_cast<std::size_t>(rows) * stride, 1));
   const auto bias = noise(static_cast<std::size_t>(width), 2);
-  const DeviceArray<float> y(expected), b(bias);
-  need(add_bias(y.get() + first, rows, stride, b.get(), width, nullptr), "add a bias");
+  const DeviceArray<T> y(before);
+  const DeviceArray<float> b(bias);
+  const bool low = sizeof(T) == 2;
+  need(add_bias(low ? Type::bf16 : Type::f32, y.get() + first, rows, stride, b.get(), width,
+                nullptr),
+       "add a bias");
+  std::vector<float> sums, made;
+  for (const T& v : before)
+    sums.push_back(value(v));
   for (int row = 0; row < rows; ++row)
     for (int i = 0; i < width; ++i)
-      expected[static_cast<std::size_t>(row) * stride + first + i] +=
-          bias[static_cast<std::size_t>(i)];
-  checker.check("bias " + std::to_string(rows) + " x " + std::to_string(width),
-                same_bits(y.host(), expected));
+      sums[static_cast<std::size_t>(row) * stride + first + i] += bias[static_cast<std::size_t>(i)];
+  std::vector<float> expected;
+  for (const T& v : as<T>(sums))
+    expected.push_back(value(v));
+  for (const T& v : y.host())
+    made.push_back(value(v));
+  checker.check((low ? "bf16 bias " : "bias ") + std::to_string(rows) + " x " +
+                    std::to_string(width),
+                same_bits(made, expected));
 }
 
 void tests(Checker& checker) {
@@ -59,18 +73,22 @@ void tests(Checker& checker) {
   test_turn(checker, 3, 2, 40, 0);
   test_turn(checker, 2, 12, 64, 256);
   test_turn(checker, 1, 1, 1, 0);
-  test_bias(checker, 3, 5, 2, 9);
-  test_bias(checker, 4, 600, 0, 600);
-  test_bias(checker, 1, 1, 0, 1);
+  test_bias<float>(checker, 3, 5, 2, 9);
+  test_bias<float>(checker, 4, 600, 0, 600);
+  test_bias<float>(checker, 2, 600, 8, 616);
+  test_bias<float>(checker, 1, 1, 0, 1);
+  test_bias<__nv_bfloat16>(checker, 3, 5, 2, 9);
+  test_bias<__nv_bfloat16>(checker, 2, 601, 0, 601);
+  test_bias<__nv_bfloat16>(checker, 2, 4104, 8, 4112);
   const DeviceArray<float> p(8);
   checker.check(
       "heads that do not fit are refused",
       turn_heads(p.get(), 1, 7, 2, 2, p.get(), p.get(), nullptr) == cudaErrorInvalidValue);
   checker.check("a bias that does not fit is refused",
-                add_bias(p.get(), 1, 3, p.get(), 4, nullptr) == cudaErrorInvalidValue);
+                add_bias(Type::f32, p.get(), 1, 3, p.get(), 4, nullptr) == cudaErrorInvalidValue);
   checker.check("nothing is no error",
                 turn_heads(nullptr, 0, 4, 1, 2, nullptr, nullptr, nullptr) == 0 &&
-                    add_bias(nullptr, 0, 4, nullptr, 4, nullptr) == 0);
+                    add_bias(Type::f32, nullptr, 0, 4, nullptr, 4, nullptr) == 0);
 }
 
 }  // namespace

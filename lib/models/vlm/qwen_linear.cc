@@ -4,12 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/matmul/bias.h"
 #include "ops/matmul/block_rows.h"
 #include "ops/matmul/few_rows.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/quantize_rows.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/add_bias.h"
 #include "ops/pointwise/swiglu.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
+#include "ops/matmul/bias.h"
 #include "ops/matmul/linear.h"
 #include "ops/row_chunks.h"
 
@@ -94,19 +95,24 @@ Tensor gathered_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const
     const bool want_dx = t.wants_grad(x);
     t.accumulate(x, gathered_backward(t, t.take(y), x, all, w, gather, want_dx));
   });
+  add_bias(tape, y, w.bias);
   return y;
 }
 
 Tensor summed_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum,
                      DType out) {
-  if (!sum.chunks || out != x.dtype())
-    return run_exchange(tape, linear(tape, x, w, Tensor(), out), sum);
+  if (!sum.chunks || out != x.dtype()) {
+    const Tensor y = run_exchange(tape, linear(tape, x, w, Tensor(), out), sum);
+    add_bias(tape, y, w.bias);
+    return y;
+  }
   const Tensor y = multiply_summed(x, w, sum);
   tape.record(y, inputs_with({x}, w), [x, w, sum, y](Tape& t) {
     SummedGradient back = summed_input_gradient(t.take(y).to(x.dtype()), w, sum, t.wants_grad(x));
     linear_weight_gradients(t, back.dy, x, w, back.inner);
     t.accumulate(x, std::move(back.dx));
   });
+  add_bias(tape, y, w.bias);
   return y;
 }
 

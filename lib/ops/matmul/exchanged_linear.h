@@ -5,7 +5,8 @@
 // With and without chunks, results and gradients are the same to the last bit if the product of a
 // row does not depend on how many rows are multiplied with it. This holds for gemm_plain(). oneDNN
 // and cuBLASLt choose a kernel by the shape, and kernels may round differently. Every rank must run
-// the same of these layers in the same order. Shape letters: S rows of this rank, N rows of all
+// the same of these layers in the same order. A bias is added to the result, after the exchange:
+// ops/matmul/bias.h says what its gradient is. Shape letters: S rows of this rank, N rows of all
 // ranks, I inputs, O outputs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

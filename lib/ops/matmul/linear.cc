@@ -3,35 +3,22 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
+#include "ops/matmul/bias.h"
 #include "ops/matmul/gemm.h"
-#include "ops/pointwise/add.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {
 namespace {
 
-void check(const Tensor& x, const Tensor& w, const Tensor& bias, DType out) {
-  const bool fits = x.dims() == 2 && w.dims() == 2 && x.size(1) == w.size(1) &&
-                    (!bias.defined() || (bias.dims() == 1 && bias.size(0) == w.size(0)));
+void check(const Tensor& x, const Tensor& w, DType out) {
+  const bool fits = x.dims() == 2 && w.dims() == 2 && x.size(1) == w.size(1);
   if (!fits) fail("linear: x {} does not fit w {}", to_string(x.shape()), to_string(w.shape()));
   if (x.dtype() != w.dtype() || (x.dtype() != DType::f32 && x.dtype() != DType::bf16) ||
-      (out != DType::f32 && out != x.dtype()) || (bias.defined() && bias.dtype() != DType::f32))
+      (out != DType::f32 && out != x.dtype()))
     fail("linear: no product of {} and {} into {}", dtype_name(x.dtype()), dtype_name(w.dtype()),
          dtype_name(out));
   if (x.device() != w.device())
     fail("linear: x is on {}, w on {}", device_name(x.device()), device_name(w.device()));
-}
-
-void add_bias(const Tensor& y, const Tensor& bias) {
-  for (std::int64_t i = 0; i < y.size(0); ++i)
-    add_in_place(y.rows(i, i + 1), bias);
-}
-
-Tensor sum_rows(const Tensor& dy) {
-  Tensor sum = Tensor::zeros({dy.size(1)}, DType::f32, dy.device());
-  for (std::int64_t i = 0; i < dy.size(0); ++i)
-    add_in_place(sum, dy.rows(i, i + 1));
-  return sum;
 }
 
 }  // namespace
@@ -100,23 +87,30 @@ Tensor linear_backward(Tape& tape, const Tensor& dy, const Tensor& x, const Line
   return back.dx;
 }
 
-Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, const Tensor& bias,
-              DType out) {
-  const Tensor& w = weight.w;
-  check(x, w, bias, out);
-  Tensor y({x.size(0), w.size(0)}, out, x.device());
+Tensor linear_forward(const Tensor& x, const LinearWeight& weight, DType out) {
+  check(x, weight.w, out);
+  const Tensor y({x.size(0), weight.w.size(0)}, out, x.device());
   multiply_into(x, weight, weight.values(), y);
-  if (bias.defined()) add_bias(y, bias);
-  tape.record(y, inputs_with({x, bias}, weight), [x, weight, bias, y](Tape& t) {
-    const Tensor dy = t.take(y);
-    if (t.wants_grad(bias)) t.accumulate(bias, sum_rows(dy));
-    t.accumulate(x, linear_backward(t, dy, x, weight, t.wants_grad(x)));
+  return y;
+}
+
+Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& weight, DType out) {
+  const Tensor y = linear_forward(x, weight, out);
+  tape.record(y, inputs_with({x}, weight), [x, weight, y](Tape& t) {
+    t.accumulate(x, linear_backward(t, t.take(y), x, weight, t.wants_grad(x)));
   });
+  add_bias(tape, y, weight.bias);
   return y;
 }
 
 Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& w) {
-  return linear(tape, x, w, Tensor(), x.dtype());
+  return linear(tape, x, w, x.dtype());
+}
+
+Tensor linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Tensor& bias, DType out) {
+  LinearWeight with = w;
+  with.bias = bias;
+  return linear(tape, x, with, out);
 }
 
 }  // namespace vfm::ops

@@ -32,7 +32,8 @@ class MatrixSource {
   virtual Tensor get() const = 0;
 };
 
-/// The weight of a linear layer (ops/matmul/linear.h): a matrix, and adapters that add to its rows.
+/// The weight of a linear layer (ops/matmul/linear.h): a matrix, adapters that add to its rows, and
+/// a bias.
 struct LinearWeight {
   LinearWeight(Tensor matrix) : w(std::move(matrix)) {}  // NOLINT: a matrix is the usual case
   /// `name` (Tensor::name) gives the matrix's shape and stands for it on the tape, which watches
@@ -44,6 +45,7 @@ struct LinearWeight {
   Tensor w;  ///< [O, I]; only a name if there is a source
   std::shared_ptr<const MatrixSource> source;
   std::vector<LowRank> added;
+  Tensor bias;  ///< [O] f32, watched for its gradient; undefined for none (ops/matmul/bias.h)
 };
 
 /// target[:, first : first + P] += scale term. target [N, O] and term [N, P] have the same dtype,

@@ -4,16 +4,17 @@
 #include <utility>
 
 #include "ops/backward.h"
-#include "ops/matmul/exchanged_linear.h"
-#include "ops/matmul/linear.h"
+#include "ops/matmul/bias.h"
 
 namespace vfm::ops {
 namespace {
 
-// Without recording: linear(exchange(x), w).
+// Without recording and without the bias: linear(exchange(x), w).
 Tensor product_of_gathered(const Tensor& x, const LinearWeight& w, const Exchange& exchange) {
+  Tensor all;
+  if (exchange.chunks) return multiply_gathered(x, w, exchange, all);
   Tape silent(false);
-  return gathered_linear(silent, x, w, exchange);
+  return linear_forward(run_exchange(silent, x, exchange), w, x.dtype());
 }
 
 // Its backward, where x is computed again: the gradient of x.
@@ -42,11 +43,11 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Linea
                   dnormed = backward_of_gathered(t, dy, modulate_recompute(in, saved), w, exchange);
                 modulate_backward(t, in, saved, dnormed);
               });
+  add_bias(tape, y, w.bias);
   return {saved.stream, y};
 }
 
 Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum) {
-  Tape silent(false);
   if (sum.chunks) {
     const Tensor y = multiply_summed(gelu_forward(x), w, sum);
     tape.record(y, inputs_with({x}, w), [x, w, sum, y](Tape& t) {
@@ -55,9 +56,10 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exc
       t.accumulate(x, gelu_backward(x, std::move(back.dx), hidden));
       linear_weight_gradients(t, back.dy, hidden, w, back.inner);
     });
+    add_bias(tape, y, w.bias);
     return y;
   }
-  const Tensor y = linear(silent, gelu_forward(x), w);
+  const Tensor y = linear_forward(gelu_forward(x), w, x.dtype());
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const LinearInputGradient back = linear_input_gradient(dy, w, true);
@@ -65,12 +67,13 @@ Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exc
     t.accumulate(x, gelu_backward(x, back.dx, hidden));
     linear_weight_gradients(t, dy, hidden, w, back.inner);
   });
-  return run_exchange(tape, y, sum);
+  const Tensor result = run_exchange(tape, y, sum);
+  add_bias(tape, result, w.bias);
+  return result;
 }
 
 Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out,
                      const Exchange& sum) {
-  Tape silent(false);
   if (sum.chunks && out == x.dtype()) {
     const Tensor y = multiply_summed(swiglu_forward(x), w, sum);
     tape.record(y, inputs_with({x}, w), [x, w, sum, y](Tape& t) {
@@ -78,14 +81,17 @@ Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType o
       linear_weight_gradients(t, back.dy, swiglu_forward(x), w, back.inner);
       t.accumulate(x, swiglu_backward(x, back.dx));
     });
+    add_bias(tape, y, w.bias);
     return y;
   }
-  const Tensor y = linear(silent, swiglu_forward(x), w, Tensor(), out);
+  const Tensor y = linear_forward(swiglu_forward(x), w, out);
   tape.record(y, inputs_with({x}, w), [x, w, y](Tape& t) {
     const Tensor dhidden = linear_backward(t, t.take(y), swiglu_forward(x), w, true);
     t.accumulate(x, swiglu_backward(x, dhidden));
   });
-  return run_exchange(tape, y, sum);
+  const Tensor result = run_exchange(tape, y, sum);
+  add_bias(tape, result, w.bias);
+  return result;
 }
 
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
@@ -96,6 +102,7 @@ Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float e
     Tensor dnormed = backward_of_gathered(t, t.take(y), normed(), w, exchange);
     rmsnorm_backward(t, std::move(dnormed), x, weight, epsilon);
   });
+  add_bias(tape, y, w.bias);
   return y;
 }
 

@@ -1,6 +1,7 @@
 // Linear layers that recompute their elementwise input in the backward pass instead of keeping it:
 // "elementwise" recompute. Values and gradients equal those of the two separate ops, to the last
-// bit. This saves the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP.
+// bit. This saves the memory of the input, [S, D] of a norm or [S, 4 D] of an MLP. A bias is added
+// after the exchange, as in ops/matmul/exchanged_linear.h.
 // Shape letters: S tokens, D width, M outputs.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

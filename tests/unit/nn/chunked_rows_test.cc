@@ -39,6 +39,7 @@ struct Sublayer {
   bool recompute = false;  ///< elementwise
   bool gated = false;      ///< the norm and the MLP of the decoder, else gelu alone
   int adapters = 0;        ///< their rank
+  bool bias = false;       ///< of both products
 };
 
 struct ChunksOutcome {
@@ -56,16 +57,20 @@ std::int64_t total(const Counts& rows) {
   return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
 }
 
-/// A matrix [rows, columns], and an adapter to the last two thirds of its rows.
+/// A matrix [rows, columns], an adapter to the last two thirds of its rows, and a bias.
 struct Watched {
   Tensor w, dw;
   ops::LowRank low;
-  Tensor da, db;
+  Tensor da, db, bias, dbias;
 
   Watched(ops::Tape& tape, std::int64_t rows, std::int64_t columns, const Sublayer& s,
           std::uint64_t key)
       : w(noise_tensor({rows, columns}, key, s.dtype)), dw(Tensor::zeros({rows, columns})) {
     tape.watch(w, dw);
+    if (s.bias) {
+      bias = noise_tensor({rows}, key + 3), dbias = Tensor::zeros({rows});
+      tape.watch(bias, dbias);
+    }
     if (s.adapters == 0) return;
     low = {noise_tensor({s.adapters, columns}, key + 1, s.dtype),
            noise_tensor({rows - rows / 3, s.adapters}, key + 2, s.dtype), rows / 3, 0.5f};
@@ -76,10 +81,12 @@ struct Watched {
   ops::LinearWeight matrix() const {
     ops::LinearWeight result(w);
     if (low.a.defined()) result.added = {low};
+    result.bias = bias;
     return result;
   }
   void read(ChunksOutcome& outcome, const std::string& name, int rank) const {
     outcome.add(name, rank, dw);
+    if (dbias.defined()) outcome.add(name + ", bias", rank, dbias);
     if (!da.defined()) return;
     outcome.add(name + ", a", rank, da);
     outcome.add(name + ", b", rank, db);
@@ -207,14 +214,15 @@ const std::vector<Sublayer> kSublayers = {
     {{8, 8}},
     {{8, 8}, DType::bf16},
     {{7, 6}, DType::f32, true},
-    {{33, 32}, DType::bf16, false, false, 3},
-    {{33, 32}, DType::f32, true, false, 3},
+    {{33, 32}, DType::bf16, false, false, 3, true},
+    {{33, 32}, DType::f32, true, false, 3, true},
     {{5, 4, 4}, DType::bf16, false},
     {{3, 2, 2}, DType::f32, true, true},
     {{64, 63}, DType::f32, false, true},
+    {{13, 12}, DType::f32, true, true, 0, true},
     {{20, 20, 20, 19}, DType::bf16, true, false},
-    {{2, 1, 1, 1}},  // fewer rows than chunks
-    {{3, 0, 2}},     // one has none
+    {{2, 1, 1, 1}},                                  // fewer rows than chunks
+    {{3, 0, 2}, DType::f32, false, false, 0, true},  // one has none
     {{0, 1}, DType::bf16},
 };
 
@@ -235,6 +243,56 @@ TEST_CASE("rows in chunks have the bits of the same products with whole exchange
       CHECK(parts.of.size() == whole.of.size());
     }
   }
+}
+
+TEST_CASE("a bias is added once, and its gradient is counted once, on any number of ranks") {
+  constexpr std::int64_t kRows = 24, kOut = 12;
+  // Of the whole layer, by ranks: results, then gradients of both biases.
+  const auto pass = [](int ranks, int chunks) {
+    std::vector<float> all(kRows * kOut + kHidden + kOut);
+    std::mutex mutex;
+    dist::thread_worlds(ranks, [&](dist::World& world) {
+      omp_set_num_threads(1);
+      Counts rows(static_cast<std::size_t>(ranks), kRows / ranks);
+      std::vector<int> members(rows.size());
+      std::iota(members.begin(), members.end(), 0);
+      const auto group = world.group("tp", members);
+      const ops::Exchange gather = nn::gather_rows(*group, rows, chunks);
+      const std::int64_t rank = world.rank(), hidden = kHidden / ranks, own = kRows / ranks;
+      const auto rows_of = [&](const Tensor& of, std::int64_t count) {
+        return of.rows(rank * count, (rank + 1) * count).clone();
+      };
+      const Tensor wide = noise_tensor({kOut, kHidden}, 3), columns({kOut, hidden});
+      for (std::int64_t o = 0; o < kOut; ++o)
+        copy(wide.reshape({kOut * ranks, hidden}).rows(o * ranks + rank, o * ranks + rank + 1),
+             columns.rows(o, o + 1));
+      ops::LinearWeight up(rows_of(noise_tensor({kHidden, 6}, 1), hidden)), down(columns);
+      up.bias = rows_of(noise_tensor({kHidden}, 2), hidden), down.bias = noise_tensor({kOut}, 4);
+      const Tensor dup = Tensor::zeros({hidden}), ddown = Tensor::zeros({kOut});
+      ops::Tape tape;
+      tape.watch(up.bias, dup);
+      tape.watch(down.bias, ddown);
+      const Tensor x = rows_of(noise_tensor({kRows, 6}, 5), own);
+      const Tensor y =
+          ops::summed_linear(tape, ops::gelu(tape, ops::gathered_linear(tape, x, up, gather)), down,
+                             ops::adjoint_of(gather), DType::f32);
+      const Tensor kept = y.clone();
+      tape.backward(y, rows_of(noise_tensor({kRows, kOut}, 6), own));
+      const std::lock_guard lock(mutex);
+      std::copy_n(kept.floats().begin(), own * kOut, all.begin() + rank * own * kOut);
+      std::copy_n(dup.floats().begin(), hidden, all.begin() + kRows * kOut + rank * hidden);
+      for (std::int64_t i = 0; i < kOut; ++i)
+        all[static_cast<std::size_t>(kRows * kOut + kHidden + i)] +=
+            ddown.floats()[static_cast<std::size_t>(i)];
+    });
+    return all;
+  };
+  const std::vector<float> one = pass(1, 1);
+  for (const int ranks : {2, 4})
+    for (const int chunks : {1, 4}) {
+      INFO(ranks << " ranks, " << chunks << " chunks");
+      CHECK(distance(pass(ranks, chunks), one) < 2e-6);
+    }
 }
 
 TEST_CASE("rows in chunks are as many bytes, in as many messages as there are chunks of others") {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/pointwise/add_bias.h"
+#include "ops/matmul/bias.h"
 #include "ops/position/turn_heads.h"
 #include "support/noise.h"
 
