@@ -195,12 +195,16 @@ unsigned blocks_of(std::int64_t n, std::int64_t size) {
 
 bool valid(const ConvGather& g, int columns) {
   constexpr std::int64_t kMost = 0x7fffffff;
-  const std::int64_t depth = std::int64_t{g.kernel_height} * g.kernel_width * g.channels;
+  if (g.frames <= 0 || g.out_frames <= 0 || g.kernel_frames <= 0 || g.stride_t <= 0) return false;
+  const std::int64_t image = std::int64_t{g.height} * g.width,
+                     result = std::int64_t{g.out_height} * g.out_width;
+  const std::int64_t depth =
+      std::int64_t{g.kernel_height} * g.kernel_width * g.kernel_frames * g.channels;
   return g.images >= 0 && g.height > 0 && g.width > 0 && g.channels > 0 && g.out_height > 0 &&
          g.out_width > 0 && g.kernel_height > 0 && g.kernel_width > 0 && g.stride_y > 0 &&
          g.stride_x > 0 && columns > 0 && depth < kMost - 64 && depth * columns <= kMost &&
-         std::int64_t{g.height} * g.width <= kMost &&
-         std::int64_t{g.out_height} * g.out_width <= kMost && g.images <= kMost;
+         image <= kMost && image * g.frames <= kMost && result <= kMost &&
+         result * g.out_frames <= kMost && g.images <= kMost;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Convolutions of channels-last images as matrix products whose left operand is gathered on the
-// fly: the CUDA version of lib/ops/conv/conv2d.h. Forward, the gradient of x, and the gradient of
-// the weights.
+// Convolutions of channels-last images, of one frame or several, as matrix products whose left
+// operand is gathered on the fly: the CUDA version of lib/ops/conv/conv2d.h. Forward, the gradient
+// of x, and the gradient of the weights.
 //
 // A row of a product is a pixel of the result, a column is an output channel, and the sum runs over
 // (tap, channel). Pixels are not unfolded in memory: at 128 channels, writing and reading them once
@@ -10,7 +10,7 @@
 // a pixel's sum does not depend on what else is computed, and there are no atomics.
 //
 // Shape letters: R rows, the pixels of the result; N output channels; C channels of the source; A
-// taps of the kernel, its height times its width.
+// taps of the kernel, its frames times its height times its width.
 // All functions return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for
 // sizes that are negative or above a stated limit. Thread-safety: launches on the given stream;
 // keeps no state.
@@ -25,9 +25,9 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// The pixels of the source that a pixel (y, x) of the result uses: (y * stride - pad + ky, ...).
-/// If `back`, for gradients, ((y + pad - ky) / stride, ...) if that is a whole number. Outside its
-/// edges the source is zero.
+/// The pixels of the source that a pixel (t, y, x) of the result uses:
+/// (t * stride - pad + kt, y * stride - pad + ky, ...). If `back`, for gradients,
+/// ((t + pad - kt) / stride, ...) if that is a whole number. Outside its edges the source is zero.
 struct ConvGather {
   std::int64_t images = 0;
   std::int64_t step = 0;  ///< elements from an image of the source to the next; images may overlap
@@ -36,10 +36,15 @@ struct ConvGather {
   int kernel_height = 1, kernel_width = 1;
   int stride_y = 1, stride_x = 1;
   int pad_top = 0, pad_left = 0;
+  int frames = 1, out_frames = 1;  ///< of an image of the source, and of the result
+  int kernel_frames = 1, stride_t = 1, pad_front = 0;
   bool back = false;
 
-  constexpr std::int64_t rows() const { return images * out_height * out_width; }  ///< R
-  constexpr int depth() const { return kernel_height * kernel_width * channels; }  ///< A C
+  constexpr std::int64_t rows() const {  ///< R
+    return images * out_frames * out_height * out_width;
+  }
+  constexpr int taps() const { return kernel_frames * kernel_height * kernel_width; }  ///< A
+  constexpr int depth() const { return taps() * channels; }                            ///< A C
 };
 
 /// y[r, n] = sum of w[n, tap, c] * source[pixel of r and tap, c], + bias[n] + residual[r, n].

@@ -78,7 +78,7 @@ __device__ __forceinline__ void finish(const ConvProduct& c, const float* tile, 
   }
 }
 
-template <int kM, bool kDivides>
+template <int kM, bool kFrames, bool kDivides>
 __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct c) {
   using L = Layout<kM>;
   constexpr int kLeft = kRows / Share<8>::kApart, kRight = L::kColumns / Share<8>::kApart;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
   ConvPixel pixels[kLeft];
 #pragma unroll
   for (int i = 0; i < kLeft; ++i)
-    pixels[i] = conv_pixel(c.gather, first_row + share.row + i * Share<8>::kApart, rows);
+    pixels[i] = conv_pixel<kFrames>(c.gather, first_row + share.row + i * Share<8>::kApart, rows);
 
   int k = 8 * share.group;
   ConvTap tap = conv_tap(c.gather, k);
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
     const SharedAddress to = stages + step % kStages * L::kStageBytes;
 #pragma unroll
     for (int i = 0; i < kLeft; ++i) {
-      const std::int64_t at = inside ? conv_element<kDivides>(c.gather, pixels[i], tap) : -1;
+      const std::int64_t at =
+          inside ? conv_element<kFrames, kDivides>(c.gather, pixels[i], tap) : -1;
       copy_async_16(to + share.place(i), source + (at < 0 ? 0 : at), at >= 0);
     }
 #pragma unroll
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
                     weights + (valid ? std::int64_t{column} * depth + k : 0), valid);
     }
     k += kStep;
-    advance(c.gather, tap, kStep);
+    advance<kFrames>(c.gather, tap, kStep);
   };
   const int warp = warp_index();
   const int warp_row = warp / L::kWarpColumns * 16 * kM;
@@ -163,9 +164,15 @@ int launch_product(const ConvProduct& c, cudaStream_t stream) {
   if (down * across > 0x7fffffff) return cudaErrorInvalidValue;
   const dim3 blocks(static_cast<unsigned>(down * across));
   constexpr int kShared = Layout<kM>::kShared;
-  return conv_divides(c.gather)
-             ? launch_shared<product_kernel<kM, true>, kShared>(blocks, kThreads, stream, c)
-             : launch_shared<product_kernel<kM, false>, kShared>(blocks, kThreads, stream, c);
+  const auto run = [&]<bool kFrames, bool kDivides>() {
+    return launch_shared<product_kernel<kM, kFrames, kDivides>, kShared>(blocks, kThreads, stream,
+                                                                         c);
+  };
+  if (conv_frames(c.gather))
+    return conv_divides(c.gather) ? run.template operator()<true, true>()
+                                  : run.template operator()<true, false>();
+  return conv_divides(c.gather) ? run.template operator()<false, true>()
+                                : run.template operator()<false, false>();
 }
 
 // A tile of the gradient of the weights: 128 output channels by 128 of (tap, channel). Both sides
@@ -196,24 +203,27 @@ __device__ __forceinline__ void multiply_columns(float (&c)[kWeightsM][kN][4], S
 }
 
 // A walk over the pixels of the result, kStep further each time.
+template <bool kFrames>
 struct Walk {
-  std::int64_t row, image;
-  int y, x;
+  int image, y, x, t = 0;
 
-  __device__ __forceinline__ Walk(const ConvGather& g, std::int64_t r) : row(r) {
-    const std::int64_t line = r / g.out_width;
-    image = line / g.out_height;
-    y = static_cast<int>(line - image * g.out_height);
+  __device__ __forceinline__ Walk(const ConvGather& g, std::int64_t r) {
+    const std::int64_t line = r / g.out_width, plane = line / g.out_height;
+    y = static_cast<int>(line - plane * g.out_height);
     x = static_cast<int>(r - line * g.out_width);
+    image = static_cast<int>(kFrames ? plane / g.out_frames : plane);
+    if constexpr (kFrames) t = static_cast<int>(plane - std::int64_t{image} * g.out_frames);
   }
   __device__ __forceinline__ void advance(const ConvGather& g) {
-    row += kStep;
     for (x += kStep; x >= g.out_width; x -= g.out_width)
-      if (++y == g.out_height) y = 0, ++image;
+      if (++y == g.out_height) {
+        y = 0;
+        if (!kFrames || ++t == g.out_frames) t = 0, ++image;
+      }
   }
 };
 
-template <bool kDivides>
+template <bool kFrames>
 __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights c) {
   using Part = Share<16>;
   constexpr int kCopies = kStep / Part::kApart;
@@ -229,22 +239,25 @@ __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights 
   const Part share;
   const int column = first_column + 8 * share.group, k = first_depth + 8 * share.group;
   const ConvTap tap = conv_tap(c.gather, min(k, depth - 1));
-  Walk walks[kCopies] = {Walk(c.gather, begin + share.row),
-                         Walk(c.gather, begin + share.row + Part::kApart),
-                         Walk(c.gather, begin + share.row + 2 * Part::kApart),
-                         Walk(c.gather, begin + share.row + 3 * Part::kApart)};
+  using Pixels = Walk<kFrames>;
+  Pixels walks[kCopies] = {Pixels(c.gather, begin + share.row),
+                           Pixels(c.gather, begin + share.row + Part::kApart),
+                           Pixels(c.gather, begin + share.row + 2 * Part::kApart),
+                           Pixels(c.gather, begin + share.row + 3 * Part::kApart)};
   static_assert(kCopies == 4);
   const auto copy_next = [&](int step) {
     const SharedAddress to = stages + step % kStages * 2 * kTileBytes;
+    const std::int64_t first = begin + share.row + step * kStep;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
-      Walk& w = walks[i];
-      const bool inside = w.row < end, ours = inside && column < c.columns;
-      copy_async_16(to + share.place(i), dy + (ours ? w.row * c.columns + column : 0), ours);
-      const std::int64_t at =
-          inside && k < depth
-              ? conv_element<kDivides>(c.gather, conv_pixel(c.gather, w.image, w.y, w.x), tap)
-              : -1;
+      Pixels& w = walks[i];
+      const std::int64_t row = first + i * Part::kApart;
+      const bool inside = row < end, ours = inside && column < c.columns;
+      copy_async_16(to + share.place(i), dy + (ours ? row * c.columns + column : 0), ours);
+      const std::int64_t at = inside && k < depth
+                                  ? conv_element<kFrames, false>(
+                                        c.gather, conv_pixel(c.gather, w.image, w.y, w.x, w.t), tap)
+                                  : -1;
       copy_async_16(to + kTileBytes + share.place(i), source + (at < 0 ? 0 : at), at >= 0);
       w.advance(c.gather);
     }
@@ -303,7 +316,7 @@ int conv_weights_tensor(const ConvWeights& call, CUstream_st* stream) {
                     static_cast<unsigned>((call.gather.depth() + kTile - 1) / kTile),
                     static_cast<unsigned>(call.chunks));
   constexpr int kShared = kStages * 2 * kTileBytes;
-  return conv_divides(call.gather)
+  return conv_frames(call.gather)
              ? launch_shared<weights_kernel<true>, kShared>(blocks, kThreads, stream, call)
              : launch_shared<weights_kernel<false>, kShared>(blocks, kThreads, stream, call);
 }

@@ -16,22 +16,26 @@ struct Case {
 
 std::size_t source_size(const ConvGather& g) {
   return static_cast<std::size_t>((g.images - 1) * g.step) +
-         static_cast<std::size_t>(g.height) * g.width * g.channels;
+         static_cast<std::size_t>(g.frames) * g.height * g.width * g.channels;
 }
 
 // Offset of what row r sees by a tap, or -1.
-std::int64_t seen(const ConvGather& g, std::int64_t r, int ky, int kx) {
-  const std::int64_t line = r / g.out_width, image = line / g.out_height;
-  std::int64_t y = line % g.out_height, x = r % g.out_width;
+std::int64_t seen(const ConvGather& g, std::int64_t r, int tap) {
+  const int kx = tap % g.kernel_width, ky = tap / g.kernel_width % g.kernel_height,
+            kt = tap / g.kernel_width / g.kernel_height;
+  const std::int64_t line = r / g.out_width, plane = line / g.out_height;
+  const std::int64_t image = plane / g.out_frames;
+  std::int64_t t = plane % g.out_frames, y = line % g.out_height, x = r % g.out_width;
   if (g.back) {
-    y += g.pad_top - ky, x += g.pad_left - kx;
-    if (y < 0 || x < 0 || y % g.stride_y || x % g.stride_x) return -1;
-    y /= g.stride_y, x /= g.stride_x;
+    t += g.pad_front - kt, y += g.pad_top - ky, x += g.pad_left - kx;
+    if (t < 0 || y < 0 || x < 0 || t % g.stride_t || y % g.stride_y || x % g.stride_x) return -1;
+    t /= g.stride_t, y /= g.stride_y, x /= g.stride_x;
   } else {
+    t = t * g.stride_t - g.pad_front + kt;
     y = y * g.stride_y - g.pad_top + ky, x = x * g.stride_x - g.pad_left + kx;
   }
-  if (y < 0 || x < 0 || y >= g.height || x >= g.width) return -1;
-  return image * g.step + (y * g.width + x) * g.channels;
+  if (t < 0 || y < 0 || x < 0 || t >= g.frames || y >= g.height || x >= g.width) return -1;
+  return image * g.step + ((t * g.height + y) * g.width + x) * g.channels;
 }
 
 template <class T>
@@ -48,7 +52,7 @@ constexpr Type type_of() {
 template <class T>
 void compare_product(Checker& checker, const Case& c) {
   const ConvGather& g = c.gather;
-  const int taps = g.kernel_height * g.kernel_width, depth = g.depth();
+  const int taps = g.taps(), depth = g.depth();
   const auto size = static_cast<std::size_t>(g.rows()) * c.out;
   const auto x = as<T>(noise(source_size(g), 1)), residual = as<T>(noise(size, 2));
   const auto w = as<T>(noise(static_cast<std::size_t>(c.out) * depth, 3));
@@ -69,7 +73,7 @@ void compare_product(Checker& checker, const Case& c) {
     for (int n = 0; n < c.out; ++n) {
       double sum = bias[static_cast<std::size_t>(n)] + double{value(residual[expected.size()])};
       for (int tap = 0; tap < taps; ++tap) {
-        const std::int64_t at = seen(g, r, tap / g.kernel_width, tap % g.kernel_width);
+        const std::int64_t at = seen(g, r, tap);
         for (int i = 0; at >= 0 && i < g.channels; ++i)
           sum += double{value(x[static_cast<std::size_t>(at + i)])} *
                  value(w[static_cast<std::size_t>(
@@ -83,7 +87,7 @@ void compare_product(Checker& checker, const Case& c) {
 template <class T>
 void compare_weights(Checker& checker, const Case& c) {
   const ConvGather& g = c.gather;
-  const int taps = g.kernel_height * g.kernel_width, depth = g.depth();
+  const int taps = g.taps(), depth = g.depth();
   const auto x = as<T>(noise(source_size(g), 1));
   const auto dy = as<T>(noise(static_cast<std::size_t>(g.rows()) * c.out, 2));
   const auto before = noise(static_cast<std::size_t>(c.out) * depth, 3);
@@ -108,7 +112,7 @@ void compare_weights(Checker& checker, const Case& c) {
       const double d = value(dy[static_cast<std::size_t>(r * c.out + n)]);
       sums[static_cast<std::size_t>(n)] += d;
       for (int tap = 0; tap < taps; ++tap) {
-        const std::int64_t at = seen(g, r, tap / g.kernel_width, tap % g.kernel_width);
+        const std::int64_t at = seen(g, r, tap);
         for (int i = 0; at >= 0 && i < g.channels; ++i)
           expected[static_cast<std::size_t>((n * g.channels + i) * taps + tap)] +=
               d * value(x[static_cast<std::size_t>(at + i)]);
@@ -131,10 +135,20 @@ ConvGather image(std::int64_t images, int height, int width, int channels, int s
   return g;
 }
 
+// `images` videos of `frames` frames, with `front` and no later zeros in time.
+ConvGather video(int images, int frames, int front, int stride_t, ConvGather g) {
+  g.images = images, g.frames = frames;
+  g.kernel_frames = 3, g.pad_front = front, g.stride_t = stride_t;
+  g.out_frames = (frames + front - 3) / stride_t + 1;
+  g.step *= frames;
+  return g;
+}
+
 // What the gradient of such a convolution's input is gathered from.
 ConvGather back(ConvGather g, int out) {
   std::swap(g.height, g.out_height), std::swap(g.width, g.out_width);
-  g.channels = out, g.step = std::int64_t{g.height} * g.width * out, g.back = true;
+  std::swap(g.frames, g.out_frames);
+  g.channels = out, g.step = std::int64_t{g.frames} * g.height * g.width * out, g.back = true;
   return g;
 }
 
@@ -155,13 +169,19 @@ std::vector<Case> cases() {
     all.push_back({"3x3, halved", image(2, 6, 4, in, 2, 0), out});
     all.push_back({"in time", time(3, 7, in, 1), out});
     all.push_back({"in time, halved", time(2, 5, in, 2), out});
+    all.push_back({"3x3x3", video(2, 4, 2, 1, image(1, 5, 7, in, 1, 1)), out});
+    all.push_back({"3x3x3, halved", video(1, 5, 0, 2, image(1, 6, 4, in, 2, 0)), out});
     all.push_back({"3x3 back", back(image(2, 5, 7, in, 1, 1), out), in});
+    all.push_back({"3x3x3 back", back(video(2, 4, 2, 1, image(1, 5, 7, in, 1, 1)), out), in});
+    all.push_back(
+        {"3x3x3, halved, back", back(video(1, 5, 0, 2, image(1, 6, 4, in, 2, 0)), out), in});
     all.push_back({"3x3, halved, back", back(image(2, 6, 4, in, 2, 0), out), in});
   }
   all.push_back({"a pixel", image(1, 1, 1, 16, 1, 1), 8});
   all.push_back({"many rows", image(1, 96, 90, 8, 1, 1), 8});  // more than one chunk
   if (!small()) {
     all.push_back({"3x3", image(3, 41, 37, 128, 1, 1), 256});
+    all.push_back({"3x3x3", video(1, 3, 2, 1, image(1, 41, 37, 128, 1, 1)), 256});
     all.push_back({"3x3 back", back(image(2, 41, 37, 256, 1, 1), 128), 256});
     all.push_back({"in time", time(5, 1001, 192, 1), 192});
   }
@@ -176,6 +196,8 @@ void test_refusals(Checker& checker) {
   checker.check("no columns are refused", conv_product(p, nullptr) == cudaErrorInvalidValue);
   p.columns = 1, p.gather.width = 1 << 20, p.gather.height = 1 << 20;
   checker.check("too large an image is refused", conv_product(p, nullptr) == cudaErrorInvalidValue);
+  p.gather = image(1, 2, 2, 1, 1, 1), p.gather.frames = 0;
+  checker.check("no frames are refused", conv_product(p, nullptr) == cudaErrorInvalidValue);
   ConvWeights w;
   w.gather = back(image(1, 2, 2, 1, 1, 1), 1), w.columns = 1, w.chunks = 1;
   checker.check("gradients of gradients are refused",

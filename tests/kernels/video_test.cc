@@ -120,6 +120,26 @@ void test_time_and_point(Checker& checker) {
   }
 }
 
+void test_video(Checker& checker) {
+  for (const Sizes& s : {Sizes{4, 5, 7, 3, 5}, Sizes{3, 6, 4, 8, 72}, Sizes{1, 7, 11, 72, 64}}) {
+    const std::vector<Tensor> in{noise_tensor({s.frames, s.height, s.width, s.in}, 1),
+                                 noise_tensor({s.out, s.in, 3, 3, 3}, 2), noise_tensor({s.out}, 3)};
+    const Tensor earlier = noise_tensor({2, s.height, s.width, s.in}, 4);
+    compare(checker, "video " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
+      return conv_video(t, i[0], i[1], i[2], padded_before(i[1]));
+    });
+    compare(checker, "video, halved " + text(s), in, [](Tape& t, const std::vector<Tensor>& i) {
+      VideoConv how = padded_before(i[1]);
+      how.stride = {2, 2, 2};
+      return conv_video(t, i[0], i[1], i[2], how);
+    });
+    compare(checker, "video, later " + text(s), in, [&](Tape& t, const std::vector<Tensor>& i) {
+      const Tensor history = placed(earlier, i[0].dtype(), i[0].device());
+      return conv_video(t, i[0], i[1], i[2], padded_before(i[1], history));
+    });
+  }
+}
+
 void test_norm(Checker& checker) {
   for (const Shape& shape : {Shape{3, 5, 7, 19}, Shape{2, 9, 13, 24}, Shape{1, 1, 1, 40},
                              Shape{1, 3, 1, 520}, Shape{2, 2, 1, 2100}}) {

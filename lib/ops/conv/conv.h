@@ -1,14 +1,20 @@
-// The three convolutions of a causal video network, each along one direction: (1,3,3) in space,
-// (3,1,1) in time, and 1x1x1 at a point.
+// Convolutions of videos: conv_video() with any kernel, and the three of a causal network whose
+// every convolution goes along one direction: (1,3,3) in space, (3,1,1) in time, and 1x1x1 at a
+// point.
 //
-// Videos are channels last: x[T, H, W, C], one sample. In space the picture is padded with zeros.
-// In time it is padded only before the start, with its first frame, so that a video can be computed
-// in chunks. A convolution in time needs earlier frames: the op before it puts them in front of its
-// own result, as the Lead.
-// The bits of a frame of the result do not depend on the number of frames computed at once.
+// Videos are channels last: x[T, H, W, C], one sample. The three ops pad a picture with zeros, and
+// a video only before its start, with its first frame, so that it can be computed in chunks. There
+// a convolution in time needs earlier frames: the op before it puts them in front of its own
+// result, as the Lead. conv_video() pads with zeros alone, or takes earlier frames.
+//
+// The bits of a frame of the result do not depend on the number of frames computed at once. A bias
+// is f32, or undefined for none.
 // Shape letters: T frames, H rows, W columns, I input and O output channels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <array>
+#include <cstdint>
 
 #include "ops/tape.h"
 
@@ -56,6 +62,30 @@ Tensor conv_time(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bia
 /// Returns [T, H, W, O] for x [T, H, W, I] and w [O, I, 1, 1, 1]. `residual` as in SpaceConv.
 Tensor conv_point(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
                   const Tensor& residual = {});
+
+/// Options of a convolution of a video.
+struct VideoConv {
+  /// Along time, rows and columns.
+  std::array<std::int64_t, 3> stride{1, 1, 1};
+  /// Zeros in front of the first and behind the last frame, row and column. In time less than the
+  /// kernel's frames.
+  std::array<std::int64_t, 3> before{}, after{};
+  Tensor history;   ///< frames [P, H, W, I] between the zeros and x; gets no gradient
+  Tensor residual;  ///< as in SpaceConv
+};
+
+/// The zeros with which a result of stride 1 is as large as x, for an odd kernel of w: as many
+/// before as after. With padded_before() all those in time come before. `history` then takes the
+/// place of as many of these zeros as it has frames, which are at most the kernel's less one.
+VideoConv padded_around(const Tensor& w);
+VideoConv padded_before(const Tensor& w, const Tensor& history = {});
+
+/// x is [T, H, W, I], w [O, I, A, B, C]. With R = before + P + T + after frames, the result has
+/// (R - A) / stride + 1, rounded down, and rows and columns likewise. x, w, history, the residual
+/// and the result have the same dtype, f32 or bf16. Memory besides the result: on the CPU what
+/// ops/conv/conv2d.h says; a history and x are copied into one tensor, which backward keeps.
+Tensor conv_video(Tape& tape, const Tensor& x, const Tensor& w, const Tensor& bias,
+                  const VideoConv& how = {});
 
 /// For ops that put a lead before their result: fills result[0, lead) once the rest is computed.
 void fill_lead(const Tensor& result, const Lead& lead);

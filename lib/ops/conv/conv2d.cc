@@ -15,13 +15,14 @@ namespace {
 
 void check(const Conv2d& c, DType dtype) {
   if (dtype != DType::f32 && dtype != DType::bf16) fail("no convolution of {}", dtype_name(dtype));
-  if (c.images < 0 || c.in < 1 || c.out < 1 || c.out_height() < 1 || c.out_width() < 1)
-    fail("a {}x{} convolution does not fit an image of {}x{}x{}", c.kernel_height, c.kernel_width,
-         c.height, c.width, c.in);
+  if (c.images < 0 || c.in < 1 || c.out < 1 || c.out_frames() < 1 || c.out_height() < 1 ||
+      c.out_width() < 1)
+    fail("a {}x{}x{} convolution does not fit an image of {}x{}x{}x{}", c.kernel_frames,
+         c.kernel_height, c.kernel_width, c.frames, c.height, c.width, c.in);
 }
 
 void check_apart(const Conv2d& c) {
-  if (c.images > 1 && c.x_step < c.height * c.width * c.in)
+  if (c.images > 1 && c.x_step < c.x_size())
     fail("no gradient of a convolution of images that overlap");
 }
 
@@ -44,23 +45,25 @@ bool by_cudnn(const Conv2d& c, DType dtype) {
 // of weights are our own kernels'.
 Touching work_of(Device device, const Conv2d& c, DType dtype, bool residual, bool weights = false) {
   if (device != Device::meta) return device;
-  const auto pixels = static_cast<double>(c.images * c.out_height() * c.out_width());
-  const auto depth = static_cast<double>(c.in * c.kernel_height * c.kernel_width);
+  const auto pixels =
+      static_cast<double>(c.images * c.out_frames() * c.out_height() * c.out_width());
+  const auto depth = static_cast<double>(c.in * c.taps());
   const auto out = static_cast<double>(c.out);
-  const auto read = static_cast<double>((c.images - 1) * c.x_step + c.height * c.width * c.in);
+  const auto read = static_cast<double>((c.images - 1) * c.x_step + c.x_size());
   const double elements = read + out * depth + pixels * out * (residual ? 2 : 1);
   Work work{0, elements * static_cast<double>(dtype_size(dtype))};
-  if (c.kernel_height * c.kernel_width > 1 && layout_device(device) == Device::cpu) {
+  if (c.taps() > 1 && layout_device(device) == Device::cpu) {
     work.kept = conv2d_kept(c);
-    work.kernel = vfm::format("convolution {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
-                              c.kernel_height * 10 + c.stride_y, residual);
+    work.kernel = vfm::format("convolution {} {} {} {} {} {} {} {}", c.height, c.width, c.in, c.out,
+                              c.kernel_height * 10 + c.stride_y, residual, c.frames,
+                              c.kernel_frames * 10 + c.stride_t);
   }
   work.cudnn = !weights && by_cudnn(c, dtype);
   return Touching(device, work).kind(WorkKind::convolutions, dtype).products(pixels, out, depth);
 }
 
 double elements_of_weights(const Conv2d& c) {
-  return static_cast<double>(c.out * c.in * c.kernel_height * c.kernel_width);
+  return static_cast<double>(c.out * c.in * c.taps());
 }
 
 // Bytes that a GPU's version takes besides.
@@ -76,9 +79,9 @@ double product_bytes(const ConvShape& shape, DType dtype) {
   double bytes = arranged_bytes(c, dtype, false);
   if (!first_on_meta("a convolution " + text_of(shape))) return bytes;
   if (shape.back) bytes += arranged_bytes(c, dtype, true);
-  return bytes + static_cast<double>(
-                     dtype_size(dtype) * static_cast<std::size_t>(c.images) *
-                     static_cast<std::size_t>(shape.back ? c.height * c.width * c.in : c.y_step()));
+  return bytes +
+         static_cast<double>(dtype_size(dtype) * static_cast<std::size_t>(c.images) *
+                             static_cast<std::size_t>(shape.back ? c.x_size() : c.y_step()));
 }
 double sums_bytes(const Conv2d& c, bool weights, bool bias) {
   const double of_weights =
@@ -92,14 +95,15 @@ double sums_bytes(const Conv2d& c, bool weights, bool bias) {
 std::int64_t conv2d_chunks_at_once(const Conv2d& c) {
   constexpr std::int64_t kBlocks = 512, kTile = 128;
   const auto over = [](std::int64_t n, std::int64_t part) { return (n + part - 1) / part; };
-  const std::int64_t depth = c.in * c.kernel_height * c.kernel_width;
+  const std::int64_t depth = c.in * c.taps();
   const std::int64_t tiles = over(c.out, kTile) * over(depth, kTile);
-  const std::int64_t chunks = over(c.images * c.out_height() * c.out_width(), kConvChunk);
+  const std::int64_t chunks =
+      over(c.images * c.out_frames() * c.out_height() * c.out_width(), kConvChunk);
   return std::clamp<std::int64_t>(kBlocks / tiles, 1, chunks);
 }
 
 bool conv2d_arranges(const Conv2d& c, bool back) {
-  return back || c.kernel_height * c.kernel_width > 1;
+  return back || c.taps() > 1;
 }
 
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,

@@ -20,16 +20,22 @@ using Forward = dnnl::convolution_forward;
 class Convolution {
  public:
   Convolution(const Conv2d& c, DType dtype, std::int64_t images)
-      : conv_(c),
+      : over_frames_(c.over_frames()),
         type_(dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32),
-        x_({images, c.in, c.height, c.width}, type_, memory::format_tag::nhwc),
-        y_({images, c.out, c.out_height(), c.out_width()}, type_, memory::format_tag::nhwc),
-        w_shape_{c.out, c.in, c.kernel_height, c.kernel_width},
-        w_any_(w_shape_, type_, memory::format_tag::any),
-        bias_({c.out}, memory::data_type::f32, memory::format_tag::x),
-        strides_{c.stride_y, c.stride_x},
-        before_{c.pad_top, c.pad_left},
-        after_{c.pad_bottom, c.pad_right} {}
+        x_(pixels(images, c.in, c.frames, c.height, c.width)),
+        y_(pixels(images, c.out, c.out_frames(), c.out_height(), c.out_width())),
+        w_shape_{c.out, c.in},
+        bias_({c.out}, memory::data_type::f32, memory::format_tag::x) {
+    if (over_frames_) {
+      w_shape_.push_back(c.kernel_frames), strides_.push_back(c.stride_t);
+      before_.push_back(c.pad_front), after_.push_back(c.pad_back);
+    }
+    w_shape_.insert(w_shape_.end(), {c.kernel_height, c.kernel_width});
+    strides_.insert(strides_.end(), {c.stride_y, c.stride_x});
+    before_.insert(before_.end(), {c.pad_top, c.pad_left});
+    after_.insert(after_.end(), {c.pad_bottom, c.pad_right});
+    w_any_ = {w_shape_, type_, memory::format_tag::any};
+  }
 
   Forward::primitive_desc forward(bool bias, bool add, dnnl::prop_kind kind) const {
     dnnl::primitive_attr attributes;
@@ -58,7 +64,7 @@ class Convolution {
   }
 
   memory::desc plain_weights(memory::data_type type) const {
-    return {w_shape_, type, memory::format_tag::oihw};
+    return {w_shape_, type, over_frames_ ? memory::format_tag::oidhw : memory::format_tag::oihw};
   }
   memory::data_type type() const { return type_; }
   const memory::desc& x() const { return x_; }
@@ -66,7 +72,13 @@ class Convolution {
   const memory::desc& bias() const { return bias_; }
 
  private:
-  const Conv2d& conv_;
+  memory::desc pixels(std::int64_t images, std::int64_t channels, std::int64_t frames,
+                      std::int64_t height, std::int64_t width) const {
+    if (!over_frames_) return {{images, channels, height, width}, type_, memory::format_tag::nhwc};
+    return {{images, channels, frames, height, width}, type_, memory::format_tag::ndhwc};
+  }
+
+  bool over_frames_;
   memory::data_type type_;
   memory::desc x_, y_;
   memory::dims w_shape_;
@@ -104,8 +116,8 @@ bool attempt(const Conv2d& c, Body body) {
     return true;
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_unimplemented) return false;
-    fail("oneDNN cannot convolve {}x{}x{} with {}x{}: {}", c.height, c.width, c.in, c.kernel_height,
-         c.kernel_width, error.what());
+    fail("oneDNN cannot convolve {}x{}x{}x{} with {}x{}x{}: {}", c.frames, c.height, c.width, c.in,
+         c.kernel_frames, c.kernel_height, c.kernel_width, error.what());
   }
 }
 
@@ -208,7 +220,7 @@ void cpu::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x
       Room plain(c.plain_weights(memory::data_type::f32));
       dnnl::reorder(made.memory, plain.memory).execute(stream(), made.memory, plain.memory);
       stream().wait();
-      add(dw, plain.bytes.raw(), {conv.out * conv.in * conv.kernel_height * conv.kernel_width});
+      add(dw, plain.bytes.raw(), {conv.out * conv.in * conv.taps()});
     }
     stream().wait();
     if (dbias != nullptr) add(dbias, bias.bytes.raw(), {conv.out});

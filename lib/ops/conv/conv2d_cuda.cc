@@ -44,6 +44,9 @@ kernels::ConvGather gather_of(const Conv2d& c) {
   g.kernel_height = narrow(c.kernel_height), g.kernel_width = narrow(c.kernel_width);
   g.stride_y = narrow(c.stride_y), g.stride_x = narrow(c.stride_x);
   g.pad_top = narrow(c.pad_top), g.pad_left = narrow(c.pad_left);
+  g.frames = narrow(c.frames), g.out_frames = narrow(c.out_frames());
+  g.kernel_frames = narrow(c.kernel_frames), g.stride_t = narrow(c.stride_t);
+  g.pad_front = narrow(c.pad_front);
   return g;
 }
 
@@ -100,7 +103,7 @@ bool ran_on_cudnn(ConvCall call, DType dtype, const Weights& weights, const RunO
 
 // The weights as a product takes them.
 Tensor arranged(const Conv2d& c, DType dtype, const void* w, bool back) {
-  const int taps = narrow(c.kernel_height * c.kernel_width);
+  const int taps = narrow(c.taps());
   const Tensor given = Tensor::borrow(w, {c.out, taps * c.in}, dtype, nullptr, Device::cuda);
   if (!conv2d_arranges(c, back)) return given;
   const Tensor made(given.shape(), dtype, Device::cuda);
@@ -139,12 +142,13 @@ void cuda::conv2d(const Conv2d& conv, DType dtype, const void* x, const void* w,
 
 void cuda::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy, const void* w,
                                 void* dx) {
-  if (conv.images > 1 && conv.x_step != conv.height * conv.width * conv.in)
+  if (conv.images > 1 && conv.x_step != conv.x_size())
     fail("no gradient of a convolution of images that are apart");
   kernels::ConvProduct call;
   kernels::ConvGather& g = call.gather = gather_of(conv);
   std::swap(g.height, g.out_height);
   std::swap(g.width, g.out_width);
+  std::swap(g.frames, g.out_frames);
   g.channels = narrow(conv.out);
   g.step = conv.y_step();
   g.back = true;
@@ -165,7 +169,7 @@ void cuda::conv2d_backward_data(const Conv2d& conv, DType dtype, const void* dy,
 
 void cuda::conv2d_backward_weights(const Conv2d& conv, DType dtype, const void* x, const void* dy,
                                    float* dw, float* dbias) {
-  const int out = narrow(conv.out), taps = narrow(conv.kernel_height * conv.kernel_width);
+  const int out = narrow(conv.out), taps = narrow(conv.taps());
   kernels::ConvWeights call;
   call.gather = gather_of(conv);
   const std::int64_t rows = call.gather.rows(), depth = call.gather.depth();

@@ -10,13 +10,17 @@
 namespace vfm::ops {
 namespace {
 
-// Some rows of the result of one image: their pixels' neighbourhoods are gathered at once.
+// Some rows of a frame of the result: their pixels' neighbourhoods are gathered at once.
 struct Strip {
-  std::int64_t image = 0, begin = 0, rows = 0;
+  std::int64_t image = 0, frame = 0, begin = 0, rows = 0;
+  // Where they begin in the result.
+  std::int64_t place(const Conv2d& c) const {
+    return image * c.y_step() + (frame * c.out_height() + begin) * c.out_width() * c.out;
+  }
 };
 
 std::int64_t depth_of(const Conv2d& c) {
-  return c.in * c.kernel_height * c.kernel_width;
+  return c.in * c.taps();
 }
 
 // 4 MiB of gathered pixels.
@@ -29,50 +33,52 @@ template <class Body>
 void for_each_strip(const Conv2d& c, Body body) {
   const std::int64_t rows = strip_rows(c);
   for (std::int64_t image = 0; image < c.images; ++image)
-    for (std::int64_t begin = 0; begin < c.out_height(); begin += rows)
-      body(Strip{image, begin, std::min(rows, c.out_height() - begin)});
+    for (std::int64_t frame = 0; frame < c.out_frames(); ++frame)
+      for (std::int64_t begin = 0; begin < c.out_height(); begin += rows)
+        body(Strip{image, frame, begin, std::min(rows, c.out_height() - begin)});
 }
 
 // Calls body(place in the gathered row, offset of the pixel's first channel) for each pixel of a
 // neighbourhood that lies in the image.
 template <class Body>
-void for_each_neighbour(const Conv2d& c, std::int64_t row, std::int64_t column, Body body) {
-  for (std::int64_t ky = 0; ky < c.kernel_height; ++ky)
-    for (std::int64_t kx = 0; kx < c.kernel_width; ++kx) {
-      const std::int64_t y = row * c.stride_y - c.pad_top + ky;
-      const std::int64_t x = column * c.stride_x - c.pad_left + kx;
-      if (y >= 0 && y < c.height && x >= 0 && x < c.width)
-        body(ky * c.kernel_width + kx, (y * c.width + x) * c.in);
-    }
+void for_each_neighbour(const Conv2d& c, const Strip& strip, std::int64_t pixel, Body body) {
+  const std::int64_t row = strip.begin + pixel / c.out_width(), column = pixel % c.out_width();
+  std::int64_t tap = -1;
+  for (std::int64_t kt = 0; kt < c.kernel_frames; ++kt)
+    for (std::int64_t ky = 0; ky < c.kernel_height; ++ky)
+      for (std::int64_t kx = 0; kx < c.kernel_width; ++kx) {
+        ++tap;
+        const std::int64_t t = strip.frame * c.stride_t - c.pad_front + kt;
+        const std::int64_t y = row * c.stride_y - c.pad_top + ky;
+        const std::int64_t x = column * c.stride_x - c.pad_left + kx;
+        if (t >= 0 && t < c.frames && y >= 0 && y < c.height && x >= 0 && x < c.width)
+          body(tap, ((t * c.height + y) * c.width + x) * c.in);
+      }
 }
 
 template <class T>
 void gather(const Conv2d& c, const Strip& strip, const T* x, const Tensor& columns) {
-  const std::int64_t depth = depth_of(c), taps = c.kernel_height * c.kernel_width;
-  const std::int64_t width = c.out_width();
+  const std::int64_t depth = depth_of(c), taps = c.taps();
   T* const to = columns.data<T>();
 #pragma omp parallel for schedule(static)
-  for (std::int64_t i = 0; i < strip.rows * width; ++i) {
+  for (std::int64_t i = 0; i < strip.rows * c.out_width(); ++i) {
     std::fill(to + i * depth, to + (i + 1) * depth, T{});
-    for_each_neighbour(c, strip.begin + i / width, i % width,
-                       [&](std::int64_t tap, std::int64_t offset) {
-                         for (std::int64_t k = 0; k < c.in; ++k)
-                           to[i * depth + k * taps + tap] = x[offset + k];
-                       });
+    for_each_neighbour(c, strip, i, [&](std::int64_t tap, std::int64_t offset) {
+      for (std::int64_t k = 0; k < c.in; ++k)
+        to[i * depth + k * taps + tap] = x[offset + k];
+    });
   }
 }
 
 // dx += the gathered gradients, each where it came from. On one thread: neighbourhoods overlap.
 void scatter(const Conv2d& c, const Strip& strip, const Tensor& columns, float* dx) {
-  const std::int64_t depth = depth_of(c), taps = c.kernel_height * c.kernel_width;
-  const std::int64_t width = c.out_width();
+  const std::int64_t depth = depth_of(c), taps = c.taps();
   const float* const from = columns.data<float>();
-  for (std::int64_t i = 0; i < strip.rows * width; ++i)
-    for_each_neighbour(c, strip.begin + i / width, i % width,
-                       [&](std::int64_t tap, std::int64_t offset) {
-                         for (std::int64_t k = 0; k < c.in; ++k)
-                           dx[offset + k] += from[i * depth + k * taps + tap];
-                       });
+  for (std::int64_t i = 0; i < strip.rows * c.out_width(); ++i)
+    for_each_neighbour(c, strip, i, [&](std::int64_t tap, std::int64_t offset) {
+      for (std::int64_t k = 0; k < c.in; ++k)
+        dx[offset + k] += from[i * depth + k * taps + tap];
+    });
 }
 
 float widened(float v) {
@@ -97,7 +103,7 @@ void forward(const Conv2d& c, DType dtype, const T* x, const T* w, const float* 
     gather(c, strip, x + strip.image * c.x_step, columns);
     gemm(Device::cpu, n, c.out, depth, {columns.raw(), dtype, depth, false},
          {w, dtype, depth, true}, sums.raw(), DType::f32, c.out, false);
-    const std::int64_t at = strip.image * c.y_step() + strip.begin * c.out_width() * c.out;
+    const std::int64_t at = strip.place(c);
     for (std::int64_t i = 0; i < n * c.out; ++i) {
       float v = sums.data<float>()[i];
       if (bias != nullptr) v += bias[i % c.out];
@@ -109,17 +115,17 @@ void forward(const Conv2d& c, DType dtype, const T* x, const T* w, const float* 
 
 template <class T>
 void backward_data(const Conv2d& c, DType dtype, const T* dy, const T* w, T* dx) {
-  const std::int64_t pixels = c.height * c.width * c.in;
+  const std::int64_t pixels = c.x_size();
   const Tensor sums({pixels});
   for_each_strip(c, [&](const Strip& strip) {
-    if (strip.begin == 0) std::fill_n(sums.data<float>(), pixels, 0.f);
+    if (strip.frame == 0 && strip.begin == 0) std::fill_n(sums.data<float>(), pixels, 0.f);
     const std::int64_t n = strip.rows * c.out_width(), depth = depth_of(c);
     const Tensor columns({n, depth});
-    const T* from = dy + strip.image * c.y_step() + strip.begin * c.out_width() * c.out;
+    const T* from = dy + strip.place(c);
     gemm(Device::cpu, n, depth, c.out, {from, dtype, c.out, false}, {w, dtype, depth, false},
          columns.raw(), DType::f32, depth, false);
     scatter(c, strip, columns, sums.data<float>());
-    if (strip.begin + strip.rows < c.out_height()) return;
+    if (strip.frame + 1 < c.out_frames() || strip.begin + strip.rows < c.out_height()) return;
     for (std::int64_t i = 0; i < pixels; ++i)
       put(dx[strip.image * c.x_step + i], sums.data<float>()[i]);
   });
@@ -130,7 +136,7 @@ void backward_weights(const Conv2d& c, DType dtype, const T* x, const T* dy, flo
                       float* dbias) {
   for_each_strip(c, [&](const Strip& strip) {
     const std::int64_t n = strip.rows * c.out_width(), depth = depth_of(c);
-    const T* from = dy + strip.image * c.y_step() + strip.begin * c.out_width() * c.out;
+    const T* from = dy + strip.place(c);
     if (dw != nullptr) {
       const Tensor columns({n, depth}, dtype);
       gather(c, strip, x + strip.image * c.x_step, columns);
@@ -171,7 +177,7 @@ void conv2d_backward_weights_plain(const Conv2d& conv, DType dtype, const void* 
 }
 
 std::int64_t conv2d_plain_scratch(const Conv2d& c) {
-  return strip_rows(c) * c.out_width() * (depth_of(c) + c.out) + c.height * c.width * c.in;
+  return strip_rows(c) * c.out_width() * (depth_of(c) + c.out) + c.x_size();
 }
 
 #if !VFM_HAVE_ONEDNN

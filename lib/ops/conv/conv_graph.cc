@@ -47,6 +47,7 @@ Graph conv_graph(const ConvShape& shape) {
 
 std::string why_not_cudnn(const Conv2d& conv, DType dtype) {
   if (dtype != DType::bf16) return "it is for bf16";
+  if (conv.over_frames()) return "it is for images of one frame";
   if (conv.in % 8 != 0 || conv.out % 8 != 0) return "its channels come in eights";
   if (deterministic()) return "--deterministic asks for kernels that give the same bits everywhere";
   return "";
