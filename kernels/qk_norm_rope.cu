@@ -23,6 +23,10 @@ constexpr int kReduceRows = 32;
 
 enum Kind { kQuery, kKey, kValue };
 
+// What a kernel does with angles: nothing, or it turns an element of the low half of a head with
+// one of the high half, or neighbours with each other.
+constexpr int kStay = 0, kHalves = 1, kPairs = 2;
+
 // What a thread does in its block.
 struct Share {
   int half, log_group;
@@ -110,6 +114,61 @@ __device__ __forceinline__ float group_sum(float v, int log_group) {
   return v;
 }
 
+// The first `count` of kCount angles, followed by zeros.
+template <bool kVector, int kCount>
+__device__ __forceinline__ void load_few(const float* p, int count, float (&v)[kCount]) {
+  if constexpr (kCount % 4 == 0) {
+    load_floats<kVector>(p, count, v);
+  } else {
+    static_assert(kCount == 2);
+    float2 two = {0, 0};
+    if constexpr (kVector) {
+      if (count > 0) two = *reinterpret_cast<const float2*>(p);
+    } else {
+      if (count > 0) two.x = p[0];
+      if (count > 1) two.y = p[1];
+    }
+    v[0] = two.x, v[1] = two.y;
+  }
+}
+
+// The thread's part of a table of a token's angles. Of pairs, first those of its low elements, then
+// those of its high ones.
+template <bool kVector, int kTurn, int P>
+__device__ __forceinline__ void load_angles(const float* table, const Share& s, std::int64_t token,
+                                            float (&v)[P]) {
+  if constexpr (kTurn == kHalves) {
+    load_floats<kVector>(table + token * s.half + s.pair, s.count, v);
+  } else if constexpr (kTurn == kPairs) {
+    float low[P / 2], high[P / 2];
+    const float* p = table + token * s.half + s.pair / 2;
+    load_few<kVector>(p, s.count / 2, low);
+    load_few<kVector>(p + s.half / 2, s.count / 2, high);
+#pragma unroll
+    for (int i = 0; i < P / 2; ++i)
+      v[i] = low[i], v[P / 2 + i] = high[i];
+  }
+}
+
+// Turns the neighbours in half a thread's elements by the angles from `first` on.
+template <int P>
+__device__ __forceinline__ void turn_pairs(float (&v)[P], const float (&cosines)[P],
+                                           const float (&sines)[P], int first) {
+#pragma unroll
+  for (int i = 0; i < P; i += 2) {
+    const float a = v[i], b = v[i + 1], c = cosines[first + i / 2], s = sines[first + i / 2];
+    v[i] = a * c - b * s;
+    v[i + 1] = b * c + a * s;
+  }
+}
+
+template <int P>
+__device__ __forceinline__ void negate(float (&v)[P]) {
+#pragma unroll
+  for (int i = 0; i < P; ++i)
+    v[i] = -v[i];
+}
+
 template <int kCount>
 __device__ __forceinline__ float inverse_rms(const float (&low)[kCount],
                                              const float (&high)[kCount], const Share& s) {
@@ -121,7 +180,7 @@ __device__ __forceinline__ float inverse_rms(const float (&low)[kCount],
   return rsqrtf(squares * s.inverse_dim + s.epsilon);
 }
 
-template <class T, bool kVector, bool kRotate>
+template <class T, bool kVector, int kTurn, bool kNorm>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(const QkNormRopeForward c, int log_group) {
   constexpr int P = kPack<T>;
@@ -135,27 +194,34 @@ __global__ void __launch_bounds__(kThreads)
     return;
   }
   float w1[P], w2[P], cosines[P], sines[P];
-  load_floats<kVector>(share.weight + share.pair, share.count, w1);
-  load_floats<kVector>(share.weight + share.half + share.pair, share.count, w2);
-  if constexpr (kRotate) {
-    const std::int64_t angle = unit.token * share.half + share.pair;
-    load_floats<kVector>(c.cosines + angle, share.count, cosines);
-    load_floats<kVector>(c.sines + angle, share.count, sines);
+  if constexpr (kNorm) {
+    load_floats<kVector>(share.weight + share.pair, share.count, w1);
+    load_floats<kVector>(share.weight + share.half + share.pair, share.count, w2);
+  }
+  load_angles<kVector, kTurn>(c.cosines, share, unit.token, cosines);
+  load_angles<kVector, kTurn>(c.sines, share, unit.token, sines);
+  if constexpr (!kNorm) {
+    if (c.back) negate(sines);
   }
 #pragma unroll
   for (int j = 0; j < kForwardHeads; ++j) {
     float low[P], high[P];
     unpack(heads.low[j], low);
     unpack(heads.high[j], high);
-    const float r = inverse_rms(low, high, share);
+    float r = 1;
+    if constexpr (kNorm) r = inverse_rms(low, high, share);
 #pragma unroll
     for (int i = 0; i < P; ++i) {
-      const float first = low[i] * r * w1[i], second = high[i] * r * w2[i];
-      low[i] = first, high[i] = second;
-      if constexpr (kRotate) {
+      if constexpr (kNorm) low[i] = low[i] * r * w1[i], high[i] = high[i] * r * w2[i];
+      if constexpr (kTurn == kHalves) {
+        const float first = low[i], second = high[i];
         low[i] = first * cosines[i] - second * sines[i];
         high[i] = second * cosines[i] + first * sines[i];
       }
+    }
+    if constexpr (kTurn == kPairs) {
+      turn_pairs(low, cosines, sines, 0);
+      turn_pairs(high, cosines, sines, P / 2);
     }
     heads.low[j] = pack(low);
     heads.high[j] = pack(high);
@@ -217,7 +283,7 @@ __device__ __forceinline__ void store_sums(float (&sum1)[P], float (&sum2)[P], c
   partial[at] = total;
 }
 
-template <class T, bool kVector, bool kRotate>
+template <class T, bool kVector, int kTurn>
 __global__ void __launch_bounds__(kThreads, kVector ? 2 : 1)
     backward_kernel(const QkNormRopeBackward c, int log_group, int key_row) {
   constexpr int P = kPack<T>;
@@ -241,11 +307,9 @@ __global__ void __launch_bounds__(kThreads, kVector ? 2 : 1)
     }
     x.load(c.x, share, unit);
     float cosines[P], sines[P];
-    if constexpr (kRotate) {
-      const std::int64_t angle = unit.token * share.half + share.pair;
-      load_floats<kVector>(c.cosines + angle, share.count, cosines);
-      load_floats<kVector>(c.sines + angle, share.count, sines);
-    }
+    load_angles<kVector, kTurn>(c.cosines, share, unit.token, cosines);
+    load_angles<kVector, kTurn>(c.sines, share, unit.token, sines);
+    if constexpr (kTurn == kPairs) negate(sines);
 #pragma unroll
     for (int j = 0; j < kBackwardHeads; ++j) {
       float low[P], high[P], x1[P], x2[P];
@@ -253,13 +317,17 @@ __global__ void __launch_bounds__(kThreads, kVector ? 2 : 1)
       unpack(dy.high[j], high);
       unpack(x.low[j], x1);
       unpack(x.high[j], x2);
-      if constexpr (kRotate) {
+      if constexpr (kTurn == kHalves) {
 #pragma unroll
         for (int i = 0; i < P; ++i) {
           const float first = low[i], second = high[i];
           low[i] = first * cosines[i] + second * sines[i];
           high[i] = second * cosines[i] - first * sines[i];
         }
+      }
+      if constexpr (kTurn == kPairs) {
+        turn_pairs(low, cosines, sines, 0);
+        turn_pairs(high, cosines, sines, P / 2);
       }
       head_backward(low, high, x1, x2, w1, w2, sum1, sum2, share, j < unit.heads);
       dy.low[j] = pack(low);
@@ -314,12 +382,19 @@ unsigned blocks_of(const QkNormRope& c, int heads, int unit_heads, int turns) {
   return static_cast<unsigned>((units + in_block - 1) / in_block);
 }
 
+bool normed(const QkNormRope& c) {
+  return c.query_weight || c.key_weight;
+}
+
 bool valid(const QkNormRope& c) {
+  const int step = c.pairs && c.cosines ? 4 : 2;
+  if (!normed(c) && !c.cosines && (c.query_heads > 0 || c.key_heads > 0)) return false;
   const std::int64_t heads = std::int64_t{c.query_heads} + c.key_heads + c.value_heads;
   return c.tokens >= 0 && c.query_heads >= 0 && c.key_heads >= 0 && c.value_heads >= 0 &&
-         c.head_dim > 0 && c.head_dim % 2 == 0 && c.head_dim <= kMostDim &&
-         (heads == 0 || c.tokens <= 0x7fffffff / heads) && (c.query_heads == 0 || c.query_weight) &&
-         (c.key_heads == 0 || c.key_weight) && (c.cosines != nullptr) == (c.sines != nullptr);
+         c.head_dim > 0 && c.head_dim % step == 0 && c.head_dim <= kMostDim &&
+         (heads == 0 || c.tokens <= 0x7fffffff / heads) &&
+         (!normed(c) || c.query_heads == 0 || c.query_weight) &&
+         (!normed(c) || c.key_heads == 0 || c.key_weight) && (c.cosines != nullptr) == (c.sines != nullptr);
 }
 
 // Whether 16 bytes may be read at once everywhere.
@@ -329,22 +404,35 @@ bool vectors(const QkNormRope& c, const void* a, const void* b, const void* d) {
          c.head_dim / 2 % pack == 0;
 }
 
+int turn_of(const QkNormRope& c) {
+  return c.cosines == nullptr ? kStay : c.pairs ? kPairs : kHalves;
+}
+
 template <class T>
 int forward(const QkNormRopeForward& c, dim3 blocks, cudaStream_t stream) {
-  void (*const kernels[2][2])(QkNormRopeForward, int) = {
-      {forward_kernel<T, false, false>, forward_kernel<T, false, true>},
-      {forward_kernel<T, true, false>, forward_kernel<T, true, true>}};
-  return launch(kernels[vectors(c, c.x, c.y, nullptr)][c.cosines != nullptr], blocks, kThreads, 0,
-                stream, c, log_group_of(c));
+  void (*const norms[2][3])(QkNormRopeForward, int) = {
+      {forward_kernel<T, false, kStay, true>, forward_kernel<T, false, kHalves, true>,
+       forward_kernel<T, false, kPairs, true>},
+      {forward_kernel<T, true, kStay, true>, forward_kernel<T, true, kHalves, true>,
+       forward_kernel<T, true, kPairs, true>}};
+  void (*const bare[2][2])(QkNormRopeForward, int) = {
+      {forward_kernel<T, false, kHalves, false>, forward_kernel<T, false, kPairs, false>},
+      {forward_kernel<T, true, kHalves, false>, forward_kernel<T, true, kPairs, false>}};
+  const int vector = vectors(c, c.x, c.y, nullptr), turn = turn_of(c);
+  const auto kernel =
+      normed(c) || turn == kStay ? norms[vector][turn] : bare[vector][turn - kHalves];
+  return launch(kernel, blocks, kThreads, 0, stream, c, log_group_of(c));
 }
 
 template <class T>
 int backward(const QkNormRopeBackward& c, dim3 blocks, int key_row, cudaStream_t stream) {
-  void (*const kernels[2][2])(QkNormRopeBackward, int, int) = {
-      {backward_kernel<T, false, false>, backward_kernel<T, false, true>},
-      {backward_kernel<T, true, false>, backward_kernel<T, true, true>}};
-  return launch(kernels[vectors(c, c.x, c.dy, c.dx)][c.cosines != nullptr], blocks, kThreads, 0,
-                stream, c, log_group_of(c), key_row);
+  void (*const kernels[2][3])(QkNormRopeBackward, int, int) = {
+      {backward_kernel<T, false, kStay>, backward_kernel<T, false, kHalves>,
+       backward_kernel<T, false, kPairs>},
+      {backward_kernel<T, true, kStay>, backward_kernel<T, true, kHalves>,
+       backward_kernel<T, true, kPairs>}};
+  return launch(kernels[vectors(c, c.x, c.dy, c.dx)][turn_of(c)], blocks, kThreads, 0, stream, c,
+                log_group_of(c), key_row);
 }
 
 // Blocks of backward for heads of one kind; also rows of partial.
@@ -355,7 +443,7 @@ unsigned backward_blocks(const QkNormRope& c, int heads) {
 }  // namespace
 
 int qk_norm_rope_forward(const QkNormRopeForward& call, CUstream_st* stream) {
-  if (!valid(call)) return cudaErrorInvalidValue;
+  if (!valid(call) || (call.back && normed(call))) return cudaErrorInvalidValue;
   const int heads = std::max({call.query_heads, call.key_heads, call.value_heads});
   // Values are a kind of their own, so that they can be left out.
   const bool copied = call.values && call.x != call.y;
@@ -374,6 +462,12 @@ std::int64_t qk_norm_rope_partials(const QkNormRopeBackward& call) {
 
 int qk_norm_rope_backward(const QkNormRopeBackward& call, CUstream_st* stream) {
   const bool sums = call.query_dweight || call.key_dweight;
+  if (!normed(call) && call.query_heads + call.key_heads > 0) {
+    QkNormRopeForward turn;
+    static_cast<QkNormRope&>(turn) = call;
+    turn.x = call.dy, turn.y = call.dx, turn.back = true;
+    return sums ? int{cudaErrorInvalidValue} : qk_norm_rope_forward(turn, stream);
+  }
   if (!valid(call) || (!call.partial && qk_norm_rope_partials(call) > 0))
     return cudaErrorInvalidValue;
   QkNormRopeBackward c = call;

@@ -20,29 +20,31 @@ struct CUstream_st;  // cudaStream_t
 namespace vfm::kernels {
 
 /// The arguments of both directions. S tokens; Hq, Hk, Hv heads in this order in a row, each may be
-/// 0; K head dimension, even and at most 256. S times the heads is below 2^31. Fast if pointers are
-/// aligned to 16 bytes and K / 2 elements are a multiple of 16 bytes; other cases give correct
-/// results.
+/// 0; K head dimension, even (a multiple of 4 with `pairs`) and at most 256. S times the heads is
+/// below 2^31. Fast if pointers are aligned to 16 bytes and K / 2 elements are a multiple of 16
+/// bytes; other cases give correct results.
 struct QkNormRope {
   std::int64_t tokens = 0;
   int query_heads = 0, key_heads = 0, value_heads = 0;
   int head_dim = 0;
   Type type = Type::f32;  ///< of x, y, dy and dx
   float epsilon = 1e-5f;
-  const float* query_weight = nullptr;  ///< [K]; null without such heads
+  const float* query_weight = nullptr;  ///< [K]; null without such heads; both null: no norms
   const float* key_weight = nullptr;
   const float* cosines = nullptr;  ///< [S, K / 2]; null for no rotation
   const float* sines = nullptr;
+  bool pairs = false;  ///< angle i turns elements 2 i and 2 i + 1, not i and K / 2 + i
 };
 
 struct QkNormRopeForward : QkNormRope {
   const void* x = nullptr;  ///< [S, (Hq + Hk + Hv) K]
   void* y = nullptr;        ///< like x; may be x, then values are not touched
   bool values = true;       ///< false: the values are not copied, their columns of y stay unchanged
+  bool back = false;        ///< turns by the negative angles; only without norms
 };
 
 struct QkNormRopeBackward : QkNormRope {
-  const void* x = nullptr;   ///< the input of forward
+  const void* x = nullptr;   ///< the input of forward; not read without norms
   const void* dy = nullptr;  ///< like x
   void* dx = nullptr;        ///< like x, output; may be dy, then values are not touched
   /// [K], output: the sums over all tokens and heads; zeros without them; null if not wanted.
@@ -52,7 +54,8 @@ struct QkNormRopeBackward : QkNormRope {
 };
 
 /// Both return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for sizes
-/// other than those above, for heads without a weight, and for cosines without sines.
+/// other than those above, for a kind of heads without a weight where the other kind has one, for
+/// heads with neither weights nor angles, and for cosines without sines.
 int qk_norm_rope_forward(const QkNormRopeForward& call, CUstream_st* stream);
 int qk_norm_rope_backward(const QkNormRopeBackward& call, CUstream_st* stream);
 

@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "base/error.h"
-
 namespace vfm::nn {
 
 Heads::Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& query_norm,
@@ -15,13 +13,12 @@ Heads::Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& que
       key_norm_(&make.table(key_norm, {of_rank.head_dim}, Init::one)) {}
 
 ops::QkNormRope Heads::layout(ops::Tape& tape, const ops::RotaryAngles& angles) const {
-  if (query_norm_ == nullptr) fail("heads without norms are not rotated");
   ops::QkNormRope rows;
   rows.query_heads = shape_.heads;
   rows.key_heads = rows.value_heads = shape_.key_heads;
   rows.head_dim = shape_.head_dim;
-  rows.query_weight = query_norm_->op(tape);
-  rows.key_weight = key_norm_->op(tape);
+  if (query_norm_ != nullptr) rows.query_weight = query_norm_->op(tape);
+  if (key_norm_ != nullptr) rows.key_weight = key_norm_->op(tape);
   rows.cosines = angles.cosines;
   rows.sines = angles.sines;
   rows.epsilon = epsilon_;

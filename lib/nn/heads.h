@@ -20,11 +20,11 @@ class Heads {
   /// Heads with RMS norms of queries and of keys, whose weights [K] are parameters of these names.
   Heads(WeightMaker& make, const HeadShape& of_rank, const std::string& query_norm,
         const std::string& key_norm, float epsilon);
-  /// Heads without norms, which cannot be rotated: layout(), and attend() with angles, throw Error.
+  /// Heads without norms.
   explicit Heads(const HeadShape& of_rank) : shape_(of_rank) {}
 
   /// Returns the layout of rows of queries, keys and values, [S, (H + 2 G) K]. If the angles are
-  /// undefined, rows are not rotated.
+  /// undefined, rows are not rotated; heads without norms then have no layout for qk_norm_rope().
   ops::QkNormRope layout(ops::Tape& tape, const ops::RotaryAngles& angles = {}) const;
   /// Returns the self-attention, [S, H K], of the projected queries, keys and values, [S, (H + 2 G)
   /// K].

@@ -21,6 +21,7 @@ struct Case {
   bool in_place = false;
   int shift = 0;  // elements from an aligned address
   float epsilon = 1e-5f;
+  bool pairs = false, norms = true;
   int normed() const { return query_heads + key_heads; }
   int heads() const { return normed() + value_heads; }
   std::size_t size() const { return static_cast<std::size_t>(tokens) * heads() * dim; }
@@ -57,6 +58,14 @@ double inverse_rms(const double* x, const Case& k) {
   return 1 / std::sqrt(double{static_cast<float>(squares)} / k.dim + double{k.epsilon});
 }
 
+// Where the two elements of an angle are.
+int first_of(const Case& k, int angle) {
+  return k.pairs ? 2 * angle : angle;
+}
+int second_of(const Case& k, int angle) {
+  return k.pairs ? 2 * angle + 1 : k.dim / 2 + angle;
+}
+
 const float* weight_of(const Numbers& n, const Case& k, int head) {
   return (head < k.query_heads ? n.query_weight : n.key_weight).data();
 }
@@ -68,13 +77,13 @@ Doubles forward(const Numbers& n, const Case& k, const Doubles& x) {
     for (int h = 0; h < k.normed(); ++h) {
       double* v = y.data() + (static_cast<std::size_t>(t) * k.heads() + h) * k.dim;
       const double r = inverse_rms(v, k);
-      for (int i = 0; i < k.dim; ++i)
+      for (int i = 0; k.norms && i < k.dim; ++i)
         v[i] *= r * double{weight_of(n, k, h)[i]};
       for (int i = 0; k.rotate && i < half; ++i) {
         const double c = n.cosines[t * half + i], s = n.sines[t * half + i];
-        const double first = v[i], second = v[half + i];
-        v[i] = first * c - second * s;
-        v[half + i] = second * c + first * s;
+        const double first = v[first_of(k, i)], second = v[second_of(k, i)];
+        v[first_of(k, i)] = first * c - second * s;
+        v[second_of(k, i)] = second * c + first * s;
       }
     }
   return y;
@@ -95,10 +104,11 @@ Gradients backward(const Numbers& n, const Case& k, const Doubles& x, const Doub
       double* d = g.dx.data() + at;
       for (int i = 0; k.rotate && i < half; ++i) {
         const double c = n.cosines[t * half + i], s = n.sines[t * half + i];
-        const double first = d[i], second = d[half + i];
-        d[i] = first * c + second * s;
-        d[half + i] = second * c - first * s;
+        const double first = d[first_of(k, i)], second = d[second_of(k, i)];
+        d[first_of(k, i)] = first * c + second * s;
+        d[second_of(k, i)] = second * c - first * s;
       }
+      if (!k.norms) continue;
       const double r = inverse_rms(x.data() + at, k);
       double product = 0;
       for (int i = 0; i < k.dim; ++i) {
@@ -117,7 +127,8 @@ std::string name_of(const Case& k, bool low, const char* what) {
   std::string name = low ? "bf16 " : "f32 ";
   for (int v : {k.tokens, k.query_heads, k.key_heads, k.value_heads, k.dim})
     name += std::to_string(v) + " ";
-  return name + (k.rotate ? "rotated " : "") + (k.in_place ? "in place " : "") +
+  return name + (k.rotate ? "rotated " : "") + (k.pairs ? "in pairs " : "") +
+         (k.norms ? "" : "without norms ") + (k.in_place ? "in place " : "") +
          (k.shift ? "shifted " : "") + what;
 }
 
@@ -152,8 +163,9 @@ struct Tables {
     call.head_dim = kase.dim;
     call.type = type;
     call.epsilon = kase.epsilon;
-    if (kase.query_heads > 0) call.query_weight = query.get();
-    if (kase.key_heads > 0) call.key_weight = key.get();
+    call.pairs = kase.pairs;
+    if (kase.norms && kase.query_heads > 0) call.query_weight = query.get();
+    if (kase.norms && kase.key_heads > 0) call.key_weight = key.get();
     if (kase.rotate) call.cosines = cosines.get(), call.sines = sines.get();
   }
   DeviceArray<float> query, key, cosines, sines;
@@ -193,13 +205,13 @@ void compare(Checker& checker, const Case& k, const Numbers& n) {
   for (int again = 0; again < 2; ++again) {
     QkNormRopeBackward back;
     tables.set(back, kType);
-    const Shifted<T> input(k, n.x), ddy(k, n.dy), result(k, k.size());
+    // What is not read without norms.
+    const Shifted<T> input(k, k.norms ? n.x : std::vector<float>(k.size(), NAN)), ddy(k, n.dy), result(k, k.size());
     const DeviceArray<float> query(k.dim), key(k.dim);
     back.x = input.get();
     back.dy = ddy.get();
     back.dx = k.in_place ? ddy.get() : result.get();
-    back.query_dweight = query.get();
-    back.key_dweight = key.get();
+    if (k.norms) back.query_dweight = query.get(), back.key_dweight = key.get();
     const DeviceArray<float> partial(static_cast<std::size_t>(qk_norm_rope_partials(back)));
     back.partial = partial.get();
     need(qk_norm_rope_backward(back, nullptr), "backward");
@@ -207,11 +219,12 @@ void compare(Checker& checker, const Case& k, const Numbers& n) {
     if (again == 0) {
       first = got, first_query = query.host();
       checker.close(name_of(k, kLow, "dx"), got, expected.dx, kLow ? 4e-3 : 4e-6);
+      if (!k.norms) continue;
       checker.close(name_of(k, kLow, "query dweight"), query.host(), expected.query, 4e-6);
       checker.close(name_of(k, kLow, "key dweight"), key.host(), expected.key, 4e-6);
     } else {
       checker.check(name_of(k, kLow, "the same bits again"),
-                    same_bits(first, got) && same_bits(first_query, query.host()));
+                    same_bits(first, got) && (!k.norms || same_bits(first_query, query.host())));
     }
   }
 }
@@ -222,8 +235,9 @@ void compare_both(Checker& checker, const Case& k) {
 }
 
 // The formula of backward itself, against differences of the double forward.
-void differences(Checker& checker) {
-  const Case k{2, 2, 1, 1, 6};
+void differences(Checker& checker, bool pairs) {
+  Case k{2, 2, 1, 1, 8};
+  k.pairs = pairs;
   const Numbers n = numbers(k);
   const Doubles x = doubles<float>(n.x), dy = doubles<float>(n.dy);
   const Gradients g = backward(n, k, x, dy);
@@ -265,6 +279,14 @@ void strange_values(Checker& checker) {
       compare<float>(checker, k, n);
       compare<__nv_bfloat16>(checker, k, n);
     }
+  Case turned{4, 2, 1, 1, 24};  // a rotation spreads these to one other element
+  turned.norms = false;
+  for (const bool pairs : {false, true}) {
+    turned.pairs = pairs;
+    Numbers n = numbers(turned);
+    n.x[5] = std::nanf(""), n.dy[30] = std::nanf("");
+    compare<float>(checker, turned, n);
+  }
   const Case k{3, 2, 1, 1, 32};
   Numbers n = numbers(k);
   n.dy[3] = inf, n.dy[40] = std::nanf("");
@@ -280,11 +302,17 @@ void refusals(Checker& checker) {
   call.head_dim = 64;
   checker.check("no tokens", qk_norm_rope_forward(call, nullptr) == 0);
   call.tokens = 1, call.query_heads = 1;
-  checker.check("no weight", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
+  checker.check("neither norms nor angles", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
   call.query_weight = &weight;
   call.cosines = &weight;
   checker.check("no sines", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
-  call.cosines = nullptr;
+  call.sines = &weight, call.key_heads = 1;
+  checker.check("no weight of keys", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
+  call.key_heads = 0, call.back = true;
+  checker.check("norms back", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
+  call.back = false, call.pairs = true, call.head_dim = 66;
+  checker.check("odd halves", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
+  call.cosines = call.sines = nullptr, call.pairs = false;
   for (const int dim : {-2, 0, 7, 258}) {
     call.head_dim = dim;
     checker.check("dim", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
@@ -297,6 +325,9 @@ void refusals(Checker& checker) {
   float out = 0;
   back.query_dweight = &out;
   checker.check("no partial", qk_norm_rope_backward(back, nullptr) == cudaErrorInvalidValue);
+  back.query_weight = nullptr, back.cosines = back.sines = &weight;
+  checker.check("a weight that is not there has no gradient",
+                qk_norm_rope_backward(back, nullptr) == cudaErrorInvalidValue);
 }
 
 void time_bf16(int tokens, int heads, int dim) {
@@ -340,11 +371,26 @@ void tests(Checker& checker) {
                           Case{4, 9, 2, 0, dim}, Case{5, 0, 0, 3, dim}, Case{2, 0, 0, 0, dim},
                           Case{3, 3, 0, 8, dim}, Case{5, 1, 1, 1, dim, true, true, 1}})
       compare_both(checker, k);
+  for (const int dim : {4, 16, 20, 64, 80, 128, 256})
+    for (const bool norms : {true, false})
+      for (const bool in_place : {false, true})
+        for (const bool pairs : {true, false})
+          if (pairs || !norms)
+            compare_both(checker, {3, 2, 1, 1, dim, true, in_place, 0, 1e-5f, pairs, norms});
+  for (const bool pairs : {true, false})
+    for (const Case& k : {Case{0, 2, 1, 1, 32}, Case{7, 0, 5, 1, 128}, Case{4, 9, 2, 0, 32},
+                          Case{5, 1, 1, 1, 32, true, true, 1}, Case{41, 9, 3, 3, 100}}) {
+      Case bare = k;
+      bare.pairs = pairs, bare.norms = false;
+      compare_both(checker, bare);
+    }
+  compare_both(checker, {41, 9, 3, 3, 100, true, false, 0, 1e-5f, true});
   // Several blocks of each kind.
   compare_both(checker, {90, 4, 2, 1, 64});
   compare_both(checker, {41, 9, 3, 3, 100});
   strange_values(checker);
-  differences(checker);
+  differences(checker, false);
+  differences(checker, true);
   refusals(checker);
   if (timed()) {
     time_bf16(8192, 32, 128);

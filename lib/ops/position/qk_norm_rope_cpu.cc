@@ -21,27 +21,57 @@ VFM_INLINE float inverse_rms(const T* x, int n, float epsilon) {
   return 1.f / __builtin_sqrtf(squares / static_cast<float>(n) + epsilon);
 }
 
-template <int K, class T>
-VFM_INLINE void head_forward(const QkNormRopeArgs& a, std::int64_t token, const T* x, T* y,
-                             const float* weight) {
+// (first, second) turned by an angle; kBack: by its negative.
+template <bool kBack, class V>
+VFM_INLINE V first_turned(V first, V second, V c, V s) {
+  return kBack ? first * c + second * s : first * c - second * s;
+}
+template <bool kBack, class V>
+VFM_INLINE V second_turned(V first, V second, V c, V s) {
+  return kBack ? second * c - first * s : second * c + first * s;
+}
+
+// Writes a head, rotated if there are angles. of(V{}, i) is its element i before that.
+template <int K, bool kBack, class T, class Of>
+VFM_INLINE void write_head(const QkNormRopeArgs& a, std::int64_t token, T* y, Of of) {
   const int dim = head_dim<K>(a), half = dim / 2;
-  const float r = inverse_rms(x, dim, a.epsilon);
   if (a.cosines == nullptr) {
-    for_lanes(dim, [&](auto v, std::int64_t i) {
-      using V = decltype(v);
-      store(y + i, load_as<V>(x + i) * r * load_as<V>(weight + i));
-    });
+    for_lanes(dim, [&](auto v, std::int64_t i) { store(y + i, of(v, i)); });
     return;
   }
   const float* cosines = a.cosines + token * half;
   const float* sines = a.sines + token * half;
+  if (a.pairs) {
+    for (int i = 0; i < half; ++i) {
+      const float first = of(0.f, 2 * i), second = of(0.f, 2 * i + 1);
+      store(y + 2 * i, first_turned<kBack>(first, second, cosines[i], sines[i]));
+      store(y + 2 * i + 1, second_turned<kBack>(first, second, cosines[i], sines[i]));
+    }
+    return;
+  }
   for_lanes(half, [&](auto v, std::int64_t i) {
     using V = decltype(v);
-    const V first = load_as<V>(x + i) * r * load_as<V>(weight + i);
-    const V second = load_as<V>(x + half + i) * r * load_as<V>(weight + half + i);
+    const V first = of(v, i), second = of(v, half + i);
     const V c = load_as<V>(cosines + i), s = load_as<V>(sines + i);
-    store(y + i, first * c - second * s);
-    store(y + half + i, second * c + first * s);
+    store(y + i, first_turned<kBack>(first, second, c, s));
+    store(y + half + i, second_turned<kBack>(first, second, c, s));
+  });
+}
+
+template <int K, bool kBack, class T, class To>
+VFM_INLINE void turn_head(const QkNormRopeArgs& a, std::int64_t token, const T* x, To* y) {
+  write_head<K, kBack>(a, token, y,
+                       [&](auto v, std::int64_t i) { return load_as<decltype(v)>(x + i); });
+}
+
+template <int K, class T>
+VFM_INLINE void head_forward(const QkNormRopeArgs& a, std::int64_t token, const T* x, T* y,
+                             const float* weight) {
+  if (weight == nullptr) return turn_head<K, false>(a, token, x, y);
+  const float r = inverse_rms(x, head_dim<K>(a), a.epsilon);
+  write_head<K, false>(a, token, y, [&](auto v, std::int64_t i) {
+    using V = decltype(v);
+    return load_as<V>(x + i) * r * load_as<V>(weight + i);
   });
 }
 
@@ -49,22 +79,9 @@ VFM_INLINE void head_forward(const QkNormRopeArgs& a, std::int64_t token, const 
 template <int K, class T>
 VFM_INLINE void head_backward(const QkNormRopeArgs& a, std::int64_t token, const T* x, const T* dy,
                               T* dx, const float* weight, float* dweight, float* unrotated) {
-  const int dim = head_dim<K>(a), half = dim / 2;
+  const int dim = head_dim<K>(a);
   const float r = inverse_rms(x, dim, a.epsilon);
-  if (a.cosines == nullptr) {
-    for_lanes(dim,
-              [&](auto v, std::int64_t i) { store(unrotated + i, load_as<decltype(v)>(dy + i)); });
-  } else {
-    const float* cosines = a.cosines + token * half;
-    const float* sines = a.sines + token * half;
-    for_lanes(half, [&](auto v, std::int64_t i) {
-      using V = decltype(v);
-      const V first = load_as<V>(dy + i), second = load_as<V>(dy + half + i);
-      const V c = load_as<V>(cosines + i), s = load_as<V>(sines + i);
-      store(unrotated + i, first * c + second * s);
-      store(unrotated + half + i, second * c - first * s);
-    });
-  }
+  turn_head<K, true>(a, token, dy, unrotated);
   float product = sum_lanes(dim, [&](auto v, std::int64_t i) {
     using V = decltype(v);
     const V n = load_as<V>(x + i) * r;
@@ -106,8 +123,9 @@ void normed_tokens_back(const QkNormRopeArgs& a) {
   const std::int64_t chunks = (a.tokens + kNormChunk - 1) / kNormChunk;
 #pragma omp parallel for schedule(static) if (a.tokens * width > 8192)
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    float* sums = a.partial + chunk * 3 * dim;  // the last third is room for one head
-    for (int i = 0; i < 2 * dim; ++i)
+    // The last third is room for one head.
+    float* sums = a.partial == nullptr ? nullptr : a.partial + chunk * 3 * dim;
+    for (int i = 0; sums != nullptr && i < 2 * dim; ++i)
       sums[i] = 0;
     const std::int64_t end =
         (chunk + 1) * kNormChunk < a.tokens ? (chunk + 1) * kNormChunk : a.tokens;
@@ -118,8 +136,12 @@ void normed_tokens_back(const QkNormRopeArgs& a) {
       for (int h = 0; h < normed; ++h) {
         const bool query = h < a.query_heads;
         const std::int64_t at = std::int64_t{h} * dim;
-        head_backward<K>(a, token, x + at, dy + at, dx + at, query ? a.query_weight : a.key_weight,
-                         query ? sums : sums + dim, sums + 2 * dim);
+        if (sums == nullptr)
+          turn_head<K, true>(a, token, dy + at, dx + at);
+        else
+          head_backward<K>(a, token, x + at, dy + at, dx + at,
+                           query ? a.query_weight : a.key_weight, query ? sums : sums + dim,
+                           sums + 2 * dim);
       }
       if (dx != dy)
         for (std::int64_t i = std::int64_t{normed} * dim; i < width; ++i)

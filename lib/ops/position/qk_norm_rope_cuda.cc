@@ -19,6 +19,7 @@ void describe_qk(const QkNormRopeArgs& args, kernels::QkNormRope& call) {
   call.key_weight = args.key_weight;
   call.cosines = args.cosines;
   call.sines = args.sines;
+  call.pairs = args.pairs;
 }
 
 }  // namespace

@@ -327,6 +327,66 @@ TEST_CASE("queries and keys are normed and turned, values pass") {
   });
 }
 
+TEST_CASE("heads are rotated by halves and by pairs, with norms and without") {
+  each_isa([] {
+    for (const int dim : {12, 36, 64})
+      for (const bool norms : {true, false})
+        for (const bool pairs : {true, false}) {
+          INFO("dim " << dim << " norms " << norms << " pairs " << pairs);
+          const Tensor x = noise_tensor({35, 4 * dim}, 1);
+          const Tensor w = norms ? noise_tensor({dim}, 2) : Tensor();
+          const RotaryAngles angles = rotary_angles({{5, 1, 7, 12.f}}, dim, {1, 1, 1});
+          QkNormRope layout{2, 1, 1, dim, w, w, angles.cosines, angles.sines, 1e-5f, pairs};
+          Tape silent(false);
+          const Tensor y = qk_norm_rope(silent, x, layout);
+          double worst = 0;
+          for (std::int64_t t = 0; t < 35; ++t)
+            for (std::int64_t h = 0; h < 4; ++h) {
+              double squares = 0;
+              for (std::int64_t i = 0; i < dim; ++i)
+                squares += std::pow(at(x, t, h * dim + i), 2) / dim;
+              const auto before = [&](std::int64_t i) {
+                const double v = at(x, t, h * dim + i);
+                return norms && h < 3
+                           ? v / std::sqrt(squares + 1e-5) * at(w.reshape({1, dim}), 0, i)
+                           : v;
+              };
+              for (std::int64_t i = 0; i < dim / 2; ++i) {
+                const std::int64_t a = pairs ? 2 * i : i, b = pairs ? a + 1 : a + dim / 2;
+                const double c = h == 3 ? 1 : at(angles.cosines, t, i);
+                const double s = h == 3 ? 0 : at(angles.sines, t, i);
+                worst = std::max({worst,
+                                  std::abs(before(a) * c - before(b) * s - at(y, t, h * dim + a)),
+                                  std::abs(before(b) * c + before(a) * s - at(y, t, h * dim + b))});
+              }
+            }
+          CHECK(worst < 1e-5);
+          CHECK(distance(qk_norm_rope(silent, x.to(DType::bf16), layout), y) < 0.02);
+          const auto through = [&](Tape& t) { return silu(t, qk_norm_rope(t, x, layout)); };
+          if (norms)
+            check_gradients({x, w}, through);
+          else
+            check_gradients({x}, through);
+          // Of bf16, against f32: rounded only.
+          const Tensor low = x.to(DType::bf16), dy = noise_tensor({35, 4 * dim}, 3);
+          const auto of = [&](const Tensor& leaf) {
+            return gradients({leaf}, dy.to(leaf.dtype()),
+                             [&](Tape& t) { return qk_norm_rope(t, leaf, layout); })[0];
+          };
+          CHECK(distance(of(low), of(low.to(DType::f32))) < 0.01);
+          if (norms) continue;
+          layout.cosines = layout.sines = Tensor();
+          CHECK_THROWS_WITH(qk_norm_rope(silent, x, layout), Catch::Contains("neither norms"));
+        }
+  });
+  Tape silent(false);
+  const Tensor x = noise_tensor({2, 6}, 1), angles = noise_tensor({2, 3}, 2);
+  QkNormRope odd{1, 0, 0, 6, Tensor(), Tensor(), angles, angles, 1e-5f, true};
+  CHECK_THROWS_AS(qk_norm_rope(silent, x, odd), Error);
+  odd.pairs = false;
+  CHECK_NOTHROW(qk_norm_rope(silent, x, odd));
+}
+
 TEST_CASE("patches: in with the channel slowest, out with the channel fastest") {
   // Two samples, patch 2 x 2 x 3; latent values are their own index.
   const std::vector<PatchGrid> grids{{2, 4, 3}, {4, 2, 6}};

@@ -229,6 +229,16 @@ TEST_CASE("bytes of queries' and keys' norms and rotation: values pass") {
   CHECK(bytes_of(counted([&] { y = qk_norm_rope(tape, x, layout); }), "qk_norm_rope_forward") ==
         4 * kElements + 4 * kHeadDim);
   CHECK(bytes_of(back(tape, y), "qk_norm_rope_gradients") == 6 * kElements + 8 * kHeadDim);
+  // Rotation alone: back it reads no x.
+  layout.query_weight = Tensor();
+  layout.cosines = blank({kTokens, kHeadDim / 2});
+  layout.sines = blank({kTokens, kHeadDim / 2});
+  const double angles = 4.0 * kTokens * kHeadDim;
+  Tape bare;
+  const Tensor z = leaf(bare, {kTokens, kWidth}, DType::bf16);
+  CHECK(bytes_of(counted([&] { y = qk_norm_rope(bare, z, layout); }), "qk_norm_rope_forward") ==
+        4 * kElements + angles);
+  CHECK(bytes_of(back(bare, y), "qk_norm_rope_gradients") == 4 * kElements + angles);
 }
 
 TEST_CASE("bytes of sums, conversions, copies and zeros") {
