@@ -394,7 +394,8 @@ bool valid(const QkNormRope& c) {
          c.head_dim > 0 && c.head_dim % step == 0 && c.head_dim <= kMostDim &&
          (heads == 0 || c.tokens <= 0x7fffffff / heads) &&
          (!normed(c) || c.query_heads == 0 || c.query_weight) &&
-         (!normed(c) || c.key_heads == 0 || c.key_weight) && (c.cosines != nullptr) == (c.sines != nullptr);
+         (!normed(c) || c.key_heads == 0 || c.key_weight) &&
+         (c.cosines != nullptr) == (c.sines != nullptr);
 }
 
 // Whether 16 bytes may be read at once everywhere.

@@ -164,6 +164,16 @@ ops::Exchange sum_rows(dist::Group& group, Rows rows, int chunks) {
   return ops::adjoint_of(gather_rows(group, std::move(rows), chunks));
 }
 
+ops::Exchange sum_everywhere(dist::Group& group) {
+  if (group.size() == 1) return {};
+  const auto sum = [&group](const Tensor& x) {
+    Tensor all = x.clone();
+    group.all_reduce(all).wait();
+    return all;
+  };
+  return {sum, sum};
+}
+
 ops::Exchange gather_columns(dist::Group& group, Rows rows, Columns columns,
                              const ops::RowOrder& order) {
   if (group.size() == 1) return {};

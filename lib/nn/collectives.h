@@ -25,6 +25,11 @@ ops::Exchange gather_rows(dist::Group& group, std::vector<std::int64_t> rows, in
 /// The adjoint: sums the summands [N, D] of all ranks, and gives this rank its own rows.
 ops::Exchange sum_rows(dist::Group& group, std::vector<std::int64_t> rows, int chunks = 1);
 
+/// Every rank gets the sum of all ranks' tensors of one shape, added in the order of the ranks. The
+/// adjoint is the same. For sums over tokens whose columns are dealt to the ranks
+/// (ops/norm/heads_norm.h).
+ops::Exchange sum_everywhere(dist::Group& group);
+
 /// Gathers some columns of x [rows[rank], columns.of] as gather_rows does, then reorders the rows
 /// (reorder_rows): [N, columns.count]. The gradient of the other columns is zero.
 ops::Exchange gather_columns(dist::Group& group, std::vector<std::int64_t> rows, Columns columns,

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "tensor/tensor.h"
+#include "ops/pointwise/join.h"
 
 namespace vfm::nn {
 
@@ -14,10 +14,7 @@ struct Columns {
   std::int64_t first = 0, count = 0, of = 0;
 };
 
-/// Copies `count` columns of x from column `at` to y from column `to`. x and y have the same number
-/// of rows.
-void copy_columns(const Tensor& x, std::int64_t at, const Tensor& y, std::int64_t to,
-                  std::int64_t count);
+using ops::copy_columns;
 
 /// x [N, columns.of] to [N, columns.count].
 Tensor take_columns(const Tensor& x, const Columns& columns);

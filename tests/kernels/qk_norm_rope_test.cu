@@ -206,7 +206,8 @@ void compare(Checker& checker, const Case& k, const Numbers& n) {
     QkNormRopeBackward back;
     tables.set(back, kType);
     // What is not read without norms.
-    const Shifted<T> input(k, k.norms ? n.x : std::vector<float>(k.size(), NAN)), ddy(k, n.dy), result(k, k.size());
+    const Shifted<T> input(k, k.norms ? n.x : std::vector<float>(k.size(), NAN)), ddy(k, n.dy),
+        result(k, k.size());
     const DeviceArray<float> query(k.dim), key(k.dim);
     back.x = input.get();
     back.dy = ddy.get();
@@ -302,7 +303,8 @@ void refusals(Checker& checker) {
   call.head_dim = 64;
   checker.check("no tokens", qk_norm_rope_forward(call, nullptr) == 0);
   call.tokens = 1, call.query_heads = 1;
-  checker.check("neither norms nor angles", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
+  checker.check("neither norms nor angles",
+                qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);
   call.query_weight = &weight;
   call.cosines = &weight;
   checker.check("no sines", qk_norm_rope_forward(call, nullptr) == cudaErrorInvalidValue);

@@ -11,6 +11,9 @@
 
 #include "base/error.h"
 #include "dist/threads.h"
+#include "ops/norm/heads_norm.h"
+#include "ops/pointwise/join.h"
+#include "support/distance.h"
 #include "support/noise.h"
 
 using namespace vfm;
@@ -82,6 +85,58 @@ TEST_CASE("rows in parts come in their places, with the bytes of one message to 
     compare_parted({{5, 4}, {4, 5}}, dtype);
     compare_parted({{3, 0, 2}, {0, 0, 0}, {1, 1, 1}, {0, 4, 0}}, dtype);
     compare_parted({{2, 0, 0}}, dtype);  // ranks without rows
+  }
+}
+
+TEST_CASE("heads dealt to ranks are normed over all of them") {
+  constexpr std::int64_t kTokens = 37, kHeads = 12, kDim = 8, kAll = kHeads * kDim;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Tensor x = noise_tensor({kTokens, kAll}, 1, dtype), dy = noise_tensor({kTokens, kAll}, 2);
+    const Tensor weight = noise_tensor({kAll}, 3);
+    struct Result {
+      Tensor y, dx, dweight;
+    };
+    const auto norm = [&](const Tensor& of, const Tensor& w, const Tensor& gradient, int ranks,
+                          ops::Exchange sum) {
+      ops::Tape tape;
+      const Result r{{}, Tensor::zeros(of.shape()), Tensor::zeros(w.shape())};
+      tape.watch(of, r.dx);
+      tape.watch(w, r.dweight);
+      const Tensor y = ops::heads_norm(tape, of, {{w}, 1e-5f, ranks, std::move(sum)});
+      tape.backward(y, gradient.to(dtype));
+      return Result{y.to(DType::f32), r.dx, r.dweight};
+    };
+    const Result one = norm(x, weight, dy, 1, {});
+    for (const int ranks : {1, 2, 3}) {
+      std::vector<Result> of_ranks;
+      for (int run = 0; run < 2; ++run) {  // the second has the bits of the first
+        std::vector<Result> got(static_cast<std::size_t>(ranks));
+        dist::thread_worlds(ranks, [&](dist::World& world) {
+          std::vector<int> all(static_cast<std::size_t>(ranks));
+          std::iota(all.begin(), all.end(), 0);
+          const auto group = world.group("tp", all);
+          const nn::Columns own{world.rank() * kAll / ranks, kAll / ranks, kAll};
+          got[static_cast<std::size_t>(world.rank())] =
+              norm(nn::take_columns(x, own),
+                   nn::take_columns(weight.reshape({1, kAll}), own).reshape({own.count}),
+                   nn::take_columns(dy, own), ranks, nn::sum_everywhere(*group));
+        });
+        const auto joined = [&](Tensor Result::*of) {
+          std::vector<Tensor> parts;
+          for (const Result& r : got)
+            parts.push_back((r.*of).dims() == 2 ? r.*of : (r.*of).reshape({1, kAll / ranks}));
+          ops::Tape silent(false);
+          return ops::join_columns(silent, parts);
+        };
+        of_ranks.push_back({joined(&Result::y), joined(&Result::dx), joined(&Result::dweight)});
+      }
+      INFO("ranks " << ranks << " " << dtype_name(dtype));
+      const double near = dtype == DType::f32 ? 2e-6 : 8e-3;
+      for (const auto of : {&Result::y, &Result::dx, &Result::dweight}) {
+        CHECK(distance((of_ranks[0].*of).floats(), (one.*of).floats()) < near);
+        CHECK(alike(of_ranks[0].*of, of_ranks[1].*of));
+      }
+    }
   }
 }
 
