@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "common/chunk_sums.cuh"
 #include "common/launch.cuh"
+#include "common/pack.cuh"
 #include "common/reduce.cuh"
 #include "common/vector.cuh"
 #include "layer_norm.h"
@@ -32,8 +34,8 @@ __device__ __forceinline__ float squares4(float4 a) {
 struct Moments {
   float off, r;
 };
-__device__ __forceinline__ Moments moments(float sum, float squares, const LayerNorm& c,
-                                           float* shared) {
+template <class Call>
+__device__ __forceinline__ Moments moments(float sum, float squares, const Call& c, float* shared) {
   const float count = static_cast<float>(c.width);
   const float off = block_sum<kThreads>(sum, shared) / count;
   const float spread = block_sum<kThreads>(squares, shared) / count - off * off;
@@ -97,6 +99,81 @@ __global__ void __launch_bounds__(kThreads) plain_layer_norm_kernel(const LayerN
     c.y[row + i] = (x[i] - near - m.off) * m.r * c.weight[i] + c.bias[i];
 }
 
+// Of a token in backward: what its numbers lose, in two steps, and are multiplied by; then the
+// means of g and of g n.
+struct TokenNumbers {
+  float near, off, r, mean, product;
+};
+static_assert(sizeof(TokenNumbers) == kLayerNormNumbers * sizeof(float));
+
+// Calls act(i) for a thread's elements of a row.
+template <class Act>
+__device__ __forceinline__ void each_element(int width, const Act& act) {
+  for (std::int64_t i = threadIdx.x; i < width; i += kThreads)
+    act(i);
+}
+
+// One block a token.
+__global__ void __launch_bounds__(kThreads) numbers_kernel(const LayerNormBackward c) {
+  __shared__ float shared[kWarps];
+  const float* const x = c.x + std::int64_t{blockIdx.x} * c.width;
+  const float* const dy = c.dy + std::int64_t{blockIdx.x} * c.width;
+  const float first = x[0], count = static_cast<float>(c.width);
+  float distances = 0, sum = 0, squares = 0, gradients = 0, products = 0;
+  each_element(c.width, [&](std::int64_t i) { distances += x[i] - first; });
+  const float near = first + block_sum<kThreads>(distances, shared) / count;
+  each_element(c.width, [&](std::int64_t i) {
+    const float d = x[i] - near;
+    sum += d;
+    squares += d * d;
+  });
+  const Moments m = moments(sum, squares, c, shared);
+  each_element(c.width, [&](std::int64_t i) {
+    const float g = dy[i] * c.weight[i];
+    gradients += g;
+    products += g * ((x[i] - near - m.off) * m.r);
+  });
+  const float mean = block_sum<kThreads>(gradients, shared) / count;
+  const float product = block_sum<kThreads>(products, shared) / count;
+  if (threadIdx.x == 0)
+    reinterpret_cast<TokenNumbers*>(c.numbers)[blockIdx.x] = {near, m.off, m.r, mean, product};
+}
+
+// A block has some columns of a chunk of tokens; a thread keeps its columns' sums.
+template <bool kVector>
+__global__ void __launch_bounds__(kThreads) gradients_kernel(const LayerNormBackward c) {
+  const std::int64_t at = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * 4;
+  if (at >= c.width) return;
+  const int columns = kVector ? 4 : static_cast<int>(min(std::int64_t{4}, c.width - at));
+  const std::int64_t begin = blockIdx.x * kLayerNormChunk;
+  const std::int64_t end = min(begin + kLayerNormChunk, c.tokens);
+  float w[4], dweight[4] = {}, dbias[4] = {};
+  load_floats<kVector>(c.weight + at, columns, w);
+  for (std::int64_t token = begin; token < end; ++token) {
+    const TokenNumbers of = reinterpret_cast<const TokenNumbers*>(c.numbers)[token];
+    float x[4], dy[4];
+    load_floats<kVector>(c.x + token * c.width + at, columns, x);
+    load_floats<kVector>(c.dy + token * c.width + at, columns, dy);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float n = (x[i] - of.near - of.off) * of.r;
+      dweight[i] += dy[i] * n;
+      dbias[i] += dy[i];
+      dy[i] = of.r * (dy[i] * w[i] - of.mean - n * of.product);
+    }
+    store_pack<float, kVector>(c.dx + token * c.width + at, pack(dy), columns);
+  }
+  if (c.dboth == nullptr) return;
+  float* const partial = c.partial + std::int64_t{blockIdx.x} * 2 * c.width + at;
+  store_pack<float, kVector>(partial, pack(dweight), columns);
+  store_pack<float, kVector>(partial + c.width, pack(dbias), columns);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    reduce_kernel(const float* partial, std::int64_t chunks, std::int64_t width, float* out) {
+  add_chunks<kThreads>(partial, chunks, width, out);
+}
+
 // Takes the widths for which rows stay in registers; 0: no number of quads fits.
 int quads(int width) {
   const int needed = (width - 1) / kStep + 1;
@@ -116,6 +193,27 @@ int layer_norm(const LayerNorm& call, CUstream_st* stream) {
                       : n == 4 ? layer_norm_kernel<4>
                                : layer_norm_kernel<8>;
   return launch(kernel, dim3(static_cast<unsigned>(call.tokens)), kThreads, 0, stream, call);
+}
+
+int layer_norm_backward(const LayerNormBackward& call, CUstream_st* stream) {
+  const std::int64_t chunks = (call.tokens + kLayerNormChunk - 1) / kLayerNormChunk;
+  if (call.tokens < 0 || call.tokens > 0x7fffffff || call.width < 0 ||
+      (call.dboth && !call.partial && chunks > 0))
+    return cudaErrorInvalidValue;
+  if (call.width == 0) return cudaSuccess;
+  int status =
+      launch(numbers_kernel, dim3(static_cast<unsigned>(call.tokens)), kThreads, 0, stream, call);
+  if (status != cudaSuccess) return status;
+  const bool vector =
+      aligned_to_16(call.x, call.weight, call.dy, call.dx, call.partial) && call.width % 4 == 0;
+  const dim3 blocks(static_cast<unsigned>(chunks),
+                    static_cast<unsigned>((call.width - 1) / kStep + 1));
+  status = launch(vector ? gradients_kernel<true> : gradients_kernel<false>, blocks, kThreads, 0,
+                  stream, call);
+  if (status != cudaSuccess || call.dboth == nullptr) return status;
+  const std::int64_t width = 2 * std::int64_t{call.width};
+  return launch(reduce_kernel, dim3(static_cast<unsigned>((width - 1) / 32 + 1)), kThreads, 0,
+                stream, static_cast<const float*>(call.partial), chunks, width, call.dboth);
 }
 
 }  // namespace vfm::kernels

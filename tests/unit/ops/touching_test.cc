@@ -181,6 +181,15 @@ TEST_CASE("bytes of layer norm and of gelu in place") {
   CHECK(y.device() == Device::meta);
   CHECK(bytes_of(norm, "layer_norm_forward") == 8 * kElements + 8 * kWidth);
   CHECK(norm.size() == 1);
+  for (const bool of_weights : {true, false}) {
+    Tape tape;
+    const Tensor z = leaf(tape, {kTokens, kWidth});
+    const Tensor w = of_weights ? leaf(tape, {kWidth}) : weight;
+    // The sums of six chunks of 32 tokens, written and read; the gradients of both.
+    const double sums = of_weights ? (2 * 6 + 1) * 2.0 * 4 * kWidth : 0;
+    CHECK(bytes_of(back(tape, layer_norm(tape, z, w, bias, 1e-5f)), "layer_norm_backward") ==
+          12 * kElements + 4 * kWidth + sums);
+  }
   for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor z = blank({kTokens, kWidth}, dtype);
