@@ -65,8 +65,8 @@ void save_alone(dist::World& world, const std::string& folder, const Optimizer& 
   for (const nn::Parameter* parameter : optimizer.parameters())
     weights.push_back(parameter->value);
   int number = 0;
-  for (const auto* tensors :
-       {&std::as_const(weights), &optimizer.m, &optimizer.v, &optimizer.ema()}) {
+  for (const auto* tensors : {&std::as_const(weights), &optimizer.state("adam_m").tensors,
+                              &optimizer.state("adam_v").tensors, &optimizer.ema()}) {
     const std::string path = fmt::format("{}/{}", folder, number++);
     io::AtomicFile file(path);
     for (const Tensor& tensor : *tensors)
@@ -89,13 +89,14 @@ void resume_alone(dist::World& world, const std::string& folder, const Optimizer
                            [&tensors, i](const Tensor& values) { copy(values, tensors[i]); }});
       models::load_tensors(io::SafetensorsSet(folder + "/state", name), targets);
     };
-    load("adam_m", optimizer.m);
-    load("adam_v", optimizer.v);
+    for (const char* name : {"adam_m", "adam_v"})
+      load(name, optimizer.state(name).tensors);
     load("ema", optimizer.ema());
   }
   for (const nn::Parameter* parameter : list)
     world.broadcast({parameter->value.data<std::byte>(), parameter->value.bytes()});
-  for (const auto* tensors : {&optimizer.m, &optimizer.v, &optimizer.ema()})
+  for (const auto* tensors :
+       {&optimizer.state("adam_m").tensors, &optimizer.state("adam_v").tensors, &optimizer.ema()})
     for (const Tensor& tensor : *tensors)
       world.broadcast({tensor.data<std::byte>(), tensor.bytes()});
 }

@@ -46,8 +46,8 @@ void subtract(const std::vector<Tensor>& before, std::vector<Tensor>& after) {
 }
 
 /// Numbers of a normal distribution for each element of the parameter, the same on any layout.
-Tensor drawn(const nn::Parameter& parameter, const char* what, std::uint64_t seed) {
-  nn::Parameter like{.name = parameter.name + what, .placement = parameter.placement};
+Tensor drawn(const nn::Parameter& parameter, std::string_view what, std::uint64_t seed) {
+  nn::Parameter like{.name = parameter.name + std::string(what), .placement = parameter.placement};
   like.value = Tensor(parameter.shape(), DType::f32, parameter.device());
   nn::draw(like, nn::Init::normal, seed);
   const Tensor numbers = on_host(like.value);
@@ -56,22 +56,13 @@ Tensor drawn(const nn::Parameter& parameter, const char* what, std::uint64_t see
   return numbers;
 }
 
-void set_moments(Trainer& trainer, const Recipe& recipe, std::span<const double> sizes) {
-  Optimizer& optimizer = trainer.optimizer();
-  const nn::ParameterList& states = optimizer.parameters();
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (!states[i]->here()) continue;
-    const double first = sizes[i] * (1 - recipe.optimizer.beta1),
-                 second = sizes[i] * sizes[i] * (1 - recipe.optimizer.beta2);
-    const Tensor m = drawn(*states[i], " m", recipe.train.seed),
-                 v = drawn(*states[i], " v", recipe.train.seed);
-    for (float& number : m.floats())
-      number = static_cast<float>(first * number);
-    for (float& number : v.floats())
-      number = static_cast<float>(second * (0.5 + number * number));
-    for (const auto& [from, to] : {std::pair(m, optimizer.m[i]), std::pair(v, optimizer.v[i])})
-      copy(from.to(to.dtype()).to(to.device()), to);
-  }
+void draw_states(Trainer& trainer, const Recipe& recipe, std::span<const double> sizes) {
+  const nn::ParameterList& states = trainer.optimizer().parameters();
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (states[i]->here())
+      trainer.optimizer().draw_state(i, sizes[i], [&](std::string_view what) {
+        return drawn(*states[i], what, recipe.train.seed);
+      });
 }
 
 /// Of the average. A collective.
@@ -186,7 +177,7 @@ LaterSteps later_steps(Trainer& trainer, Recipe& recipe, const Recipe& own, cons
   const double part = learning_rate(recipe.optimizer, recipe.schedule, 1, recipe.train.steps);
   recipe.optimizer.lr = part > 0 ? start.rate / part : start.rate;
   trainer.optimizer().follow(recipe.optimizer);
-  set_moments(trainer, recipe, start.sizes);
+  draw_states(trainer, recipe, start.sizes);
   LaterSteps steps;
   const Changes before = {values_of(trainer), averages_of(trainer)};
   for (int i = 0; i < kLaterSteps; ++i) {

@@ -54,25 +54,26 @@ std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_fi
   };
   std::vector<SavedSet> sets;
   if (checkpoint.adapters.empty()) {
-    sets.push_back({"model", models::kWeightsName, DType::f32, values, max_file_bytes});
+    sets.push_back({"model", models::kWeightsName, DType::f32, values, parameters, max_file_bytes});
   } else {
     // Programs look for these under one name.
     constexpr std::uint64_t kNone = ~std::uint64_t{0};
     const std::string lora = models::lora_folder("");
-    sets.push_back({lora, models::kLoraName, DType::f32, values, kNone,
+    sets.push_back({lora, models::kLoraName, DType::f32, values, parameters, kNone,
                     std::string(models::kLoraPrefix), checkpoint.adapters});
-    sets.push_back(
-        {lora, models::kPeftName, DType::f32, values, kNone, std::string(models::kPeftPrefix)});
+    sets.push_back({lora, models::kPeftName, DType::f32, values, parameters, kNone,
+                    std::string(models::kPeftPrefix)});
   }
-  const auto add = [&](const char* name, const std::vector<Tensor>& tensors) {
+  const auto add = [&](const std::string& name, const nn::ParameterList& of,
+                       const std::vector<Tensor>& tensors) {
     const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
       return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
     };
-    sets.push_back({"state", name, tensors.front().dtype(), read, max_file_bytes});
+    sets.push_back({"state", name, tensors.front().dtype(), read, of, max_file_bytes});
   };
-  add("adam_m", optimizer.m);
-  add("adam_v", optimizer.v);
-  if (optimizer.has_ema()) add("ema", optimizer.ema());
+  for (const OptimizerState& state : optimizer.state())
+    add(state.name, state.parameters, state.tensors);
+  if (optimizer.has_ema()) add("ema", parameters, optimizer.ema());
   return sets;
 }
 
@@ -158,8 +159,7 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
     std::error_code ignored;
     fs::remove_all(temporary, ignored);
   };
-  const CheckpointFiles files(checkpoint.optimizer.parameters(),
-                              sets_of(checkpoint, limits.file_bytes), world.size(),
+  const CheckpointFiles files(sets_of(checkpoint, limits.file_bytes), world.size(),
                               limits.piece_bytes);
   const auto prepare = [&] {
     if (!leader) return;
@@ -202,35 +202,35 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
                      Tables tables) {
   const nn::ParameterList& parameters = optimizer.parameters();
   // `store` gets the number of the tensor, values, and which are before them.
-  const auto read = [&](const std::string& place, const char* name, std::string_view prefix,
-                        const auto& store) {
+  const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
+                        const nn::ParameterList& of, const auto& store) {
     const io::SafetensorsReader set(place, name);
     std::vector<models::RangeTarget> targets;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      targets.push_back(
-          target_in(set, std::string(prefix) + parameters[i]->name, *parameters[i], tables));
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      targets.push_back(target_in(set, std::string(prefix) + of[i]->name, *of[i], tables));
       targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
     }
     models::load_ranges(set, targets);
   };
-  const auto read_state = [&](const char* name, const std::vector<Tensor>& tensors) {
+  const auto read_state = [&](const std::string& name, const nn::ParameterList& of,
+                              const std::vector<Tensor>& tensors) {
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
       const Tensor flat = tensors[i].reshape({tensors[i].elements()});
       copy(values.to(flat.dtype()), flat.rows(begin, begin + values.elements()));
     };
-    read(io::join_path(folder, "state"), name, {}, store);
+    read(io::join_path(folder, "state"), name, {}, of, store);
   };
   on_all_ranks(world, [&] {
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
       parameters[i]->write(values, begin);
     };
     if (models::has_adapters(folder))
-      read(models::lora_folder(folder), models::kLoraName, models::kLoraPrefix, store);
+      read(models::lora_folder(folder), models::kLoraName, models::kLoraPrefix, parameters, store);
     else
-      read(io::join_path(folder, "model"), models::kWeightsName, {}, store);
-    read_state("adam_m", optimizer.m);
-    read_state("adam_v", optimizer.v);
-    if (optimizer.has_ema()) read_state("ema", optimizer.ema());
+      read(io::join_path(folder, "model"), models::kWeightsName, {}, parameters, store);
+    for (const OptimizerState& state : optimizer.state())
+      read_state(state.name, state.parameters, state.tensors);
+    if (optimizer.has_ema()) read_state("ema", parameters, optimizer.ema());
   });
 }
 

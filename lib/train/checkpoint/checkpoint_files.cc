@@ -10,20 +10,26 @@
 
 namespace vfm::train {
 
-CheckpointFiles::CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets,
-                                 int ranks, std::uint64_t piece)
-    : parameters_(parameters), sets_(std::move(sets)), piece_(piece) {
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    places_[parameters[i]->name] = i;
+CheckpointFiles::CheckpointFiles(std::vector<SavedSet> sets, int ranks, std::uint64_t piece)
+    : sets_(std::move(sets)), piece_(piece) {
   std::vector<std::uint64_t> sizes;
   for (std::size_t s = 0; s < sets_.size(); ++s) {
     const SavedSet& set = sets_[s];
+    const auto same = std::ranges::find(sets_, set.parameters, &SavedSet::parameters);
+    const auto earlier = static_cast<std::size_t>(same - sets_.begin());
+    first_.push_back(earlier < s ? first_[earlier] : parameters_.size());
+    if (earlier == s)
+      parameters_.insert(parameters_.end(), set.parameters.begin(), set.parameters.end());
     std::vector<io::TensorView> views;
-    for (const nn::Parameter* parameter : parameters)
-      views.push_back({set.prefix + parameter->name,
+    auto& places = places_.emplace_back();
+    for (std::size_t i = 0; i < set.parameters.size(); ++i) {
+      const nn::Parameter& parameter = *set.parameters[i];
+      places[parameter.name] = i;
+      views.push_back({set.prefix + parameter.name,
                        std::string(dtype_name(set.dtype)),
-                       parameter->placement.global,
+                       parameter.placement.global,
                        {}});
+    }
     io::SafetensorsPlan plan = io::plan_safetensors(set.name, std::move(views), set.max_file_bytes);
     if (!plan.index_name.empty())
       texts_[io::join_path(set.folder, plan.index_name)] = std::move(plan.index);
@@ -46,8 +52,10 @@ std::vector<Piece> CheckpointFiles::pieces(const File& file) const {
   const auto most = static_cast<std::int64_t>(piece_ / dtype_size(set.dtype));
   std::vector<Piece> pieces;
   for (const io::TensorView& view : file.file.tensors) {
+    const auto& places = places_[file.set];
     const std::size_t parameter =
-        places_.find(std::string_view(view.name).substr(set.prefix.size()))->second;
+        first_[file.set] +
+        places.find(std::string_view(view.name).substr(set.prefix.size()))->second;
     const std::int64_t elements = view.elements();
     for (std::int64_t begin = 0; begin < elements; begin += most)
       pieces.push_back({file.set, parameter, set.dtype, begin, std::min(begin + most, elements)});
@@ -67,7 +75,7 @@ CheckpointFiles::Written CheckpointFiles::write(const std::string& folder,
                              [&](const Piece& piece) { return held.is_cut(piece.parameter); });
   }
   const auto read = [this](const Piece& piece, std::int64_t begin, std::int64_t end) {
-    return sets_[piece.set].read(piece.parameter, begin, end);
+    return sets_[piece.set].read(piece.parameter - first_[piece.set], begin, end);
   };
   PieceRounds rounds(holders, held, std::move(shared), read);
 

@@ -23,8 +23,8 @@
 
 namespace vfm::train {
 
-/// Returns the elements [begin, end) of this rank's part of the tensor for parameter i, in the type
-/// of the set, on any device.
+/// Returns the elements [begin, end) of this rank's part of the tensor for parameter i of the set,
+/// in the type of the set, on any device.
 using ReadPiece = std::function<Tensor(std::size_t i, std::int64_t begin, std::int64_t end)>;
 
 /// A set of tensors, one for each parameter, under the parameter's name.
@@ -32,6 +32,7 @@ struct SavedSet {
   std::string folder, name;  ///< in the checkpoint: "state", "adam_m"
   DType dtype = DType::f32;
   ReadPiece read;
+  nn::ParameterList parameters;  ///< those of the whole model, in any order, or this rank's parts
   std::uint64_t max_file_bytes = ~std::uint64_t{0};
   std::string prefix = {};  ///< put before the tensors' names
   std::map<std::string, std::string> metadata = {};
@@ -41,10 +42,7 @@ class CheckpointFiles {
  public:
   /// Most bytes of a tensor in memory, and in a message, at a time.
   static constexpr std::uint64_t kPiece = std::uint64_t{16} << 20;
-  /// `parameters` are those of the whole model, in any order, or this rank's parts of them. Keeps
-  /// the reference.
-  CheckpointFiles(const nn::ParameterList& parameters, std::vector<SavedSet> sets, int ranks,
-                  std::uint64_t piece = kPiece);
+  CheckpointFiles(std::vector<SavedSet> sets, int ranks, std::uint64_t piece = kPiece);
 
   struct File {
     std::size_t set;  ///< number of its set
@@ -70,10 +68,13 @@ class CheckpointFiles {
  private:
   std::vector<Piece> pieces(const File& file) const;
 
-  const nn::ParameterList& parameters_;
   std::vector<SavedSet> sets_;
   std::uint64_t piece_;
-  std::map<std::string, std::size_t, std::less<>> places_;  // number of each parameter, by name
+  // The parameters of all sets, equal lists once, and where those of each set begin.
+  nn::ParameterList parameters_;
+  std::vector<std::size_t> first_;
+  // By set: the number of each parameter in the set, by name.
+  std::vector<std::map<std::string, std::size_t, std::less<>>> places_;
   std::vector<File> files_;
   std::map<std::string, std::string> texts_;
 };

@@ -226,9 +226,8 @@ Json training_cost(const RunOptions& options, int ranks) {
   if (recipe.model.recompute == "auto" && need.total() > left)
     log_memory(recipe, ranks, need, recompute, options.device, left);
   const StepWork work = step_work(recipe, ranks, recompute, options.device, load.pack);
-  const auto [parameters, trained] = model_numbers(recipe);
+  const auto [parameters, trained, kept] = model_numbers(recipe);
   const double learnt = static_cast<double>(trained);
-  const auto moment = static_cast<double>(dtype_size(recipe.optimizer.moment_type()));
   const double average = recipe.ema.mode == "off" ? 0 : 4 * learnt;
   Json memory = memory_json(need, usable, beside);
   if (need.mpi == 0) memory.erase("mpi");
@@ -256,7 +255,7 @@ Json training_cost(const RunOptions& options, int ranks) {
                {"recompute", nn::recompute_name(recompute)},
                {"offload", recipe.model.offloads(recompute)},
                {"memory_bytes", memory},
-               {"checkpoint_bytes", static_cast<std::int64_t>((4 + 2 * moment) * learnt + average)},
+               {"checkpoint_bytes", static_cast<std::int64_t>(4 * learnt + kept + average)},
                {"work_per_step", work_by_kind(work)},
                {"sent_bytes_per_step", sent_bytes(work)},
                {"kernels", work_by_kernel(work)}});

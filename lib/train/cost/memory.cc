@@ -70,9 +70,11 @@ double pieces_of_saving(const Parallel& parallel, const nn::ParameterList& param
 
 /// Of values that are read (models/folder/load_tensors.h): f32 as they lie in a file; bf16 there,
 /// as f32, and converted again.
-double pieces_of_loading(const Recipe& recipe) {
+double pieces_of_loading(const Optimizer& optimizer) {
   constexpr double kMebi = 1 << 20;
-  return recipe.optimizer.moment_type() == DType::f32 ? 4 * kMebi : (4 + 2 + 4 + 2) * kMebi;
+  const bool f32 = std::ranges::all_of(
+      optimizer.state(), [](const OptimizerState& state) { return state.dtype == DType::f32; });
+  return f32 ? 4 * kMebi : (4 + 2 + 4 + 2) * kMebi;
 }
 
 /// At most kLookedAt samples, in order.
@@ -126,7 +128,8 @@ ModelNumbers model_numbers(const Recipe& recipe) {
   const std::unique_ptr<Objective> objective = on_meta(recipe, Recompute::none);
   const std::int64_t trained = nn::element_count(objective->parameters());
   const nn::ParameterList& frozen = objective->frozen();
-  return {frozen.empty() ? trained : nn::element_count(frozen), trained};
+  return {frozen.empty() ? trained : nn::element_count(frozen), trained,
+          state_bytes(recipe.optimizer, objective->parameters())};
 }
 
 RankPacks packs_of_rank(const Recipe& recipe, int ranks) {
@@ -228,7 +231,8 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
       need.weights += bytes_of({here.value, here.high, kept.low});
       need.gradients += bytes_of({here.grad});
     }
-  need.moments = bytes_of(step.optimizer().m) + bytes_of(step.optimizer().v);
+  for (const OptimizerState& state : step.optimizer().state())
+    need.moments += bytes_of(state.tensors);
   need.average = bytes_of(step.optimizer().ema());
   const double lasting = need.total();
   if (device == Device::cpu) need.mpi = memory_of_mpi(ranks);
@@ -236,7 +240,8 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   need.construction = program + std::max(static_cast<double>(account.memory().peak),
                                          held + (device == Device::cpu ? largest : 0));
   const double saving = pieces_of_saving(parallel, step.shards().states(), device);
-  need.load = program + static_cast<double>(account.memory().current) + pieces_of_loading(recipe);
+  need.load =
+      program + static_cast<double>(account.memory().current) + pieces_of_loading(step.optimizer());
 
   // The batches of all packs are made before the first one passes, and those of the next step
   // meanwhile.

@@ -30,7 +30,7 @@ std::vector<data::Entry> fullest_pack(const Recipe& recipe, const Dataset& data)
 struct MemoryNeed {
   double weights = 0;  ///< f32 or split masters, of equal size; bf16 under adapters of a bf16 model
   double gradients = 0;  ///< f32
-  double moments = 0;    ///< both moments
+  double moments = 0;    ///< what the optimizer keeps (train/state/optimizer_kinds.h)
   double average = 0;    ///< 0 without an average, or if the host keeps it
   /// Batches, activations of the packs that go through the network together, gathered blocks,
   /// buffers of their gradients, and what the allocator adds by rounding up.
@@ -50,6 +50,7 @@ struct MemoryNeed {
 /// are not in `all`.
 struct ModelNumbers {
   std::int64_t all = 0, trained = 0;
+  double state_bytes = 0;  ///< of what the optimizer keeps for all of them
 };
 ModelNumbers model_numbers(const Recipe& recipe);
 

@@ -3,23 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
-#include "ops/optim/adamw.h"
+#include "base/error.h"
 #include "ops/optim/moving_average.h"
 #include "ops/optim/split_master.h"
+#include "ops/optim/sum_squares.h"
 
 namespace vfm::train {
-namespace {
-
-std::vector<Tensor> zeros_like(const nn::ParameterList& parameters, DType dtype) {
-  std::vector<Tensor> tensors;
-  for (const nn::Parameter* parameter : parameters)
-    tensors.push_back(Tensor::zeros(parameter->shape(), dtype, parameter->device()));
-  return tensors;
-}
-
-}  // namespace
-
 double power_ema_gamma(double s) {
   // Between -1 and the bound the cubic changes its sign once, at its largest root.
   const double q = 1 / (s * s);
@@ -40,12 +31,43 @@ double ema_beta(const EmaRecipe& recipe, std::int64_t n) {
 
 Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_recipe,
                      const nn::ParameterList& parameters)
-    : m(zeros_like(parameters, optimizer.moment_type())),
-      v(zeros_like(parameters, optimizer.moment_type())),
-      recipe_(optimizer),
-      ema_recipe_(ema_recipe),
-      parameters_(parameters) {
+    : recipe_(optimizer), ema_recipe_(ema_recipe), parameters_(parameters) {
+  const OptimizerKind& kind = optimizer_kind(recipe_);
+  for (const UpdateRule* rule : kind.rules) {
+    Ruled ruled{rule, {}, {}};
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (&kind.rule_of(recipe_, *parameters[i]) == rule) {
+        ruled.numbers.push_back(i);
+        ruled.kept.push_back({parameters[i], {}, {}});
+      }
+    if (ruled.kept.empty()) continue;
+    for (const StateTensor& tensor : rule->state(recipe_)) {
+      OptimizerState& state =
+          state_.emplace_back(OptimizerState{std::string(tensor.name), tensor.dtype, {}, {}});
+      for (std::size_t k = 0; k < ruled.kept.size(); ++k) {
+        nn::Parameter* const parameter = parameters[ruled.numbers[k]];
+        state.parameters.push_back(parameter);
+        state.tensors.push_back(
+            Tensor::zeros(parameter->shape(), tensor.dtype, parameter->device()));
+        ruled.kept[k].state.push_back(state.tensors.back());
+      }
+    }
+    ruled_.push_back(std::move(ruled));
+  }
   restart_ema();
+}
+
+const OptimizerState& Optimizer::state(std::string_view name) const {
+  const auto found = std::ranges::find(state_, name, &OptimizerState::name);
+  if (found == state_.end()) fail("the optimizer keeps no '{}'", name);
+  return *found;
+}
+
+void Optimizer::draw_state(std::size_t i, double size, const UpdateRule::Draw& draw) {
+  for (const Ruled& ruled : ruled_)
+    if (const auto found = std::ranges::find(ruled.numbers, i); found != ruled.numbers.end())
+      ruled.rule->draw_state(
+          recipe_, ruled.kept[static_cast<std::size_t>(found - ruled.numbers.begin())], size, draw);
 }
 
 const std::vector<Tensor>& Optimizer::ema() const {
@@ -74,33 +96,36 @@ double Optimizer::ema_decay(std::int64_t last) const {
 }
 
 double Optimizer::update(double lr, double factor, std::optional<double> squares) {
-  const std::int64_t number = updates + 1;
-  const bool averages = has_ema() && number % ema_recipe_.every == 0;
-  std::vector<ops::AdamwSlot> slots;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const nn::Parameter& parameter = *parameters_[i];
-    ops::AdamwSlot slot = nn::adamw_slot(parameter);
-    slot.first_moment = m[i].raw();
-    slot.second_moment = v[i].raw();
-    slot.moments = m[i].dtype();
-    slot.ema = averages && !ema_on_host() ? ema_[i].data<float>() : nullptr;
-    slot.weight_decay = parameter.decay ? static_cast<float>(recipe_.weight_decay) : 0.0f;
-    slots.push_back(slot);
-  }
-  ops::AdamwStep step;
-  step.learning_rate = static_cast<float>(lr);
-  step.beta1 = static_cast<float>(recipe_.beta1);
-  step.beta2 = static_cast<float>(recipe_.beta2);
-  step.epsilon = static_cast<float>(recipe_.eps);
-  if (averages) step.ema_decay = static_cast<float>(ema_decay(number));
-  step.step = number;
+  UpdateStep step{.learning_rate = lr, .factor = factor, .number = updates + 1};
+  const bool averages = has_ema() && step.number % ema_recipe_.every == 0;
+  if (averages) step.average_decay = static_cast<float>(ema_decay(step.number));
+  for (Ruled& ruled : ruled_)
+    for (std::size_t k = 0; k < ruled.kept.size(); ++k)
+      ruled.kept[k].average = averages && !ema_on_host() ? ema_[ruled.numbers[k]] : Tensor();
   download_.release();
-  const double norm =
-      squares ? ops::adamw_of_norm(device(), slots, step, factor, recipe_.clip, *squares)
-              : ops::clipped_adamw(device(), slots, step, factor, recipe_.clip);
+  const double norm = update_all(step, squares);
   if (!std::isfinite(norm)) return norm;
-  updates = number;
-  if (averages && ema_on_host()) average_on_host(step.ema_decay);
+  updates = step.number;
+  if (averages && ema_on_host()) average_on_host(step.average_decay);
+  return norm;
+}
+
+double Optimizer::update_all(const UpdateStep& step, std::optional<double> squares) {
+  if (!squares && ruled_.size() == 1)
+    if (const auto norm = ruled_[0].rule->clipped_update(recipe_, step, ruled_[0].kept))
+      return *norm;
+  if (!squares) {
+    std::vector<ops::Extent> gradients;
+    for (const nn::Parameter* parameter : parameters_)
+      gradients.push_back({parameter->grad.data<float>(), parameter->elements()});
+    squares = ops::sum_squares(device(), gradients);
+  }
+  const double norm = std::sqrt(*squares) * step.factor;
+  if (!std::isfinite(norm)) return norm;
+  UpdateStep clipped = step;
+  if (recipe_.clip > 0) clipped.factor *= std::min(1.0, recipe_.clip / norm);
+  for (const Ruled& ruled : ruled_)
+    ruled.rule->update(recipe_, clipped, ruled.kept);
   return norm;
 }
 

@@ -1,7 +1,8 @@
-// The optimizer: AdamW over all parameters of a model, with a running average of the weights.
+// The optimizer over all parameters of a model, with a running average of the weights.
 //
-// Moments are on the parameters' device; the average is there, too, or in the host's memory. The
-// arithmetic is ops/optim/adamw.h. An average that the host keeps of weights on a GPU is updated
+// What it keeps for a parameter and how it updates weights is stated in
+// train/state/optimizer_kinds.h. This state is on the parameters' device; the average is there,
+// too, or in the host's memory. An average that the host keeps of weights on a GPU is updated
 // asynchronously (tensor/download.h); it is done before the next update. Thread-safety: one thread
 // at a time.
 // SPDX-License-Identifier: Apache-2.0
@@ -9,12 +10,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/parameter.h"
 #include "tensor/download.h"
 #include "train/recipe/recipe.h"
+#include "train/state/optimizer_kinds.h"
 
 namespace vfm::train {
 
@@ -28,10 +31,18 @@ double ema_beta(const EmaRecipe& recipe, std::int64_t n);
 /// The gamma of "power" for a relative standard deviation s.
 double power_ema_gamma(double s);
 
+/// The tensors of one name that an optimizer keeps.
+struct OptimizerState {
+  std::string name;  ///< of its files in a checkpoint
+  DType dtype = DType::f32;
+  nn::ParameterList parameters;  ///< those that have such a tensor
+  std::vector<Tensor> tensors;   ///< for each of them, on its device
+};
+
 class Optimizer {
  public:
-  /// Moments begin with zero, the average with the parameters' values. `parameters` must outlive
-  /// this object.
+  /// The state begins with zeros, the average with the parameters' values. `parameters` must
+  /// outlive this object.
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
             const nn::ParameterList& parameters);
 
@@ -41,7 +52,7 @@ class Optimizer {
   /// (train/step/gradients.h).
   double update(double lr, double factor, std::optional<double> squares = {});
 
-  /// Continues with the rates and limits of another recipe. The type of the moments stays.
+  /// Continues with the rates and limits of another recipe. What is kept stays.
   void follow(const OptimizerRecipe& recipe) { recipe_ = recipe; }
 
   bool has_ema() const { return ema_recipe_.mode != "off"; }
@@ -56,7 +67,12 @@ class Optimizer {
   /// for the last update of the average, and throws what that threw.
   const std::vector<Tensor>& ema() const;
 
-  std::vector<Tensor> m, v;  ///< moments on the parameters' device, f32 or bf16
+  const std::vector<OptimizerState>& state() const { return state_; }
+  /// The state of that name. Throws Error if there is none.
+  const OptimizerState& state(std::string_view name) const;
+  /// UpdateRule::draw_state() for parameter i.
+  void draw_state(std::size_t i, double size, const UpdateRule::Draw& draw);
+
   std::int64_t updates = 0;  ///< updates so far, without skipped steps
 
  private:
@@ -64,10 +80,19 @@ class Optimizer {
   bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
   double ema_decay(std::int64_t last) const;
   void average_on_host(float decay);
+  double update_all(const UpdateStep& step, std::optional<double> squares);
 
+  /// The parameters that have a rule.
+  struct Ruled {
+    const UpdateRule* rule;
+    std::vector<std::size_t> numbers;  // of the parameters
+    std::vector<KeptParameter> kept;   // for each of them
+  };
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;
   const nn::ParameterList& parameters_;
+  std::vector<Ruled> ruled_;
+  std::vector<OptimizerState> state_;
   std::vector<Tensor> ema_;
   mutable Download download_;  // of weights, for an average on the host; uses the other members
 };

@@ -316,9 +316,10 @@ TEST_CASE(
       check_case({"dit", 2, "parallel: {tp: 2}"}, {}, {}, [&](Trainer& trainer) {
         const nn::ParameterList& states = trainer.optimizer().parameters();
         for (std::size_t i = 0; i < states.size(); ++i)
-          if (states[i]->name == norm)
-            copy(Tensor::zeros(trainer.optimizer().v[i].shape(), trainer.optimizer().v[i].dtype()),
-                 trainer.optimizer().v[i]);
+          if (states[i]->name == norm) {
+            const Tensor& v = trainer.optimizer().state("adam_v").tensors[i];
+            copy(Tensor::zeros(v.shape(), v.dtype()), v);
+          }
       });
   INFO(check.words());
   CHECK_FALSE(check.passed);

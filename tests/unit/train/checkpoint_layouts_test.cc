@@ -55,7 +55,8 @@ std::vector<std::vector<float>> values_of(const SavedState& state) {
   for (std::size_t i = 0; i < state.list.size(); ++i) {
     values.push_back(floats_of(state.list[i]->read()));
     for (const Tensor& tensor :
-         {state.optimizer->m[i], state.optimizer->v[i], state.optimizer->ema()[i]})
+         {state.optimizer->state("adam_m").tensors[i], state.optimizer->state("adam_v").tensors[i],
+          state.optimizer->ema()[i]})
       values.push_back(floats_of(tensor));
   }
   return values;
@@ -129,11 +130,10 @@ TEST_CASE("a rank reads its parts alone, and sends of them what other ranks writ
   const dist::Layout layout = layout_of(2, 2, 1);
   std::mutex mutex;
   double read = 0, sent = 0, elsewhere = 0;
-  const CheckpointFiles plan(state.list,
-                             {{"model", models::kWeightsName, DType::f32, {}, 600},
-                              {"state", "adam_m", DType::bf16, {}, 600},
-                              {"state", "adam_v", DType::bf16, {}, 600},
-                              {"state", "ema", DType::f32, {}, 600}},
+  const CheckpointFiles plan({{"model", models::kWeightsName, DType::f32, {}, state.list, 600},
+                              {"state", "adam_m", DType::bf16, {}, state.list, 600},
+                              {"state", "adam_v", DType::bf16, {}, state.list, 600},
+                              {"state", "ema", DType::f32, {}, state.list, 600}},
                              4);
   on_mesh(layout, [&](const dist::Mesh& mesh) {
     const SavedState own(0, mesh.group(Axes::tp));

@@ -105,14 +105,14 @@ TEST_CASE("what was written with larger files is read, and so are adapters") {
 
 TEST_CASE("each file has one writer, and all ranks have about as much to write") {
   const State state(5);
-  SavedSet set{"state", "x", DType::f32, {}, 400};
+  SavedSet set{"state", "x", DType::f32, {}, state.list, 400};
   const auto read = [&](std::size_t i, std::int64_t begin, std::int64_t end) {
     return state.list[i]->read(begin, end);
   };
   set.read = read;
   const TemporaryFolder folder;
   fs::create_directories(folder / "state");
-  const CheckpointFiles alone(state.list, {set}, 1), shared(state.list, {set}, 3);
+  const CheckpointFiles alone({set}, 1), shared({set}, 3);
   REQUIRE(alone.files().size() == shared.files().size());
   std::map<std::string, int> writers;
   for (std::size_t i = 0; i < alone.files().size(); ++i) {
@@ -144,12 +144,12 @@ TEST_CASE("a failure on one rank ends the checkpoint on all, and leaves nothing 
   for (const int bad : {0, 1, 2}) {
     CAPTURE(bad);
     // The newest checkpoint of another run is there; of what comes, one file cannot be made.
-    const CheckpointFiles plan(next.list,
-                               {{"model", "diffusion_pytorch_model", DType::f32, {}, 600},
-                                {"state", "adam_m", DType::bf16, {}, 600},
-                                {"state", "adam_v", DType::bf16, {}, 600},
-                                {"state", "ema", DType::f32, {}, 600}},
-                               3);
+    const CheckpointFiles plan(
+        {{"model", "diffusion_pytorch_model", DType::f32, {}, next.list, 600},
+         {"state", "adam_m", DType::bf16, {}, next.list, 600},
+         {"state", "adam_v", DType::bf16, {}, next.list, 600},
+         {"state", "ema", DType::f32, {}, next.list, 600}},
+        3);
     std::string blocked;
     for (const CheckpointFiles::File& file : plan.files())
       if (file.writer == bad) blocked = plan.name(file);

@@ -87,11 +87,12 @@ TEST_CASE("optimizer: gradients are scaled and clipped, or the step is left out"
   }
   for (const float bad : {std::nanf(""), HUGE_VALF}) {
     set(q.grad, {bad});
-    const std::vector<float> before = values(p), m(a.m[0].floats().begin(), a.m[0].floats().end());
+    const Tensor& moment = a.state("adam_m").tensors[0];
+    const std::vector<float> before = values(p), m(moment.floats().begin(), moment.floats().end());
     CHECK_FALSE(std::isfinite(a.update(1e-3, 1.0)));
     CHECK(a.updates == 2);
     CHECK(values(p) == before);
-    CHECK(std::equal(m.begin(), m.end(), a.m[0].floats().begin()));
+    CHECK(std::equal(m.begin(), m.end(), moment.floats().begin()));
   }
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("optimizer: bf16 moments follow the f32 ones to their rounding") {
   OptimizerRecipe low;
   low.moments = "bf16";
   Optimizer a({}, ema, fine), b(low, ema, coarse);
-  CHECK(b.m[0].dtype() == DType::bf16);
+  CHECK(b.state("adam_m").dtype == DType::bf16);
   for (int n = 0; n < 50; ++n) {
     const float g = std::sin(static_cast<float>(n));
     set(p.grad, {g, 2 * g, -g});

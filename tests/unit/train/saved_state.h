@@ -70,7 +70,8 @@ struct SavedState {
     recipe.moments = moments;
     optimizer.emplace(recipe, EmaRecipe(), list);
     for (std::size_t i = 0; i < list.size(); ++i)
-      for (const Tensor& tensor : {optimizer->m[i], optimizer->v[i], optimizer->ema()[i]})
+      for (const Tensor& tensor : {optimizer->state("adam_m").tensors[i],
+                                   optimizer->state("adam_v").tensors[i], optimizer->ema()[i]})
         copy(draw(*list[i]).to(tensor.dtype()), tensor);
   }
   SavedState(std::uint32_t first_seed, const dist::Group& tp)

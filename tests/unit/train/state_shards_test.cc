@@ -109,7 +109,7 @@ ShardsAfter train_shards(int ranks, const Recipe& recipe, const Dataset& data, i
     for (std::size_t i = 0; i < states.size(); ++i) {
       const nn::Parameter& state = *states[i];
       put(state, state.read(), after.weights, &counts);
-      put(state, trainer.optimizer().m[i], after.moments, nullptr);
+      put(state, trainer.optimizer().state("adam_m").tensors[i], after.moments, nullptr);
       if (trainer.optimizer().has_ema())
         put(state, trainer.optimizer().ema()[i], after.average, nullptr);
     }

@@ -1,0 +1,87 @@
+// The optimizers that a recipe can choose, each stated once: what it keeps for a parameter, and how
+// it updates weights with that.
+//
+// Everything else follows from these values: the files of a checkpoint, how ranks share the state
+// ('parallel.shard'), and on Device::meta a run's memory and work. Who adds an optimizer writes its
+// rules and adds a line to optimizer_kinds().
+// Thread-safety: rules have no state; any thread.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "nn/parameter.h"
+#include "tensor/tensor.h"
+#include "train/recipe/recipe.h"
+
+namespace vfm::train {
+
+/// A tensor of a parameter's shape that an optimizer keeps. It begins with zeros.
+struct StateTensor {
+  std::string_view name;  ///< of its files in a checkpoint: "adam_m"
+  DType dtype = DType::f32;
+};
+
+/// A parameter, or the stretch whose state this rank has, and what is kept for it.
+struct KeptParameter {
+  const nn::Parameter* parameter = nullptr;
+  std::vector<Tensor> state;  ///< in the order of UpdateRule::state(), on the parameter's device
+  Tensor average;             ///< f32; undefined: no average changes in this update
+};
+
+struct UpdateStep {
+  double learning_rate = 0;
+  double factor = 1;       ///< on gradients
+  float average_decay = 0;  ///< weight of the old average
+  std::int64_t number = 1;  ///< of this update, from 1
+};
+
+/// How an optimizer updates some of the parameters.
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+
+  /// Whether the rule is for this parameter.
+  virtual bool takes(const OptimizerRecipe& recipe, const nn::Parameter& parameter) const = 0;
+  virtual std::vector<StateTensor> state(const OptimizerRecipe& recipe) const = 0;
+  /// Updates weights, state and averages.
+  virtual void update(const OptimizerRecipe& recipe, const UpdateStep& step,
+                      std::span<const KeptParameter> parameters) const = 0;
+  /// The same for all parameters of a model in one kernel, which also finds the norm of step.factor
+  /// * gradients and clips it as the recipe says. Returns that norm; if it is not finite, nothing is
+  /// changed. Returns nothing, and does nothing, if the rule has no such kernel.
+  virtual std::optional<double> clipped_update(const OptimizerRecipe& /*recipe*/,
+                                               const UpdateStep& /*step*/,
+                                               std::span<const KeptParameter> /*parameters*/) const {
+    return {};
+  }
+
+  /// Returns numbers of the normal distribution for each element of a parameter, f32 on the host;
+  /// others for another `what`.
+  using Draw = std::function<Tensor(std::string_view what)>;
+  /// For the check of a layout: sets a state at random, such as gradients of that root mean square
+  /// would leave it.
+  virtual void draw_state(const OptimizerRecipe& recipe, const KeptParameter& kept, double size,
+                          const Draw& draw) const = 0;
+};
+
+struct OptimizerKind {
+  std::string_view name;
+  std::vector<const UpdateRule*> rules;  ///< a parameter has the first rule that takes it
+
+  const UpdateRule& rule_of(const OptimizerRecipe& recipe, const nn::Parameter& parameter) const;
+};
+
+/// All optimizers. The first is the default.
+std::span<const OptimizerKind> optimizer_kinds();
+const OptimizerKind& optimizer_kind(const OptimizerRecipe& recipe);
+
+/// Bytes of the state that `recipe` keeps for whole parameters like these.
+double state_bytes(const OptimizerRecipe& recipe, const nn::ParameterList& parameters);
+
+}  // namespace vfm::train
