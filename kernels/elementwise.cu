@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "common/launch.cuh"
 #include "common/normal.cuh"
@@ -135,6 +136,30 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, Y* y, co
   } else if constexpr (kCount > 1) {
     for (; i < n; ++i)
       compute<1, F>(i, y, x...);
+  }
+}
+
+// out = a x + b y, kCount elements from i.
+template <int kCount, class Out, class X, class Y>
+__device__ __forceinline__ void scaled_sum_some(std::int64_t i, Out* out, const X* x, const Y* y,
+                                                float a, float b) {
+  const Several<kCount> first = load<kCount>(x + i), second = load<kCount>(y + i);
+  Several<kCount> sums;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k)
+    sums.v[k] = fmaf(a, first.v[k], b * second.v[k]);
+  store(out + i, sums);
+}
+
+template <int kCount, class Out, class X, class Y>
+__global__ void __launch_bounds__(kThreads)
+    scaled_sum_kernel(std::int64_t n, Out* out, const X* x, const Y* y, float a, float b) {
+  std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kCount;
+  if (i + kCount <= n) {
+    scaled_sum_some<kCount>(i, out, x, y, a, b);
+  } else if constexpr (kCount > 1) {
+    for (; i < n; ++i)
+      scaled_sum_some<1>(i, out, x, y, a, b);
   }
 }
 
@@ -367,6 +392,29 @@ int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n,
                                : add_as<float, Bf16>(y, x, n, stream);
   return x_type == Type::f32 ? add_as<Bf16, float>(y, x, n, stream)
                              : add_as<Bf16, Bf16>(y, x, n, stream);
+}
+
+int scaled_sum(Type out_type, void* out, float a, Type x_type, const void* x, float b, Type y_type,
+               const void* y, std::int64_t n, CUstream_st* stream) {
+  const auto run = [&](auto* to, const auto* first, const auto* second) {
+    using Out = std::remove_pointer_t<decltype(to)>;
+    using X = std::remove_const_t<std::remove_pointer_t<decltype(first)>>;
+    using Y = std::remove_const_t<std::remove_pointer_t<decltype(second)>>;
+    constexpr int kMany = sizeof(Out) == 2 || sizeof(X) == 2 || sizeof(Y) == 2 ? 8 : 4;
+    const bool many = aligned_to_16(to, first, second);
+    const auto kernel =
+        many ? scaled_sum_kernel<kMany, Out, X, Y> : scaled_sum_kernel<1, Out, X, Y>;
+    return launch_all<kMany>(kernel, many, n, stream, to, first, second, a, b);
+  };
+  const auto into = [&](auto* to) {
+    const auto* const f32_x = static_cast<const float*>(x);
+    const auto* const f32_y = static_cast<const float*>(y);
+    if (x_type == Type::bf16) return run(to, static_cast<const Bf16*>(x), f32_y);
+    if (y_type == Type::bf16) return run(to, f32_x, static_cast<const Bf16*>(y));
+    return run(to, f32_x, f32_y);
+  };
+  if (x_type == Type::bf16 && y_type == Type::bf16) return cudaErrorInvalidValue;
+  return out_type == Type::bf16 ? into(static_cast<Bf16*>(out)) : into(static_cast<float*>(out));
 }
 
 int convert(Type x_type, const void* x, Type y_type, void* y, std::int64_t n, CUstream_st* stream) {

@@ -1,6 +1,6 @@
 // Elementwise functions: activations, sums, conversions. The CUDA versions of
-// lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sum in
-// low_rank.h, and of conversions between f32 and bf16.
+// lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sums in
+// low_rank.h and lib/ops/optim/scaled_sum.h, and of conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      to 5e-7; not the form with tanh
 //   silu(x) = x / (1 + e^-x)
@@ -63,6 +63,11 @@ int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_
 
 /// y += x.
 int add_into(Type y_type, void* y, Type x_type, const void* x, std::int64_t n, CUstream_st* stream);
+
+/// out = a x + b y, computed in f32 and rounded once; 1 (invalid value) if both x and y are bf16.
+/// `out` may be x or y if it has its type.
+int scaled_sum(Type out_type, void* out, float a, Type x_type, const void* x, float b, Type y_type,
+               const void* y, std::int64_t n, CUstream_st* stream);
 
 /// y = x in the other type; 1 (invalid value) if the types are equal.
 int convert(Type x_type, const void* x, Type y_type, void* y, std::int64_t n, CUstream_st* stream);

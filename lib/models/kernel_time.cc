@@ -41,7 +41,8 @@ std::pair<std::string_view, double> line_of(const Gpu& gpu, const KernelCall& ca
 }
 
 std::string_view optimizer_line(const KernelCall& call) {
-  return call.name == "sum_squares" ? "norm of gradients" : "AdamW";
+  if (call.name == "sum_squares") return "norm of gradients";
+  return call.name.ends_with("adamw") ? "AdamW" : "Muon";
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct Parameter {
   Tensor grad;  ///< f32, same shape; starts at zero, backward adds to it; undefined: not trained
   Placement placement;  ///< where value, or high and low, lie in the whole parameter
   bool decay = true;    ///< whether weight decay applies (not for norms and position tables)
+  bool hidden = false;  ///< a matrix of a block that multiplies tokens: not a table, and no head
   /// In a pipeline: every stage has this parameter and uses it. Otherwise stages that do not use it
   /// have no elements of it.
   bool on_all_stages = false;

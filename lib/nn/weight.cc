@@ -172,6 +172,7 @@ void Weight::add(std::string name, const PlacedPart& made, const WeightOptions& 
   (options.compute == DType::f32 ? p.value : p.high) = part(values);
   p.placement = made.placement;
   p.decay = options.decay;
+  p.hidden = options.of_products && !options.head;
   p.on_all_stages = options.on_all_stages;
   p.sharded = sharded_ != nullptr;
   if (!options.trainable && !p.sharded) return;
@@ -211,6 +212,7 @@ void Weight::add_state(Parameter& p) const {
     state.grad = stretch(sharded_->gradient());
   state.placement = {p.placement.global, p.placement.offset, p.shape(), own.begin};
   state.decay = p.decay;
+  state.hidden = p.hidden;
   state.on_all_stages = p.on_all_stages;
   if (low_.defined()) state.low = stretch(low_);
 }

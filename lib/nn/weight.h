@@ -48,6 +48,7 @@ struct WeightOptions {
   /// For matrices of blocks that are gathered when needed; null: they are always in memory.
   BlockShards* blocks = nullptr;
   bool of_products = false;  ///< only products use it, so quantize_rows() has an effect
+  bool head = false;         ///< with of_products: after all blocks, so not Parameter::hidden
   /// quantize_rows() will be called: on a GPU the values wait on the host.
   bool to_quantize = false;
 };

@@ -14,6 +14,7 @@ using vfm::kernels::gelu_backward;
 using vfm::kernels::gelu_forward;
 using vfm::kernels::gelu_in_place;
 using vfm::kernels::GeluKind;
+using vfm::kernels::scaled_sum;
 using vfm::kernels::silu_backward;
 using vfm::kernels::silu_forward;
 using vfm::kernels::Type;
@@ -239,6 +240,31 @@ void test_add_into(Checker& checker, Case c) {
              sizeof(Y) == 2 ? 4e-3 : 1e-7);
 }
 
+template <class Out, class X, class Y>
+void test_scaled_sum(Checker& checker, Case c) {
+  const auto first = noise(c.n, 1), second = noise(c.n, 3);
+  for (const bool in_place : {false, true}) {
+    if (in_place && sizeof(Out) != sizeof(X)) continue;
+    const Shifted<X> x(first, c.shift);
+    const Shifted<Y> y(second, c.shift);
+    const Shifted<Out> other(std::vector<float>(c.n, NAN), c.shift);
+    void* const out = in_place ? static_cast<void*>(x.get()) : other.get();
+    need(scaled_sum(type_of<Out>(), out, 0.75f, type_of<X>(), x.get(), -1.5f, type_of<Y>(), y.get(),
+                    static_cast<std::int64_t>(c.n), nullptr),
+         "scaled sum");
+    const std::vector<double> a = doubles<X>(first), b = doubles<Y>(second);
+    std::vector<double> sums;
+    for (std::size_t i = 0; i < c.n; ++i)
+      sums.push_back(0.75 * a[i] - 1.5 * b[i]);
+    const std::string name = named<Y>(named<X>(named<Out>("scaled sum") + " of") + " and");
+    if constexpr (sizeof(Out) == sizeof(X))
+      each_close(checker, name, in_place ? x.host(checker) : other.host(checker), sums,
+                 sizeof(Out) == 2 ? 4e-3 : 3e-7);
+    else
+      each_close(checker, name, other.host(checker), sums, sizeof(Out) == 2 ? 4e-3 : 3e-7);
+  }
+}
+
 void test_add_columns(Checker& checker, std::size_t rows, std::size_t narrow, std::size_t wide,
                       std::size_t shift) {
   const auto a = numbers(rows * narrow, 1), b = numbers(rows * wide, 2);
@@ -423,6 +449,10 @@ void time_all() {
               [&] { return add_into(Type::f32, y.get(), Type::bf16, low.get(), kCount, nullptr); });
   time_launch("add f32 to f32", 12. * kCount, 0,
               [&] { return add_into(Type::f32, y.get(), Type::f32, x.get(), kCount, nullptr); });
+  time_launch("scaled sum of bf16 and f32", 8. * kCount, 0, [&] {
+    return scaled_sum(Type::bf16, low.get(), 3.f, Type::bf16, low.get(), 1.f, Type::f32, x.get(),
+                      kCount, nullptr);
+  });
   time_launch("f32 to bf16", 6. * kCount, 0,
               [&] { return convert(Type::f32, x.get(), Type::bf16, low.get(), kCount, nullptr); });
   time_launch("add columns", 12. * kCount / 2, 0, [&] {
@@ -452,6 +482,12 @@ void tests(Checker& checker) {
     test_add_into<float, Bf16>(checker, c);
     test_add_into<Bf16, float>(checker, c);
     test_add_into<Bf16, Bf16>(checker, c);
+    test_scaled_sum<float, float, float>(checker, c);
+    test_scaled_sum<float, float, Bf16>(checker, c);
+    test_scaled_sum<float, Bf16, float>(checker, c);
+    test_scaled_sum<Bf16, float, float>(checker, c);
+    test_scaled_sum<Bf16, float, Bf16>(checker, c);
+    test_scaled_sum<Bf16, Bf16, float>(checker, c);
   }
   for (const std::size_t shift : {0, 1}) {
     for (const std::size_t width : {1, 7, 8, 1024, 2056}) {

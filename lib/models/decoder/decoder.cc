@@ -45,6 +45,7 @@ struct CausalDecoder::State {
     make.options.blocks = nullptr;
     make.options.absent = !layout.last_stage();
     norm = &make.table("norm.weight", {c.width()}, Init::one);
+    make.options.head = true;
     head = &make.part({"lm_head.weight"}, c.vocabulary, c.width(), layout.cut(0));
     for (Weight& weight : weights)
       for (nn::Parameter& parameter : weight.parameters())

@@ -45,8 +45,10 @@ struct ModelRecipe {
 };
 
 struct OptimizerRecipe {
+  std::string kind = "adamw";  ///< the name of one of train/state/optimizer_kinds.h
   double lr = 1e-4;
   double beta1 = 0.9, beta2 = 0.99;
+  double momentum = 0.95;  ///< of Muon
   double eps = 1e-8;
   double weight_decay = 0.1;    ///< decoupled; not for norms and position tables
   std::string moments = "f32";  ///< "f32" or "bf16": type of the two moments

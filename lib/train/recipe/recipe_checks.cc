@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
+#include "train/state/optimizer_kinds.h"
 
 namespace vfm::train {
 namespace {
@@ -96,6 +97,17 @@ void check_shards(const Recipe& recipe) {
   if (parallel.shards_state() && kind_of(recipe.model.type).one_by_one())
     fail_usage("{}: the state of a tokenizer is not shared by ranks, leave it out",
                describe_setting(recipe, "parallel.shard"));
+}
+
+void check_optimizer(const Recipe& recipe) {
+  if (!optimizer_kind(recipe.optimizer).for_hidden) return;
+  const std::string kind = describe_setting(recipe, "optimizer.kind");
+  if (recipe.lora.rank > 0)
+    fail_usage("{}, and 'lora.rank' is {}: adapters are no matrices of blocks; choose adamw", kind,
+               recipe.lora.rank);
+  if (kind_of(recipe.model.type).one_by_one())
+    fail_usage("{}, and a model of type '{}' has no matrices of blocks: choose adamw", kind,
+               recipe.model.type);
 }
 
 void check_size(const Recipe& recipe) {

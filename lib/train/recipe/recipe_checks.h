@@ -13,5 +13,6 @@ void check_offloaded(const Recipe& recipe);
 void check_context(const Recipe& recipe);
 void check_pipeline(const Recipe& recipe);
 void check_shards(const Recipe& recipe);
+void check_optimizer(const Recipe& recipe);
 
 }  // namespace vfm::train

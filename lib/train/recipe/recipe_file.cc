@@ -178,6 +178,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   faults.collect([&] { check_context(recipe); });
   faults.collect([&] { check_pipeline(recipe); });
   faults.collect([&] { check_shards(recipe); });
+  faults.collect([&] { check_optimizer(recipe); });
   faults.collect([&] { kind.check(recipe); });
   faults.end();
   return recipe;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/kind.h"
 #include "train/recipe/recipe_field.h"
+#include "train/state/optimizer_kinds.h"
 
 namespace vfm::train {
 
@@ -37,9 +38,14 @@ std::vector<Field> fields_of(Recipe& r) {
   list.numbers("weights", r.data.weights, positive, true);
   list.numbers("repeats", r.data.repeats, positive, true);
   list.number("ahead", r.data.ahead, at_least(0)).may_change();
-  list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
+  std::vector<std::string> optimizers;
+  for (const OptimizerKind& one : optimizer_kinds())
+    optimizers.emplace_back(one.name);
+  list.section("optimizer").choice("kind", r.optimizer.kind, optimizers);
+  list.number("lr", r.optimizer.lr, positive).may_change();
   list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))
+      .number("momentum", r.optimizer.momentum, between(0, 0.99999))
       .number("eps", r.optimizer.eps, positive)
       .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
       .in_stages()

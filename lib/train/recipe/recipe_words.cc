@@ -155,12 +155,22 @@ constexpr ConstantWords kWords[] = {
      "each folder once."},
     {"data.ahead", "bytes",
      "Size of the samples that a rank reads ahead, to bridge pauses of the storage."},
-    {"optimizer.lr", "", "Learning rate of AdamW."},
+    {"optimizer.kind", "",
+     "How weights are updated. *adamw*: every element by itself. *muon*: a matrix that multiplies "
+     "tokens in a block moves by its momentum made orthogonal, times 0.2 and the square root of "
+     "its "
+     "longer side. All other weights move by AdamW. *muon* trains no adapters and no tokenizers. A "
+     "matrix that ranks share is gathered for its update. With _parallel.shard_ each rank computes "
+     "other matrices; without it all ranks of dp and cp compute the same ones."},
+    {"optimizer.lr", "", "Learning rate."},
     {"optimizer.beta1", "", "Decay of AdamW's first moment."},
     {"optimizer.beta2", "", "Decay of AdamW's second moment; at most 0.99 with bf16 moments."},
-    {"optimizer.eps", "", "Number added to the root of the second moment."},
+    {"optimizer.momentum", "", "Decay of Muon's momentum."},
+    {"optimizer.eps", "",
+     "Number added to the root of AdamW's second moment, and to the norm of Muon's momentum."},
     {"optimizer.weight_decay", "", "Decoupled decay. Norms and position tables have no decay."},
-    {"optimizer.moments", "", "Type of the moments. bf16 halves their memory."},
+    {"optimizer.moments", "",
+     "Type of AdamW's moments and of Muon's momentum. bf16 halves their memory."},
     {"optimizer.clip", "", "Maximum norm of the gradient. 0: no limit."},
     {"optimizer.max_skips", "steps",
      "How many steps in a row may be skipped because the gradient is not finite."},

@@ -30,17 +30,23 @@ double ema_beta(const EmaRecipe& recipe, std::int64_t n) {
 }
 
 Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_recipe,
-                     const nn::ParameterList& parameters)
+                     const nn::ParameterList& parameters, const dist::Mesh* mesh)
     : recipe_(optimizer), ema_recipe_(ema_recipe), parameters_(parameters) {
   const OptimizerKind& kind = optimizer_kind(recipe_);
   for (const UpdateRule* rule : kind.rules) {
-    Ruled ruled{rule, {}, {}};
+    Ruled ruled{rule, {}, {}, {}};
     for (std::size_t i = 0; i < parameters.size(); ++i)
       if (&kind.rule_of(recipe_, *parameters[i]) == rule) {
         ruled.numbers.push_back(i);
         ruled.kept.push_back({parameters[i], {}, {}});
       }
     if (ruled.kept.empty()) continue;
+    if (rule->of_whole_matrices()) {
+      nn::ParameterList matrices;
+      for (const std::size_t i : ruled.numbers)
+        matrices.push_back(parameters[i]);
+      ruled.parts.emplace(mesh, matrices);
+    }
     for (const StateTensor& tensor : rule->state(recipe_)) {
       OptimizerState& state =
           state_.emplace_back(OptimizerState{std::string(tensor.name), tensor.dtype, {}, {}});
@@ -125,7 +131,7 @@ double Optimizer::update_all(const UpdateStep& step, std::optional<double> squar
   UpdateStep clipped = step;
   if (recipe_.clip > 0) clipped.factor *= std::min(1.0, recipe_.clip / norm);
   for (const Ruled& ruled : ruled_)
-    ruled.rule->update(recipe_, clipped, ruled.kept);
+    ruled.rule->update(recipe_, clipped, ruled.kept, ruled.parts ? &*ruled.parts : nullptr);
   return norm;
 }
 

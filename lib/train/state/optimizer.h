@@ -42,14 +42,14 @@ struct OptimizerState {
 class Optimizer {
  public:
   /// The state begins with zeros, the average with the parameters' values. `parameters` must
-  /// outlive this object.
+  /// outlive this object. Without a mesh this rank has them whole. A collective.
   Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema,
-            const nn::ParameterList& parameters);
+            const nn::ParameterList& parameters, const dist::Mesh* mesh = nullptr);
 
   /// Updates with the gradients times `factor`, clipped as the recipe says. Returns their global
   /// norm before clipping; if it is not finite, nothing is changed. Waits for the device. If
   /// parameters are parts of tensors, `squares` must be squares_of_gradients()
-  /// (train/step/gradients.h).
+  /// (train/step/gradients.h). A collective if a rule is.
   double update(double lr, double factor, std::optional<double> squares = {});
 
   /// Continues with the rates and limits of another recipe. What is kept stays.
@@ -87,6 +87,7 @@ class Optimizer {
     const UpdateRule* rule;
     std::vector<std::size_t> numbers;  // of the parameters
     std::vector<KeptParameter> kept;   // for each of them
+    std::optional<StateParts> parts;   // for a rule of whole matrices
   };
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ops/optim/adamw.h"
+#include "train/state/muon_rule.h"
 
 namespace vfm::train {
 namespace {
@@ -22,7 +23,8 @@ class AdamwRule final : public UpdateRule {
   }
 
   void update(const OptimizerRecipe& recipe, const UpdateStep& step,
-              std::span<const KeptParameter> parameters) const override {
+              std::span<const KeptParameter> parameters,
+              const StateParts* /*parts*/) const override {
     ops::AdamwStep own = step_of(recipe, step);
     own.gradient_scale = static_cast<float>(step.factor);
     ops::adamw(device_of(parameters), slots_of(recipe, parameters), own);
@@ -61,8 +63,7 @@ class AdamwRule final : public UpdateRule {
       slot.second_moment = kept.state[1].raw();
       slot.moments = kept.state[0].dtype();
       slot.ema = kept.average.defined() ? kept.average.data<float>() : nullptr;
-      slot.weight_decay =
-          kept.parameter->decay ? static_cast<float>(recipe.weight_decay) : 0.0f;
+      slot.weight_decay = kept.parameter->decay ? static_cast<float>(recipe.weight_decay) : 0.0f;
     }
     return slots;
   }
@@ -90,18 +91,20 @@ const UpdateRule& OptimizerKind::rule_of(const OptimizerRecipe& recipe,
 
 std::span<const OptimizerKind> optimizer_kinds() {
   static const AdamwRule adamw;
-  static const std::vector<OptimizerKind> all = {{"adamw", {&adamw}}};
+  static const std::vector<OptimizerKind> all = {{"adamw", false, {&adamw}},
+                                                 {"muon", true, {&muon_rule(), &adamw}}};
   return all;
 }
 
-const OptimizerKind& optimizer_kind(const OptimizerRecipe& /*recipe*/) {
-  return optimizer_kinds().front();
+const OptimizerKind& optimizer_kind(const OptimizerRecipe& recipe) {
+  return *std::ranges::find(optimizer_kinds(), recipe.kind, &OptimizerKind::name);
 }
 
 double state_bytes(const OptimizerRecipe& recipe, const nn::ParameterList& parameters) {
   double bytes = 0;
   for (const nn::Parameter* parameter : parameters)
-    for (const StateTensor& tensor : optimizer_kind(recipe).rule_of(recipe, *parameter).state(recipe))
+    for (const StateTensor& tensor :
+         optimizer_kind(recipe).rule_of(recipe, *parameter).state(recipe))
       bytes += static_cast<double>(parameter->elements()) *
                static_cast<double>(dtype_size(tensor.dtype));
   return bytes;

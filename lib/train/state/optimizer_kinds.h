@@ -18,6 +18,7 @@
 #include "nn/parameter.h"
 #include "tensor/tensor.h"
 #include "train/recipe/recipe.h"
+#include "train/state/state_parts.h"
 
 namespace vfm::train {
 
@@ -36,7 +37,7 @@ struct KeptParameter {
 
 struct UpdateStep {
   double learning_rate = 0;
-  double factor = 1;       ///< on gradients
+  double factor = 1;        ///< on gradients
   float average_decay = 0;  ///< weight of the old average
   std::int64_t number = 1;  ///< of this update, from 1
 };
@@ -49,15 +50,18 @@ class UpdateRule {
   /// Whether the rule is for this parameter.
   virtual bool takes(const OptimizerRecipe& recipe, const nn::Parameter& parameter) const = 0;
   virtual std::vector<StateTensor> state(const OptimizerRecipe& recipe) const = 0;
-  /// Updates weights, state and averages.
+  /// True if an update needs whole matrices. Otherwise each element is updated by itself.
+  virtual bool of_whole_matrices() const { return false; }
+  /// Updates weights, state and averages. `parts` knows what other ranks have of these parameters;
+  /// null unless of_whole_matrices(), and then this is a collective of these ranks.
   virtual void update(const OptimizerRecipe& recipe, const UpdateStep& step,
-                      std::span<const KeptParameter> parameters) const = 0;
+                      std::span<const KeptParameter> parameters, const StateParts* parts) const = 0;
   /// The same for all parameters of a model in one kernel, which also finds the norm of step.factor
-  /// * gradients and clips it as the recipe says. Returns that norm; if it is not finite, nothing is
-  /// changed. Returns nothing, and does nothing, if the rule has no such kernel.
-  virtual std::optional<double> clipped_update(const OptimizerRecipe& /*recipe*/,
-                                               const UpdateStep& /*step*/,
-                                               std::span<const KeptParameter> /*parameters*/) const {
+  /// * gradients and clips it as the recipe says. Returns that norm; if it is not finite, nothing
+  /// is changed. Returns nothing, and does nothing, if the rule has no such kernel.
+  virtual std::optional<double> clipped_update(
+      const OptimizerRecipe& /*recipe*/, const UpdateStep& /*step*/,
+      std::span<const KeptParameter> /*parameters*/) const {
     return {};
   }
 
@@ -72,12 +76,13 @@ class UpdateRule {
 
 struct OptimizerKind {
   std::string_view name;
+  bool for_hidden = false;               ///< only for models with nn::Parameter::hidden
   std::vector<const UpdateRule*> rules;  ///< a parameter has the first rule that takes it
 
   const UpdateRule& rule_of(const OptimizerRecipe& recipe, const nn::Parameter& parameter) const;
 };
 
-/// All optimizers. The first is the default.
+/// All optimizers, as 'optimizer.kind' names them.
 std::span<const OptimizerKind> optimizer_kinds();
 const OptimizerKind& optimizer_kind(const OptimizerRecipe& recipe);
 

@@ -16,7 +16,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, const Parallel& parallel,
       objective_(std::move(objective)),
       shards_(parallel.mesh(), objective_->parameters(), parallel.blocks()),
       reducer_(parallel.mesh(), objective_->parameters(), recipe.parallel.reduce_type()),
-      optimizer_(recipe.optimizer, average, shards_.states()) {}
+      optimizer_(recipe.optimizer, average, shards_.states(), &parallel.mesh()) {}
 
 void TrainingStep::pass_all(std::span<const std::unique_ptr<Batch>> batches,
                             const PipelineSchedule& schedule, int most) {

@@ -37,6 +37,15 @@ check() {
   [ "$(ls -I 'separate-stderr-*')" = tiny.yaml ]
 }
 
+@test "check proves layouts for every optimizer" {
+  for more in optimizer.kind=muon "optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16"; do
+    check 4 parallel.tp=2 parallel.shard=full $more
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    jq -e '.layout == "tp=2 cp=1 dp=2 pp=1 shard=2" and .passed' <<<"$output"
+  done
+}
+
 @test "check proves an ST-DiT whose ranks have frames, and cost says what they send" {
   local stdit=(model.type=stdit parallel.cp=2 parallel.hybrid=true)
   for more in parallel.cp_kind=ring "parallel.cp_kind=gather model.compute=bf16"; do

@@ -153,6 +153,39 @@ PY
   done
 }
 
+@test "each optimizer resumes exactly, and keeps what the manual says" {
+  prepare
+  while read -r name files settings; do
+    read -ra settings <<<"$settings"
+    train "whole-$name" "${settings[@]}" train.steps=8 train.checkpoint_every=4 schedule.shape=constant
+    train "parts-$name" "${settings[@]}" train.steps=4 train.checkpoint_every=4 schedule.shape=constant
+    train "parts-$name" "${settings[@]}" train.steps=8 train.checkpoint_every=4 schedule.shape=constant
+    state=whole-$name/checkpoints/step-00000008/state
+    [ "$(cd "$state" && echo *.safetensors)" = "${files//,/ }" ]
+    diff -r {whole,parts}-"$name"/checkpoints/step-00000008
+    # It learns.
+    jq -e -s '.[-1].loss < .[0].loss' "whole-$name/metrics.jsonl"
+  done <<'KINDS'
+muon adam_m.safetensors,adam_v.safetensors,ema.safetensors,muon_m.safetensors optimizer.kind=muon
+low adam_m.safetensors,adam_v.safetensors,ema.safetensors,muon_m.safetensors optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16
+KINDS
+  # Only matrices of blocks have Muon's momentum, and AdamW's moments are of the others.
+  tensors() { python3 -c '
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+print(*sorted(set(json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])) - {"__metadata__"}), sep="\n")' "$1"; }
+  state=whole-muon/checkpoints/step-00000008
+  tensors $state/state/muon_m.safetensors >momentum
+  tensors $state/state/adam_m.safetensors >moments
+  tensors $state/model/diffusion_pytorch_model.safetensors >weights
+  grep -q 'attn1.to_q.weight' momentum
+  ! grep -vE '^transformer_blocks\.[0-9]+\.(attn[12]\.to_(q|k|v|out\.0)|ff\.net\.(0\.proj|2))\.weight$' momentum
+  diff <(sort momentum moments) weights
+  run vfm-train tiny.yaml --data latents -o whole-muon train.steps=9
+  [ "$status" -eq 2 ]
+  [[ $output == *'optimizer.kind: "muon" -> "adamw"'* ]]
+}
+
 @test "--device and --attention are what is asked for, or an error" {
   write_recipe
   for wrong in all 0 cpu,cpu tpu; do

@@ -171,6 +171,17 @@ const std::vector<ParallelCase> kCases = {
      "model: {num_layers: 4, recompute: elementwise}\ndata: {packs: 4}"},
     {"autoregressive", 2, "parallel: {tp: 2, tp_chunks: 2}\nmodel: {compute: bf16}"},
     {"autoregressive", 2, "parallel: {tp: 2, tp_chunks: 4}\nmodel: {recompute: elementwise}"},
+    // Whole matrices move.
+    {"dit", 2, "parallel: {tp: 2}\noptimizer: {kind: muon}"},
+    {"dit", 4, "parallel: {tp: 2, shard: full}\noptimizer: {kind: muon}\nmodel: {num_layers: 2}"},
+    {"dit", 3, "parallel: {shard: optimizer}\noptimizer: {kind: muon, moments: bf16}"},
+    {"stdit", 8,
+     "parallel: {pp: 2, tp: 2, shard: full, replicate: 2}\noptimizer: {kind: muon}\n"
+     "model: {num_layers: 2, compute: bf16}\ndata: {packs: 4}"},
+    {"moviegen", 4, "parallel: {tp: 2, cp: 2, cp_kind: gather}\noptimizer: {kind: muon}"},
+    {"autoregressive", 6,
+     "parallel: {pp: 2, shard: full, cp: 3, cp_kind: gather}\noptimizer: {kind: muon}\n"
+     "model: {num_layers: 2}"},
     // Fewer packs than ranks that have some.
     {"dit", 3, "data: {packs: 2}"},
     {"dit", 4,

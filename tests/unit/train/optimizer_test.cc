@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/state/optimizer.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "ops/optim/orthogonalize.h"
 #include "train/step/schedule.h"
 
 using namespace vfm;
@@ -163,6 +165,67 @@ TEST_CASE("optimizer: bf16 moments follow the f32 ones to their rounding") {
     CHECK(p.value.floats()[i] != q.value.floats()[i]);
     CHECK(q.value.floats()[i] == Approx(p.value.floats()[i]).margin(5e-3));
   }
+}
+
+TEST_CASE(
+    "optimizer: Muon moves hidden matrices by their orthogonal momentum, others as AdamW does") {
+  const auto matrix = [](const std::string& name, bool hidden) {
+    nn::Parameter parameter;
+    parameter.name = name;
+    parameter.value = Tensor({6, 4});
+    parameter.grad = Tensor({6, 4});
+    parameter.placement.global = {6, 4};
+    parameter.hidden = hidden;
+    for (std::size_t i = 0; i < 24; ++i)
+      parameter.value.floats()[i] = std::sin(static_cast<float>(3 * i + 1));
+    return parameter;
+  };
+  nn::Parameter hidden = matrix("hidden", true), table = matrix("table", false),
+                alone = matrix("alone", false);
+  const nn::ParameterList both = {&hidden, &table}, other = {&alone};
+  OptimizerRecipe recipe;
+  recipe.kind = "muon";
+  recipe.momentum = 0.5;
+  recipe.clip = 0;
+  OptimizerRecipe adamw = recipe;
+  adamw.kind = "adamw";
+  EmaRecipe ema;
+  ema.decay = 0.5;
+  Optimizer muon(recipe, ema, both), usual(adamw, ema, other);
+  CHECK(muon.state("muon_m").parameters == nn::ParameterList{&hidden});
+  CHECK(muon.state("adam_v").parameters == nn::ParameterList{&table});
+  CHECK(state_bytes(recipe, both) == 24 * (4 + 8));
+  const Tensor momentum = Tensor::zeros({6, 4});
+  Tensor average = hidden.value.clone();
+  for (int n = 1; n <= 3; ++n) {
+    for (std::size_t i = 0; i < 24; ++i)
+      hidden.grad.floats()[i] = table.grad.floats()[i] = alone.grad.floats()[i] =
+          std::cos(static_cast<float>(n * (i + 2)));
+    const Tensor ahead({6, 4}), expected = hidden.value.clone();
+    for (std::size_t i = 0; i < 24; ++i) {
+      float& m = momentum.floats()[i];
+      m = 0.5f * m + 2 * hidden.grad.floats()[i];
+      ahead.floats()[i] = 0.5f * m + 2 * hidden.grad.floats()[i];
+    }
+    const Tensor orthogonal = ops::orthogonalize(ahead, 1e-8f);
+    for (std::size_t i = 0; i < 24; ++i)
+      expected.floats()[i] = expected.floats()[i] * (1 - 0.01f * 0.1f) -
+                             0.01f * 0.2f * std::sqrt(6.f) * orthogonal.floats()[i];
+    // The norm is that of all gradients, and what is not finite changes nothing.
+    CHECK(muon.update(0.01, 2) == Approx(std::sqrt(2.0) * usual.update(0.01, 2)));
+    const double decay = ema_beta(ema, n);
+    for (std::size_t i = 0; i < 24; ++i) {
+      CHECK(hidden.value.floats()[i] == Approx(expected.floats()[i]).epsilon(1e-4).margin(1e-6));
+      CHECK(table.value.floats()[i] == alone.value.floats()[i]);
+      average.floats()[i] =
+          static_cast<float>(decay * average.floats()[i] + (1 - decay) * hidden.value.floats()[i]);
+      CHECK(muon.ema()[0].floats()[i] == Approx(average.floats()[i]).margin(1e-6));
+    }
+  }
+  const Tensor before = hidden.value.clone();
+  table.grad.floats()[0] = HUGE_VALF;
+  CHECK_FALSE(std::isfinite(muon.update(0.01, 2)));
+  CHECK(std::ranges::equal(before.floats(), hidden.value.floats()));
 }
 
 TEST_CASE("optimizer: power-function averages have the gamma of the paper") {

@@ -186,6 +186,12 @@ TEST_CASE("recipe: all that is wrong is said at once") {
   CHECK(error_of("model: {type: dits, vocabulary: 5}\nlr: 1\n")
             .starts_with("2 settings are wrong: (1) 'model.type' "));
   // And what cannot be together.
+  CHECK(error_of("optimizer.kind: muon\nmodel.type: tokenizer\n")
+            .find("'optimizer.kind' is muon, and a model of type 'tokenizer' has no matrices of "
+                  "blocks: choose adamw") != std::string::npos);
+  CHECK(error_of("optimizer.kind: muon\nlora.rank: 2\n")
+            .find("'optimizer.kind' is muon, and 'lora.rank' is 2: adapters are no matrices of "
+                  "blocks; choose adamw") != std::string::npos);
   CHECK(error_of("lora.rank: 2\nparallel: {vpp: 2, replicate: 2}\n")
             .starts_with("3 settings are wrong: (1) 'lora.rank' is 2: adapters need"));
 }
