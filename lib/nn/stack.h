@@ -32,8 +32,7 @@ struct Stack {
 };
 
 /// The forward pass of one batch. A Block has
-///   Stream forward(ops::Tape&, const Stream&, const Context&) const
-///   Tensor merge(ops::Tape&, const Stream&, const Context&) const   `x` with nothing pending
+///   Stream forward(ops::Tape&, Stream, const Context&) const
 /// A network derives a class from this, fills `context_` and `read_`, and adds start() and
 /// finish().
 template <class Block, class Context>
@@ -42,8 +41,7 @@ class StackForward : public StagedForward {
   Streams embed() override { return {start()}; }
   Streams blocks(Streams streams, std::size_t begin, std::size_t end) override {
     const Stream after = run(as_stream(std::move(streams)), begin, end);
-    if (begin == end) return as_streams(after.x, after);
-    return merged(tape_, stack_.blocks[begin], after, context_);
+    return as_streams(after.sum(tape_), after);
   }
   Tensor head(const Streams& streams) override { return finish(as_stream(streams)); }
   /// Runs the whole pass.
@@ -70,11 +68,6 @@ class StackForward : public StagedForward {
     Streams all{x};
     all.insert(all.end(), stream.more.begin(), stream.more.end());
     return all;
-  }
-  static Streams merged(ops::Tape& tape, const Block& block, const Stream& stream,
-                        const Context& context) {
-    return as_streams(stream.branch.defined() ? block.merge(tape, stream, context) : stream.x,
-                      stream);
   }
 
   Stream run(Stream stream, std::size_t begin, std::size_t end) {
@@ -108,7 +101,7 @@ class StackForward : public StagedForward {
     const auto again = [&block, places, context = context_, more = in.more](ops::Tape& inner,
                                                                             const Tensor& x) {
       const Stream after = block.forward(inner, Stream{.x = x, .more = more}, context);
-      Streams made{after.branch.defined() ? block.merge(inner, after, context) : after.x};
+      Streams made{after.sum(inner)};
       places->clear();
       for (const Tensor& one : after.more) {
         std::size_t place = place_of(one, more);

@@ -1,39 +1,44 @@
-// The residual stream of a network between two sub-layers.
+// The residual stream of a network between two sub-layers. A block reads:
+//
+//   x.add(attention.forward(tape, norm1.of(tape, x, conditions), pass));
+//   x.add(mlp.forward(tape, norm2.of(tape, x, conditions), pass));
+//
+// add() adds nothing yet: the next norm does, in the same pass over memory (nn/norm.h).
 // Shape letters: S tokens, D width, R samples.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "ops/norm/modulate.h"
 
 namespace vfm::nn {
 
-/// The residual stream between two sub-layers: x + gate * branch, not yet added. The norm of the
-/// next sub-layer adds the branch.
+/// The stream is x + gate * branch + extra, not yet added.
 struct Stream {
-  Tensor x;                      ///< [S, D] f32
-  Tensor branch;                 ///< [S, D]; undefined if nothing is pending
-  Tensor gates;                  ///< [R, ...]: the gates are D columns from `gate_column` on
+  Tensor x;       ///< [S, D] f32
+  Tensor branch;  ///< [S, D]; undefined if nothing is pending
+  /// [R, ...]: the gates of the branch are D columns from `gate_column` on. Undefined: it has none.
+  /// A norm leaves the gates of the branch to come here.
+  Tensor gates = {};
   std::int64_t gate_column = 0;
+  ops::RowMap rows = {};  ///< row of `gates` of each token
+  Tensor extra = {};      ///< [S, D] f32, or undefined
   /// Tensors for later blocks, such as skip connections. A block takes tensors from the end, and
   /// adds tensors at the end.
   std::vector<Tensor> more = {};
-};
 
-/// Returns the input of a norm that adds what is pending in `stream`. `modulation` is undefined if
-/// only the sum is wanted. The caller sets the norm's other fields.
-inline ops::ModulateInput pending(const Stream& stream, const ops::RowMap& rows,
-                                  const Tensor& modulation) {
-  ops::ModulateInput input;
-  input.x = stream.x;
-  input.branch = stream.branch;
-  input.gate = stream.gates;
-  input.gate_column = stream.gate_column;
-  input.modulation = modulation;
-  input.rows = rows;
-  return input;
-}
+  /// Lets `made` be the branch. Throws Error if one is pending.
+  void add(Tensor made);
+  /// Returns the stream with all that is pending added; `x` itself if nothing is.
+  Tensor sum(ops::Tape& tape) const;
+  /// Sets `x` to sum(). Then nothing is pending, and the branch to come has no gates.
+  void settle(ops::Tape& tape);
+  /// What is pending, as the input of a norm, which sets the other fields. `ones` [R, D] are the
+  /// gates of a branch that has none.
+  ops::ModulateInput pending(const ops::RowMap& of_tokens, const Tensor& ones) const;
+};
 
 }  // namespace vfm::nn

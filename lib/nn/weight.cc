@@ -8,9 +8,6 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "nn/agreed_scale.h"
-#include "ops/matmul/exchanged_linear.h"
-#include "ops/matmul/linear.h"
-#include "ops/matmul/linear_fp8.h"
 
 namespace vfm::nn {
 namespace {
@@ -131,11 +128,14 @@ Weight::Weight(std::vector<Part> parts, std::int64_t columns, const WeightOption
   std::int64_t rows = 0;
   bool whole = true;
   for (const Part& part : parts) {
-    cut.push_back(part_here({part.rows, columns}, options));
+    const Shape whole_part = columns > 0 ? Shape{part.rows, columns} : Shape{part.rows};
+    cut.push_back(part_here(whole_part, options));
     rows += cut.back().shape.front();
     whole = whole && cut.back().shape == cut.back().placement.global;
   }
-  allocate({rows, cut.empty() ? columns : cut.front().shape.back()}, whole, options);
+  Shape all = cut.front().shape;
+  all.front() = rows;
+  allocate(all, whole, options);
   for (std::size_t i = 0; i < parts.size(); ++i)
     add(std::move(parts[i].name), cut[i], options);
 }
@@ -262,6 +262,7 @@ ops::LinearWeight Weight::matrix(ops::Tape& tape) const {
 }
 
 void Weight::keep_fp8(bool keep, dist::Group* ranks) const {
+  if (!of_products_) return;
   if (keep && !adapters_.empty())
     fail_usage("products in FP8 take no separate adapters: merge them into the weights");
   if (keep && quantized_) fail_usage("products in FP8 take no weights that are in 8 bits already");
@@ -298,29 +299,9 @@ void Weight::quantize_rows(ops::RowFormat format, dist::Group* ranks) {
   forget_values();
 }
 
-ops::Quantized Weight::quantize(const Tensor& x) const {
-  return quantize_together(x, fp8_ranks_);
-}
-
-Tensor Weight::multiply(ops::Tape& tape, const Tensor& x) const {
-  if (!in_fp8()) return ops::linear(tape, x, matrix(tape));
-  return multiply(tape, quantize(x), x.dtype());
-}
-
-Tensor Weight::multiply_gathered(ops::Tape& tape, const Tensor& x,
-                                 const ops::Exchange& gather) const {
-  if (in_fp8()) return multiply(tape, ops::run_exchange(tape, x, gather));
-  return ops::gathered_linear(tape, x, matrix(tape), gather);
-}
-
-Tensor Weight::multiply_summed(ops::Tape& tape, const Tensor& x, const ops::Exchange& sum) const {
-  if (in_fp8()) return ops::run_exchange(tape, multiply(tape, x), sum);
-  return ops::summed_linear(tape, x, matrix(tape), sum, x.dtype());
-}
-
-Tensor Weight::multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const {
+ops::Quantized Weight::fp8() const {
   if (!in_fp8()) fail("'{}' has no copy in FP8", parameters_.front().name);
-  return ops::linear_fp8(tape, x, {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale}, out);
+  return {sharded_ ? sharded_->get() : fp8_.values, fp8_.scale};
 }
 
 }  // namespace vfm::nn

@@ -1,5 +1,5 @@
-// A weight as ops take it: one parameter, or several of one width stacked into one matrix, so that
-// the projections to queries, keys and values are one product.
+// The storage of a weight as ops take it: one parameter, or several of one width stacked into one
+// matrix, so that the projections to queries, keys and values are one product (nn/linear.h).
 //
 // Initial values are a function of (seed, parameter name), so equal names get equal values in any
 // model and in any order. A part of a parameter gets the values that the whole parameter has there.
@@ -14,7 +14,6 @@
 #include "nn/block_shards.h"
 #include "nn/parameter.h"
 #include "nn/quantized_matrix.h"
-#include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize.h"
 #include "ops/tape.h"
@@ -58,7 +57,7 @@ class Weight {
   /// One tensor per name, each of shape `each`, stacked along dim 0. Shapes are those of whole
   /// parameters; options.cut selects the part of this rank.
   Weight(std::vector<std::string> names, const Shape& each, const WeightOptions& options);
-  /// Matrices of one width and different heights, stacked.
+  /// Matrices of one width and different heights, stacked; or vectors, which have 0 columns.
   struct Part {
     std::string name;
     std::int64_t rows = 0;
@@ -90,29 +89,22 @@ class Weight {
   /// call.
   void first_use(ops::Tape& tape) const;
 
-  /// If `keep`, makes an FP8 copy of the present value, for inference; else drops the copy. Call it
-  /// again after the value changes. If `ranks` have the rest of the matrix or of its input, all
-  /// round with the scale of the whole (nn/agreed_scale.h), and this and multiply() are
-  /// collectives. A matrix gathered for its block is gathered in FP8. Throws Error{usage} if it has
-  /// adapters. Not thread-safe.
+  /// If `keep`, makes an FP8 copy of the present value, for inference; else drops the copy. Without
+  /// of_products does nothing. Call it again after the value changes. If `ranks` have the rest of
+  /// the matrix or of its input, all round with the scale of the whole (nn/agreed_scale.h), and
+  /// this is a collective. A matrix gathered for its block is gathered in FP8. Throws Error{usage}
+  /// if it has adapters. Not thread-safe.
   void keep_fp8(bool keep, dist::Group* ranks = nullptr) const;
+  /// Returns whether there is an FP8 copy; the copy; and the ranks that round the product's input
+  /// together, or null.
+  bool in_fp8() const { return fp8_.scale.defined(); }
+  ops::Quantized fp8() const;
+  dist::Group* fp8_ranks() const { return fp8_ranks_; }
   /// Keeps the matrix as 8-bit numbers from now on, for inference; without of_products does
   /// nothing. Its parameters lose their values. If a rank has some of the columns, it rounds with
   /// the `ranks` that have the others. In that case, and with shards, this is a collective. Not
   /// thread-safe.
   void quantize_rows(ops::RowFormat format, dist::Group* ranks);
-  /// x W^T. Uses the FP8 copy if there is one, and then records nothing.
-  Tensor multiply(ops::Tape& tape, const Tensor& x) const;
-  /// multiply() of what `gather` makes of x; and what `sum` makes of multiply(x). Without an FP8
-  /// copy both run in chunks if the exchange can (ops/matmul/exchanged_linear.h).
-  Tensor multiply_gathered(ops::Tape& tape, const Tensor& x, const ops::Exchange& gather) const;
-  Tensor multiply_summed(ops::Tape& tape, const Tensor& x, const ops::Exchange& sum) const;
-  /// Returns whether there is an FP8 copy. Then x may be given in FP8; x W^T has dtype `out`.
-  bool in_fp8() const { return fp8_.scale.defined(); }
-  Tensor multiply(const ops::Tape& tape, const ops::Quantized& x, DType out) const;
-  /// x as multiply() rounds it, and whether this rank rounds it alone.
-  ops::Quantized quantize(const Tensor& x) const;
-  bool rounds_alone() const { return fp8_ranks_ == nullptr; }
 
  private:
   void allocate(const Shape& all, bool whole, const WeightOptions& options);

@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "nn/network_layout.h"
 #include "nn/weight.h"
 
 namespace vfm::nn {
 
 struct WeightMaker {
   std::deque<Weight>& weights;
-  WeightOptions options;  // seed, device, and the matrices' dtype
+  WeightOptions options;      // seed, device, and the matrices' dtype
+  NetworkLayout layout = {};  // of the ranks that divide matrices among them
 
   Weight& make(std::vector<std::string> names, const Shape& shape, Init init, DType compute,
                bool decay, const Cut& cut = {}) {
@@ -28,16 +31,7 @@ struct WeightMaker {
                  Init init = Init::xavier) {
     return make(std::move(names), {rows, columns}, init, options.compute, true);
   }
-  // Makes a rank's part of matrices.
-  Weight& part(std::vector<std::string> names, std::int64_t rows, std::int64_t columns,
-               const Cut& cut) {
-    WeightOptions own = options;
-    own.cut = cut;
-    own.init = Init::xavier;
-    own.of_products = true;
-    return weights.emplace_back(std::move(names), Shape{rows, columns}, own);
-  }
-  // Makes matrices of different heights, which are multiplied in one product.
+  // Makes a rank's part of matrices of a block, which are multiplied in one product.
   Weight& stacked(std::vector<Weight::Part> parts, std::int64_t columns, const Cut& cut = {}) {
     WeightOptions own = options;
     own.cut = cut;
@@ -45,18 +39,31 @@ struct WeightMaker {
     own.of_products = true;
     return weights.emplace_back(std::move(parts), columns, own);
   }
+  // Makes their biases.
+  Weight& biases(std::vector<Weight::Part> parts, const Cut& cut = {}) {
+    WeightOptions own = vector_options();
+    own.cut = cut;
+    own.init = Init::zero;
+    return weights.emplace_back(std::move(parts), 0, own);
+  }
   // Conditioning is computed in f32: it is small, and sigma must not be rounded.
   Weight& conditioning(std::string name, std::int64_t rows, std::int64_t columns, Init init) {
     return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
   }
   // Makes a table. Tables are not in matrix products, so they are never sharded.
   Weight& table(std::string name, const Shape& shape, Init init) {
-    WeightOptions own = options;
+    WeightOptions own = vector_options();
     own.init = init;
+    return weights.emplace_back(std::vector{std::move(name)}, shape, own);
+  }
+
+ private:
+  WeightOptions vector_options() const {
+    WeightOptions own = options;
     own.compute = DType::f32;
     own.decay = false;
     own.blocks = nullptr;
-    return weights.emplace_back(std::vector{std::move(name)}, shape, own);
+    return own;
   }
 };
 

@@ -2,6 +2,7 @@
 #include "models/decoder/decoder.h"
 
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -12,8 +13,6 @@
 #include "nn/block_weights.h"
 #include "nn/stack.h"
 #include "nn/weight_maker.h"
-#include "ops/matmul/linear.h"
-#include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/embedding.h"
 
@@ -26,7 +25,7 @@ struct CausalDecoder::State {
   State(const DecoderConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
       : config(c), compute(compute_dtype), device(where), layout(ranks) {
-    nn::WeightMaker make{weights, {}};
+    nn::WeightMaker make{weights, {}, layout};
     make.options.compute = compute;
     make.options.seed = seed;
     make.options.device = device;
@@ -40,13 +39,14 @@ struct CausalDecoder::State {
     for (int i = 0; i < c.num_layers; ++i) {
       make.options.absent = !layout.has_block(i, c.num_layers);
       of_layers.begin();
-      layers.emplace_back(make, "layers." + std::to_string(i) + ".", c, layout);
+      layers.emplace_back(make, "layers." + std::to_string(i) + ".", c);
     }
     make.options.blocks = nullptr;
     make.options.absent = !layout.last_stage();
-    norm = &make.table("norm.weight", {c.width()}, Init::one);
+    norm.emplace(make, "norm", c.width(), kDecoderEpsilon);
     make.options.head = true;
-    head = &make.part({"lm_head.weight"}, c.vocabulary, c.width(), layout.cut(0));
+    head.emplace(make, std::vector<Weight::Part>{{"lm_head", c.vocabulary}}, c.width(),
+                 nn::LinearOptions{.divided = nn::Divided::outputs, .out = DType::f32});
     for (Weight& weight : weights)
       for (nn::Parameter& parameter : weight.parameters())
         parameters.push_back(&parameter);
@@ -59,11 +59,9 @@ struct CausalDecoder::State {
     const Tensor found = ops::embedding(tape, table->op(tape), rows);
     return ops::cast(tape, ops::run_exchange(tape, found, sum), DType::f32);
   }
-  Tensor logits(Tape& tape, const Tensor& x, const ops::Exchange& gather) const {
-    const Tensor last =
-        ops::cast(tape, ops::rmsnorm(tape, x, norm->op(tape), kDecoderEpsilon), compute);
-    return ops::linear(tape, ops::run_exchange(tape, last, gather), head->op(tape), Tensor(),
-                       DType::f32);
+  Tensor logits(Tape& tape, nn::Stream x, const ops::Exchange& gather) const {
+    const Tensor last = norm->of(tape, x).values(tape);
+    return head->forward(tape, ops::run_exchange(tape, last, gather));
   }
 
   DecoderConfig config;
@@ -79,7 +77,8 @@ struct CausalDecoder::State {
   const Weight* table = nullptr;
   std::deque<DecoderLayer> layers;
   nn::AttachedAdapters adapters;
-  const Weight *norm = nullptr, *head = nullptr;
+  std::optional<nn::Norm> norm;
+  std::optional<nn::Linear> head;
 };
 
 CausalDecoder::CausalDecoder(const DecoderConfig& config, std::uint64_t seed, DType compute,
@@ -123,19 +122,19 @@ class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, Decode
     for (const Weight& weight : s_.weights)
       weight.watch(tape);
     s_.adapters.watch(tape);
-    context_.angles = token_angles(s_.config, batch.samples, s_.device);
+    nn::Pass& pass = context_;
+    pass.exchanges = pack_.exchanges;
+    pass.recompute = s_.recompute != nn::Recompute::none && tape.recording();
+    context_.self = {pass, pack_.self, token_angles(s_.config, batch.samples, s_.device)};
     if (s_.config.absolute_positions)
       context_.positions = absolute_positions(s_.config, batch.samples, own_rows(), s_.device);
     if (pack_.shard) {
       Tape silent(false);
-      for (Tensor* angles : {&context_.angles.cosines, &context_.angles.sines})
+      for (Tensor* angles : {&context_.self.angles.cosines, &context_.self.angles.sines})
         *angles = ops::take_ranges(silent, *angles, pack_.shard->sequence);
     }
-    context_.self = pack_.self;
-    context_.cross = pack_.cross;
-    context_.exchanges = pack_.exchanges;
-    context_.recompute = s_.recompute != nn::Recompute::none && tape.recording();
-    if (batch.text.defined()) context_.text = batch.text.to(s_.device).to(s_.compute);
+    context_.text = {pass, {}, pack_.cross};
+    if (batch.text.defined()) context_.text.text = batch.text.to(s_.device).to(s_.compute);
   }
 
  private:
@@ -149,7 +148,7 @@ class CausalDecoder::Stages final : public nn::StackForward<DecoderLayer, Decode
     return kept().offload ? tape_.checkpoint(table, {}, embed)[0] : embed(tape_, table)[0];
   }
   Tensor finish(const nn::Stream& stream) override {
-    return s_.logits(tape_, stream.x, pack_.exchanges.gather);
+    return s_.logits(tape_, stream, pack_.exchanges.gather);
   }
   DecoderPack checked_pack(const CodeBatch& batch) const {
     batch.check(s_.config);
@@ -219,19 +218,20 @@ CodeWriter::CodeWriter(const CausalDecoder& decoder, const CodeSample& sample, c
       (text.defined() && text.shape() != Shape{sample.text_tokens, c.text_embed_dim}))
     fail("text {} for a model of text width {}", to_string(text.shape()), c.text_embed_dim);
   s.last = c.vocabulary;
-  s.context.angles = token_angles(c, {sample}, s.decoder.device);
+  s.context.self.angles = token_angles(c, {sample}, s.decoder.device);
   if (c.absolute_positions)
     s.context.positions = absolute_positions(c, {sample}, {{0, sample.codes()}}, s.decoder.device);
-  s.context.self = heads_of(c, true);
-  s.context.cross = heads_of(c, false);
-  s.context.cross.query_lengths = {1};
-  s.context.cross.key_lengths = {sample.text_tokens};
-  ops::prepare(s.context.cross, s.decoder.device);
+  s.context.self.pack = heads_of(c, true);
+  ops::AttentionPack& cross = s.context.text.pack;
+  cross = heads_of(c, false);
+  cross.query_lengths = {1};
+  cross.key_lengths = {sample.text_tokens};
+  ops::prepare(cross, s.decoder.device);
   const std::int64_t keys = 2 * std::int64_t{c.key_value_heads()} * c.attention_head_dim;
   Tape silent(false);
   for (const DecoderLayer& layer : s.decoder.layers) {
     LayerMemory& memory = s.memories.emplace_back();
-    memory.seen = Tensor({sample.codes(), keys}, s.decoder.compute, s.decoder.device);
+    memory.seen.rows = Tensor({sample.codes(), keys}, s.decoder.compute, s.decoder.device);
     if (text.defined())
       memory.text =
           layer.text_keys(silent, text.to(s.decoder.device).to(s.decoder.compute)).clone();
@@ -250,13 +250,16 @@ std::vector<float> CodeWriter::logits() {
   if (at < 0) return {};
   Tape silent(false);
   DecoderContext context = s.context;
-  context.angles.cosines = s.context.angles.cosines.rows(at, at + 1);
-  context.angles.sines = s.context.angles.sines.rows(at, at + 1);
+  const ops::RotaryAngles& angles = s.context.self.angles;
+  context.self.angles = {angles.cosines.rows(at, at + 1), angles.sines.rows(at, at + 1)};
   if (context.positions.defined()) context.positions = s.context.positions.rows(at, at + 1);
-  Tensor x = s.decoder.embed(silent, std::span(&s.last, 1), {});
+  nn::Stream x{s.decoder.embed(silent, std::span(&s.last, 1), {})};
   std::size_t i = 0;
-  for (const DecoderLayer& layer : s.decoder.layers)
-    x = layer.forward(silent, x, context, &s.memories[i++], at);
+  for (const DecoderLayer& layer : s.decoder.layers) {
+    LayerMemory& memory = s.memories[i++];
+    memory.seen.at = at;
+    x = layer.forward(silent, x, context, &memory);
+  }
   Tensor result = s.decoder.logits(silent, x, {});
   if (result.device() == Device::meta) return {};
   result = result.to(Device::cpu);

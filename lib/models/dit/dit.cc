@@ -1,11 +1,10 @@
-// Shape letters: S tokens of the pack, D width, H heads, K head dim, L text tokens of the pack, E
-// text width, R samples of the pack.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/dit.h"
 
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "models/dit/dit_block.h"
@@ -37,31 +36,32 @@ struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, compute_dtype, where, trainable,
-                     c.own<DitFields>().learnable_positions, ranks) {
-    const std::int64_t d = c.width();
-    time_1 = &make.conditioning("time_embed.t_embedder.linear_1.weight", d, d, Init::normal);
-    time_2 = &make.conditioning("time_embed.t_embedder.linear_2.weight", 3 * d, d, Init::normal);
-    time_norm = &make.table("time_embed.norm.weight", {d}, Init::one);
+                     c.own<DitFields>().learnable_positions, ranks),
+        time(make, "time_embed.t_embedder", c.width(), 3 * std::int64_t{c.width()}),
+        time_norm(make.table("time_embed.norm.weight", {c.width()}, Init::one)) {
     make.options.blocks = layout.blocks;
     for (int i = 0; i < c.num_layers; ++i) {
       begin_block(i);
-      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
     }
     make.options.blocks = nullptr;
     begin_head();
-    norm_out = std::make_unique<AdaLn>(make, "norm_out", c, 2);
+    norm_out.emplace(dit_norm(make, "norm_out", c, 2));
     finish();
   }
 
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
-  void share(const NetworkPack& pack, DitContext& context) const;
+  ops::RotaryAngles own_angles(const ops::RotaryAngles& all, const NetworkPack& pack) const;
+  void see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
+                             const PlaceTables& places) const;
   std::shared_ptr<const PlaceTables> tables(const std::vector<ops::TokenGrid>& grids,
                                             bool keep) const;
 
   Fp8Parts fp8;
-  const Weight *time_1 = nullptr, *time_2 = nullptr, *time_norm = nullptr;
+  const nn::TimeEmbedding time;
+  const Weight& time_norm;
   std::deque<DitBlock> blocks;
-  std::unique_ptr<AdaLn> norm_out;
+  std::optional<nn::AdaptiveNorm> norm_out;
   mutable std::mutex mutex;
   mutable std::shared_ptr<const PlaceTables> kept;  // of the last call that keeps them
 };
@@ -94,44 +94,68 @@ std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::Tok
 
 DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
   DitContext result;
-  result.self = pack.self;
-  result.cross = pack.cross;
-  result.rows = pack.rows;
   if (config.own<DitFields>().learnable_positions) result.positions = positions(tape, pack, true);
   // What is recorded keeps its own (tensor/gpu_graph.h), and training has other sizes each time.
   const auto places = tables(pack.grids, !tape.recording() && !GpuGraph::recording());
-  result.angles = places->angles;
-  result.space_time = places->space_time;
+  nn::Conditions& conditions = result.conditions;
   const Tensor wave = ops::sinusoid(pack.times, config.width());
-  const Tensor hidden = ops::silu(tape, time_1->multiply(tape, wave));
-  result.shared = time_2->multiply(tape, hidden);
-  result.embedding =
-      ops::silu(tape, ops::rmsnorm(tape, wave, time_norm->op(tape), kDitNormEpsilon));
-  result.text = text.to(device).to(compute);
-  if (pack.shard) share(pack, result);
-  if (config.architecture == &kStdit && !pack.frames && !result.exchanges.any_of_cp())
-    result.to_pixels = in_pixel_order(result.exchanges.gather, places->space_time.pixel_order);
-  result.recompute = recompute != nn::Recompute::none && tape.recording();
-  // A block that is computed again moves its tokens again: once is enough.
-  result.keep_moved = recompute >= nn::Recompute::block_but_attention && pack.frames;
-  result.fp8_attention = fp8.attention;
+  conditions.shared = time.forward(tape, wave);
+  conditions.embedding =
+      ops::silu(tape, ops::rmsnorm(tape, wave, time_norm.op(tape), kDitNormEpsilon));
+  conditions.rows = pack.rows;
+  nn::Pass& pass = result;
+  pass.recompute = recompute != nn::Recompute::none && tape.recording();
+  if (pack.shard) pass.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
+  result.text = {pass, text.to(device).to(compute), pack.cross};
+  result.self = {pass, pack.self, own_angles(places->angles, pack)};
+  if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
+  if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *places);
   return result;
 }
 
-// What blocks exchange with the other ranks, and this rank's part of the angles.
-void Dit::State::share(const NetworkPack& pack, DitContext& context) const {
-  context.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
-  if (pack.frames) {
-    const PixelMove move(*pack.frames, layout);
-    context.space_time = space_time_packs(*pack.frames, move, context.angles,
-                                          config.num_attention_heads / layout.tp_size(),
-                                          config.attention_head_dim, layout, device);
-    context.to_pixels = to_pixels(move, layout, device);
-    context.from_pixels = ops::adjoint_of(context.to_pixels);
-  }
+// The angles of the tokens whose queries this rank has.
+ops::RotaryAngles Dit::State::own_angles(const ops::RotaryAngles& all,
+                                         const NetworkPack& pack) const {
+  if (!pack.shard) return all;
   Tape silent(false);
-  for (Tensor* angles : {&context.angles.cosines, &context.angles.sines})
-    *angles = ops::take_ranges(silent, *angles, pack.shard->sequence);
+  return {ops::take_ranges(silent, all.cosines, pack.shard->sequence),
+          ops::take_ranges(silent, all.sines, pack.shard->sequence)};
+}
+
+void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
+                                       const PlaceTables& places) const {
+  context.frames = context.pixels = context.self;
+  // The scales of a sample are those of attention within it, and not within frames and pixels.
+  if (fp8.attention) context.frames.fp8 = context.pixels.fp8 = nn::Fp8Attention::alone;
+  const nn::TokenExchanges& all = context.exchanges;
+  nn::SelfTokens &frames = context.frames, &pixels = context.pixels;
+  if (pack.frames) {  // a rank has whole frames, and gets whole pixels
+    const PixelMove move(*pack.frames, layout);
+    const SpaceTimePacks packs = space_time_packs(*pack.frames, move, places.angles,
+                                                  config.num_attention_heads / layout.tp_size(),
+                                                  config.attention_head_dim, layout, device);
+    const ops::Exchange way = to_pixels(move, layout, device);
+    frames.pack = packs.frames;
+    pixels.pack = packs.pixels;
+    pixels.angles = packs.pixel_angles;
+    frames.exchanges = pixels.exchanges = {};
+    frames.exchanges.gather = all.gather;
+    frames.exchanges.sum = all.sum;
+    pixels.exchanges.gather = way;
+    pixels.exchanges.sum = ops::adjoint_of(way);
+    // A block that is computed again moves its tokens again: once is enough.
+    pixels.recompute &= recompute < nn::Recompute::block_but_attention;
+    return;
+  }
+  frames.pack = places.space_time.frames;
+  pixels.pack = places.space_time.pixels;
+  pixels.order = places.space_time.pixel_order;
+  // Rows of the width go to another order more cheaply than queries, keys and values do. Not so in
+  // FP8, which is rounded in passing.
+  if (all.any_of_cp() || fp8.linear) return;
+  pixels.ordered = true;
+  pixels.angles = places.space_time.pixel_angles;
+  pixels.exchanges.gather = in_pixel_order(all.gather, places.space_time.pixel_order);
 }
 
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
@@ -144,8 +168,7 @@ Dit::State& Dit::state() const {
 
 void Dit::set_inference_fp8(Fp8Parts parts) {
   check_fp8(config(), state().compute, parts);
-  for (const DitBlock& block : state().blocks)
-    block.keep_fp8(parts.linear, state().layout.fp8);
+  state().keep_fp8(parts.linear);
   state().fp8 = parts;
 }
 
@@ -158,17 +181,15 @@ class Dit::Stages final : public nn::StackForward<DitBlock, DitContext> {
         pack_(checked_pack()) {
     s_.watch(tape_);
     context_ = s_.context(tape_, pack_, batch_.text);
-    read_ = {context_.positions, context_.embedding, context_.shared};
+    read_ = {context_.positions, context_.conditions.embedding, context_.conditions.shared};
   }
 
  private:
   Tensor start() override { return s_.enter(tape_, batch_, pack_); }
   Tensor finish(const nn::Stream& stream) override {
-    ops::ModulateInput last =
-        nn::pending(stream, context_.rows, s_.norm_out->forward(tape_, context_));
-    last.epsilon = kDitNormEpsilon;
-    last.out = s_.compute;
-    return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+    nn::Stream x = stream;
+    const Tensor normed = s_.norm_out->of(tape_, x, context_.conditions).values(tape_);
+    return s_.leave(tape_, normed, pack_);
   }
   NetworkPack checked_pack() const {
     batch_.check(s_.config);

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "ops/conv/patchify.h"
-#include "ops/matmul/linear.h"
 
 namespace vfm::models {
 
@@ -14,7 +13,7 @@ using nn::Init;
 NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype,
                            Device where, bool trainable, bool tables,
                            const nn::NetworkLayout& ranks)
-    : config(c), compute(compute_dtype), device(where), layout(ranks), make{weights, {}} {
+    : config(c), compute(compute_dtype), device(where), layout(ranks), make{weights, {}, ranks} {
   config.validate();
   layout.check(config.num_layers, config.heads());
   if (compute != DType::f32 && compute != DType::bf16)
@@ -26,8 +25,9 @@ NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType com
   make.options.absent = !layout.first_stage();
   make.options.state = layout.state;
   make.options.to_quantize = layout.quantized.has_value();
-  embed_ =
-      &make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch());
+  embed_.emplace(
+      make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch()),
+      DType::f32);
   // What comes before the blocks besides, all of them read.
   make.options.absent = false;
   make.options.on_all_stages = layout.pp_size() > 1;
@@ -55,7 +55,8 @@ void NetworkFrame::begin_head() {
 }
 
 void NetworkFrame::finish() {
-  project_ = &make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width());
+  project_.emplace(make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width()),
+                   DType::f32);
   for (nn::Weight& weight : weights)
     for (nn::Parameter& parameter : weight.parameters())
       parameters.push_back(&parameter);
@@ -66,6 +67,11 @@ void NetworkFrame::quantize() {
   if (!layout.quantized) fail("a network that was not made to be in 8 bits");
   for (nn::Weight& weight : weights)
     weight.quantize_rows(*layout.quantized, layout.tp);
+}
+
+void NetworkFrame::keep_fp8(bool keep) const {
+  for (const nn::Weight& weight : weights)
+    weight.keep_fp8(keep, layout.fp8);
 }
 
 void NetworkFrame::watch(ops::Tape& tape) const {
@@ -80,7 +86,7 @@ Tensor NetworkFrame::enter(ops::Tape& tape, const NetworkBatch& batch,
                                        config.in_channels, masks(), config.patch_size, compute);
   const Tensor rows = own(tape, patches, pack);
   const auto embed = [this](ops::Tape& inner, const Tensor& x) {
-    return std::vector{ops::linear(inner, x, embed_->matrix(inner), Tensor(), DType::f32)};
+    return std::vector{embed_->forward(inner, x)};
   };
   return kept_of_blocks().offload ? tape.checkpoint(rows, {}, embed)[0] : embed(tape, rows)[0];
 }
@@ -97,7 +103,7 @@ Tensor NetworkFrame::own(ops::Tape& tape, const Tensor& of_all, const NetworkPac
 }
 
 Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const {
-  Tensor tokens = ops::linear(tape, normed, project_->matrix(tape), Tensor(), DType::f32);
+  Tensor tokens = project_->forward(tape, normed);
   if (pack.shard) tokens = ops::place_ranges(tape, tokens, pack.shard->own, pack.tokens);
   return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
 }

@@ -7,12 +7,13 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "models/dit/network_pack.h"
 #include "nn/attached_adapters.h"
 #include "nn/block_weights.h"
-#include "nn/weight_maker.h"
+#include "nn/linear.h"
 
 namespace vfm::models {
 
@@ -33,6 +34,9 @@ struct NetworkFrame {
   void begin_head();
   /// See DiffusionNetwork::quantize().
   void quantize();
+  /// Calls Weight::keep_fp8() for the matrices of blocks, in which a network computes nearly all
+  /// its products.
+  void keep_fp8(bool keep) const;
 
   /// Watches every parameter, so that layers that backward recomputes find them.
   void watch(ops::Tape& tape) const;
@@ -69,7 +73,7 @@ struct NetworkFrame {
   std::int64_t patch() const;
   int masks() const { return config.concat_padding_mask ? 1 : 0; }
 
-  const nn::Weight *embed_ = nullptr, *project_ = nullptr;
+  std::optional<nn::Linear> embed_, project_;
   std::array<const nn::Weight*, 3> tables_{};
 };
 

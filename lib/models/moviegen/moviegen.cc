@@ -1,199 +1,121 @@
-// Shape letters: S tokens of the pack, D width, H heads, G key/value heads, K head dim, L text
-// tokens of the pack, E text width, R samples of the pack.
+// Shape letters: S tokens of the pack, D width.
 // SPDX-License-Identifier: Apache-2.0
 #include "models/moviegen/moviegen.h"
 
 #include <deque>
-#include <utility>
+#include <optional>
 
-#include "base/error.h"
 #include "models/dit/fp8.h"
 #include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
-#include "nn/heads.h"
+#include "nn/attention.h"
+#include "nn/mlp.h"
+#include "nn/norm.h"
 #include "nn/stack.h"
-#include "ops/matmul/recompute_linear.h"
-#include "ops/norm/modulate.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/cast.h"
 #include "ops/pointwise/silu.h"
-#include "ops/pointwise/swiglu.h"
 
 namespace vfm::models {
 namespace {
 
-using nn::Init;
 using nn::Stream;
-using nn::Weight;
 using ops::Tape;
 
 constexpr float kNormEpsilon = 1e-5f;
+constexpr nn::AttentionNames kMovieGenNames{"to_q", "to_k", "to_v", "norm_q", "norm_k", "to_out"};
 
 // What all layers read.
-struct Context {
+struct Context : nn::Pass {
+  nn::Conditions conditions;
   Tensor positions;  // [S, D]
-  Tensor embedding;  // [R, D]: e
-  Tensor ones;       // [R, D]: the gate of what has none
-  Tensor text;       // [L, E]
-  ops::RowMap rows;
-  ops::AttentionPack self, cross;
-  nn::TokenExchanges exchanges;
-  bool recompute = false;  // elementwise recompute
+  nn::SelfTokens self;
+  nn::TextTokens text;
 };
 
-// A norm's input: the stream, what is pending in it, and (shift, scale, ...) by sample.
-ops::ModulateInput pending(const Stream& in, const Context& context, const Tensor& modulation,
-                           DType compute) {
-  ops::ModulateInput input = nn::pending(in, context.rows, modulation);
-  input.epsilon = kNormEpsilon;
-  input.centred = false;
-  input.out = compute;
-  return input;
+nn::AttentionShape moviegen_attention(const NetworkConfig& c) {
+  nn::AttentionShape shape{.heads = c.heads(), .width = c.width(), .text_width = c.text_embed_dim};
+  if (c.own<MovieGenFields>().qk_norm) shape.norm_epsilon = kNormEpsilon;
+  return shape;
 }
 
-// This rank's heads of the attention `name`, with norms or without.
-nn::Heads make_heads(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
-                     const nn::NetworkLayout& layout) {
-  const nn::HeadShape shape = c.heads().share(layout.tp_size());
-  if (!c.own<MovieGenFields>().qk_norm) return nn::Heads(shape);
-  return {make, shape, name + ".norm_q.weight", name + ".norm_k.weight", kNormEpsilon};
+nn::AdaptiveNorm moviegen_norm(nn::WeightMaker& make, const std::string& name,
+                               const NetworkConfig& c, int parts) {
+  return {nn::Modulation(make, name + ".linear", c.width(), parts),
+          make.options.compute,
+          {.epsilon = kNormEpsilon, .centred = false}};
 }
 
 class Layer {
  public:
-  Layer(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c,
-        const nn::NetworkLayout& layout)
-      : compute_(make.options.compute),
-        width_(c.width()),
-        norm1_(make.conditioning(name + "norm1.linear.weight", 3 * width_, width_, Init::zero)),
-        qkv_(make.stacked({{name + "attn1.to_q.weight", width_},
-                           {name + "attn1.to_k.weight", keys_width(c)},
-                           {name + "attn1.to_v.weight", keys_width(c)}},
-                          width_, layout.cut(0))),
-        heads_(make_heads(make, name + "attn1", c, layout)),
-        out_(make.part({name + "attn1.to_out.weight"}, width_, width_, layout.cut(1))),
-        cross_q_(make.part({name + "attn2.to_q.weight"}, width_, width_, layout.cut(0))),
-        cross_kv_(make.part({name + "attn2.to_k.weight", name + "attn2.to_v.weight"}, keys_width(c),
-                            c.text_embed_dim, layout.cut(0))),
-        cross_heads_(make_heads(make, name + "attn2", c, layout)),
-        cross_out_(make.part({name + "attn2.to_out.weight"}, width_, width_, layout.cut(1))),
-        norm2_(make.conditioning(name + "norm2.linear.weight", 3 * width_, width_, Init::zero)),
-        up_(make.part({name + "ff.gate_proj.weight", name + "ff.up_proj.weight"}, c.hidden(),
-                      width_, layout.cut(0))),
-        down_(make.part({name + "ff.down_proj.weight"}, width_, c.hidden(), layout.cut(1))) {}
+  Layer(nn::WeightMaker& make, const std::string& name, const NetworkConfig& c)
+      : norm1_(moviegen_norm(make, name + "norm1", c, 3)),
+        self_(make, name + "attn1.", kMovieGenNames, moviegen_attention(c)),
+        no_norm_{make.options.compute},
+        cross_(make, name + "attn2.", kMovieGenNames, moviegen_attention(c)),
+        norm2_(moviegen_norm(make, name + "norm2", c, 3)),
+        mlp_(make, {name + "ff.gate_proj", name + "ff.up_proj"}, name + "ff.down_proj",
+             {.width = c.width(), .hidden = c.hidden(), .activation = nn::Activation::swiglu}) {}
 
-  Stream forward(Tape& tape, const Stream& in, const Context& context) const {
-    const Tensor modulation1 = norm1_.multiply(tape, context.embedding);
-    ops::ModulateInput input = pending(in, context, modulation1, compute_);
-    input.extra = context.positions;
-    const auto [x1, qkv] = enter(tape, input, context, qkv_);
-    const Tensor added = out_.multiply_summed(
-        tape, heads_.attend(tape, qkv, {}, context.self, context.exchanges), context.exchanges.sum);
-    const Tensor x2 = merge(tape, {x1, added, modulation1, 2 * width_}, context);
-    const Stream after_cross{x2, cross_attention(tape, x2, context), context.ones, 0};
-    const Tensor modulation2 = norm2_.multiply(tape, context.embedding);
-    const auto [x3, hidden] =
-        enter(tape, pending(after_cross, context, modulation2, compute_), context, up_);
-    const ops::Exchange& sum = context.exchanges.sum;
-    const Tensor branch =
-        context.recompute
-            ? ops::swiglu_linear(tape, hidden, down_.matrix(tape), hidden.dtype(), sum)
-            : down_.multiply_summed(tape, ops::swiglu(tape, hidden), sum);
-    return {x3, branch, modulation2, 2 * width_};
-  }
-
-  // The stream with its branch added.
-  Tensor merge(Tape& tape, const Stream& in, const Context& context) const {
-    return ops::gated_residual(tape, pending(in, context, Tensor(), compute_));
+  Stream forward(Tape& tape, Stream x, const Context& context) const {
+    x.extra = context.positions;
+    x.add(self_.forward(tape, norm1_.of(tape, x, context.conditions), context.self));
+    x.add(cross_.forward(tape, no_norm_.of(x), context.text));
+    x.add(mlp_.forward(tape, norm2_.of(tape, x, context.conditions), context));
+    return x;
   }
 
  private:
-  static std::int64_t keys_width(const NetworkConfig& c) {
-    return std::int64_t{c.key_value_heads()} * c.attention_head_dim;
-  }
-
-  // Adds what is pending, norms and modulates, and goes through the sub-layer's first matrix.
-  static ops::ModulatedLinear enter(Tape& tape, const ops::ModulateInput& input,
-                                    const Context& context, const Weight& matrix) {
-    const ops::Exchange& gather = context.exchanges.gather;
-    if (context.recompute) return ops::modulate_linear(tape, input, matrix.matrix(tape), gather);
-    const auto [stream, normed] = ops::gated_residual_layernorm_modulate(tape, input);
-    return {stream, matrix.multiply_gathered(tape, normed, gather)};
-  }
-
-  Tensor cross_attention(Tape& tape, const Tensor& x, const Context& context) const {
-    const Tensor q = cross_heads_.queries(
-        tape,
-        cross_q_.multiply_gathered(tape, ops::cast(tape, x, compute_), context.exchanges.gather));
-    const Tensor kv = cross_heads_.keys(tape, cross_kv_.multiply(tape, context.text));
-    return cross_out_.multiply_summed(tape, ops::cross_attention(tape, q, kv, context.cross),
-                                      context.exchanges.sum);
-  }
-
-  DType compute_;
-  std::int64_t width_;
-  const Weight &norm1_, &qkv_;
-  nn::Heads heads_;
-  const Weight &out_, &cross_q_, &cross_kv_;
-  nn::Heads cross_heads_;
-  const Weight &cross_out_, &norm2_, &up_, &down_;
-};
-
-// Two matrices over the sinusoid of a number.
-struct Embedder {
-  Embedder(nn::WeightMaker& make, const std::string& name, std::int64_t width)
-      : first(make.conditioning(name + ".linear_1.weight", width, width, Init::normal)),
-        second(make.conditioning(name + ".linear_2.weight", width, width, Init::normal)) {}
-
-  Tensor forward(Tape& tape, const Tensor& numbers) const {
-    const int width = static_cast<int>(first.matrix(tape).w.size(1));
-    const Tensor wave = ops::sinusoid(numbers, width);
-    return second.multiply(tape, ops::silu(tape, first.multiply(tape, wave)));
-  }
-
-  const Weight &first, &second;
+  nn::AdaptiveNorm norm1_;
+  nn::SelfAttention self_;
+  nn::NoNorm no_norm_;
+  nn::CrossAttention cross_;
+  nn::AdaptiveNorm norm2_;
+  nn::Mlp mlp_;
 };
 
 struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, compute_dtype, where, trainable, true, ranks),
-        time(make, "time_embed", c.width()),
-        rate(make, "fps_embed", c.width()) {
+        time(make, "time_embed", c.width(), c.width()),
+        rate(make, "fps_embed", c.width(), c.width()) {
     make.options.blocks = layout.blocks;
     for (int i = 0; i < c.num_layers; ++i) {
       begin_block(i);
-      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, layout);
+      layers.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
     }
     make.options.blocks = nullptr;
     begin_head();
-    norm_out = &make.conditioning("norm_out.linear.weight", 2 * std::int64_t{c.width()}, c.width(),
-                                  Init::zero);
+    norm_out.emplace(moviegen_norm(make, "norm_out", c, 2));
     finish();
   }
 
   Context context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
 
-  Embedder time, rate;
+  nn::TimeEmbedding time, rate;
   std::deque<Layer> layers;
-  const Weight* norm_out = nullptr;
+  std::optional<nn::AdaptiveNorm> norm_out;
 };
 
 Context State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
   Context result;
   result.positions = positions(tape, pack, false);
-  const Tensor sum = ops::add(tape, time.forward(tape, pack.times), rate.forward(tape, pack.rates));
-  result.embedding = ops::silu(tape, sum);
+  const auto embed = [&](const nn::TimeEmbedding& embedding, const Tensor& numbers) {
+    return embedding.forward(tape, ops::sinusoid(numbers, config.width()));
+  };
+  nn::Conditions& conditions = result.conditions;
+  const Tensor of_time = embed(time, pack.times);
+  conditions.embedding = ops::silu(tape, ops::add(tape, of_time, embed(rate, pack.rates)));
   const Tensor ones({pack.times.elements(), config.width()});
   for (float& one : ones.floats())
     one = 1;
-  result.ones = ones.to(device);
-  result.text = text.to(device).to(compute);
-  result.rows = pack.rows;
-  result.self = pack.self;
-  result.cross = pack.cross;
-  if (pack.shard) result.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
-  result.recompute = recompute != nn::Recompute::none && tape.recording();
+  conditions.ones = ones.to(device);
+  conditions.rows = pack.rows;
+  nn::Pass& pass = result;
+  pass.recompute = recompute != nn::Recompute::none && tape.recording();
+  if (pack.shard) pass.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
+  result.self = {pass, pack.self};
+  result.text = {pass, text.to(device).to(compute), pack.cross};
   return result;
 }
 
@@ -206,15 +128,15 @@ class Stages final : public nn::StackForward<Layer, Context> {
         pack_(checked_pack()) {
     s_.watch(tape_);
     context_ = s_.context(tape_, pack_, batch_.text);
-    read_ = {context_.positions, context_.embedding};
+    read_ = {context_.positions, context_.conditions.embedding};
   }
 
  private:
   Tensor start() override { return s_.enter(tape_, batch_, pack_); }
   Tensor finish(const Stream& stream) override {
-    const Tensor modulation = s_.norm_out->multiply(tape_, context_.embedding);
-    const ops::ModulateInput last = pending(stream, context_, modulation, s_.compute);
-    return s_.leave(tape_, ops::gated_residual_layernorm_modulate(tape_, last).normed, pack_);
+    Stream x = stream;
+    const Tensor normed = s_.norm_out->of(tape_, x, context_.conditions).values(tape_);
+    return s_.leave(tape_, normed, pack_);
   }
   NetworkPack checked_pack() const {
     batch_.check(s_.config);

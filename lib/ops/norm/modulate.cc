@@ -29,9 +29,11 @@ void check(const ModulateInput& in, bool norms) {
   if (in.extra.defined() && (in.extra.shape() != shape || in.extra.dtype() != DType::f32))
     fail("modulate: extra {} does not fit a stream {}", to_string(in.extra.shape()),
          to_string(shape));
-  if (norms && (in.modulation.dims() != 2 || in.modulation.size(1) < 2 * width ||
+  if (norms && (in.modulation.dims() != 2 || in.modulation_column < 0 ||
+                in.modulation.size(1) < in.modulation_column + 2 * width ||
                 in.modulation.dtype() != DType::f32))
-    fail("modulate: modulation {} is not [R, >= 2 * {}]", to_string(in.modulation.shape()), width);
+    fail("modulate: modulation {} is not [R, >= {} + 2 * {}]", to_string(in.modulation.shape()),
+         in.modulation_column, width);
   if (in.rows.tokens() != in.x.size(0) || in.rows.device() != in.x.device())
     fail("modulate: {} rows on {} for {} tokens on {}", in.rows.tokens(),
          device_name(in.rows.device()), in.x.size(0), device_name(in.x.device()));
@@ -55,7 +57,7 @@ ModulateArgs arguments(const ModulateInput& in, const ModulateSaved& saved) {
   }
   if (in.extra.defined()) args.extra = in.extra.data<float>();
   if (in.modulation.defined()) {
-    args.modulation = in.modulation.data<float>();
+    args.modulation = in.modulation.data<float>() + in.modulation_column;
     args.modulation_stride = in.modulation.size(1);
   }
   args.rows = in.rows.rows();
@@ -107,6 +109,7 @@ Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved) {
   ModulateInput plain;
   plain.x = saved.stream;
   plain.modulation = in.modulation;
+  plain.modulation_column = in.modulation_column;
   plain.rows = in.rows;
   plain.epsilon = in.epsilon;
   plain.centred = in.centred;
@@ -158,7 +161,7 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   const Tensor sums = Tensor::zeros({rows, 3 * width}, DType::f32, device);
   VFM_RUN(Touching(partial, sums), modulate_reduce, args, rows, sums.data<float>());
   if (tape.wants_grad(in.modulation))
-    tape.accumulate(in.modulation, spread(sums, 0, 2 * width, in.modulation, 0));
+    tape.accumulate(in.modulation, spread(sums, 0, 2 * width, in.modulation, in.modulation_column));
   if (in.branch.defined()) {
     if (tape.wants_grad(in.gate))
       tape.accumulate(in.gate, spread(sums, 2 * width, width, in.gate, in.gate_column));

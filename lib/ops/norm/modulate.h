@@ -23,7 +23,9 @@ struct ModulateInput {
   Tensor gate;    ///< [R, >= gate_column + D] f32; required with branch
   std::int64_t gate_column = 0;
   Tensor extra;       ///< [S, D] f32, or undefined
-  Tensor modulation;  ///< [R, >= 2 D] f32: shift in columns 0..D-1, scale in D..2D-1
+  Tensor modulation;  ///< [R, >= 2 D] f32: D columns of shift from `modulation_column` on, then
+                      ///< D of scale
+  std::int64_t modulation_column = 0;
   RowMap rows;        ///< the rows of S tokens, each below R, on x's device
   float epsilon = 1e-6f;
   bool centred = true;     ///< true: layer norm; false: RMS norm

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/heads.h"
+#include "nn/attention.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 
 #include "support/noise.h"
 
@@ -10,7 +11,9 @@ using namespace vfm;
 
 TEST_CASE("heads without norms are rotated, and stay as they are without angles") {
   constexpr int kDim = 12;
-  const nn::Heads heads(nn::HeadShape{2, 1, kDim});
+  std::deque<nn::Weight> weights;
+  nn::WeightMaker make{weights, {}};
+  const nn::Heads heads(make, {.heads = {2, 1, kDim}}, "", {});
   const Tensor qkv = noise_tensor({12, 4 * kDim}, 1);
   const ops::RotaryAngles angles = ops::rotary_angles({{3, 2, 2}}, kDim, {1, 1, 1});
   const ops::AttentionPack pack{{12}, {12}, 2, 1, kDim};
@@ -32,9 +35,9 @@ TEST_CASE("heads without norms are rotated, and stay as they are without angles"
     return std::ranges::equal(a.floats(), b.floats(),
                               [](float x, float y) { return std::abs(x - y) < 1e-5f; });
   };
-  const Tensor rotated = heads.attend(silent, qkv, angles, pack, {});
+  const Tensor rotated = heads.attend(silent, qkv, {{}, pack, angles});
   CHECK(alike(rotated, ops::self_attention(silent, turned, pack)));
-  const Tensor still = heads.attend(silent, qkv, {}, pack, {});
+  const Tensor still = heads.attend(silent, qkv, {{}, pack, {}});
   CHECK(alike(still, ops::self_attention(silent, qkv, pack)));
   CHECK_FALSE(alike(rotated, still));
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/weight_maker.h"
+#include "nn/linear.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/silu.h"
 #include "support/noise.h"
@@ -32,27 +32,22 @@ struct SkipContext {
 class SkipBlock {
  public:
   SkipBlock(nn::WeightMaker& make, std::size_t i)
-      : i_(i),
-        matrix_(make.matrix({"blocks." + std::to_string(i) + ".weight"}, kColumns, kColumns)) {}
+      : i_(i), matrix_(make, {{"blocks." + std::to_string(i), kColumns}}, kColumns) {}
 
-  Stream forward(ops::Tape& tape, const Stream& in, const SkipContext& context) const {
-    Stream out{.x = in.x, .more = in.more};
+  Stream forward(ops::Tape& tape, Stream out, const SkipContext& context) const {
     if (i_ >= kMade / 2) {
       out.x = ops::add(tape, out.x, out.more.back());
       out.more.pop_back();
     }
     const Tensor shifted = ops::add(tape, out.x, context.shift);
-    out.x = ops::silu(tape, matrix_.multiply(tape, shifted));
+    out.x = ops::silu(tape, matrix_.forward(tape, shifted));
     if (i_ < kMade / 2) out.more.push_back(out.x);
     return out;
-  }
-  static Tensor merge(ops::Tape& /*tape*/, const Stream& in, const SkipContext& /*context*/) {
-    return in.x;
   }
 
  private:
   std::size_t i_;
-  const nn::Weight& matrix_;
+  nn::Linear matrix_;
 };
 
 struct SkipNetwork {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/philox.h"
+#include "nn/linear.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 #include "support/noise.h"
@@ -92,7 +93,8 @@ TEST_CASE("initial values have the promised spread") {
 
 TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weight was then") {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    Weight weight({"w"}, {16, 32}, {.compute = dtype, .seed = 3});
+    Weight weight({"w"}, {16, 32}, {.compute = dtype, .seed = 3, .of_products = true});
+    const nn::Linear layer(weight);
     Tensor x({4, 32});
     std::iota(x.floats().begin(), x.floats().end(), -60.f);
     x = x.to(dtype);
@@ -101,25 +103,26 @@ TEST_CASE("a weight's copy in FP8 is used while it is kept, and is what the weig
       const Tensor wide = t.to(DType::f32);
       return std::vector<float>(wide.floats().begin(), wide.floats().end());
     };
-    const std::vector<float> plain = values(weight.multiply(tape, x));
-    CHECK(values(weight.multiply(recording, x)) == plain);
+    const std::vector<float> plain = values(layer.forward(tape, x));
+    CHECK(values(layer.forward(recording, x)) == plain);
     weight.keep_fp8(true);
-    const std::vector<float> low = values(weight.multiply(tape, x));
+    const std::vector<float> low = values(layer.forward(tape, x));
     CHECK(weight.in_fp8());
-    CHECK(values(weight.multiply(tape, ops::quantize(x), x.dtype())) == low);
     CHECK(low != plain);
     CHECK(low == values(ops::linear_fp8(tape, x, ops::quantize(weight.op(tape)))));
-    CHECK_THROWS_AS(weight.multiply(recording, x), Error);
+    CHECK_THROWS_AS(layer.forward(recording, x), Error);
     weight.parameters()[0].write(Tensor::zeros({16, 32}));
-    CHECK(values(weight.multiply(tape, x)) == low);
+    CHECK(values(layer.forward(tape, x)) == low);
     weight.keep_fp8(true);
-    CHECK(values(weight.multiply(tape, x)) == std::vector<float>(64, 0.f));
+    CHECK(values(layer.forward(tape, x)) == std::vector<float>(64, 0.f));
     weight.keep_fp8(false);
     CHECK_FALSE(weight.in_fp8());
-    CHECK_THROWS_WITH(weight.multiply(tape, ops::quantize(x), x.dtype()),
-                      Catch::Contains("'w' has no copy"));
-    CHECK_NOTHROW(weight.multiply(recording, x));
+    CHECK_THROWS_WITH(weight.fp8(), Catch::Contains("'w' has no copy"));
+    CHECK_NOTHROW(layer.forward(recording, x));
   }
+  Weight table({"t"}, {2, 3}, {});
+  table.keep_fp8(true);
+  CHECK_FALSE(table.in_fp8());
 }
 
 TEST_CASE("a rank's part of a weight is drawn as that part of the whole") {
@@ -173,7 +176,7 @@ TEST_CASE("a weight in 8 bits is what its rows are rounded to, and takes their m
     const std::size_t others = cpu_memory().current - before - whole;
     for (int i = 0; i < 2; ++i) {  // the second time there is nothing to do
       weight.quantize_rows(ops::RowFormat::int8, nullptr);
-      const Tensor y = weight.multiply(tape, x);
+      const Tensor y = nn::Linear(weight).forward(tape, x);
       CHECK(std::memcmp(y.raw(), wanted.raw(), y.bytes()) == 0);
     }
     const std::size_t low = cpu_memory().current - before - others;

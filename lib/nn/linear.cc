@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/linear.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "nn/agreed_scale.h"
+#include "ops/matmul/linear.h"
+#include "ops/matmul/linear_fp8.h"
+#include "ops/pointwise/cast.h"
+
+namespace vfm::nn {
+
+using ops::Tape;
+
+Linear::Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t columns,
+               const LinearOptions& options)
+    : divided_(options.divided), out_(options.out.value_or(make.options.compute)) {
+  const Cut cut = make.layout.cut(divided_ == Divided::inputs ? 1 : 0);
+  summands_ = divided_ == Divided::inputs && cut.ranks > 1;
+  std::vector<Weight::Part> biases = parts;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].name += ".weight";
+    biases[i].name += ".bias";
+  }
+  weight_ = &make.stacked(std::move(parts), columns, divided_ == Divided::nothing ? Cut() : cut);
+  if (options.bias)
+    bias_ = &make.biases(std::move(biases), divided_ == Divided::outputs ? cut : Cut());
+}
+
+Linear::Linear(const Weight& weight, std::optional<DType> out)
+    : weight_(&weight), out_(out.value_or(weight.dtype())) {}
+
+Tensor Linear::forward(Tape& tape, Operand&& x, const Pass& pass) const {
+  if (bias_ != nullptr) {
+    const bool exchanges = divided_ != Divided::nothing && pass.exchanges.gather;
+    return biased(tape, x, !exchanges && !pass.recompute && !weight_->in_fp8());
+  }
+  return divided_ == Divided::inputs ? summed(tape, x, pass) : of_gathered(tape, x, pass);
+}
+
+Tensor Linear::biased(Tape& tape, Operand& x, bool plain) const {
+  if (!plain) fail("only a plain product adds a bias");
+  const Tensor values = x.values(tape);
+  return ops::linear(tape, values, weight_->matrix(tape), bias_->op(tape), out_);
+}
+
+Tensor Linear::of_gathered(Tape& tape, Operand& x, const Pass& pass) const {
+  const ops::Exchange none;
+  const ops::Exchange& gather = divided_ == Divided::outputs ? pass.exchanges.gather : none;
+  if (weight_->in_fp8()) return in_fp8(tape, x, gather, out_);
+  if (out_ != weight_->dtype()) {
+    const Tensor all = ops::run_exchange(tape, x.values(tape), gather);
+    return ops::linear(tape, all, weight_->matrix(tape), Tensor(), out_);
+  }
+  if (pass.recompute) return x.gathered(tape, weight_->matrix(tape), gather);
+  const Tensor values = x.values(tape);
+  return ops::gathered_linear(tape, values, weight_->matrix(tape), gather);
+}
+
+// What is summed over ranks travels as the network computes.
+Tensor Linear::summed(Tape& tape, Operand& x, const Pass& pass) const {
+  const ops::Exchange& sum = pass.exchanges.sum;
+  const DType out = sum ? weight_->dtype() : out_;
+  if (weight_->in_fp8()) {
+    const Tensor y = in_fp8(tape, x, {}, summands_ ? DType::f32 : out);
+    return ops::cast(tape, ops::run_exchange(tape, y, sum), out);
+  }
+  if (pass.recompute) return x.summed(tape, weight_->matrix(tape), sum, out);
+  const Tensor values = x.values(tape);
+  return ops::summed_linear(tape, values, weight_->matrix(tape), sum, out);
+}
+
+Tensor Linear::in_fp8(Tape& tape, Operand& x, const ops::Exchange& gather, DType out) const {
+  ops::Quantized low = weight_->fp8_ranks() == nullptr
+                           ? x.rounded(tape)
+                           : quantize_together(x.values(tape), weight_->fp8_ranks());
+  low.values = ops::run_exchange(tape, low.values, gather);
+  return ops::linear_fp8(tape, low, weight_->fp8(), out);
+}
+
+}  // namespace vfm::nn

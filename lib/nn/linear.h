@@ -1,0 +1,71 @@
+// A linear layer, y = x W^T (+ b), on one rank or on those of tensor parallelism, with whatever its
+// weight has (nn/weight.h): adapters, 8 bits, FP8, or a matrix that is gathered for its block.
+//
+// If the ranks of tp divide the outputs among them (column parallel), rows of x are gathered before
+// the product. If they divide the inputs (row parallel), results are summed after it, and each rank
+// gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
+// If the pass recomputes, backward computes the operand again (nn/operand.h).
+// In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
+// summands travel in f32: rounded to bf16 each, by 2^-9, their sum would be another number than one
+// rank's, and if one of 2^-9 away lies on the other side of a rounding to FP8, that is a step of
+// 2^-3.
+// Shape letters: S rows of this rank, N rows of all ranks of tp, I inputs, O outputs of this rank.
+// Thread-safety: one thread, that of the tape.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/operand.h"
+#include "nn/pass.h"
+#include "nn/weight_maker.h"
+
+namespace vfm::nn {
+
+/// What the ranks of tp divide among them.
+enum class Divided { nothing, outputs, inputs };
+
+struct LinearOptions {
+  Divided divided = Divided::nothing;
+  /// Each matrix has a bias, "NAME.bias". Only plain products add it: forward() throws Error if it
+  /// exchanges or recomputes, or computes in FP8.
+  bool bias = false;
+  /// Type of a result that is not summed over ranks; none: the type of the weight.
+  std::optional<DType> out = {};
+};
+
+class Linear {
+ public:
+  /// Makes the matrices "NAME.weight" of a block, which are multiplied in one product. `parts` have
+  /// the names, and the numbers of all ranks' rows.
+  Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t columns,
+         const LinearOptions& options = {});
+  /// A weight that is made already, without bias and not divided.
+  explicit Linear(const Weight& weight, std::optional<DType> out = {});
+
+  /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
+  /// [S, O].
+  Tensor forward(ops::Tape& tape, Operand&& x, const Pass& pass) const;
+  Tensor forward(ops::Tape& tape, Tensor x, const Pass& pass) const {
+    return forward(tape, TensorOperand(std::move(x)), pass);
+  }
+  /// The product alone: the ranks exchange nothing, and nothing is recomputed.
+  Tensor forward(ops::Tape& tape, Tensor x) const { return forward(tape, std::move(x), Pass()); }
+
+ private:
+  Tensor biased(ops::Tape& tape, Operand& x, bool plain) const;
+  Tensor of_gathered(ops::Tape& tape, Operand& x, const Pass& pass) const;
+  Tensor summed(ops::Tape& tape, Operand& x, const Pass& pass) const;
+  Tensor in_fp8(ops::Tape& tape, Operand& x, const ops::Exchange& gather, DType out) const;
+
+  const Weight* weight_;
+  const Weight* bias_ = nullptr;
+  Divided divided_ = Divided::nothing;
+  DType out_;
+  bool summands_ = false;  // several ranks have inputs of it
+};
+
+}  // namespace vfm::nn

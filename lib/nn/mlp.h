@@ -1,0 +1,53 @@
+// The MLP of a block, W_down a(W_up x). Ranks of tp divide the hidden columns.
+// Shape letters: S tokens, D width, F hidden width.
+// Thread-safety: one thread, that of the tape.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/linear.h"
+
+namespace vfm::nn {
+
+/// GELU in its exact form; SwiGLU of two projections in one product.
+enum class Activation { gelu, swiglu };
+
+/// The activation of a hidden tensor, [S, F] or, for two projections, [S, 2 F].
+class Activated final : public Operand {
+ public:
+  Activated(Activation activation, Tensor hidden)
+      : activation_(activation), hidden_(std::move(hidden)) {}
+  Tensor values(ops::Tape& tape) override;
+  ops::Quantized rounded(ops::Tape& tape) override;
+  Tensor summed(ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
+                DType out) override;
+
+ private:
+  const Activation activation_;
+  const Tensor hidden_;
+};
+
+struct MlpShape {
+  std::int64_t width = 0, hidden = 0;
+  Activation activation = Activation::gelu;
+  std::optional<DType> out = {};  ///< LinearOptions::out of the result
+};
+
+class Mlp {
+ public:
+  /// The matrices are UP.weight [F, D] for each name in `up`, two for SwiGLU, and DOWN.weight
+  /// [D, F].
+  Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::string& down,
+      const MlpShape& shape);
+  Tensor forward(ops::Tape& tape, Operand&& x, const Pass& pass) const;
+
+ private:
+  Activation activation_;
+  Linear up_, down_;
+};
+
+}  // namespace vfm::nn

@@ -1,0 +1,15 @@
+// What every layer reads of one forward pass.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nn/token_shard.h"
+
+namespace vfm::nn {
+
+struct Pass {
+  TokenExchanges exchanges;  ///< none is set if one rank has the whole network
+  /// Backward computes results of norms and activations again (Recompute::elementwise or more).
+  bool recompute = false;
+};
+
+}  // namespace vfm::nn
