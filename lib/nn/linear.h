@@ -6,9 +6,8 @@
 // gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
 // If the pass recomputes, backward computes the operand again (nn/operand.h).
 // In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
-// summands travel in f32: rounded to bf16 each, by 2^-9, their sum would be another number than one
-// rank's, and if one of 2^-9 away lies on the other side of a rounding to FP8, that is a step of
-// 2^-3.
+// summands travel in f32. If each was rounded to bf16, the sum could be 2^-9 away from that of one
+// rank. On the other side of a rounding to FP8 this becomes a step of 2^-3.
 // Shape letters: S rows of this rank, N rows of all ranks of tp, I inputs, O outputs of this rank.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
@@ -25,7 +24,7 @@
 
 namespace vfm::nn {
 
-/// What the ranks of tp divide among them.
+/// The side of a matrix that the ranks of tp divide among them.
 enum class Divided { nothing, outputs, inputs };
 
 struct LinearOptions {

@@ -1,5 +1,5 @@
-// What norms and gates of a diffusion transformer get from the noise level: shift, scale and gate
-// (adaLN), one row for each sample, frame or token.
+// Makes shift, scale and gate (adaLN) from the noise level, one row for each sample, frame or
+// token. Norms and gates of a diffusion transformer read them.
 //
 //   modulation = W2 (W1 e) + shared      W1 and `shared` may be missing
 //   modulation = table + shared          a table of the block's own, as in Wan
@@ -20,7 +20,7 @@
 
 namespace vfm::nn {
 
-/// What all modulations of a pass are made of, f32.
+/// The tensors that all modulations of a pass are made of, f32.
 struct Conditions {
   Tensor embedding;  ///< e, [R, D]
   Tensor shared;     ///< [R, P D or more], whose first columns are added; undefined: nothing is

@@ -2,9 +2,9 @@
 //
 // of() adds what is pending in the stream and norms the sum, as the operand of the sub-layer's
 // first product (nn/operand.h). The stream is changed when the product asks for the operand.
-//   AdaptiveNorm   layer norm or RMS norm, then n (1 + scale) + shift; leaves gates in the stream
-//   Norm           RMS norm with weights; the branch to come has no gates
-//   NoNorm         the stream itself; the branch to come has no gates
+// AdaptiveNorm is a layer norm or RMS norm n, then n (1 + scale) + shift. It leaves gates in the
+// stream for the branch to come. Norm is an RMS norm with weights. NoNorm gives the stream itself.
+// After these two the branch has no gates.
 // Shape letters: S tokens, D width, R rows of modulations, such as samples or frames.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,7 +1,7 @@
-// What a linear layer multiplies: a tensor, or the result of a norm (nn/norm.h) or an activation
-// (nn/mlp.h) that is computed only when the layer asks for it. The layer (nn/linear.h) decides how:
-// kept for backward, computed again in backward, or rounded to FP8 in passing. So norms and
-// activations know how they are computed in each of these ways, and networks know nothing of it.
+// An operand is what a linear layer multiplies: a tensor, or the result of a norm (nn/norm.h) or an
+// activation (nn/mlp.h). The result is computed when the layer (nn/linear.h) asks for it. The layer
+// decides how: kept for backward, computed again in backward, or rounded to FP8 in passing. Norms
+// and activations know how each is done, and networks need not know.
 //
 // An operand is multiplied once. It refers to what it is made of, which must outlive it.
 // Thread-safety: one thread, that of the tape.

@@ -1,4 +1,4 @@
-// What every layer reads of one forward pass.
+// The settings of one forward pass that every layer reads.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -26,7 +26,7 @@ struct DecoderContext : nn::Pass {
   nn::TextTokens text;
 };
 
-/// What a layer keeps of the codes so far, and the keys and values of the text, [L, 2 G K].
+/// The keys and values of one layer: `seen`, of the codes so far, and `text`, [L, 2 G K].
 struct LayerMemory {
   nn::KeyCache seen;
   Tensor text;

@@ -4,12 +4,11 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "base/error.h"
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
-#include "models/dit/network_frame.h"
+#include "models/dit/framed_forward.h"
 #include "models/dit/stdit_shard.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
@@ -39,17 +38,12 @@ struct Dit::State : NetworkFrame {
                      c.own<DitFields>().learnable_positions, ranks),
         time(make, "time_embed.t_embedder", c.width(), 3 * std::int64_t{c.width()}),
         time_norm(make.table("time_embed.norm.weight", {c.width()}, Init::one)) {
-    make.options.blocks = layout.blocks;
-    for (int i = 0; i < c.num_layers; ++i) {
-      begin_block(i);
-      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c);
-    }
-    make.options.blocks = nullptr;
-    begin_head();
-    norm_out.emplace(dit_norm(make, "norm_out", c, 2));
-    finish();
+    make_blocks(blocks);
+    finish(dit_norm(make, "norm_out", c, 2));
   }
 
+  using Block = DitBlock;
+  using Context = DitContext;
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
   ops::RotaryAngles own_angles(const ops::RotaryAngles& all, const NetworkPack& pack) const;
   void see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
@@ -61,7 +55,6 @@ struct Dit::State : NetworkFrame {
   const nn::TimeEmbedding time;
   const Weight& time_norm;
   std::deque<DitBlock> blocks;
-  std::optional<nn::AdaptiveNorm> norm_out;
   mutable std::mutex mutex;
   mutable std::shared_ptr<const PlaceTables> kept;  // of the last call that keeps them
 };
@@ -93,21 +86,16 @@ std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::Tok
 }
 
 DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
-  DitContext result;
+  if (fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
+  DitContext result{NetworkFrame::context(tape, pack, text)};
   if (config.own<DitFields>().learnable_positions) result.positions = positions(tape, pack, true);
   // What is recorded keeps its own (tensor/gpu_graph.h), and training has other sizes each time.
   const auto places = tables(pack.grids, !tape.recording() && !GpuGraph::recording());
-  nn::Conditions& conditions = result.conditions;
   const Tensor wave = ops::sinusoid(pack.times, config.width());
-  conditions.shared = time.forward(tape, wave);
-  conditions.embedding =
+  result.conditions.shared = time.forward(tape, wave);
+  result.conditions.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm.op(tape), kDitNormEpsilon));
-  conditions.rows = pack.rows;
-  nn::Pass& pass = result;
-  pass.recompute = recompute != nn::Recompute::none && tape.recording();
-  if (pack.shard) pass.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
-  result.text = {pass, text.to(device).to(compute), pack.cross};
-  result.self = {pass, pack.self, own_angles(places->angles, pack)};
+  result.self.angles = own_angles(places->angles, pack);
   if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
   if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *places);
   return result;
@@ -172,42 +160,12 @@ void Dit::set_inference_fp8(Fp8Parts parts) {
   state().fp8 = parts;
 }
 
-class Dit::Stages final : public nn::StackForward<DitBlock, DitContext> {
- public:
-  Stages(const State& state, Tape& tape, const NetworkBatch& batch)
-      : StackForward({state.blocks, state.of_blocks, state.recompute, state.offload}, tape),
-        s_(state),
-        batch_(batch),
-        pack_(checked_pack()) {
-    s_.watch(tape_);
-    context_ = s_.context(tape_, pack_, batch_.text);
-    read_ = {context_.positions, context_.conditions.embedding, context_.conditions.shared};
-  }
-
- private:
-  Tensor start() override { return s_.enter(tape_, batch_, pack_); }
-  Tensor finish(const nn::Stream& stream) override {
-    nn::Stream x = stream;
-    const Tensor normed = s_.norm_out->of(tape_, x, context_.conditions).values(tape_);
-    return s_.leave(tape_, normed, pack_);
-  }
-  NetworkPack checked_pack() const {
-    batch_.check(s_.config);
-    if (s_.fp8.any() && tape_.recording()) fail("FP8 is for inference: a tape must not record");
-    return {s_.config, batch_, s_.device, s_.layout};
-  }
-
-  const State& s_;
-  const NetworkBatch& batch_;
-  const NetworkPack pack_;
-};
-
 Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {
-  return Stages(state(), tape, batch).forward();
+  return FramedForward<State>(state(), tape, batch).forward();
 }
 
 std::unique_ptr<nn::StagedForward> Dit::stages(Tape& tape, const NetworkBatch& batch) const {
-  return std::make_unique<Stages>(state(), tape, batch);
+  return std::make_unique<FramedForward<State>>(state(), tape, batch);
 }
 
 }  // namespace vfm::models

@@ -45,7 +45,6 @@ class Dit final : public FramedNetwork {
 
  private:
   struct State;
-  class Stages;
   State& state() const;
 };
 

@@ -1,19 +1,13 @@
 // The block of the diffusion transformers with AdaLN-LoRA. In models/dit/dit.h it has one
 // self-attention, over the whole sample; models/dit/stdit.h has two more. For these networks alone.
-// Shape letters: S tokens of the pack, D width, K head dim, L text tokens of the pack, E text
-// width, R samples of the pack. If ranks share the network (nn/network_layout.h), S counts this
-// rank's tokens between sub-layers.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "models/dit/network.h"
-#include "nn/attention.h"
+#include "models/dit/network_frame.h"
 #include "nn/mlp.h"
-#include "nn/norm.h"
-#include "nn/stack.h"
 
 namespace vfm::models {
 
@@ -21,11 +15,7 @@ namespace vfm::models {
 inline constexpr float kDitNormEpsilon = 1e-6f;
 
 /// The tensors and settings that all blocks read.
-struct DitContext : nn::Pass {
-  nn::Conditions conditions;
-  Tensor positions;     ///< [S, D], or undefined
-  nn::SelfTokens self;  ///< tokens of a sample
-  nn::TextTokens text;
+struct DitContext : BlockContext {
   nn::SelfTokens frames, pixels;  ///< only for the ST-DiT: tokens of a frame, and of a pixel
 };
 

@@ -2,6 +2,7 @@
 #include "models/dit/network_frame.h"
 
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "ops/conv/patchify.h"
@@ -54,7 +55,8 @@ void NetworkFrame::begin_head() {
   make.options.on_all_stages = false;
 }
 
-void NetworkFrame::finish() {
+void NetworkFrame::finish(nn::AdaptiveNorm last_norm) {
+  last_norm_.emplace(std::move(last_norm));
   project_.emplace(make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width()),
                    DType::f32);
   for (nn::Weight& weight : weights)
@@ -102,8 +104,21 @@ Tensor NetworkFrame::own(ops::Tape& tape, const Tensor& of_all, const NetworkPac
   return pack.shard ? ops::take_ranges(tape, of_all, pack.shard->own) : of_all;
 }
 
-Tensor NetworkFrame::leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const {
-  Tensor tokens = project_->forward(tape, normed);
+BlockContext NetworkFrame::context(const ops::Tape& tape, const NetworkPack& pack,
+                                   const Tensor& text) const {
+  BlockContext result;
+  nn::Pass& pass = result;
+  pass.recompute = recompute != nn::Recompute::none && tape.recording();
+  if (pack.shard) pass.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
+  result.conditions.rows = pack.rows;
+  result.self = {pass, pack.self};
+  result.text = {pass, text.to(device).to(compute), pack.cross};
+  return result;
+}
+
+Tensor NetworkFrame::leave(ops::Tape& tape, nn::Stream x, const nn::Conditions& conditions,
+                           const NetworkPack& pack) const {
+  Tensor tokens = project_->forward(tape, last_norm_->of(tape, x, conditions), {});
   if (pack.shard) tokens = ops::place_ranges(tape, tokens, pack.shard->own, pack.tokens);
   return ops::unpatchify(tape, tokens, pack.patches, config.out_channels, config.patch_size);
 }

@@ -8,14 +8,24 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/dit/network_pack.h"
 #include "nn/attached_adapters.h"
+#include "nn/attention.h"
 #include "nn/block_weights.h"
-#include "nn/linear.h"
+#include "nn/norm.h"
 
 namespace vfm::models {
+
+/// The tensors and settings that all blocks of a network read.
+struct BlockContext : nn::Pass {
+  nn::Conditions conditions;
+  Tensor positions;     ///< [S, D], added to the stream in each block; or undefined
+  nn::SelfTokens self;  ///< the tokens of a sample
+  nn::TextTokens text;
+};
 
 struct NetworkFrame {
   /// Makes the patch embedding and, if `tables`, the position tables. Throws Error{usage} for an
@@ -26,12 +36,21 @@ struct NetworkFrame {
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
 
-  /// Makes the last matrix and lists the parameters. Call it after all other weights are made.
-  void finish();
-  /// Call begin_block(i) before making the weights of block `i`, and begin_head() before making
-  /// those after all blocks. Only weights of this rank's stage get memory.
-  void begin_block(int i);
-  void begin_head();
+  /// Makes the blocks. Only weights of this rank's stage get memory. A Block is made of (make, name
+  /// with a dot at its end, config). Call it after the weights before the blocks are made.
+  template <class Block>
+  void make_blocks(std::deque<Block>& blocks) {
+    make.options.blocks = layout.blocks;
+    for (int i = 0; i < config.num_layers; ++i) {
+      begin_block(i);
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", config);
+    }
+    make.options.blocks = nullptr;
+    begin_head();
+  }
+  /// Sets the last norm, makes the last matrix and lists the parameters. Call it after
+  /// make_blocks().
+  void finish(nn::AdaptiveNorm last_norm);
   /// See DiffusionNetwork::quantize().
   void quantize();
   /// Calls Weight::keep_fp8() for the matrices of blocks, in which a network computes nearly all
@@ -47,9 +66,12 @@ struct NetworkFrame {
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
   /// Returns what a recomputed block keeps.
   ops::KeptOfBlock kept_of_blocks() const { return nn::kept_of(recompute, offload); }
-  /// Returns the network's output from the last norm's result, [S, D]; zero at tokens of other
-  /// ranks.
-  Tensor leave(ops::Tape& tape, const Tensor& normed, const NetworkPack& pack) const;
+  /// Returns what follows from the pack and the text: all but positions, angles and what
+  /// `conditions` says of the noise.
+  BlockContext context(const ops::Tape& tape, const NetworkPack& pack, const Tensor& text) const;
+  /// Returns the network's output from the stream after all blocks; zero at tokens of other ranks.
+  Tensor leave(ops::Tape& tape, nn::Stream x, const nn::Conditions& conditions,
+               const NetworkPack& pack) const;
   /// Returns the shape of the residual stream, [S, D].
   Shape stream_shape(const NetworkBatch& batch) const;
   /// See DiffusionNetwork::own_part().
@@ -68,12 +90,15 @@ struct NetworkFrame {
   nn::AttachedAdapters adapters;
 
  private:
+  void begin_block(int i);
+  void begin_head();
   /// Returns this rank's rows of `of_all`, which has a row for each token of the pack.
   Tensor own(ops::Tape& tape, const Tensor& of_all, const NetworkPack& pack) const;
   std::int64_t patch() const;
   int masks() const { return config.concat_padding_mask ? 1 : 0; }
 
   std::optional<nn::Linear> embed_, project_;
+  std::optional<nn::AdaptiveNorm> last_norm_;
   std::array<const nn::Weight*, 3> tables_{};
 };
 

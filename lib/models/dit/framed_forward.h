@@ -1,0 +1,48 @@
+// The forward pass of one batch through a diffusion network, whole or in parts.
+//
+// The network's State derives from NetworkFrame, and has
+//   std::deque<Block> blocks                             see nn/stack.h
+//   Context context(tape, pack, text) const              of a type that derives from BlockContext
+// Thread-safety: one thread, that of the tape.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "models/dit/network_frame.h"
+#include "nn/stack.h"
+
+namespace vfm::models {
+
+/// The batch, the tape and the state must outlive this object.
+template <class State>
+class FramedForward final
+    : public nn::StackForward<typename State::Block, typename State::Context> {
+  using Base = nn::StackForward<typename State::Block, typename State::Context>;
+
+ public:
+  FramedForward(const State& state, ops::Tape& tape, const NetworkBatch& batch)
+      : Base({state.blocks, state.of_blocks, state.recompute, state.offload}, tape),
+        s_(state),
+        batch_(batch),
+        pack_(checked_pack()) {
+    s_.watch(tape);
+    this->context_ = s_.context(tape, pack_, batch.text);
+    const nn::Conditions& conditions = this->context_.conditions;
+    this->read_ = {this->context_.positions, conditions.embedding, conditions.shared};
+  }
+
+ private:
+  Tensor start() override { return s_.enter(this->tape_, batch_, pack_); }
+  Tensor finish(const nn::Stream& x) override {
+    return s_.leave(this->tape_, x, this->context_.conditions, pack_);
+  }
+  NetworkPack checked_pack() const {
+    batch_.check(s_.config);
+    return {s_.config, batch_, s_.device, s_.layout};
+  }
+
+  const State& s_;
+  const NetworkBatch& batch_;
+  const NetworkPack pack_;
+};
+
+}  // namespace vfm::models
