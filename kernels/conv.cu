@@ -50,7 +50,7 @@ __device__ __forceinline__ void multiply(float (&sums)[kOwn][kOwn], const Tiles&
         sums[i][j] += tiles.left[k][row + i] * tiles.right[k][column + j];
 }
 
-template <class T>
+template <class T, bool kFrames>
 __global__ void __launch_bounds__(kThreads) product_kernel(const ConvProduct c) {
   __shared__ Tiles tiles;
   const std::int64_t rows = c.gather.rows();
@@ -62,14 +62,14 @@ __global__ void __launch_bounds__(kThreads) product_kernel(const ConvProduct c) 
   ConvPixel pixels[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    pixels[i] = conv_pixel(c.gather, first_row + line + 16 * i, rows);
+    pixels[i] = conv_pixel<kFrames>(c.gather, first_row + line + 16 * i, rows);
   float sums[kOwn][kOwn] = {};
   for (int step = 0; step < depth; step += kStep) {
     const int k = step + lane;
-    const ConvTap tap = conv_tap(c.gather, k);
+    const ConvTap tap = conv_tap<kFrames>(c.gather, k);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const std::int64_t at = k < depth ? conv_element(c.gather, pixels[i], tap) : -1;
+      const std::int64_t at = k < depth ? conv_element<kFrames>(c.gather, pixels[i], tap) : -1;
       const int column = first_column + line + 16 * i;
       tiles.left[lane][line + 16 * i] = at < 0 ? 0.f : read(static_cast<const T*>(c.source) + at);
       tiles.right[lane][line + 16 * i] =
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads) product_kernel(const ConvProduct c) 
     }
 }
 
-template <class T>
+template <class T, bool kFrames>
 __global__ void __launch_bounds__(kThreads) weights_kernel(const ConvWeights c) {
   __shared__ Tiles tiles;
   const int depth = c.gather.depth(), thread = static_cast<int>(threadIdx.x);
@@ -104,14 +104,15 @@ __global__ void __launch_bounds__(kThreads) weights_kernel(const ConvWeights c) 
   const std::int64_t end = min(begin + kConvChunk, c.gather.rows());
   const int lane = thread % kTile, line = thread / kTile;  // what it copies: column, pixel
   const int column = first_column + lane, k = first_depth + lane;
-  const ConvTap tap = conv_tap(c.gather, k);
+  const ConvTap tap = conv_tap<kFrames>(c.gather, k);
   float sums[kOwn][kOwn] = {};
   for (std::int64_t step = begin; step < end; step += kStep) {
 #pragma unroll
     for (int i = 0; i < kStep; i += 4) {
       const std::int64_t row = step + line + i;
       const std::int64_t at =
-          k < depth ? conv_element(c.gather, conv_pixel(c.gather, row, end), tap) : -1;
+          k < depth ? conv_element<kFrames>(c.gather, conv_pixel<kFrames>(c.gather, row, end), tap)
+                    : -1;
       tiles.left[line + i][lane] =
           row < end && column < c.columns
               ? read(static_cast<const T*>(c.dy) + row * c.columns + column)
@@ -219,8 +220,12 @@ int conv_product(const ConvProduct& call, CUstream_st* stream) {
   const std::int64_t tiles =
       (call.gather.rows() + kTile - 1) / kTile * ((call.columns + kTile - 1) / kTile);
   if (tiles > 0x7fffffff) return cudaErrorInvalidValue;
-  return launch(call.type == Type::bf16 ? product_kernel<Bf16> : product_kernel<float>,
-                dim3(static_cast<unsigned>(tiles)), kThreads, 0, stream, call);
+  const auto run = [&](auto kernel) {
+    return launch(kernel, dim3(static_cast<unsigned>(tiles)), kThreads, 0, stream, call);
+  };
+  if (conv_frames(call.gather))
+    return run(call.type == Type::bf16 ? product_kernel<Bf16, true> : product_kernel<float, true>);
+  return run(call.type == Type::bf16 ? product_kernel<Bf16, false> : product_kernel<float, false>);
 }
 
 int conv_arrange(Type type, const void* w, void* arranged, int out, int in, int taps, bool back,
@@ -244,8 +249,10 @@ int conv_weights(const ConvWeights& call, CUstream_st* stream) {
     return conv_weights_tensor(call, stream);
   const dim3 blocks(blocks_of(call.columns, kTile), blocks_of(call.gather.depth(), kTile),
                     static_cast<unsigned>(call.chunks));
-  return launch(call.type == Type::bf16 ? weights_kernel<Bf16> : weights_kernel<float>, blocks,
-                kThreads, 0, stream, call);
+  const auto run = [&](auto kernel) { return launch(kernel, blocks, kThreads, 0, stream, call); };
+  if (conv_frames(call.gather))
+    return run(call.type == Type::bf16 ? weights_kernel<Bf16, true> : weights_kernel<float, true>);
+  return run(call.type == Type::bf16 ? weights_kernel<Bf16, false> : weights_kernel<float, false>);
 }
 
 int conv_add_weights(const float* partial, int chunks, float* dw, int columns, int channels,

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 2) product_kernel(const ConvProduct 
     pixels[i] = conv_pixel<kFrames>(c.gather, first_row + share.row + i * Share<8>::kApart, rows);
 
   int k = 8 * share.group;
-  ConvTap tap = conv_tap(c.gather, k);
+  ConvTap tap = conv_tap<kFrames>(c.gather, k);
   const auto copy_next = [&](int step) {
     const bool inside = k < depth;
     const SharedAddress to = stages + step % kStages * L::kStageBytes;
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(kThreads, 2) weights_kernel(const ConvWeights 
   const auto* dy = static_cast<const Bf16*>(c.dy);
   const Part share;
   const int column = first_column + 8 * share.group, k = first_depth + 8 * share.group;
-  const ConvTap tap = conv_tap(c.gather, min(k, depth - 1));
+  const ConvTap tap = conv_tap<kFrames>(c.gather, min(k, depth - 1));
   using Pixels = Walk<kFrames>;
   Pixels walks[kCopies] = {Pixels(c.gather, begin + share.row),
                            Pixels(c.gather, begin + share.row + Part::kApart),

@@ -39,7 +39,7 @@ __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_
 }
 
 /// Returns the pixel of row r of the product; kConvNowhere if there is no such row.
-template <bool kFrames = true>
+template <bool kFrames>
 __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_t r,
                                                 std::int64_t rows) {
   if (r >= rows) return {0, kConvNowhere, kConvNowhere, 0};
@@ -51,17 +51,18 @@ __device__ __forceinline__ ConvPixel conv_pixel(const ConvGather& g, std::int64_
   return conv_pixel(g, image, y, x, static_cast<int>(plane - image * g.out_frames));
 }
 
+template <bool kFrames>
 __device__ __forceinline__ ConvTap conv_tap(const ConvGather& g, int k) {
   const unsigned tap = static_cast<unsigned>(k) / static_cast<unsigned>(g.channels);
   const unsigned line = tap / static_cast<unsigned>(g.kernel_width);
-  const unsigned t = line / static_cast<unsigned>(g.kernel_height);
+  const unsigned t = kFrames ? line / static_cast<unsigned>(g.kernel_height) : 0;
   return {static_cast<int>(line) - static_cast<int>(t) * g.kernel_height,
           static_cast<int>(tap) - static_cast<int>(line) * g.kernel_width,
           k - static_cast<int>(tap) * g.channels, static_cast<int>(t)};
 }
 
 /// Moves to the tap and channel `by` further, without a division.
-template <bool kFrames = true>
+template <bool kFrames>
 __device__ __forceinline__ void advance(const ConvGather& g, ConvTap& tap, int by) {
   for (tap.channel += by; tap.channel >= g.channels; tap.channel -= g.channels)
     if (++tap.x == g.kernel_width) {
@@ -72,7 +73,7 @@ __device__ __forceinline__ void advance(const ConvGather& g, ConvTap& tap, int b
 }
 
 /// Returns the offset of the element at this tap, or -1 if it is outside of the source.
-template <bool kFrames = true, bool kDivides = true>
+template <bool kFrames, bool kDivides = true>
 __device__ __forceinline__ std::int64_t conv_element(const ConvGather& g, const ConvPixel& p,
                                                      const ConvTap& tap) {
   int y = g.back ? p.y - tap.y : p.y + tap.y, x = g.back ? p.x - tap.x : p.x + tap.x;

@@ -118,12 +118,12 @@ SelfAttention::SelfAttention(WeightMaker& make, const std::string& prefix,
       heads_(make, shape, prefix, names),
       out_(last_matrix(make, prefix + names.out, shape)) {}
 
-Tensor SelfAttention::forward(Tape& tape, Operand&& x, const SelfTokens& tokens,
+Tensor SelfAttention::forward(Tape& tape, const Operand& x, const SelfTokens& tokens,
                               const KeyCache* cache) const {
-  const Tensor qkv = project_.forward(tape, std::move(x), tokens);
-  Tensor attended =
-      cache ? heads_.attend(tape, qkv, tokens, *cache) : heads_.attend(tape, qkv, tokens);
-  return out_.forward(tape, std::move(attended), tokens);
+  const Tensor qkv = project_.forward(tape, x, tokens);
+  return out_.forward(
+      tape, cache ? heads_.attend(tape, qkv, tokens, *cache) : heads_.attend(tape, qkv, tokens),
+      tokens);
 }
 
 CrossAttention::CrossAttention(WeightMaker& make, const std::string& prefix,
@@ -137,9 +137,9 @@ CrossAttention::CrossAttention(WeightMaker& make, const std::string& prefix,
       heads_(make, shape, prefix, names),
       out_(last_matrix(make, prefix + names.out, shape)) {}
 
-Tensor CrossAttention::forward(Tape& tape, Operand&& x, const TextTokens& tokens,
+Tensor CrossAttention::forward(Tape& tape, const Operand& x, const TextTokens& tokens,
                                const Tensor& kept) const {
-  const Tensor q = heads_.queries(tape, query_.forward(tape, std::move(x), tokens));
+  const Tensor q = heads_.queries(tape, query_.forward(tape, x, tokens));
   const Tensor kv = kept.defined() ? kept : keys(tape, tokens.text);
   return out_.forward(tape, ops::cross_attention(tape, q, kv, tokens.pack), tokens);
 }

@@ -89,7 +89,7 @@ class SelfAttention {
   SelfAttention(WeightMaker& make, const std::string& prefix, const AttentionNames& names,
                 const AttentionShape& shape);
   /// Returns [S, D]. For `cache` see Heads::attend().
-  Tensor forward(ops::Tape& tape, Operand&& x, const SelfTokens& tokens,
+  Tensor forward(ops::Tape& tape, const Operand& x, const SelfTokens& tokens,
                  const KeyCache* cache = nullptr) const;
 
  private:
@@ -104,7 +104,7 @@ class CrossAttention {
                  const AttentionShape& shape);
   /// Returns [S, D]. `kept`: the keys and values that keys() made of the text before; undefined:
   /// they are made now.
-  Tensor forward(ops::Tape& tape, Operand&& x, const TextTokens& tokens,
+  Tensor forward(ops::Tape& tape, const Operand& x, const TextTokens& tokens,
                  const Tensor& kept = {}) const;
   /// Returns the keys and values of the text, [L, 2 G K].
   Tensor keys(ops::Tape& tape, const Tensor& text) const;

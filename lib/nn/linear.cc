@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "nn/agreed_scale.h"
+#include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 #include "ops/pointwise/cast.h"
@@ -31,7 +32,7 @@ Linear::Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t 
 Linear::Linear(const Weight& weight, std::optional<DType> out)
     : weight_(&weight), out_(out.value_or(weight.dtype())) {}
 
-Tensor Linear::forward(Tape& tape, Operand&& x, const Pass& pass) const {
+Tensor Linear::forward(Tape& tape, const Operand& x, const Pass& pass) const {
   if (bias_ != nullptr) {
     const bool exchanges = divided_ != Divided::nothing && pass.exchanges.gather;
     return biased(tape, x, !exchanges && !pass.recompute && !weight_->in_fp8());
@@ -39,13 +40,13 @@ Tensor Linear::forward(Tape& tape, Operand&& x, const Pass& pass) const {
   return divided_ == Divided::inputs ? summed(tape, x, pass) : of_gathered(tape, x, pass);
 }
 
-Tensor Linear::biased(Tape& tape, Operand& x, bool plain) const {
+Tensor Linear::biased(Tape& tape, const Operand& x, bool plain) const {
   if (!plain) fail("only a plain product adds a bias");
   const Tensor values = x.values(tape);
   return ops::linear(tape, values, weight_->matrix(tape), bias_->op(tape), out_);
 }
 
-Tensor Linear::of_gathered(Tape& tape, Operand& x, const Pass& pass) const {
+Tensor Linear::of_gathered(Tape& tape, const Operand& x, const Pass& pass) const {
   const ops::Exchange none;
   const ops::Exchange& gather = divided_ == Divided::outputs ? pass.exchanges.gather : none;
   if (weight_->in_fp8()) return in_fp8(tape, x, gather, out_);
@@ -53,28 +54,28 @@ Tensor Linear::of_gathered(Tape& tape, Operand& x, const Pass& pass) const {
     const Tensor all = ops::run_exchange(tape, x.values(tape), gather);
     return ops::linear(tape, all, weight_->matrix(tape), Tensor(), out_);
   }
-  if (pass.recompute) return x.gathered(tape, weight_->matrix(tape), gather);
+  if (pass.recompute && x.gathered) return x.gathered(tape, weight_->matrix(tape), gather);
   const Tensor values = x.values(tape);
   return ops::gathered_linear(tape, values, weight_->matrix(tape), gather);
 }
 
 // What is summed over ranks travels as the network computes.
-Tensor Linear::summed(Tape& tape, Operand& x, const Pass& pass) const {
+Tensor Linear::summed(Tape& tape, const Operand& x, const Pass& pass) const {
   const ops::Exchange& sum = pass.exchanges.sum;
   const DType out = sum ? weight_->dtype() : out_;
   if (weight_->in_fp8()) {
     const Tensor y = in_fp8(tape, x, {}, summands_ ? DType::f32 : out);
     return ops::cast(tape, ops::run_exchange(tape, y, sum), out);
   }
-  if (pass.recompute) return x.summed(tape, weight_->matrix(tape), sum, out);
+  if (pass.recompute && x.summed) return x.summed(tape, weight_->matrix(tape), sum, out);
   const Tensor values = x.values(tape);
   return ops::summed_linear(tape, values, weight_->matrix(tape), sum, out);
 }
 
-Tensor Linear::in_fp8(Tape& tape, Operand& x, const ops::Exchange& gather, DType out) const {
-  ops::Quantized low = weight_->fp8_ranks() == nullptr
-                           ? x.rounded(tape)
-                           : quantize_together(x.values(tape), weight_->fp8_ranks());
+Tensor Linear::in_fp8(Tape& tape, const Operand& x, const ops::Exchange& gather, DType out) const {
+  dist::Group* const ranks = weight_->fp8_ranks();
+  ops::Quantized low =
+      ranks == nullptr && x.rounded ? x.rounded(tape) : quantize_together(x.values(tape), ranks);
   low.values = ops::run_exchange(tape, low.values, gather);
   return ops::linear_fp8(tape, low, weight_->fp8(), out);
 }

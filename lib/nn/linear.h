@@ -47,18 +47,15 @@ class Linear {
 
   /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
   /// [S, O].
-  Tensor forward(ops::Tape& tape, Operand&& x, const Pass& pass) const;
-  Tensor forward(ops::Tape& tape, Tensor x, const Pass& pass) const {
-    return forward(tape, TensorOperand(std::move(x)), pass);
-  }
+  Tensor forward(ops::Tape& tape, const Operand& x, const Pass& pass) const;
   /// The product alone: the ranks exchange nothing, and nothing is recomputed.
-  Tensor forward(ops::Tape& tape, Tensor x) const { return forward(tape, std::move(x), Pass()); }
+  Tensor forward(ops::Tape& tape, const Operand& x) const { return forward(tape, x, Pass()); }
 
  private:
-  Tensor biased(ops::Tape& tape, Operand& x, bool plain) const;
-  Tensor of_gathered(ops::Tape& tape, Operand& x, const Pass& pass) const;
-  Tensor summed(ops::Tape& tape, Operand& x, const Pass& pass) const;
-  Tensor in_fp8(ops::Tape& tape, Operand& x, const ops::Exchange& gather, DType out) const;
+  Tensor biased(ops::Tape& tape, const Operand& x, bool plain) const;
+  Tensor of_gathered(ops::Tape& tape, const Operand& x, const Pass& pass) const;
+  Tensor summed(ops::Tape& tape, const Operand& x, const Pass& pass) const;
+  Tensor in_fp8(ops::Tape& tape, const Operand& x, const ops::Exchange& gather, DType out) const;
 
   const Weight* weight_;
   const Weight* bias_ = nullptr;

@@ -25,24 +25,27 @@ Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::strin
       down_(make, {{down, shape.width}}, shape.hidden,
             {.divided = Divided::inputs, .out = shape.out}) {}
 
-Tensor Mlp::forward(ops::Tape& tape, Operand&& x, const Pass& pass) const {
-  const Tensor hidden = up_.forward(tape, std::move(x), pass);
-  return down_.forward(tape, Activated(activation_, hidden), pass);
+Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
+  const Tensor hidden = up_.forward(tape, x, pass);
+  return down_.forward(tape, activated(activation_, hidden), pass);
 }
 
-Tensor Activated::values(ops::Tape& tape) {
-  return activation_ == Activation::gelu ? ops::gelu(tape, hidden_) : ops::swiglu(tape, hidden_);
-}
-
-ops::Quantized Activated::rounded(ops::Tape& tape) {
-  return activation_ == Activation::gelu ? ops::quantize_gelu(hidden_) : Operand::rounded(tape);
-}
-
-Tensor Activated::summed(ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
+Operand activated(Activation activation, const Tensor& hidden) {
+  Operand made;
+  if (activation == Activation::swiglu) {
+    made.values = [hidden](ops::Tape& tape) { return ops::swiglu(tape, hidden); };
+    made.summed = [hidden](ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
+                           DType out) { return ops::swiglu_linear(tape, hidden, w, out, sum); };
+    return made;
+  }
+  made.values = [hidden](ops::Tape& tape) { return ops::gelu(tape, hidden); };
+  made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
+  made.summed = [hidden](ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
                          DType out) {
-  if (activation_ == Activation::swiglu) return ops::swiglu_linear(tape, hidden_, w, out, sum);
-  if (out != hidden_.dtype()) fail("GELU is not recomputed for a product in another type");
-  return ops::gelu_linear(tape, hidden_, w, sum);
+    if (out != hidden.dtype()) fail("GELU is not recomputed for a product in another type");
+    return ops::gelu_linear(tape, hidden, w, sum);
+  };
+  return made;
 }
 
 }  // namespace vfm::nn

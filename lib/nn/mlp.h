@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "nn/linear.h"
@@ -17,19 +17,7 @@ namespace vfm::nn {
 enum class Activation { gelu, swiglu };
 
 /// The activation of a hidden tensor, [S, F] or, for two projections, [S, 2 F].
-class Activated final : public Operand {
- public:
-  Activated(Activation activation, Tensor hidden)
-      : activation_(activation), hidden_(std::move(hidden)) {}
-  Tensor values(ops::Tape& tape) override;
-  ops::Quantized rounded(ops::Tape& tape) override;
-  Tensor summed(ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
-                DType out) override;
-
- private:
-  const Activation activation_;
-  const Tensor hidden_;
-};
+Operand activated(Activation activation, const Tensor& hidden);
 
 struct MlpShape {
   std::int64_t width = 0, hidden = 0;
@@ -43,7 +31,7 @@ class Mlp {
   /// [D, F].
   Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::string& down,
       const MlpShape& shape);
-  Tensor forward(ops::Tape& tape, Operand&& x, const Pass& pass) const;
+  Tensor forward(ops::Tape& tape, const Operand& x, const Pass& pass) const;
 
  private:
   Activation activation_;

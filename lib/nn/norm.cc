@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/norm.h"
 
-#include <utility>
-
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
@@ -11,42 +9,39 @@ namespace vfm::nn {
 
 using ops::Tape;
 
-ModulatedStream AdaptiveNorm::of(Stream& x, const Tensor& modulation, int number,
-                                 const Conditions& conditions) const {
+Operand AdaptiveNorm::of(Stream& x, const Tensor& modulation, int number,
+                         const Conditions& conditions) const {
   ops::ModulateInput input = x.pending(conditions.rows, conditions.ones);
   input.modulation = modulation;
   input.modulation_column = std::int64_t{3} * number * x.x.size(1);
   input.epsilon = options_.epsilon;
   input.centred = options_.centred;
   input.out = compute_;
-  return {x, input};
-}
-
-Tensor ModulatedStream::values(Tape& tape) {
-  auto [sum, normed] = ops::gated_residual_layernorm_modulate(tape, input_);
-  leave(std::move(sum));
-  return std::move(normed);
-}
-
-ops::Quantized ModulatedStream::rounded(Tape& tape) {
-  auto [sum, normed] = ops::gated_residual_layernorm_modulate_fp8(tape, input_);
-  leave(std::move(sum));
-  return std::move(normed);
-}
-
-Tensor ModulatedStream::gathered(Tape& tape, const ops::LinearWeight& w,
-                                 const ops::Exchange& gather) {
-  auto [sum, y] = ops::modulate_linear(tape, input_, w, gather);
-  leave(std::move(sum));
-  return std::move(y);
-}
-
-void ModulatedStream::leave(Tensor sum) {
-  stream_.x = std::move(sum);
-  stream_.branch = stream_.extra = Tensor();
-  stream_.gates = input_.modulation;
-  stream_.gate_column = input_.modulation_column + 2 * stream_.x.size(1);
-  stream_.rows = input_.rows;
+  const auto leave = [&x, modulation, rows = conditions.rows,
+                      first = input.modulation_column](const Tensor& sum) {
+    x.x = sum;
+    x.branch = x.extra = Tensor();
+    x.gates = modulation;
+    x.gate_column = first + 2 * sum.size(1);
+    x.rows = rows;
+  };
+  Operand made;
+  made.values = [=](Tape& tape) {
+    const ops::Modulated result = ops::gated_residual_layernorm_modulate(tape, input);
+    leave(result.stream);
+    return result.normed;
+  };
+  made.rounded = [=](Tape& tape) {
+    const ops::ModulatedFp8 result = ops::gated_residual_layernorm_modulate_fp8(tape, input);
+    leave(result.stream);
+    return result.normed;
+  };
+  made.gathered = [=](Tape& tape, const ops::LinearWeight& w, const ops::Exchange& gather) {
+    const ops::ModulatedLinear result = ops::modulate_linear(tape, input, w, gather);
+    leave(result.stream);
+    return result.y;
+  };
+  return made;
 }
 
 Norm::Norm(WeightMaker& make, const std::string& name, std::int64_t width, float epsilon)
@@ -54,19 +49,27 @@ Norm::Norm(WeightMaker& make, const std::string& name, std::int64_t width, float
       epsilon_(epsilon),
       compute_(make.options.compute) {}
 
-Tensor NormedStream::values(Tape& tape) {
-  stream_.settle(tape);
-  return ops::cast(tape, ops::rmsnorm(tape, stream_.x, weight_, epsilon_), compute_);
+Operand Norm::of(Tape& tape, Stream& x) const {
+  Operand made;
+  made.values = [&x, weight = weight_.op(tape), epsilon = epsilon_, type = compute_](Tape& t) {
+    x.settle(t);
+    return ops::cast(t, ops::rmsnorm(t, x.x, weight, epsilon), type);
+  };
+  made.gathered = [&x, weight = weight_.op(tape), epsilon = epsilon_](
+                      Tape& t, const ops::LinearWeight& w, const ops::Exchange& gather) {
+    x.settle(t);
+    return ops::rmsnorm_linear(t, x.x, weight, epsilon, w, gather);
+  };
+  return made;
 }
 
-Tensor NormedStream::gathered(Tape& tape, const ops::LinearWeight& w, const ops::Exchange& gather) {
-  stream_.settle(tape);
-  return ops::rmsnorm_linear(tape, stream_.x, weight_, epsilon_, w, gather);
-}
-
-Tensor BareStream::values(Tape& tape) {
-  stream_.settle(tape);
-  return ops::cast(tape, stream_.x, compute_);
+Operand NoNorm::of(Stream& x) const {
+  Operand made;
+  made.values = [&x, type = compute](Tape& tape) {
+    x.settle(tape);
+    return ops::cast(tape, x.x, type);
+  };
+  return made;
 }
 
 }  // namespace vfm::nn

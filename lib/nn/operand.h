@@ -8,43 +8,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "ops/exchange.h"
-#include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize.h"
 #include "ops/tape.h"
 
 namespace vfm::nn {
 
-class Operand {
- public:
-  virtual ~Operand() = default;
+struct Operand {
+  Operand() = default;
+  Operand(Tensor x)  // NOLINT: a tensor that is there already is one
+      : values([x = std::move(x)](ops::Tape&) mutable { return std::move(x); }) {}
+
   /// The tensor, in the type that products compute in. Backward keeps it.
-  virtual Tensor values(ops::Tape& tape) = 0;
-  /// ops::quantize(values()), for inference.
-  virtual ops::Quantized rounded(ops::Tape& tape) { return ops::quantize(values(tape)); }
-  /// ops::gathered_linear() and ops::summed_linear() of values(), which backward computes again if
-  /// it can.
-  virtual Tensor gathered(ops::Tape& tape, const ops::LinearWeight& w,
-                          const ops::Exchange& gather) {
-    return ops::gathered_linear(tape, values(tape), w, gather);
-  }
-  virtual Tensor summed(ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
-                        DType out) {
-    return ops::summed_linear(tape, values(tape), w, sum, out);
-  }
-};
-
-/// A tensor that is there already.
-class TensorOperand final : public Operand {
- public:
-  explicit TensorOperand(Tensor x) : x_(std::move(x)) {}
-  Tensor values(ops::Tape& /*tape*/) override { return std::move(x_); }
-
- private:
-  Tensor x_;
+  std::function<Tensor(ops::Tape&)> values;
+  /// ops::quantize(values()), for inference; null: it is not computed in another way.
+  std::function<ops::Quantized(ops::Tape&)> rounded;
+  /// ops::gathered_linear() and ops::summed_linear() of values(), which backward computes again;
+  /// null: it cannot.
+  std::function<Tensor(ops::Tape&, const ops::LinearWeight&, const ops::Exchange& gather)> gathered;
+  std::function<Tensor(ops::Tape&, const ops::LinearWeight&, const ops::Exchange& sum, DType out)>
+      summed;
 };
 
 }  // namespace vfm::nn

@@ -255,8 +255,8 @@ void test_frames_alone(Checker& checker) {
 }
 
 void tests(Checker& checker) {
-  for (const auto& part : {test_space, test_time_and_point, test_norm, test_attention, test_haar,
-                           test_resample, test_frames_alone})
+  for (const auto& part : {test_space, test_time_and_point, test_video, test_norm, test_attention,
+                           test_haar, test_resample, test_frames_alone})
     checker.part(part);
 }
 

@@ -25,7 +25,7 @@ using namespace vfm;
 
 namespace {
 
-constexpr std::int64_t kTokens = 12, kLayerWidth = 16, kHead = 8, kText = 5, kTextWide = 24;
+constexpr std::int64_t kTokens = 12, kLayerWidth = 16, kHead = 16, kText = 5, kTextWide = 24;
 const std::vector<std::int64_t> kLengths = {7, 5}, kTexts = {2, 3};
 constexpr nn::AttentionNames kLayerNames{"q", "k", "v", "q_norm", "k_norm", "out"};
 
@@ -88,8 +88,7 @@ const Tensor kInput = noise_tensor({kTokens, kLayerWidth}, 1),
              kProjection = noise_tensor({2, 6 * kLayerWidth}, 6),
              kWords = noise_tensor({kText, kTextWide}, 5);
 
-void pass_of_rank(dist::World& world, const LayerRanks& ranks, const MakeAndRun& layer,
-                  LayerOutcome& all, std::mutex& mutex) {
+LayerOutcome pass_of_rank(dist::World& world, const LayerRanks& ranks, const MakeAndRun& layer) {
   omp_set_num_threads(1);
   const int tp = world.rank() % ranks.tp, cp = world.rank() / ranks.tp;
   std::vector<int> of_tp, of_cp;
@@ -138,29 +137,37 @@ void pass_of_rank(dist::World& world, const LayerRanks& ranks, const MakeAndRun&
   const Tensor y = ops::place_ranges(silent, sum, shard.own, kTokens);
   tape.backward(sum, ops::take_ranges(silent, noise_tensor(kInput.shape(), 9), shard.own));
 
-  const std::lock_guard lock(mutex);
-  const auto add = [](Tensor& to, const Tensor& from) {
-    if (!to.defined()) to = Tensor::zeros(from.shape());
-    for (std::int64_t i = 0; i < from.elements(); ++i)
-      to.data<float>()[i] += from.data<float>()[i];
-  };
-  add(all.y, y);
-  add(all.dx, dx);
+  LayerOutcome outcome{y, dx, {}, {}};
   for (nn::Weight& weight : weights)
     for (const nn::Parameter& p : weight.parameters()) {
-      add_part(all.gradients[p.name], p.placement, p.grad);
+      add_part(outcome.gradients[p.name], p.placement, p.grad);
       if (p.whole() ? world.rank() == 0 : cp == 0)
-        add_part(all.values[p.name], p.placement, p.read());
+        add_part(outcome.values[p.name], p.placement, p.read());
     }
+  return outcome;
+}
+
+void add_to(Tensor& sum, const Tensor& term) {
+  if (!sum.defined()) sum = Tensor::zeros(term.shape());
+  for (std::int64_t i = 0; i < term.elements(); ++i)
+    sum.data<float>()[i] += term.data<float>()[i];
 }
 
 LayerOutcome run_layer(const LayerRanks& ranks, const MakeAndRun& layer) {
-  LayerOutcome outcome;
-  std::mutex mutex;
+  std::vector<LayerOutcome> by_rank(static_cast<std::size_t>(ranks.tp * ranks.cp));
   dist::thread_worlds(ranks.tp * ranks.cp, [&](dist::World& world) {
-    pass_of_rank(world, ranks, layer, outcome, mutex);
+    by_rank[static_cast<std::size_t>(world.rank())] = pass_of_rank(world, ranks, layer);
   });
-  return outcome;
+  LayerOutcome all;  // sums in the order of the ranks
+  for (const LayerOutcome& one : by_rank) {
+    add_to(all.y, one.y);
+    add_to(all.dx, one.dx);
+    for (const auto& [name, value] : one.values)
+      add_to(all.values[name], value);
+    for (const auto& [name, gradient] : one.gradients)
+      add_to(all.gradients[name], gradient);
+  }
+  return all;
 }
 
 /// Computed again, a layer has the same bits; on several ranks the same numbers.
@@ -441,13 +448,12 @@ TEST_CASE("attention to cached keys is causal attention, token by token") {
   const ops::RotaryAngles angles = layer_angles();
   tokens.angles = {angles.cosines.rows(0, 7), angles.sines.rows(0, 7)};
   const Tensor x = noise_tensor({7, kLayerWidth}, 1);
-  const Tensor all = attention.forward(tape, nn::TensorOperand(x), tokens);
+  const Tensor all = attention.forward(tape, x, tokens);
   nn::KeyCache cache{Tensor({7, 4 * kHead})};
   for (; cache.at < 7; ++cache.at) {
     const std::int64_t next = cache.at + 1;
     tokens.angles = {angles.cosines.rows(cache.at, next), angles.sines.rows(cache.at, next)};
-    const Tensor one =
-        attention.forward(tape, nn::TensorOperand(x.rows(cache.at, next)), tokens, &cache);
+    const Tensor one = attention.forward(tape, x.rows(cache.at, next), tokens, &cache);
     CHECK(distance(one.floats(), all.rows(cache.at, next).floats()) < 1e-5);
   }
 }
@@ -459,9 +465,9 @@ TEST_CASE("heads without norms pass as they are, and are not rotated") {
   CHECK(weights.size() == 2);
   ops::Tape tape(false);
   nn::SelfTokens tokens{{}, pack_of(kLengths, kLengths, 1)};
-  CHECK(attention.forward(tape, nn::TensorOperand(kInput), tokens).shape() == kInput.shape());
+  CHECK(attention.forward(tape, kInput, tokens).shape() == kInput.shape());
   tokens.angles = layer_angles();
-  CHECK_THROWS_WITH(attention.forward(tape, nn::TensorOperand(kInput), tokens),
+  CHECK_THROWS_WITH(attention.forward(tape, kInput, tokens),
                     Catch::Contains("without norms are not rotated"));
 }
 
