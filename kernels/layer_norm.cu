@@ -5,7 +5,6 @@
 
 #include "common/chunk_sums.cuh"
 #include "common/launch.cuh"
-#include "common/pack.cuh"
 #include "common/reduce.cuh"
 #include "common/vector.cuh"
 #include "layer_norm.h"
@@ -139,34 +138,27 @@ __global__ void __launch_bounds__(kThreads) numbers_kernel(const LayerNormBackwa
     reinterpret_cast<TokenNumbers*>(c.numbers)[blockIdx.x] = {near, m.off, m.r, mean, product};
 }
 
-// A block has some columns of a chunk of tokens; a thread keeps its columns' sums.
-template <bool kVector>
+// A block has some columns of a chunk of tokens, a thread one of them and its sums.
 __global__ void __launch_bounds__(kThreads) gradients_kernel(const LayerNormBackward c) {
-  const std::int64_t at = (std::int64_t{blockIdx.y} * kThreads + threadIdx.x) * 4;
-  if (at >= c.width) return;
-  const int columns = kVector ? 4 : static_cast<int>(min(std::int64_t{4}, c.width - at));
+  const std::int64_t column = std::int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  if (column >= c.width) return;
   const std::int64_t begin = blockIdx.x * kLayerNormChunk;
   const std::int64_t end = min(begin + kLayerNormChunk, c.tokens);
-  float w[4], dweight[4] = {}, dbias[4] = {};
-  load_floats<kVector>(c.weight + at, columns, w);
+  const float weight = c.weight[column];
+  float dweight = 0, dbias = 0;
+#pragma unroll 4
   for (std::int64_t token = begin; token < end; ++token) {
     const TokenNumbers of = reinterpret_cast<const TokenNumbers*>(c.numbers)[token];
-    float x[4], dy[4];
-    load_floats<kVector>(c.x + token * c.width + at, columns, x);
-    load_floats<kVector>(c.dy + token * c.width + at, columns, dy);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float n = (x[i] - of.near - of.off) * of.r;
-      dweight[i] += dy[i] * n;
-      dbias[i] += dy[i];
-      dy[i] = of.r * (dy[i] * w[i] - of.mean - n * of.product);
-    }
-    store_pack<float, kVector>(c.dx + token * c.width + at, pack(dy), columns);
+    const std::int64_t at = token * c.width + column;
+    const float n = (c.x[at] - of.near - of.off) * of.r, dy = c.dy[at];
+    dweight += dy * n;
+    dbias += dy;
+    c.dx[at] = of.r * (dy * weight - of.mean - n * of.product);
   }
   if (c.dboth == nullptr) return;
-  float* const partial = c.partial + std::int64_t{blockIdx.x} * 2 * c.width + at;
-  store_pack<float, kVector>(partial, pack(dweight), columns);
-  store_pack<float, kVector>(partial + c.width, pack(dbias), columns);
+  float* const partial = c.partial + std::int64_t{blockIdx.x} * 2 * c.width + column;
+  partial[0] = dweight;
+  partial[c.width] = dbias;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -204,12 +196,9 @@ int layer_norm_backward(const LayerNormBackward& call, CUstream_st* stream) {
   int status =
       launch(numbers_kernel, dim3(static_cast<unsigned>(call.tokens)), kThreads, 0, stream, call);
   if (status != cudaSuccess) return status;
-  const bool vector =
-      aligned_to_16(call.x, call.weight, call.dy, call.dx, call.partial) && call.width % 4 == 0;
   const dim3 blocks(static_cast<unsigned>(chunks),
-                    static_cast<unsigned>((call.width - 1) / kStep + 1));
-  status = launch(vector ? gradients_kernel<true> : gradients_kernel<false>, blocks, kThreads, 0,
-                  stream, call);
+                    static_cast<unsigned>((call.width - 1) / kThreads + 1));
+  status = launch(gradients_kernel, blocks, kThreads, 0, stream, call);
   if (status != cudaSuccess || call.dboth == nullptr) return status;
   const std::int64_t width = 2 * std::int64_t{call.width};
   return launch(reduce_kernel, dim3(static_cast<unsigned>((width - 1) / 32 + 1)), kThreads, 0,
