@@ -20,8 +20,8 @@
 
 namespace vfm::generate {
 
-/// Thread-safety: as ClipMakers. Several ranks, and those that share a clip, call everything on the
-/// thread that made the World.
+/// Thread-safety: as ClipMakers. With several ranks, all calls are on the thread that made the
+/// World.
 class ClipMaker final : public ClipMakers {
  public:
   /// Opens and loads the job's model. Without `reports` a run elsewhere reads the prompts and
@@ -45,7 +45,7 @@ class ClipMaker final : public ClipMakers {
   void use_known(std::optional<double> output_error);
   Result make(Asked& asked) override;
   void report(const std::string& incomplete) override;
-  /// The same about these clips.
+  /// Writes the job's page about these clips.
   void report(const std::vector<Json>& records, const std::string& incomplete) const;
   void finished() override;
 

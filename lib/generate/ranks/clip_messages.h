@@ -1,4 +1,5 @@
-// What ranks and workers that make clips say to each other (generate/ranks/clip_wire.h).
+// The messages between the ranks, or between the program and the workers, that make clips
+// (generate/ranks/clip_wire.h).
 // Thread-safety: values.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -41,7 +42,7 @@ struct DealtLatents {
   std::string where, error;
 };
 
-/// What became of it. It is sent without the input, which the receiver has.
+/// The result of such a line. It is sent without the input, which the receiver has.
 struct DecodedLatents {
   DealtLatents input;
   std::string error, name, mp4;  ///< mp4: empty if the clip already existed

@@ -1,14 +1,14 @@
-// The network that makes a clip: this rank's, or one that several ranks share. Then one rank
-// samples and writes files, and receives the others' parts of each network output and of the
-// frames.
+// The network that makes a clip. It belongs to one rank, or several ranks share it. If they share
+// it, one rank samples and writes files, and receives the others' parts of each network output and
+// of the frames.
 //
 // The leader of the clip (generate/ranks/clip_ranks.h) has the prompts, the sampler and the files.
 // The other ranks have a part of the network, and serve the leader. Each batch goes to all of them.
 // With cfg=2 the first half of the ranks computes the first sample of the batch, the other half the
 // second. A rank's output has zeros at other ranks' tokens, so the sum is exact. Errors: a rank
 // that fails leaves the others waiting, so its process ends them all (dist/launch.h).
-// Thread-safety: of a network of one rank forward() from any thread; else the thread that made the
-// World.
+// Thread-safety: forward() of a network of one rank from any thread; everything else from the
+// thread that made the World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

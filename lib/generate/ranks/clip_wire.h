@@ -1,10 +1,9 @@
-// The one form in which values go to another process that makes the same clips: a rank, or a
-// worker.
+// The form in which ranks and workers that make clips send values to each other.
 //
-// Each struct that is sent has a function fields(ClipWire&, Struct&) in this namespace, which names
-// its fields once, for both directions. Both processes run the same build. This is not a file
-// format: only the number of bytes is checked. Values of simple types go as their bytes.
-// Thread-safety: one thread at a time.
+// Each struct that is sent has a function fields(ClipWire&, Struct&) in this namespace. It names
+// the struct's fields once, for writing and for reading. Values of trivially copyable types are
+// sent as their bytes. Both processes run the same build. This is not a file format: only the
+// number of bytes is checked. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -68,7 +67,7 @@ class ClipWire {
     if (!value) value.emplace();
     one(*value);
   }
-  /// What it points to, which others may share, is read into a new object.
+  /// Reads into a new object, since others may share the old one.
   template <class Value>
   void one(std::shared_ptr<Value>& value) {
     bool there = value != nullptr;
@@ -83,7 +82,7 @@ class ClipWire {
   void one(HeldJson& json);
   void one(Tensor& tensor);  ///< of f32, on the CPU
 
-  /// The number of items to come, each of `least` bytes or more.
+  /// Writes or reads a number of items. Each of the items has `least` bytes or more.
   std::uint64_t count(std::uint64_t n, std::uint64_t least);
   void raw(void* value, std::uint64_t bytes);
 
@@ -92,7 +91,7 @@ class ClipWire {
   std::string_view rest_;
 };
 
-/// A message's bytes, and the message of these bytes. A message may have several values.
+/// pack() returns the bytes of a message, which may have several values. unpack() reads them.
 template <class... Values>
 std::string pack(const Values&... values) {
   ClipWire wire;

@@ -17,8 +17,8 @@
 
 namespace vfm::models {
 
-/// A model's folder that is opened once, for all that generation reads in it. Facts are read when
-/// they are asked for first. Thread-safety: one thread at a time.
+/// A model's folder, opened once for everything that generation reads in it. Facts and
+/// configuration are read at the first call. Thread-safety: one thread at a time.
 class OpenedModel {
  public:
   /// Opens a pipeline, a run or a checkpoint; of adapters, also the model that they are of. `ema`
