@@ -53,7 +53,17 @@ class Run {
     settle_tp_chunks(recipe_, options.device, world);
   }
 
-  long train();
+  /// Opens the folder and the state to continue from.
+  void start();
+  /// Begins the time of the next step. Returns false if there is none.
+  bool next_step();
+  Trainer& trainer() { return *trainer_; }
+  /// A step without data still reports the samples that it lacked.
+  void say_failures();
+  /// What follows a step: log, validation, checkpoint.
+  void finish_step(const StepResult& result);
+  /// Returns the number of samples that could not be read.
+  long end();
   /// Of a run that a signal ends.
   void say_stopped() const {
     if (leader() && trainer_)
@@ -98,7 +108,7 @@ class Run {
   RunLog log_;
   models::Origin init_;                          // what load_initial() remembers
   Json stages_ = Json::array();                  // those before this one (train/state/next_stage.h)
-  bool due_ = false;                             // a checkpoint
+  bool due_ = false, ended_ = false;             // a checkpoint; the run
   std::string newest_;                           // checkpoint
   std::map<std::string, std::string> failures_;  // of all ranks, on rank 0
 };
@@ -117,43 +127,46 @@ void Run::check() {
                world_.local_size());
 }
 
-long Run::train() {
+void Run::start() {
   open();
   io::write_held_begin();
-  const std::int64_t steps = last_step();
   world_.section("step", recipe_.train.step_limit);
   // What the stage begins with, on its data: the earlier run's average.
   if (!validation_->empty() && first_step() > 0 && trainer_->state().step == first_step())
     validate();
   log_.start(*trainer_);
   progress_.start("steps", static_cast<std::uint64_t>(
-                               std::max<std::int64_t>(0, steps - trainer_->state().step)));
-  if (trainer_->state().step >= steps && options_.synthetic.empty()) {
+                               std::max<std::int64_t>(0, last_step() - trainer_->state().step)));
+  if (trainer_->state().step >= last_step() && options_.synthetic.empty()) {
     prune();  // what a kill after the last checkpoint left
     announce(newest_);
   }
-  bool ended = false;
-  while (!ended && trainer_->state().step < steps) {
-    world_.section("step", recipe_.train.step_limit);
-    StepResult result;
-    try {
-      result = trainer_->train_step();
-    } catch (const Error&) {  // a step without data still reports the samples that it lacked
-      failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
-      if (leader()) write_errors(options_.out, failures_);
-      throw;
-    }
-    const std::int64_t step = trainer_->state().step;
-    ended = result.wind_up || step == steps;
-    log(result);
-    if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps))
-      validate();
-    if (result.stop) throw Stopped();
-    due_ = due_ || ended || step % recipe_.train.checkpoint_every == 0;
-    if (due_) save();
-  }
+}
+
+bool Run::next_step() {
+  if (ended_ || trainer_->state().step >= last_step()) return false;
+  world_.section("step", recipe_.train.step_limit);
+  return true;
+}
+
+void Run::say_failures() {
+  failures_.insert(trainer_->failures().begin(), trainer_->failures().end());
+  if (leader()) write_errors(options_.out, failures_);
+}
+
+void Run::finish_step(const StepResult& result) {
+  const std::int64_t step = trainer_->state().step, steps = last_step();
+  ended_ = result.wind_up || step == steps;
+  log(result);
+  if (!validation_->empty() && (step % recipe_.validation.every == 0 || step == steps)) validate();
+  if (result.stop) throw Stopped();
+  due_ = due_ || ended_ || step % recipe_.train.checkpoint_every == 0;
+  if (due_) save();
+}
+
+long Run::end() {
   world_.section("checkpoint", recipe_.train.checkpoint_limit);  // rank 0 may write a report
-  if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= steps)
+  if (trainer_->state().skips_in_row > 0 && trainer_->state().step >= last_step())
     fail("the gradient was not finite in the last {}: {}, start over with a lower one",
          counted(trainer_->state().skips_in_row, "step"),
          describe_setting(recipe_, "optimizer.lr"));
@@ -390,7 +403,18 @@ long run(const RunOptions& options, dist::World& world, io::ManifestWriter& mani
   world.section("setup", options.recipe.train.setup_limit);
   Run run(options, world, manifest, progress);
   try {
-    return run.train();
+    run.start();
+    while (run.next_step()) {
+      StepResult result;
+      try {
+        result = run.trainer().train_step();
+      } catch (const Error&) {
+        run.say_failures();
+        throw;
+      }
+      run.finish_step(result);
+    }
+    return run.end();
   } catch (const Stopped&) {
     run.say_stopped();
     throw;
