@@ -1,6 +1,6 @@
-// The ops of a causal video autoencoder on the GPU against the CPU: results and every gradient, f32
-// and bf16, odd sizes and such as tensor cores take. Built twice: with the library for a real GPU,
-// and for the emulation.
+// The ops of a causal video autoencoder, and those between the products of a transformer, on the
+// GPU against the CPU: results and every gradient, f32 and bf16, odd sizes and such as tensor cores
+// take. Built twice: with the library for a real GPU, and for the emulation.
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
 
@@ -11,6 +11,11 @@
 #include "ops/conv/haar.h"
 #include "ops/conv/resample.h"
 #include "ops/norm/frame_norm.h"
+#include "ops/norm/heads_norm.h"
+#include "ops/norm/layer_norm.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/join.h"
+#include "ops/position/qk_norm_rope.h"
 #include "tensor/device.h"
 #include "tensors.h"
 
@@ -237,6 +242,55 @@ void test_resample(Checker& checker) {
   }
 }
 
+// Queries, keys and values of `heads` heads each: norms over all heads and of each head, rotation,
+// layer norm, and matrices joined and taken apart.
+void test_rows(Checker& checker) {
+  for (const std::int64_t dim : {20, 64}) {
+    const std::int64_t tokens = 37, heads = 3, width = heads * dim;
+    const std::string name = std::to_string(tokens) + " x " + std::to_string(width);
+    const std::vector<Tensor> in{noise_tensor({tokens, 3 * width}, 1), noise_tensor({width}, 2),
+                                 noise_tensor({width}, 3)};
+    compare(checker, "norm over heads " + name, in, [](Tape& t, const std::vector<Tensor>& i) {
+      return heads_norm(t, i[0], {{i[1], i[2]}, 1e-5f});
+    });
+    // The other rank of two has the same.
+    const auto twice = [](const Tensor& x) {
+      const Tensor sum = x.to(Device::cpu).clone();
+      for (float& v : sum.floats())
+        v *= 2;
+      return sum.to(x.device());
+    };
+    compare(checker, "norm over heads of ranks " + name, in,
+            [&](Tape& t, const std::vector<Tensor>& i) {
+              return heads_norm(t, i[0], {{i[1], i[2]}, 1e-5f, 2, {twice, twice}});
+            });
+    for (const bool pairs : {false, true})
+      compare(checker, (pairs ? "pairs turned " : "halves turned ") + name, {in[0]},
+              [&](Tape& t, const std::vector<Tensor>& i) {
+                const auto table = [&](std::uint64_t key) {
+                  return noise_tensor({tokens, dim / 2}, key).to(i[0].device());
+                };
+                QkNormRope layout;
+                layout.query_heads = layout.key_heads = layout.value_heads = heads;
+                layout.head_dim = static_cast<int>(dim);
+                layout.cosines = table(4), layout.sines = table(5);
+                layout.pairs = pairs;
+                return qk_norm_rope(t, i[0], layout);
+              });
+    compare(checker, "layer norm " + name, {noise_tensor({tokens, width}, 6), in[1], in[2]},
+            [](Tape& t, const std::vector<Tensor>& i) {
+              const Tensor y = layer_norm(t, cast(t, i[0], DType::f32), i[1], i[2], 1e-5f);
+              return cast(t, y, i[0].dtype());
+            });
+    compare(checker, "joined and taken apart " + name, {in[0], noise_tensor({tokens, 8}, 7)},
+            [&](Tape& t, const std::vector<Tensor>& i) {
+              const Tensor beside = join_columns(t, {i[1], i[0]});
+              const auto parts = split_columns(t, beside, {width + 3, width + 5, width});
+              return join_rows(t, {parts[2], split_columns(t, parts[0], {3, width})[1]});
+            });
+  }
+}
+
 // What does not come from the op's own sum: a frame's result must not depend on its neighbours.
 void test_frames_alone(Checker& checker) {
   const Tensor x = noise_tensor({4, 11, 13, 16}, 1).to(DType::bf16).to(Device::cuda);
@@ -256,7 +310,7 @@ void test_frames_alone(Checker& checker) {
 
 void tests(Checker& checker) {
   for (const auto& part : {test_space, test_time_and_point, test_video, test_norm, test_attention,
-                           test_haar, test_resample, test_frames_alone})
+                           test_haar, test_resample, test_rows, test_frames_alone})
     checker.part(part);
 }
 
