@@ -3,9 +3,11 @@
 
 #include <utility>
 
+#include "nn/collectives.h"
 #include "nn/shared_attention_fp8.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_fp8.h"
+#include "ops/norm/heads_norm.h"
 #include "tensor/device.h"
 
 namespace vfm::nn {
@@ -25,34 +27,53 @@ Linear last_matrix(WeightMaker& make, const std::string& name, const AttentionSh
   return {make,
           {{name, shape.width}},
           queries_width(shape),
-          {.divided = Divided::inputs, .out = shape.out}};
+          {.divided = Divided::inputs, .bias = shape.out_bias, .out = shape.out}};
+}
+
+LinearOptions first_matrices(const AttentionShape& shape) {
+  return {.divided = Divided::outputs, .bias = shape.bias};
 }
 
 }  // namespace
 
 Heads::Heads(WeightMaker& make, const AttentionShape& shape, const std::string& prefix,
              const AttentionNames& names)
-    : shape_(shape.heads.share(make.layout.tp_size())) {
+    : shape_(shape.heads.share(make.layout.tp_size())),
+      over_heads_(shape.over_heads),
+      pairs_(shape.pairs),
+      ranks_(make.layout.tp_size()) {
   if (!shape.norm_epsilon) return;
-  const auto norm = [&](const char* name) {
-    return &make.table(prefix + name + ".weight", {shape_.head_dim}, Init::one);
+  const auto norm = [&](const char* name, std::int64_t all_heads) {
+    return over_heads_ ? &make.table(prefix + name + ".weight", {all_heads}, Init::one,
+                                     make.layout.cut(0))
+                       : &make.table(prefix + name + ".weight", {shape_.head_dim}, Init::one);
   };
   epsilon_ = *shape.norm_epsilon;
-  query_norm_ = norm(names.query_norm);
-  key_norm_ = norm(names.key_norm);
+  query_norm_ = norm(names.query_norm, queries_width(shape));
+  key_norm_ = norm(names.key_norm, keys_width(shape));
+  if (over_heads_ && ranks_ > 1) over_ranks_ = sum_everywhere(*make.layout.tp);
+}
+
+Tensor Heads::normed_over_heads(Tape& tape, Tensor x, bool queries, bool keys) const {
+  if (query_norm_ == nullptr || !over_heads_) return x;
+  ops::HeadsNorm norm{{}, epsilon_, ranks_, over_ranks_};
+  if (queries) norm.weights.push_back(query_norm_->op(tape));
+  if (keys) norm.weights.push_back(key_norm_->op(tape));
+  return ops::heads_norm(tape, x, norm);
 }
 
 ops::QkNormRope Heads::rows(Tape& tape, bool queries, bool keys) const {
   ops::QkNormRope made;
   made.head_dim = shape_.head_dim;
   made.epsilon = epsilon_;
+  made.pairs = pairs_;
   if (queries) {
     made.query_heads = shape_.heads;
-    if (query_norm_ != nullptr) made.query_weight = query_norm_->op(tape);
+    if (by_head()) made.query_weight = query_norm_->op(tape);
   }
   if (keys) {
     made.key_heads = made.value_heads = shape_.key_heads;
-    if (key_norm_ != nullptr) made.key_weight = key_norm_->op(tape);
+    if (by_head()) made.key_weight = key_norm_->op(tape);
   }
   return made;
 }
@@ -66,7 +87,8 @@ ops::QkNormRope Heads::rotated_rows(Tape& tape, const ops::RotaryAngles& angles)
 
 Tensor Heads::attend(Tape& tape, Tensor qkv, const SelfTokens& t) const {
   const bool low = t.fp8 != Fp8Attention::none, shared = t.exchanges.any_of_cp();
-  if (query_norm_ != nullptr || t.angles.cosines.defined()) {
+  qkv = normed_over_heads(tape, std::move(qkv), true, true);
+  if (by_head() || t.angles.cosines.defined()) {
     const ops::QkNormRope normed = rotated_rows(tape, t.angles);
     if (!shared && !low && !t.order) return ops::normed_self_attention(tape, qkv, normed, t.pack);
     qkv = ops::qk_norm_rope(tape, qkv, normed);
@@ -87,10 +109,12 @@ Tensor Heads::attend(Tape& tape, const Tensor& qkv, const SelfTokens& tokens,
                      const KeyCache& cache) const {
   const std::int64_t heads = shape_.heads, keys = std::int64_t{2} * shape_.key_heads,
                      dim = shape_.head_dim;
-  const Tensor by_head =
-      ops::qk_norm_rope(tape, qkv, rotated_rows(tape, tokens.angles)).reshape({heads + keys, dim});
-  const Tensor q = by_head.rows(0, heads).reshape({1, heads * dim});
-  copy(by_head.rows(heads, heads + keys).reshape({1, keys * dim}),
+  Tensor row = normed_over_heads(tape, qkv, true, true);
+  if (by_head() || tokens.angles.cosines.defined())
+    row = ops::qk_norm_rope(tape, row, rotated_rows(tape, tokens.angles));
+  row = row.reshape({heads + keys, dim});
+  const Tensor q = row.rows(0, heads).reshape({1, heads * dim});
+  copy(row.rows(heads, heads + keys).reshape({1, keys * dim}),
        cache.rows.rows(cache.at, cache.at + 1));
   ops::AttentionPack pack = tokens.pack;
   pack.query_lengths = {1};
@@ -99,12 +123,12 @@ Tensor Heads::attend(Tape& tape, const Tensor& qkv, const SelfTokens& tokens,
 }
 
 Tensor Heads::queries(Tape& tape, const Tensor& projected) const {
-  if (query_norm_ == nullptr) return projected;
+  if (!by_head()) return normed_over_heads(tape, projected, true, false);
   return ops::qk_norm_rope(tape, projected, rows(tape, true, false));
 }
 
 Tensor Heads::keys(Tape& tape, const Tensor& projected) const {
-  if (key_norm_ == nullptr) return projected;
+  if (!by_head()) return normed_over_heads(tape, projected, false, true);
   return ops::qk_norm_rope(tape, projected, rows(tape, false, true));
 }
 
@@ -114,7 +138,7 @@ SelfAttention::SelfAttention(WeightMaker& make, const std::string& prefix,
                {{prefix + names.query, queries_width(shape)},
                 {prefix + names.key, keys_width(shape)},
                 {prefix + names.value, keys_width(shape)}},
-               shape.width, {.divided = Divided::outputs}),
+               shape.width, first_matrices(shape)),
       heads_(make, shape, prefix, names),
       out_(last_matrix(make, prefix + names.out, shape)) {}
 
@@ -129,11 +153,11 @@ Tensor SelfAttention::forward(Tape& tape, const Operand& x, const SelfTokens& to
 CrossAttention::CrossAttention(WeightMaker& make, const std::string& prefix,
                                const AttentionNames& names, const AttentionShape& shape)
     : query_(make, {{prefix + names.query, queries_width(shape)}}, shape.width,
-             {.divided = Divided::outputs}),
+             first_matrices(shape)),
       key_value_(
           make,
           {{prefix + names.key, keys_width(shape)}, {prefix + names.value, keys_width(shape)}},
-          shape.text_width, {.divided = Divided::outputs}),
+          shape.text_width, first_matrices(shape)),
       heads_(make, shape, prefix, names),
       out_(last_matrix(make, prefix + names.out, shape)) {}
 

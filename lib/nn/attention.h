@@ -1,6 +1,7 @@
-// Attention of a transformer's block: the first matrices, norms of queries and keys by head,
-// rotation, attention over the tokens of all ranks, and the last matrix. Ranks of tp divide the
-// heads among them. Ranks of cp share the tokens of self-attention, by any kind (nn/cp_kind.h).
+// Attention of a transformer's block: the first matrices, norms of queries and keys, rotation,
+// attention over the tokens of all ranks, and the last matrix. Norms are RMS norms of each head, or
+// of all heads of a token together as in Wan's transformer. Ranks of tp divide the heads among them;
+// if a norm is of all heads, they exchange the sum of its squares. Ranks of cp share the tokens of self-attention, by any kind (nn/cp_kind.h).
 // Shape letters: S tokens of this rank, L tokens of the text, H heads of queries, G heads of keys
 // and values, K head dim, D width, E text width. H and G are this rank's; H / G heads of queries
 // share one of keys.
@@ -50,8 +51,12 @@ struct KeyCache {
 struct AttentionShape {
   HeadShape heads;
   std::int64_t width = 0, text_width = 0;
-  std::optional<float> norm_epsilon = {};  ///< of the RMS norms by head; none: there are no norms
+  std::optional<float> norm_epsilon = {};  ///< of the norms; none: there are no norms
   std::optional<DType> out = {};           ///< LinearOptions::out of the result
+  bool over_heads = false;  ///< norms have weights [H K] and [G K], for all heads; else [K], by head
+  bool pairs = false;       ///< rotates neighbours, not halves (ops/position/qk_norm_rope.h)
+  bool bias = false;        ///< of queries, keys and values
+  bool out_bias = false;    ///< of the result
 };
 
 /// How a network's matrices and norms are called, after a prefix and before ".weight".
@@ -59,7 +64,7 @@ struct AttentionNames {
   const char *query, *key, *value, *query_norm, *key_norm, *out;
 };
 
-/// Norms and rotation by head, and self-attention of projected queries, keys and values.
+/// Norms and rotation of heads, and self-attention of projected queries, keys and values.
 class Heads {
  public:
   Heads(WeightMaker& make, const AttentionShape& shape, const std::string& prefix,
@@ -76,11 +81,16 @@ class Heads {
   Tensor keys(ops::Tape& tape, const Tensor& projected) const;
 
  private:
+  bool by_head() const { return query_norm_ != nullptr && !over_heads_; }
   ops::QkNormRope rows(ops::Tape& tape, bool queries, bool keys) const;
   ops::QkNormRope rotated_rows(ops::Tape& tape, const ops::RotaryAngles& angles) const;
+  Tensor normed_over_heads(ops::Tape& tape, Tensor x, bool queries, bool keys) const;
 
   HeadShape shape_;  // of this rank
   float epsilon_ = 0;
+  bool over_heads_ = false, pairs_ = false;
+  int ranks_ = 1;            // that share the heads
+  ops::Exchange over_ranks_;  // adds up what they have
   const Weight *query_norm_ = nullptr, *key_norm_ = nullptr;
 };
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/linear.h"
 
+#include <string_view>
 #include <utility>
 
-#include "base/error.h"
 #include "nn/agreed_scale.h"
+#include "ops/matmul/bias.h"
 #include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
@@ -32,31 +33,36 @@ Linear::Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t 
 Linear::Linear(const Weight& weight, std::optional<DType> out)
     : weight_(&weight), out_(out.value_or(weight.dtype())) {}
 
+Linear::Linear(WeightMaker& make, Weight& weight, std::optional<DType> out) : Linear(weight, out) {
+  constexpr std::string_view kEnd = ".weight";
+  std::vector<Weight::Part> biases;
+  for (const Parameter& matrix : weight.parameters())
+    biases.push_back({matrix.name.substr(0, matrix.name.size() - kEnd.size()) + ".bias",
+                      matrix.placement.global.front()});
+  bias_ = &make.biases(std::move(biases));
+}
+
 Tensor Linear::forward(Tape& tape, const Operand& x, const Pass& pass) const {
-  if (bias_ != nullptr) {
-    const bool exchanges = divided_ != Divided::nothing && pass.exchanges.gather;
-    return biased(tape, x, !exchanges && !pass.recompute && !weight_->in_fp8());
-  }
   return divided_ == Divided::inputs ? summed(tape, x, pass) : of_gathered(tape, x, pass);
 }
 
-Tensor Linear::biased(Tape& tape, const Operand& x, bool plain) const {
-  if (!plain) fail("only a plain product adds a bias");
-  const Tensor values = x.values(tape);
-  return ops::linear(tape, values, weight_->matrix(tape), bias_->op(tape), out_);
+ops::LinearWeight Linear::weight(Tape& tape) const {
+  ops::LinearWeight made = weight_->matrix(tape);
+  if (bias_ != nullptr) made.bias = bias_->op(tape);
+  return made;
 }
 
 Tensor Linear::of_gathered(Tape& tape, const Operand& x, const Pass& pass) const {
   const ops::Exchange none;
   const ops::Exchange& gather = divided_ == Divided::outputs ? pass.exchanges.gather : none;
-  if (weight_->in_fp8()) return in_fp8(tape, x, gather, out_);
+  if (weight_->in_fp8()) return with_bias(tape, in_fp8(tape, x, gather, out_));
   if (out_ != weight_->dtype()) {
     const Tensor all = ops::run_exchange(tape, x.values(tape), gather);
-    return ops::linear(tape, all, weight_->matrix(tape), Tensor(), out_);
+    return ops::linear(tape, all, weight(tape), out_);
   }
-  if (pass.recompute && x.gathered) return x.gathered(tape, weight_->matrix(tape), gather);
+  if (pass.recompute && x.gathered) return x.gathered(tape, weight(tape), gather);
   const Tensor values = x.values(tape);
-  return ops::gathered_linear(tape, values, weight_->matrix(tape), gather);
+  return ops::gathered_linear(tape, values, weight(tape), gather);
 }
 
 // What is summed over ranks travels as the network computes.
@@ -65,11 +71,16 @@ Tensor Linear::summed(Tape& tape, const Operand& x, const Pass& pass) const {
   const DType out = sum ? weight_->dtype() : out_;
   if (weight_->in_fp8()) {
     const Tensor y = in_fp8(tape, x, {}, summands_ ? DType::f32 : out);
-    return ops::cast(tape, ops::run_exchange(tape, y, sum), out);
+    return with_bias(tape, ops::cast(tape, ops::run_exchange(tape, y, sum), out));
   }
-  if (pass.recompute && x.summed) return x.summed(tape, weight_->matrix(tape), sum, out);
+  if (pass.recompute && x.summed) return x.summed(tape, weight(tape), sum, out);
   const Tensor values = x.values(tape);
-  return ops::summed_linear(tape, values, weight_->matrix(tape), sum, out);
+  return ops::summed_linear(tape, values, weight(tape), sum, out);
+}
+
+Tensor Linear::with_bias(Tape& tape, Tensor y) const {
+  if (bias_ != nullptr) ops::add_bias(tape, y, bias_->op(tape));
+  return y;
 }
 
 Tensor Linear::in_fp8(Tape& tape, const Operand& x, const ops::Exchange& gather, DType out) const {

@@ -3,7 +3,8 @@
 //
 // If the ranks of tp divide the outputs among them (column parallel), rows of x are gathered before
 // the product. If they divide the inputs (row parallel), results are summed after it, and each rank
-// gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
+// gets the sums of its own rows. The bias of divided outputs is divided, too. Any other bias is whole
+// on each rank, which adds it once, after the sum (ops/matmul/bias.h). Both run in chunks if the exchange can (ops/row_chunks.h).
 // If the pass recomputes, backward computes the operand again (nn/operand.h).
 // In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
 // summands travel in f32. If each was rounded to bf16, the sum could be 2^-9 away from that of one
@@ -29,9 +30,7 @@ enum class Divided { nothing, outputs, inputs };
 
 struct LinearOptions {
   Divided divided = Divided::nothing;
-  /// Each matrix has a bias, "NAME.bias". Only plain products add it: forward() throws Error if it
-  /// exchanges or recomputes, or computes in FP8.
-  bool bias = false;
+  bool bias = false;  ///< each matrix has a bias [O] f32, "NAME.bias"
   /// Type of a result that is not summed over ranks; none: the type of the weight.
   std::optional<DType> out = {};
 };
@@ -44,6 +43,8 @@ class Linear {
          const LinearOptions& options = {});
   /// A weight that is made already, without bias and not divided.
   explicit Linear(const Weight& weight, std::optional<DType> out = {});
+  /// The same with a bias, which is made now. That of the parameter "NAME.weight" is "NAME.bias".
+  Linear(WeightMaker& make, Weight& weight, std::optional<DType> out = {});
 
   /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
   /// [S, O].
@@ -52,9 +53,10 @@ class Linear {
   Tensor forward(ops::Tape& tape, const Operand& x) const { return forward(tape, x, Pass()); }
 
  private:
-  Tensor biased(ops::Tape& tape, const Operand& x, bool plain) const;
+  ops::LinearWeight weight(ops::Tape& tape) const;
   Tensor of_gathered(ops::Tape& tape, const Operand& x, const Pass& pass) const;
   Tensor summed(ops::Tape& tape, const Operand& x, const Pass& pass) const;
+  Tensor with_bias(ops::Tape& tape, Tensor y) const;
   Tensor in_fp8(ops::Tape& tape, const Operand& x, const ops::Exchange& gather, DType out) const;
 
   const Weight* weight_;

@@ -21,9 +21,10 @@ std::vector<Weight::Part> hidden_parts(const std::vector<std::string>& names, st
 Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::string& down,
          const MlpShape& shape)
     : activation_(shape.activation),
-      up_(make, hidden_parts(up, shape.hidden), shape.width, {.divided = Divided::outputs}),
+      up_(make, hidden_parts(up, shape.hidden), shape.width,
+          {.divided = Divided::outputs, .bias = shape.bias}),
       down_(make, {{down, shape.width}}, shape.hidden,
-            {.divided = Divided::inputs, .out = shape.out}) {}
+            {.divided = Divided::inputs, .bias = shape.bias, .out = shape.out}) {}
 
 Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
   const Tensor hidden = up_.forward(tape, x, pass);

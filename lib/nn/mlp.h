@@ -1,4 +1,4 @@
-// The MLP of a block, W_down a(W_up x). Ranks of tp divide the hidden columns.
+// The MLP of a block, W_down a(W_up x), with biases or without. Ranks of tp divide the hidden columns.
 // Shape letters: S tokens, D width, F hidden width.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
@@ -23,12 +23,13 @@ struct MlpShape {
   std::int64_t width = 0, hidden = 0;
   Activation activation = Activation::gelu;
   std::optional<DType> out = {};  ///< LinearOptions::out of the result
+  bool bias = false;              ///< of all matrices
 };
 
 class Mlp {
  public:
   /// The matrices are UP.weight [F, D] for each name in `up`, two for SwiGLU, and DOWN.weight
-  /// [D, F].
+  /// [D, F]. Their biases are UP.bias and DOWN.bias.
   Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::string& down,
       const MlpShape& shape);
   Tensor forward(ops::Tape& tape, const Operand& x, const Pass& pass) const;

@@ -11,8 +11,9 @@ namespace vfm::nn {
 namespace {
 
 Linear conditioning(WeightMaker& make, const std::string& name, std::int64_t rows,
-                    std::int64_t columns, Init init) {
-  return Linear(make.conditioning(name + ".weight", rows, columns, init));
+                    std::int64_t columns, Init init, bool bias = false) {
+  Weight& matrix = make.conditioning(name + ".weight", rows, columns, init);
+  return bias ? Linear(make, matrix) : Linear(matrix);
 }
 
 }  // namespace
@@ -43,9 +44,10 @@ Tensor Modulation::forward(ops::Tape& tape, const Conditions& c) const {
 }
 
 TimeEmbedding::TimeEmbedding(WeightMaker& make, const std::string& name, std::int64_t width,
-                             std::int64_t outputs)
-    : first_(conditioning(make, name + ".linear_1", width, width, Init::normal)),
-      second_(conditioning(make, name + ".linear_2", outputs, width, Init::normal)) {}
+                             std::int64_t outputs, const TimeEmbeddingOptions& options)
+    : first_(conditioning(make, name + ".linear_1", width, options.wave.value_or(width),
+                          Init::normal, options.bias)),
+      second_(conditioning(make, name + ".linear_2", outputs, width, Init::normal, options.bias)) {}
 
 Tensor TimeEmbedding::forward(ops::Tape& tape, const Tensor& wave) const {
   return second_.forward(tape, ops::silu(tape, first_.forward(tape, wave)));

@@ -49,13 +49,18 @@ class Modulation {
   const Weight* table_ = nullptr;
 };
 
+struct TimeEmbeddingOptions {
+  std::optional<std::int64_t> wave = {};  ///< W; none: D
+  bool bias = false;                      ///< of both matrices
+};
+
 /// The embedding of a noise level or frame rate, W2 SiLU(W1 wave), with the matrices NAME.linear_1
-/// [D, D] and NAME.linear_2 [O, D].
+/// [D, W] and NAME.linear_2 [O, D].
 class TimeEmbedding {
  public:
   TimeEmbedding(WeightMaker& make, const std::string& name, std::int64_t width,
-                std::int64_t outputs);
-  /// `wave` [R, D] is the sinusoid of the numbers (ops/position/positions.h). Returns [R, O].
+                std::int64_t outputs, const TimeEmbeddingOptions& options = {});
+  /// `wave` [R, W] is the sinusoid of the numbers (ops/position/positions.h). Returns [R, O].
   Tensor forward(ops::Tape& tape, const Tensor& wave) const;
 
  private:

@@ -2,6 +2,7 @@
 #include "nn/norm.h"
 
 #include "ops/matmul/recompute_linear.h"
+#include "ops/norm/layer_norm.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
 
@@ -44,21 +45,27 @@ Operand AdaptiveNorm::of(Stream& x, const Tensor& modulation, int number,
   return made;
 }
 
-Norm::Norm(WeightMaker& make, const std::string& name, std::int64_t width, float epsilon)
+Norm::Norm(WeightMaker& make, const std::string& name, std::int64_t width, float epsilon,
+           bool centred)
     : weight_(make.table(name + ".weight", {width}, Init::one)),
+      bias_(centred ? &make.table(name + ".bias", {width}, Init::zero) : nullptr),
       epsilon_(epsilon),
       compute_(make.options.compute) {}
 
 Operand Norm::of(Tape& tape, Stream& x) const {
+  const Tensor weight = weight_.op(tape), bias = bias_ != nullptr ? bias_->op(tape) : Tensor();
   Operand made;
-  made.values = [&x, weight = weight_.op(tape), epsilon = epsilon_, type = compute_](Tape& t) {
+  made.values = [&x, weight, bias, epsilon = epsilon_, type = compute_](Tape& t) {
     x.settle(t);
-    return ops::cast(t, ops::rmsnorm(t, x.x, weight, epsilon), type);
+    const Tensor y = bias.defined() ? ops::layer_norm(t, x.x, weight, bias, epsilon)
+                                    : ops::rmsnorm(t, x.x, weight, epsilon);
+    return ops::cast(t, y, type);
   };
-  made.gathered = [&x, weight = weight_.op(tape), epsilon = epsilon_](
-                      Tape& t, const ops::LinearWeight& w, const ops::Exchange& gather) {
+  made.gathered = [&x, weight, bias, epsilon = epsilon_](Tape& t, const ops::LinearWeight& w,
+                                                         const ops::Exchange& gather) {
     x.settle(t);
-    return ops::rmsnorm_linear(t, x.x, weight, epsilon, w, gather);
+    return bias.defined() ? ops::layer_norm_linear(t, x.x, weight, bias, epsilon, w, gather)
+                          : ops::rmsnorm_linear(t, x.x, weight, epsilon, w, gather);
   };
   return made;
 }

@@ -3,7 +3,8 @@
 // of() adds what is pending in the stream and norms the sum, as the operand of the sub-layer's
 // first product (nn/operand.h). The stream is changed when the product asks for the operand.
 // AdaptiveNorm is a layer norm or RMS norm n, then n (1 + scale) + shift. It leaves gates in the
-// stream for the branch to come. Norm is an RMS norm with weights. NoNorm gives the stream itself.
+// stream for the branch to come. Norm has weights: it is an RMS norm, or a layer norm with a bias,
+// too. NoNorm gives the stream itself.
 // After these two the branch has no gates.
 // Shape letters: S tokens, D width, R rows of modulations, such as samples or frames.
 // Thread-safety: one thread, that of the tape.
@@ -47,12 +48,15 @@ class AdaptiveNorm {
 
 class Norm {
  public:
-  /// The weights [D] are the parameter NAME.weight.
-  Norm(WeightMaker& make, const std::string& name, std::int64_t width, float epsilon);
+  /// The weights [D] are the parameter NAME.weight. If `centred`, this is a layer norm, whose bias
+  /// [D] is NAME.bias; else an RMS norm.
+  Norm(WeightMaker& make, const std::string& name, std::int64_t width, float epsilon,
+       bool centred = false);
   Operand of(ops::Tape& tape, Stream& x) const;
 
  private:
   const Weight& weight_;
+  const Weight* bias_ = nullptr;  // of a layer norm
   float epsilon_;
   DType compute_;
 };

@@ -51,8 +51,9 @@ struct WeightMaker {
     return make({std::move(name)}, {rows, columns}, init, DType::f32, true);
   }
   // Makes a table. Tables are not in matrix products, so they are never sharded.
-  Weight& table(std::string name, const Shape& shape, Init init) {
+  Weight& table(std::string name, const Shape& shape, Init init, const Cut& cut = {}) {
     WeightOptions own = vector_options();
+    own.cut = cut;
     own.init = init;
     return weights.emplace_back(std::vector{std::move(name)}, shape, own);
   }

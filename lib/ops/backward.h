@@ -81,6 +81,11 @@ void qk_norm_rope_gradients(Tape& tape, Tensor dy, const Tensor& x, const QkNorm
 Tensor rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon);
 void rmsnorm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight, float epsilon);
 
+/// The same for layer_norm(x).
+Tensor layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, float epsilon);
+void layer_norm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight,
+                         const Tensor& bias, float epsilon);
+
 /// Results of modulate_forward that its backward pass needs.
 struct ModulateSaved {
   Tensor stream, moments;

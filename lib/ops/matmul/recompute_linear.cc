@@ -2,6 +2,7 @@
 #include "ops/matmul/recompute_linear.h"
 
 #include <utility>
+#include <vector>
 
 #include "ops/backward.h"
 #include "ops/matmul/bias.h"
@@ -24,6 +25,19 @@ Tensor backward_of_gathered(Tape& tape, const Tensor& dy, const Tensor& x, const
   Tape again(false);
   const Tensor dx = linear_backward(tape, dy, run_exchange(again, x, exchange), w, true);
   return exchange ? exchange.adjoint(dx) : dx;
+}
+
+// A norm of `inputs`, and its backward pass, which takes the gradient of its result.
+template <class Norm, class Backward>
+Tensor normed_linear(Tape& tape, std::vector<Tensor> inputs, const LinearWeight& w,
+                     const Exchange& exchange, const Norm& norm, const Backward& backward) {
+  const auto normed = [norm, type = w.w.dtype()] { return norm().to(type); };
+  const Tensor y = product_of_gathered(normed(), w, exchange);
+  tape.record(y, inputs_with(std::move(inputs), w), [=](Tape& t) {
+    backward(t, backward_of_gathered(t, t.take(y), normed(), w, exchange));
+  });
+  add_bias(tape, y, w.bias);
+  return y;
 }
 
 }  // namespace
@@ -96,14 +110,17 @@ Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType o
 
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
                       const LinearWeight& w, const Exchange& exchange) {
-  const auto normed = [=] { return rmsnorm_forward(x, weight, epsilon).to(w.w.dtype()); };
-  const Tensor y = product_of_gathered(normed(), w, exchange);
-  tape.record(y, inputs_with({x, weight}, w), [=](Tape& t) {
-    Tensor dnormed = backward_of_gathered(t, t.take(y), normed(), w, exchange);
-    rmsnorm_backward(t, std::move(dnormed), x, weight, epsilon);
-  });
-  add_bias(tape, y, w.bias);
-  return y;
+  return normed_linear(
+      tape, {x, weight}, w, exchange, [=] { return rmsnorm_forward(x, weight, epsilon); },
+      [=](Tape& t, Tensor dy) { rmsnorm_backward(t, std::move(dy), x, weight, epsilon); });
+}
+
+Tensor layer_norm_linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         float epsilon, const LinearWeight& w, const Exchange& exchange) {
+  return normed_linear(
+      tape, {x, weight, bias}, w, exchange,
+      [=] { return layer_norm_forward(x, weight, bias, epsilon); },
+      [=](Tape& t, Tensor dy) { layer_norm_backward(t, std::move(dy), x, weight, bias, epsilon); });
 }
 
 }  // namespace vfm::ops

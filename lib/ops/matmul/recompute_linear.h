@@ -38,4 +38,8 @@ Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType o
 Tensor rmsnorm_linear(Tape& tape, const Tensor& x, const Tensor& weight, float epsilon,
                       const LinearWeight& w, const Exchange& exchange = {});
 
+/// The same with layer_norm. Its bias [D] f32 is that of the norm, not of w.
+Tensor layer_norm_linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                         float epsilon, const LinearWeight& w, const Exchange& exchange = {});
+
 }  // namespace vfm::ops

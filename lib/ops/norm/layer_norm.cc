@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ops/backward.h"
 #include "ops/norm/layer_norm_kernels.h"
 #include "ops/run.h"
 
@@ -19,8 +20,23 @@ LayerNormArgs arguments_of(const Tensor& x, const Tensor& weight, float epsilon)
   return args;
 }
 
-void layer_norm_gradients(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight,
-                          const Tensor& bias, float epsilon) {
+void check_layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (x.dims() != 2) fail("layer_norm: x {} is not a matrix", to_string(x.shape()));
+  const Shape row{x.size(1)};
+  if (x.dtype() != DType::f32 || weight.dtype() != DType::f32 || bias.dtype() != DType::f32)
+    fail("layer_norm of {}, weight {}, bias {}: all are f32", dtype_name(x.dtype()),
+         dtype_name(weight.dtype()), dtype_name(bias.dtype()));
+  if (weight.shape() != row || bias.shape() != row)
+    fail("layer_norm: weight {} and bias {} do not fit x {}", to_string(weight.shape()),
+         to_string(bias.shape()), to_string(x.shape()));
+  if (weight.device() != x.device() || bias.device() != x.device())
+    fail("layer_norm: x, weight and bias are on different devices");
+}
+
+}  // namespace
+
+void layer_norm_backward(Tape& tape, Tensor dy, const Tensor& x, const Tensor& weight,
+                         const Tensor& bias, float epsilon) {
   if (dy.dtype() != DType::f32) dy = dy.to(DType::f32);
   Tensor dx = dy.unique() ? dy : Tensor(x.shape(), DType::f32, x.device());
   LayerNormArgs args = arguments_of(x, weight, epsilon);
@@ -44,27 +60,22 @@ void layer_norm_gradients(Tape& tape, Tensor dy, const Tensor& x, const Tensor& 
   tape.accumulate(x, std::move(dx));
 }
 
-}  // namespace
-
-Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                  float epsilon) {
-  if (x.dims() != 2) fail("layer_norm: x {} is not a matrix", to_string(x.shape()));
-  const Shape row{x.size(1)};
-  if (x.dtype() != DType::f32 || weight.dtype() != DType::f32 || bias.dtype() != DType::f32)
-    fail("layer_norm of {}, weight {}, bias {}: all are f32", dtype_name(x.dtype()),
-         dtype_name(weight.dtype()), dtype_name(bias.dtype()));
-  if (weight.shape() != row || bias.shape() != row)
-    fail("layer_norm: weight {} and bias {} do not fit x {}", to_string(weight.shape()),
-         to_string(bias.shape()), to_string(x.shape()));
-  if (weight.device() != x.device() || bias.device() != x.device())
-    fail("layer_norm: x, weight and bias are on different devices");
-  const Tensor y(x.shape(), DType::f32, x.device());
+Tensor layer_norm_forward(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          float epsilon) {
+  check_layer_norm(x, weight, bias);
+  Tensor y(x.shape(), DType::f32, x.device());
   LayerNormArgs args = arguments_of(x, weight, epsilon);
   args.bias = bias.data<float>();
   args.y = y.data<float>();
   VFM_RUN(Touching(x, weight, bias, y), layer_norm_forward, args);
+  return y;
+}
+
+Tensor layer_norm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  float epsilon) {
+  const Tensor y = layer_norm_forward(x, weight, bias, epsilon);
   tape.record(y, {x, weight, bias},
-              [=](Tape& t) { layer_norm_gradients(t, t.take(y), x, weight, bias, epsilon); });
+              [=](Tape& t) { layer_norm_backward(t, t.take(y), x, weight, bias, epsilon); });
   return y;
 }
 
