@@ -85,6 +85,12 @@ struct GeluBack {
   }
   static __device__ __forceinline__ float of(float x, float dy) { return of(x, dy, normal(x)); }
 };
+struct GeluBoth {
+  static __device__ __forceinline__ float2 of(float x, float dy) {
+    const Normal n = normal(x);
+    return {GeluBack::of(x, dy, n), Gelu::of(x, n)};
+  }
+};
 struct Silu {
   static __device__ __forceinline__ float of(float x) { return x / (1.f + expf(-x)); }
 };
@@ -100,6 +106,21 @@ struct Relu {
 struct TanhGelu {  // (1 + tanh(u)) / 2 = 1 / (1 + e^-2u)
   static __device__ __forceinline__ float of(float x) {
     return x / (1.f + expf(-kTwoSqrt2OverPi * (x + 0.044715f * x * x * x)));
+  }
+};
+// s (1 - s) is e r^2 for e = e^-|2u| and r = 1 / (1 + e), where nothing cancels. Beyond |x| = 100
+// e is 0, so that x^2 may end there, before it is infinite.
+struct TanhGeluBack {
+  static __device__ __forceinline__ float of(float x, float dy) {
+    const float u2 = kTwoSqrt2OverPi * (x + 0.044715f * x * x * x);
+    const float e = expf(-fabsf(u2)), r = 1.f / (1.f + e);
+    const float bend = kTwoSqrt2OverPi * (1.f + 0.134145f * fminf(x * x, 1e4f));
+    return dy * ((u2 < 0 ? e * r : r) + x * (e * r * r) * bend);
+  }
+};
+struct TanhGeluBoth {
+  static __device__ __forceinline__ float2 of(float x, float dy) {
+    return {TanhGeluBack::of(x, dy), TanhGelu::of(x)};
   }
 };
 struct QuickGelu {
@@ -188,37 +209,37 @@ int each_of(Type type, std::int64_t n, cudaStream_t stream, void* y, const X*...
   return each<F>(n, stream, static_cast<float*>(y), static_cast<const float*>(x)...);
 }
 
-template <int kCount, class T>
+template <int kCount, class F, class T>
 __device__ __forceinline__ void gelu_both(std::int64_t i, const T* x, const T* dy, T* dx, T* y) {
   const Several<kCount> v = load<kCount>(x + i), d = load<kCount>(dy + i);
   Several<kCount> slopes, values;
 #pragma unroll
   for (int k = 0; k < kCount; ++k) {
-    const Normal n = normal(v.v[k]);
-    slopes.v[k] = GeluBack::of(v.v[k], d.v[k], n), values.v[k] = Gelu::of(v.v[k], n);
+    const float2 both = F::of(v.v[k], d.v[k]);
+    slopes.v[k] = both.x, values.v[k] = both.y;
   }
   store(dx + i, slopes), store(y + i, values);
 }
 
-template <int kCount, class T>
+template <int kCount, class F, class T>
 __global__ void __launch_bounds__(kThreads)
     gelu_both_kernel(std::int64_t n, const T* x, const T* dy, T* dx, T* y) {
   std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * kCount;
-  if (i + kCount <= n) return gelu_both<kCount>(i, x, dy, dx, y);
+  if (i + kCount <= n) return gelu_both<kCount, F>(i, x, dy, dx, y);
   for (; i < n; ++i)
-    gelu_both<1>(i, x, dy, dx, y);
+    gelu_both<1, F>(i, x, dy, dx, y);
 }
 
-template <class T>
+template <class Back, class Both, class T>
 int gelu_back(const void* x_, const void* dy_, void* dx_, void* y_, std::int64_t n,
               cudaStream_t stream) {
   const T *x = static_cast<const T*>(x_), *dy = static_cast<const T*>(dy_);
   T *dx = static_cast<T*>(dx_), *y = static_cast<T*>(y_);
-  if (y == nullptr) return each<GeluBack>(n, stream, dx, x, dy);
+  if (y == nullptr) return each<Back>(n, stream, dx, x, dy);
   constexpr int kMany = sizeof(T) == 2 ? 8 : 4;
   const bool many = aligned_to_16(x, dy, dx, y);
-  return launch_all<kMany>(many ? gelu_both_kernel<kMany, T> : gelu_both_kernel<1, T>, many, n,
-                           stream, x, dy, dx, y);
+  return launch_all<kMany>(many ? gelu_both_kernel<kMany, Both, T> : gelu_both_kernel<1, Both, T>,
+                           many, n, stream, x, dy, dx, y);
 }
 
 template <class Y, class X>
@@ -341,14 +362,22 @@ int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std
 
 }  // namespace
 
-int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream) {
-  return each_of<Gelu>(type, n, stream, y, x);
+int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
+                 CUstream_st* stream) {
+  return kind == GeluKind::tanh  ? each_of<TanhGelu>(type, n, stream, y, x)
+         : kind == GeluKind::erf ? each_of<Gelu>(type, n, stream, y, x)
+                                 : each_of<QuickGelu>(type, n, stream, y, x);
 }
 
-int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
-                  CUstream_st* stream) {
-  return type == Type::bf16 ? gelu_back<Bf16>(x, dy, dx, y, n, stream)
-                            : gelu_back<float>(x, dy, dx, y, n, stream);
+int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
+                  std::int64_t n, CUstream_st* stream) {
+  if (kind == GeluKind::quick) return cudaErrorInvalidValue;
+  const bool tanh = kind == GeluKind::tanh, low = type == Type::bf16;
+  const auto back = tanh  ? low ? gelu_back<TanhGeluBack, TanhGeluBoth, Bf16>
+                                : gelu_back<TanhGeluBack, TanhGeluBoth, float>
+                    : low ? gelu_back<GeluBack, GeluBoth, Bf16>
+                          : gelu_back<GeluBack, GeluBoth, float>;
+  return back(x, dy, dx, y, n, stream);
 }
 
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) {
@@ -373,12 +402,6 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
 
 int relu(Type type, void* x, std::int64_t n, CUstream_st* stream) {
   return each_of<Relu>(type, n, stream, x, x);
-}
-
-int gelu_in_place(Type type, GeluKind kind, void* x, std::int64_t n, CUstream_st* stream) {
-  return kind == GeluKind::tanh  ? each_of<TanhGelu>(type, n, stream, x, x)
-         : kind == GeluKind::erf ? each_of<Gelu>(type, n, stream, x, x)
-                                 : each_of<QuickGelu>(type, n, stream, x, x);
 }
 
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream) {

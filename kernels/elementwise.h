@@ -29,13 +29,19 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// y = gelu(x); both have `type`.
-int gelu_forward(Type type, const void* x, void* y, std::int64_t n, CUstream_st* stream);
+/// gelu_tanh, gelu or gelu_quick.
+enum class GeluKind { tanh, erf, quick };
 
-/// dx = dy (Phi(x) + x phi(x)), with phi the density of the normal distribution. Unless y is null,
-/// also y = gelu(x), with the same bits as gelu_forward's. All have `type`.
-int gelu_backward(Type type, const void* x, const void* dy, void* dx, void* y, std::int64_t n,
-                  CUstream_st* stream);
+/// y = gelu_tanh(x), gelu(x) or gelu_quick(x). Both have `type`; y may be x.
+int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
+                 CUstream_st* stream);
+
+/// dx = dy times the slope of gelu, Phi(x) + x phi(x), with phi the density of the normal
+/// distribution; or of gelu_tanh, s + x s (1 - s) 2u', with s = 1 / (1 + e^-2u) and
+/// u = sqrt(2 / pi) (x + 0.044715 x^3). Unless y is null, also y = gelu(x) or gelu_tanh(x), with
+/// the same bits as gelu_forward's. All have `type`. Refuses GeluKind::quick.
+int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
+                  std::int64_t n, CUstream_st* stream);
 
 /// y = silu(x).
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream);
@@ -53,10 +59,6 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
 
 /// x = max(x, 0).
 int relu(Type type, void* x, std::int64_t n, CUstream_st* stream);
-
-/// x = gelu_tanh(x), gelu(x) or gelu_quick(x).
-enum class GeluKind { tanh, erf, quick };
-int gelu_in_place(Type type, GeluKind kind, void* x, std::int64_t n, CUstream_st* stream);
 
 /// x = gelu_tanh(x) factor; both have `type`.
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream);

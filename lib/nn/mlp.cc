@@ -39,12 +39,14 @@ Operand activated(Activation activation, const Tensor& hidden) {
                            DType out) { return ops::swiglu_linear(tape, hidden, w, out, sum); };
     return made;
   }
-  made.values = [hidden](ops::Tape& tape) { return ops::gelu(tape, hidden); };
-  made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
-  made.summed = [hidden](ops::Tape& tape, const ops::LinearWeight& w, const ops::Exchange& sum,
-                         DType out) {
+  const ops::Gelu kind = activation == Activation::gelu ? ops::Gelu::erf : ops::Gelu::tanh;
+  made.values = [hidden, kind](ops::Tape& tape) { return ops::gelu(tape, hidden, kind); };
+  if (kind == ops::Gelu::erf)
+    made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
+  made.summed = [hidden, kind](ops::Tape& tape, const ops::LinearWeight& w,
+                               const ops::Exchange& sum, DType out) {
     if (out != hidden.dtype()) fail("GELU is not recomputed for a product in another type");
-    return ops::gelu_linear(tape, hidden, w, sum);
+    return ops::gelu_linear(tape, hidden, w, sum, kind);
   };
   return made;
 }

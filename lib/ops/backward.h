@@ -7,6 +7,7 @@
 #include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
+#include "ops/pointwise/gelu_kind.h"
 #include "ops/position/qk_norm_rope.h"
 
 namespace vfm::ops {
@@ -59,10 +60,10 @@ struct SummedGradient {
 SummedGradient summed_input_gradient(const Tensor& dy, const LinearWeight& weight,
                                      const Exchange& sum, bool want_dx);
 
-/// gelu(x) and its backward pass. The gradient of x has the dtype of dy and overwrites dy if nobody
-/// else holds it. If `y` is defined, backward writes gelu(x) to it.
-Tensor gelu_forward(const Tensor& x);
-Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y = Tensor());
+/// gelu(x, kind) and its backward pass. The gradient of x has the dtype of dy and overwrites dy if
+/// nobody else holds it. If `y` is defined, backward writes gelu(x) to it.
+Tensor gelu_forward(const Tensor& x, Gelu kind);
+Tensor gelu_backward(const Tensor& x, const Tensor& dy, Gelu kind, const Tensor& y = Tensor());
 
 /// swiglu(x) and its backward pass; the gradient of x has the dtype of dy.
 Tensor swiglu_forward(const Tensor& x);

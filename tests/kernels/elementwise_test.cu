@@ -12,7 +12,6 @@ using vfm::kernels::add_into;
 using vfm::kernels::convert;
 using vfm::kernels::gelu_backward;
 using vfm::kernels::gelu_forward;
-using vfm::kernels::gelu_in_place;
 using vfm::kernels::GeluKind;
 using vfm::kernels::scaled_sum;
 using vfm::kernels::silu_backward;
@@ -124,39 +123,55 @@ double tolerance() {
   return sizeof(T) == 2 ? 4e-3 : 1e-6;
 }
 
+double gelu_tanh(double x) {
+  return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+double gelu_tanh_slope(double x) {
+  const double s = gelu_tanh(x) / x, k = 2 * std::sqrt(2 / M_PI);
+  return x == 0 ? 0.5 : s + x * s * (1 - s) * k * (1 + 3 * 0.044715 * x * x);
+}
+
+// A gelu with a gradient.
+struct GeluOf {
+  GeluKind kind;
+  double (*of)(double);
+  double (*slope_of)(double);
+  std::string name;
+};
+const GeluOf kErf{GeluKind::erf, gelu, gelu_slope, "gelu"},
+    kTanh{GeluKind::tanh, gelu_tanh, gelu_tanh_slope, "tanh gelu"};
+
 template <class T>
-void test_gelu(Checker& checker, Case c, bool in_place) {
+void test_gelu(Checker& checker, const GeluOf& gelu_of, Case c, bool in_place) {
+  const auto& [kind, of, slope_of, name] = gelu_of;
   const auto inputs = numbers(c.n, 1), gradients = numbers(c.n, 2);
   const Shifted<T> x(inputs, c.shift), y(std::vector<float>(c.n, NAN), c.shift);
   const Shifted<T> dy(gradients, c.shift), other(std::vector<float>(c.n, NAN), c.shift);
   const Shifted<T>& dx = in_place ? dy : other;
   const auto n = static_cast<std::int64_t>(c.n);
   const Shifted<T> again(std::vector<float>(c.n, NAN), c.shift), with(gradients, c.shift);
-  need(gelu_forward(type_of<T>(), x.get(), y.get(), n, nullptr), "gelu");
-  need(gelu_backward(type_of<T>(), x.get(), with.get(), in_place ? with.get() : other.get(),
+  need(gelu_forward(type_of<T>(), kind, x.get(), y.get(), n, nullptr), name.c_str());
+  need(gelu_backward(type_of<T>(), kind, x.get(), with.get(), in_place ? with.get() : other.get(),
                      again.get(), n, nullptr),
-       "gelu");
+       name.c_str());
   const std::vector<T> both = (in_place ? with : other).host(checker);
-  need(gelu_backward(type_of<T>(), x.get(), dy.get(), dx.get(), nullptr, n, nullptr), "gelu");
+  need(gelu_backward(type_of<T>(), kind, x.get(), dy.get(), dx.get(), nullptr, n, nullptr), name.c_str());
   const std::vector<double> sizes = doubles<T>(gradients);
   std::vector<double> values, slopes = sizes;
   const std::vector<double> in = doubles<T>(inputs);
   for (std::size_t i = 0; i < c.n; ++i) {
-    values.push_back(gelu(in[i]));
-    slopes[i] *= gelu_slope(in[i]);
+    values.push_back(of(in[i]));
+    slopes[i] *= slope_of(in[i]);
   }
-  each_close(checker, named<T>("gelu"), y.host(checker), values, tolerance<T>());
-  each_close(checker, named<T>("gelu backward"), dx.host(checker), slopes, tolerance<T>(), sizes);
+  each_close(checker, named<T>(name), y.host(checker), values, tolerance<T>());
+  each_close(checker, named<T>(name + " backward"), dx.host(checker), slopes, tolerance<T>(), sizes);
   const auto same = [&](const std::vector<T>& a, const std::vector<T>& b) {
     return c.n == 0 || std::memcmp(a.data(), b.data(), c.n * sizeof(T)) == 0;
   };
-  checker.check(named<T>("gelu and its backward at once, the same bits"),
+  checker.check(named<T>(name + " and its backward at once, the same bits"),
                 same(again.host(checker), y.host(checker)) && same(both, dx.host(checker)));
 }
 
-double gelu_tanh(double x) {
-  return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
 double gelu_quick(double x) {
   return x / (1 + std::exp(-1.702 * x));
 }
@@ -175,7 +190,7 @@ void test_gelus_in_place(Checker& checker, Case c) {
        {OneGelu{GeluKind::tanh, gelu_tanh, "tanh gelu"}, OneGelu{GeluKind::erf, gelu, "erf gelu"},
         OneGelu{GeluKind::quick, gelu_quick, "quick gelu"}}) {
     const Shifted<T> x(inputs, c.shift);
-    need(gelu_in_place(type_of<T>(), kind, x.get(), static_cast<std::int64_t>(c.n), nullptr), name);
+    need(gelu_forward(type_of<T>(), kind, x.get(), x.get(), static_cast<std::int64_t>(c.n), nullptr), name);
     std::vector<double> values;
     for (const double v : in)
       values.push_back(of(v));
@@ -340,7 +355,7 @@ void test_convert(Checker& checker) {
 void test_slopes(Checker& checker) {
   const std::vector<float> inputs = noise(300, 9), ones(300, 1.f);
   const DeviceArray<float> x(inputs), dy(ones), dgelu(300), dsilu(300);
-  need(gelu_backward(Type::f32, x.get(), dy.get(), dgelu.get(), nullptr, 300, nullptr), "gelu");
+  need(gelu_backward(Type::f32, GeluKind::erf, x.get(), dy.get(), dgelu.get(), nullptr, 300, nullptr), "gelu");
   need(silu_backward(x.get(), dy.get(), dsilu.get(), 300, nullptr), "silu");
   std::vector<double> of_gelu, of_silu;
   for (const double v : inputs) {
@@ -353,34 +368,35 @@ void test_slopes(Checker& checker) {
 }
 
 // Many numbers where gelu bends, each within the error that its formula may have; and every bf16.
-void test_gelu_everywhere(Checker& checker) {
+void test_gelu_everywhere(Checker& checker, const GeluOf& gelu_of) {
+  const auto& [kind, of, slope_of, name] = gelu_of;
   std::vector<float> inputs;
   for (int i = 0; i <= 100'000; ++i)
     inputs.push_back(static_cast<float>(-10 + 2e-4 * i));
   const std::size_t n = inputs.size();
   const DeviceArray<float> x(inputs), dy(std::vector<float>(n, 1.f)), y(n), dx(n);
-  need(gelu_forward(Type::f32, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), "gelu");
-  need(gelu_backward(Type::f32, x.get(), dy.get(), dx.get(), nullptr, static_cast<std::int64_t>(n),
+  need(gelu_forward(Type::f32, kind, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), name.c_str());
+  need(gelu_backward(Type::f32, kind, x.get(), dy.get(), dx.get(), nullptr, static_cast<std::int64_t>(n),
                      nullptr),
-       "gelu");
+       name.c_str());
   std::vector<double> values, slopes;
   for (const double v : inputs) {
-    values.push_back(gelu(v));
-    slopes.push_back(gelu_slope(v));
+    values.push_back(of(v));
+    slopes.push_back(slope_of(v));
   }
-  each_close(checker, "gelu in small steps", y.host(), values, 5e-7);
-  each_close(checker, "slope of gelu in small steps", dx.host(), slopes, 5e-7);
+  each_close(checker, name + " in small steps", y.host(), values, 5e-7);
+  each_close(checker, "slope of " + name + " in small steps", dx.host(), slopes, 5e-7);
 
   std::vector<Bf16> all;
   std::vector<double> exact;
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     const float v = std::bit_cast<float>(bits << 16);
     all.push_back(Bf16(v));
-    exact.push_back(gelu(v));
+    exact.push_back(of(v));
   }
   const DeviceArray<Bf16> low(all), result(all.size());
-  need(gelu_forward(Type::bf16, low.get(), result.get(), 0x10000, nullptr), "gelu");
-  each_close(checker, "gelu of every bf16", result.host(), exact, 3.91e-3);
+  need(gelu_forward(Type::bf16, kind, low.get(), result.get(), 0x10000, nullptr), name.c_str());
+  each_close(checker, name + " of every bf16", result.host(), exact, 3.91e-3);
 }
 
 void test_refusals(Checker& checker) {
@@ -388,7 +404,7 @@ void test_refusals(Checker& checker) {
   float* const p = a.get();
   const int invalid = cudaErrorInvalidValue;
   checker.check("no elements are no error",
-                gelu_forward(Type::bf16, nullptr, nullptr, 0, nullptr) == 0 &&
+                gelu_forward(Type::bf16, GeluKind::erf, nullptr, nullptr, 0, nullptr) == 0 &&
                     silu_forward(nullptr, nullptr, 0, nullptr) == 0 &&
                     add_columns(p, p, p, 0, 4, 4, nullptr) == 0 &&
                     swiglu_forward(Type::f32, p, p, 0, 4, nullptr) == 0 &&
@@ -396,14 +412,16 @@ void test_refusals(Checker& checker) {
                     add_columns(p, p, p, 4, 0, 4, nullptr) == 0 &&
                     add_columns_backward(p, p, 4, 0, 0, nullptr) == 0);
   checker.check("a size below zero is refused",
-                gelu_forward(Type::f32, p, p, -1, nullptr) == invalid &&
-                    gelu_backward(Type::f32, p, p, p, p, -1, nullptr) == invalid &&
+                gelu_forward(Type::f32, GeluKind::erf, p, p, -1, nullptr) == invalid &&
+                    gelu_backward(Type::f32, GeluKind::erf, p, p, p, p, -1, nullptr) == invalid &&
                     swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
                     add_columns(p, p, p, -1, 4, 4, nullptr) == invalid &&
                     add_columns(p, p, p, 1, -1, 4, nullptr) == invalid);
   checker.check("gelu in place refuses the same",
-                gelu_in_place(Type::f32, GeluKind::quick, p, -1, nullptr) == invalid &&
-                    gelu_in_place(Type::bf16, GeluKind::tanh, nullptr, 0, nullptr) == 0);
+                gelu_forward(Type::f32, GeluKind::quick, p, p, -1, nullptr) == invalid &&
+                    gelu_forward(Type::bf16, GeluKind::tanh, nullptr, nullptr, 0, nullptr) == 0);
+  checker.check("quick gelu has no slope",
+                gelu_backward(Type::f32, GeluKind::quick, p, p, p, p, 4, nullptr) == invalid);
   checker.check("too large a size is refused",
                 silu_forward(p, p, (1l << 38) + 1, nullptr) == invalid);
   checker.check("columns that b lacks are refused",
@@ -418,20 +436,24 @@ void time_all() {
   const DeviceArray<float> x(noise(kCount, 1)), y(noise(kCount, 2));
   const DeviceArray<Bf16> low(as<Bf16>(noise(kHidden, 3))), other(as<Bf16>(noise(kHidden, 4)));
   time_launch("gelu bf16", 4. * kHidden, 0,
-              [&] { return gelu_forward(Type::bf16, low.get(), other.get(), kHidden, nullptr); });
+              [&] { return gelu_forward(Type::bf16, GeluKind::erf, low.get(), other.get(), kHidden, nullptr); });
   time_launch("tanh gelu in place bf16", 4. * kHidden, 0, [&] {
-    return gelu_in_place(Type::bf16, GeluKind::tanh, low.get(), kHidden, nullptr);
+    return gelu_forward(Type::bf16, GeluKind::tanh, low.get(), low.get(), kHidden, nullptr);
   });
   time_launch("quick gelu in place bf16", 4. * kHidden, 0, [&] {
-    return gelu_in_place(Type::bf16, GeluKind::quick, low.get(), kHidden, nullptr);
+    return gelu_forward(Type::bf16, GeluKind::quick, low.get(), low.get(), kHidden, nullptr);
   });
   time_launch("gelu backward bf16", 6. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), nullptr, kHidden,
+    return gelu_backward(Type::bf16, GeluKind::erf, low.get(), other.get(), other.get(), nullptr, kHidden,
                          nullptr);
+  });
+  time_launch("tanh gelu backward bf16", 6. * kHidden, 0, [&] {
+    return gelu_backward(Type::bf16, GeluKind::tanh, low.get(), other.get(), other.get(), nullptr,
+                         kHidden, nullptr);
   });
   const DeviceArray<Bf16> again(kHidden);
   time_launch("gelu and its backward bf16", 8. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, low.get(), other.get(), other.get(), again.get(), kHidden,
+    return gelu_backward(Type::bf16, GeluKind::erf, low.get(), other.get(), other.get(), again.get(), kHidden,
                          nullptr);
   });
   time_launch("swiglu bf16", 6. * kCount, 0, [&] {
@@ -442,7 +464,7 @@ void time_all() {
                            nullptr);
   });
   time_launch("gelu f32", 8. * kCount, 0,
-              [&] { return gelu_forward(Type::f32, x.get(), y.get(), kCount, nullptr); });
+              [&] { return gelu_forward(Type::f32, GeluKind::erf, x.get(), y.get(), kCount, nullptr); });
   time_launch("silu f32", 8. * kCount, 0,
               [&] { return silu_forward(x.get(), y.get(), kCount, nullptr); });
   time_launch("add bf16 to f32", 10. * kCount, 0,
@@ -472,8 +494,10 @@ void tests(Checker& checker) {
                        {1030, 3},
                        {1030, 4}}) {
     for (const bool in_place : {false, true}) {
-      test_gelu<float>(checker, c, in_place);
-      test_gelu<Bf16>(checker, c, in_place);
+      for (const GeluOf& of : {kErf, kTanh}) {
+        test_gelu<float>(checker, of, c, in_place);
+        test_gelu<Bf16>(checker, of, c, in_place);
+      }
       test_silu(checker, c, in_place);
     }
     test_gelus_in_place<float>(checker, c);
@@ -502,7 +526,8 @@ void tests(Checker& checker) {
   }
   test_convert(checker);
   test_slopes(checker);
-  test_gelu_everywhere(checker);
+  for (const GeluOf& of : {kErf, kTanh})
+    test_gelu_everywhere(checker, of);
   test_refusals(checker);
   if (timed()) time_all();
 }

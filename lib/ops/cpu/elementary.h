@@ -1,5 +1,6 @@
-// e^x and erf for CPU kernels, in plain arithmetic that the compiler vectorises. The result of an
-// element does not depend on its place in a row. Include only in x_cpu.cc (see ops/cpu/isa.h).
+// e^x, erf and the GELU with tanh for CPU kernels, in plain arithmetic that the compiler
+// vectorises. The result of an element does not depend on its place in a row. Include only in
+// x_cpu.cc (see ops/cpu/isa.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -64,6 +65,22 @@ VFM_INLINE float erf_f(float x) {
   const float inside = x > -3.92f ? y : -1.f;
   const float both = x < 3.92f ? inside : 1.f;  // a NaN lands here
   return x == x ? both : x;
+}
+
+/// x (1 + tanh(u)) / 2 for u = sqrt(2 / pi) (x + 0.044715 x^3), which is x / (1 + e^-2u).
+VFM_INLINE float tanh_gelu_f(float x) {
+  const float u2 = 1.59576912f * (x + 0.044715f * x * x * x);
+  return x / (1.f + exp_f(-u2));
+}
+
+/// Its derivative s + x s (1 - s) 2u', with s = 1 / (1 + e^-2u) and s (1 - s) = e r^2 for
+/// e = e^-|2u| and r = 1 / (1 + e), where nothing cancels. Beyond |x| = 100 e is 0, so that x^2 may
+/// end there, before it is infinite.
+VFM_INLINE float tanh_gelu_slope_f(float x) {
+  const float square = x * x < 1e4f ? x * x : 1e4f;
+  const float u2 = 1.59576912f * (x + 0.044715f * x * x * x);
+  const float e = exp_f(u2 < 0 ? u2 : -u2), r = 1.f / (1.f + e);
+  return (u2 < 0 ? e * r : r) + x * (e * r * r) * (1.59576912f * (1.f + 0.134145f * square));
 }
 
 }  // namespace vfm::ops::VFM_ISA

@@ -9,6 +9,7 @@
 #include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
+#include "ops/pointwise/gelu_kind.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -24,9 +25,10 @@ struct ModulatedLinear {
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
                                 const Exchange& exchange = {});
 
-/// gelu, then linear, then `sum`, in chunks if it has them. x [S, D] and w [M, D] have the same
-/// dtype.
-Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum = {});
+/// gelu of one kind, then linear, then `sum`, in chunks if it has them. x [S, D] and w [M, D] have
+/// the same dtype.
+Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum = {},
+                   Gelu kind = Gelu::erf);
 
 /// swiglu, then linear, then `sum` as in gelu_linear. x [S, 2 D] and w [M, D] have the same dtype.
 /// y has dtype `out` as in linear().

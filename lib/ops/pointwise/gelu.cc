@@ -8,26 +8,27 @@
 
 namespace vfm::ops {
 
-Tensor gelu_forward(const Tensor& x) {
+Tensor gelu_forward(const Tensor& x, Gelu kind) {
+  if (kind == Gelu::quick) fail("quick gelu has no gradient: use gelu_in_place for inference");
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
     fail("gelu of {}", dtype_name(x.dtype()));
   Tensor y(x.shape(), x.dtype(), x.device());
-  VFM_RUN(Touching(x, y), gelu_forward, x.dtype(), x.raw(), y.raw(), x.elements());
+  VFM_RUN(Touching(x, y), gelu_forward, x.dtype(), kind, x.raw(), y.raw(), x.elements());
   return y;
 }
 
-Tensor gelu_backward(const Tensor& x, const Tensor& dy, const Tensor& y) {
+Tensor gelu_backward(const Tensor& x, const Tensor& dy, Gelu kind, const Tensor& y) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
-  VFM_RUN(Touching(x, dy, dx, y), gelu_backward, x.dtype(), x.raw(), dy.raw(), dx.raw(), y.raw(),
-          x.elements());
+  VFM_RUN(Touching(x, dy, dx, y), gelu_backward, x.dtype(), kind, x.raw(), dy.raw(), dx.raw(),
+          y.raw(), x.elements());
   return dx;
 }
 
-Tensor gelu(Tape& tape, const Tensor& x) {
-  const Tensor y = gelu_forward(x);
-  tape.record(y, {x}, [x, y](Tape& t) {
+Tensor gelu(Tape& tape, const Tensor& x, Gelu kind) {
+  const Tensor y = gelu_forward(x, kind);
+  tape.record(y, {x}, [x, kind, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
-    t.accumulate(x, gelu_backward(x, dy));
+    t.accumulate(x, gelu_backward(x, dy, kind));
   });
   return y;
 }

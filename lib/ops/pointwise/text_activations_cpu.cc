@@ -5,7 +5,6 @@
 namespace vfm::ops::VFM_ISA {
 namespace {
 
-constexpr float kTwoSqrt2OverPi = 1.59576912f;
 constexpr float kRootHalf = 0.70710678f;
 
 template <class T>
@@ -17,12 +16,8 @@ void relu_all(T* x, std::int64_t n) {
   }
 }
 
-// (1 + tanh(u)) / 2 = 1 / (1 + e^-2u).
 struct TanhGelu {
-  VFM_INLINE float of(float v) {
-    const float u2 = kTwoSqrt2OverPi * (v + 0.044715f * v * v * v);
-    return v / (1.f + exp_f(-u2));
-  }
+  VFM_INLINE float of(float v) { return tanh_gelu_f(v); }
 };
 struct ErfGelu {
   VFM_INLINE float of(float v) { return 0.5f * v * (1.f + erf_f(v * kRootHalf)); }
@@ -42,7 +37,7 @@ template <class T>
 void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
   for (std::int64_t i = 0; i < n; ++i)
-    store(x + i, TanhGelu::of(load(x + i)) * load(factor + i));
+    store(x + i, tanh_gelu_f(load(x + i)) * load(factor + i));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void gelu_in_place(DType type, Gelu kind, void* x, std::int64_t n) {
   const kernels::GeluKind which = kind == Gelu::tanh  ? kernels::GeluKind::tanh
                                   : kind == Gelu::erf ? kernels::GeluKind::erf
                                                       : kernels::GeluKind::quick;
-  check_gpu(kernels::gelu_in_place(kernel_type(type), which, x, n, compute_stream()), "run gelu");
+  check_gpu(kernels::gelu_forward(kernel_type(type), which, x, x, n, compute_stream()), "run gelu");
 }
 
 void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {

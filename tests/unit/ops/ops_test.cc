@@ -11,11 +11,13 @@
 #include "ops/check.h"
 #include "ops/conv/patchify.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/gelu.h"
 #include "ops/pointwise/silu.h"
+#include "ops/pointwise/text_activations.h"
 #include "ops/position/positions.h"
 #include "ops/position/qk_norm_rope.h"
 
@@ -60,6 +62,39 @@ TEST_CASE("gelu is exact, silu as defined") {
     const Tensor leaf = noise_tensor({7, 19}, 1);
     check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf); });
     check_gradients({leaf}, [&](Tape& t) { return silu(t, leaf); });
+  });
+}
+
+TEST_CASE("gelu with tanh is its formula, has its slope, and recomputes before a product") {
+  each_isa([] {
+    Tape silent(false);
+    std::vector<float> points;
+    for (float x = -12; x <= 12; x += 0.037f)
+      points.push_back(x);
+    points.insert(points.end(), {1e30f, -1e30f});
+    const Tensor x = Tensor::from(points, {static_cast<std::int64_t>(points.size()), 1});
+    const Tensor in_place = x.clone(), dx = Tensor::zeros(x.shape());
+    Tape tape;
+    tape.watch(x, dx);
+    const Tensor y = gelu(tape, x, Gelu::tanh), ones = y.clone();
+    std::ranges::fill(ones.floats(), 1.f);
+    tape.backward(y, ones);
+    gelu_in_place(silent, in_place, Gelu::tanh);
+    CHECK(std::ranges::equal(y.floats(), in_place.floats()));
+    double slope_error = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double v = points[i], k = 2 * std::sqrt(2 / M_PI);
+      const double s = 1 / (1 + std::exp(-k * (v + 0.044715 * v * v * v)));
+      const double slope = s + v * s * (1 - s) * k * (1 + 3 * 0.044715 * v * v);
+      slope_error = std::max(slope_error, std::abs(dx.floats()[i] - slope));
+    }
+    CHECK(slope_error < 1e-6);
+    const Tensor leaf = noise_tensor({7, 19}, 1), w = noise_tensor({5, 19}, 2);
+    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf, Gelu::tanh); });
+    check_gradients({leaf, w}, [&](Tape& t) { return gelu_linear(t, leaf, w, {}, Gelu::tanh); });
+    CHECK(distance(gelu_linear(silent, leaf, w, {}, Gelu::tanh),
+                   linear(silent, gelu(silent, leaf, Gelu::tanh), w)) == 0);
+    CHECK_THROWS_WITH(gelu(silent, leaf, Gelu::quick), Catch::Contains("no gradient"));
   });
 }
 
