@@ -44,9 +44,9 @@ Heads::Heads(WeightMaker& make, const AttentionShape& shape, const std::string& 
       ranks_(make.layout.tp_size()) {
   if (!shape.norm_epsilon) return;
   const auto norm = [&](const char* name, std::int64_t all_heads) {
-    return over_heads_ ? &make.table(prefix + name + ".weight", {all_heads}, Init::one,
-                                     make.layout.cut(0))
-                       : &make.table(prefix + name + ".weight", {shape_.head_dim}, Init::one);
+    return over_heads_
+               ? &make.table(prefix + name + ".weight", {all_heads}, Init::one, make.layout.cut(0))
+               : &make.table(prefix + name + ".weight", {shape_.head_dim}, Init::one);
   };
   epsilon_ = *shape.norm_epsilon;
   query_norm_ = norm(names.query_norm, queries_width(shape));

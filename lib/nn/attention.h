@@ -1,7 +1,8 @@
 // Attention of a transformer's block: the first matrices, norms of queries and keys, rotation,
 // attention over the tokens of all ranks, and the last matrix. Norms are RMS norms of each head, or
-// of all heads of a token together as in Wan's transformer. Ranks of tp divide the heads among them;
-// if a norm is of all heads, they exchange the sum of its squares. Ranks of cp share the tokens of self-attention, by any kind (nn/cp_kind.h).
+// of all heads of a token together as in Wan's transformer. Ranks of tp divide the heads among
+// them, and exchange the sum of squares of a norm over all heads. Ranks of cp share the tokens of
+// self-attention, by any kind (nn/cp_kind.h).
 // Shape letters: S tokens of this rank, L tokens of the text, H heads of queries, G heads of keys
 // and values, K head dim, D width, E text width. H and G are this rank's; H / G heads of queries
 // share one of keys.
@@ -53,10 +54,11 @@ struct AttentionShape {
   std::int64_t width = 0, text_width = 0;
   std::optional<float> norm_epsilon = {};  ///< of the norms; none: there are no norms
   std::optional<DType> out = {};           ///< LinearOptions::out of the result
-  bool over_heads = false;  ///< norms have weights [H K] and [G K], for all heads; else [K], by head
-  bool pairs = false;       ///< rotates neighbours, not halves (ops/position/qk_norm_rope.h)
-  bool bias = false;        ///< of queries, keys and values
-  bool out_bias = false;    ///< of the result
+  /// A norm is over all heads of a token, with weights [H K] or [G K]; else by head, with [K].
+  bool over_heads = false;
+  bool pairs = false;     ///< rotates neighbours, not halves (ops/position/qk_norm_rope.h)
+  bool bias = false;      ///< of queries, keys and values
+  bool out_bias = false;  ///< of the result
 };
 
 /// How a network's matrices and norms are called, after a prefix and before ".weight".
@@ -89,7 +91,7 @@ class Heads {
   HeadShape shape_;  // of this rank
   float epsilon_ = 0;
   bool over_heads_ = false, pairs_ = false;
-  int ranks_ = 1;            // that share the heads
+  int ranks_ = 1;             // that share the heads
   ops::Exchange over_ranks_;  // adds up what they have
   const Weight *query_norm_ = nullptr, *key_norm_ = nullptr;
 };

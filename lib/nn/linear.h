@@ -3,8 +3,9 @@
 //
 // If the ranks of tp divide the outputs among them (column parallel), rows of x are gathered before
 // the product. If they divide the inputs (row parallel), results are summed after it, and each rank
-// gets the sums of its own rows. The bias of divided outputs is divided, too. Any other bias is whole
-// on each rank, which adds it once, after the sum (ops/matmul/bias.h). Both run in chunks if the exchange can (ops/row_chunks.h).
+// gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
+// The bias of divided outputs is divided, too. Any other bias is whole on each rank, which adds it
+// to its own rows, after the sum (ops/matmul/bias.h).
 // If the pass recomputes, backward computes the operand again (nn/operand.h).
 // In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
 // summands travel in f32. If each was rounded to bf16, the sum could be 2^-9 away from that of one

@@ -1,4 +1,5 @@
-// The MLP of a block, W_down a(W_up x), with biases or without. Ranks of tp divide the hidden columns.
+// The MLP of a block, W_down a(W_up x), with biases or without. Ranks of tp divide the hidden
+// columns.
 // Shape letters: S tokens, D width, F hidden width.
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
