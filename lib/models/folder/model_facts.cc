@@ -88,8 +88,8 @@ void check_parts(const ModelFolder& model) {
     fail_usage("'{}' is a {}: only {} are supported", model.folder(), type, listed(known, " and "));
   }
   const PipelineForm& pipeline = *architecture->foreign->pipeline;
-  const HfComponent transformer(model.layout().folder_of("transformer")),
-      vae(model.layout().folder_of("vae")), text(model.layout().folder_of("text_encoder"));
+  const HfComponent &transformer = model.part("transformer"), &vae = model.part("vae"),
+                    &text = model.part("text_encoder");
   std::vector<std::string_view> networks = {architecture->class_name};
   for (const ForeignClass& one : architecture->foreign->classes)
     networks.push_back(one.name);
@@ -120,14 +120,14 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
   if (is_there("vae")) {
-    const HfComponent vae(model.layout().folder_of("vae"));
+    const HfComponent& vae = model.part("vae");
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
     facts.scale =
         hf_latent_scale(vae.config(), facts.sampling.process, "'" + vae.config_path() + "'");
     if (all) facts.usual = usual_latent(vae, pipeline, facts.largest);
   }
   if (is_there("text_encoder")) {
-    const HfComponent text(model.layout().folder_of("text_encoder"));
+    const HfComponent& text = model.part("text_encoder");
     facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
   }
   facts.fps = pipeline.fps;
@@ -256,7 +256,7 @@ std::string hash_all(const ModelFolder& model) {
   if (model.is_checkpoint()) return io::hash_file(io::join_path(model.folder(), "COMPLETE"));
   Hasher hasher;
   for (const char* part : {"transformer", "vae"})
-    hasher.update(HfComponent(model.layout().folder_of(part)).hash());
+    hasher.update(model.part(part).hash());
   hasher.update(text_encoder_hash(model.layout().folder_of("text_encoder")));
   return hasher.hex128();
 }

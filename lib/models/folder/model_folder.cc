@@ -44,13 +44,18 @@ std::string ModelFolder::absolute_path() const {
   return path.string();
 }
 
+const HfComponent& ModelFolder::part(const std::string& name) const {
+  std::unique_ptr<HfComponent>& opened = parts_[name];
+  if (!opened) opened = std::make_unique<HfComponent>(layout_->folder_of(name));
+  return *opened;
+}
+
 const HfComponent& ModelFolder::component() const {
   if (!component_) {
-    const std::string part = layout_->folder_of(choice_.part);
-    if (!is_checkpoint()) refuse_part_of_other(part);
-    auto found = std::make_unique<HfComponent>(part);
-    if (!choice_.types.empty()) found->need_type(choice_.types);
-    component_ = std::move(found);
+    if (!is_checkpoint()) refuse_part_of_other(layout_->folder_of(choice_.part));
+    const HfComponent& found = part(choice_.part);
+    if (!choice_.types.empty()) found.need_type(choice_.types);
+    component_ = &found;
   }
   return *component_;
 }

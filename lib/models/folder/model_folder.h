@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ class ModelFolder {
   const std::string& folder() const { return layout_->folder(); }
   std::string absolute_path() const;
 
+  /// A part of a pipeline, opened at the first call. A single model is every part. Throws
+  /// Error{usage} if there is none.
+  const HfComponent& part(const std::string& name) const;
   /// The model. Throws Error{usage} if its type is not accepted.
   const HfComponent& component() const;
   const std::string& type() const { return component().type(); }
@@ -79,10 +83,11 @@ class ModelFolder {
  private:
   std::unique_ptr<ModelLayout> layout_;
   ModelChoice choice_;
-  mutable std::unique_ptr<HfComponent> component_;
+  mutable const HfComponent* component_ = nullptr;  // one of parts_
   mutable std::unique_ptr<io::TensorSet> average_;
   std::unique_ptr<Stand> stand_;  // null: the weights are in the folder
   mutable bool verified_ = false;
+  mutable std::map<std::string, std::unique_ptr<HfComponent>> parts_;
 };
 
 }  // namespace vfm::models
