@@ -12,6 +12,7 @@
 #include "io/safetensors.h"
 #include "models/dit/dit.h"
 #include "models/dit/network_json.h"
+#include "models/folder/load_model.h"
 #include "models/folder/model_config.h"
 #include "models/folder/model_facts.h"
 #include "support/temporary_folder.h"
@@ -80,6 +81,7 @@ TEST_CASE("model folder: a pipeline names its parts") {
   CHECK(pipeline.layout().folder_of("vae") == folder.path + "/vae");
   CHECK(pipeline.type() == "AutoencoderKLCosmos");
   CHECK(pipeline.absolute_path() == folder.path);
+  CHECK(&pipeline.part("vae") == &pipeline.component());  // opened once
   CHECK_THAT(usage_error([&] { pipeline.layout().folder_of("transformer"); }),
              Contains("folder 'transformer' is missing"));
   CHECK_THAT(usage_error([&] { pipeline.layout().folder_of("text_encoder"); }),
@@ -145,6 +147,16 @@ TEST_CASE("model folder: of a run the newest checkpoint, and its average unless 
   CHECK_FALSE(read_facts(before, FactsFor::training).tokenizer);
   io::write_file(before.folder() + "/train.json", "{");
   CHECK_THROWS_WITH(before.weights(), Contains("'train.json' is not as it was written"));
+
+  // What was read once is not read again.
+  const OpenedModel opened(folder.path, true);
+  CHECK(opened.folder().averaged());
+  CHECK(opened.facts().step == 7);
+  CHECK(std::get<NetworkConfig>(opened.config()).text_embed_dim ==
+        std::get<NetworkConfig>(read_model_config(run)).text_embed_dim);
+  std::filesystem::remove_all(run.folder());
+  CHECK(opened.facts().step == 7);
+  CHECK(std::holds_alternative<NetworkConfig>(opened.config()));
 }
 
 TEST_CASE("model folder: what a run began from comes back as it was written") {
