@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kNamed = 8;  // how many of a kind a message names
 
 struct Mismatch {
-  std::vector<std::string> missing, unexpected, misshapen, mistyped;
+  std::vector<std::string> missing, unexpected, misshapen, mistyped, uncoded;
 
   void describe(std::string& text, const char* kind, const std::vector<std::string>& list) const {
     if (list.empty()) return;
@@ -32,6 +32,7 @@ struct Mismatch {
     describe(text, "unexpected", unexpected);
     describe(text, "of another shape", misshapen);
     describe(text, "not of a float type", mistyped);
+    describe(text, "not U8", uncoded);
     return text;
   }
 };
@@ -84,7 +85,9 @@ void check_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& ta
     else if (found->shape != target.shape)
       wrong.misshapen.push_back(fmt::format("'{}' is {}, the model needs {}", target.name,
                                             to_string(found->shape), to_string(target.shape)));
-    else if (!is_float(found->dtype))
+    else if (target.codes && found->dtype != "U8")
+      wrong.uncoded.push_back(fmt::format("'{}' is {}", target.name, found->dtype));
+    else if (!target.codes && !is_float(found->dtype))
       wrong.mistyped.push_back(fmt::format("'{}' is {}", target.name, found->dtype));
   }
   for (const io::TensorView& tensor : set.tensors())
@@ -110,13 +113,13 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   std::vector<TensorTarget> wholes;
   std::int64_t most = 0;
   for (const RangeTarget& target : targets) {
-    wholes.push_back({target.name, target.range.shape, {}});
+    wholes.push_back({target.name, target.range.shape, {}, target.codes});
     most = std::max(most, std::min(kRangePiece, target.elements()));
   }
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
   for (const RangeTarget& target : targets) {
-    const DType dtype = float_type(set.find(target.name)->dtype);
+    const DType dtype = target.codes ? DType::u8 : float_type(set.find(target.name)->dtype);
     Tensor& buffer = buffers[dtype];
     if (!buffer.defined()) buffer = Tensor({most}, dtype);
     const std::int64_t count = target.elements();
@@ -124,7 +127,7 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
       const Tensor piece = buffer.rows(0, std::min(kRangePiece, count - begin));
       set.read(target.name, target.range, target.first + begin,
                {piece.data<std::byte>(), piece.bytes()});
-      target.store(piece.to(DType::f32), begin);
+      target.store(target.codes ? piece : piece.to(DType::f32), begin);
     }
     set.release(*set.find(target.name));
   }

@@ -19,6 +19,7 @@ struct TensorTarget {
   std::string name;
   Shape shape;
   std::function<void(const Tensor&)> store;
+  bool codes = false;  ///< the tensor is U8, no floats
 };
 
 /// Hands each tensor of `set` to its target, in the order of the targets. F32 is not copied; F16
@@ -42,6 +43,7 @@ struct RangeTarget {
   std::function<void(const Tensor& values, std::int64_t begin)> store;
   /// The requested elements of the range: `count` from `first` on; -1: all of them.
   std::int64_t first = 0, count = -1;
+  bool codes = false;  ///< the tensor is U8, and `store` gets its values as u8
 
   std::int64_t elements() const { return count < 0 ? range.elements() : count; }
 };

@@ -203,11 +203,12 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
   const nn::ParameterList& parameters = optimizer.parameters();
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
-                        const nn::ParameterList& of, const auto& store) {
+                        const nn::ParameterList& of, const auto& store, bool codes = false) {
     const io::SafetensorsReader set(place, name);
     std::vector<models::RangeTarget> targets;
     for (std::size_t i = 0; i < of.size(); ++i) {
       targets.push_back(target_in(set, std::string(prefix) + of[i]->name, *of[i], tables));
+      targets.back().codes = codes;
       targets.back().store = [&store, i](const Tensor& t, std::int64_t at) { store(i, t, at); };
     }
     models::load_ranges(set, targets);
@@ -218,7 +219,8 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
       const Tensor flat = tensors[i].reshape({tensors[i].elements()});
       copy(values.to(flat.dtype()), flat.rows(begin, begin + values.elements()));
     };
-    read(io::join_path(folder, "state"), name, {}, of, store);
+    const bool codes = !tensors.empty() && tensors.front().dtype() == DType::u8;
+    read(io::join_path(folder, "state"), name, {}, of, store, codes);
   };
   on_all_ranks(world, [&] {
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {

@@ -51,11 +51,11 @@ struct OptimizerRecipe {
   double momentum = 0.95;  ///< of Muon
   double eps = 1e-8;
   double weight_decay = 0.1;    ///< decoupled; not for norms and position tables
-  std::string moments = "f32";  ///< "f32" or "bf16": type of the two moments
+  std::string moments = "f32";  ///< "f32", "bf16" or "8bit": type of the two moments
   double clip = 1.0;            ///< largest global gradient norm; 0: no clipping
   int max_skips = 10;  ///< consecutive steps with a non-finite gradient after which the run ends
 
-  DType moment_type() const;
+  DType moment_type() const;  ///< of moments that are not in 8 bits
 };
 
 struct ScheduleRecipe {

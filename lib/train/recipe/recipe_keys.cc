@@ -49,7 +49,7 @@ std::vector<Field> fields_of(Recipe& r) {
       .number("eps", r.optimizer.eps, positive)
       .number("weight_decay", r.optimizer.weight_decay, between(0, 1))
       .in_stages()
-      .choice("moments", r.optimizer.moments, {"f32", "bf16"})
+      .choice("moments", r.optimizer.moments, {"f32", "bf16", "8bit"})
       .number("clip", r.optimizer.clip, at_least(0))
       .in_stages()
       .number("max_skips", r.optimizer.max_skips, at_least(0))

@@ -170,7 +170,9 @@ constexpr ConstantWords kWords[] = {
      "Number added to the root of AdamW's second moment, and to the norm of Muon's momentum."},
     {"optimizer.weight_decay", "", "Decoupled decay. Norms and position tables have no decay."},
     {"optimizer.moments", "",
-     "Type of AdamW's moments and of Muon's momentum. bf16 halves their memory."},
+     "Type of AdamW's moments and of Muon's momentum. *bf16* halves their memory. *8bit* takes a "
+     "quarter: moments of matrices are codes of 8 bits with a scale for 256 elements; vectors and "
+     "tables keep f32, and Muon's momentum is bf16."},
     {"optimizer.clip", "", "Maximum norm of the gradient. 0: no limit."},
     {"optimizer.max_skips", "steps",
      "How many steps in a row may be skipped because the gradient is not finite."},

@@ -20,10 +20,10 @@ class MuonRule final : public UpdateRule {
   }
 
   std::vector<StateTensor> state(const OptimizerRecipe& recipe) const override {
-    return {{"muon_m", recipe.moment_type()}};
+    return {{"muon_m", recipe.moments == "f32" ? DType::f32 : DType::bf16}};
   }
 
-  bool of_whole_matrices() const override { return true; }
+  bool looks_beyond() const override { return true; }
 
   void update(const OptimizerRecipe& recipe, const UpdateStep& step,
               std::span<const KeptParameter> parameters, const StateParts* parts) const override {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "models/folder/load_tensors.h"
 #include "ops/optim/moving_average.h"
 #include "ops/optim/split_master.h"
 #include "ops/optim/sum_squares.h"
@@ -41,26 +42,39 @@ Optimizer::Optimizer(const OptimizerRecipe& optimizer, const EmaRecipe& ema_reci
         ruled.kept.push_back({parameters[i], {}, {}});
       }
     if (ruled.kept.empty()) continue;
-    if (rule->of_whole_matrices()) {
-      nn::ParameterList matrices;
+    if (rule->looks_beyond()) {
+      nn::ParameterList own;
       for (const std::size_t i : ruled.numbers)
-        matrices.push_back(parameters[i]);
-      ruled.parts.emplace(mesh, matrices);
+        own.push_back(parameters[i]);
+      ruled.parts.emplace(mesh, own);
     }
     for (const StateTensor& tensor : rule->state(recipe_)) {
       OptimizerState& state =
           state_.emplace_back(OptimizerState{std::string(tensor.name), tensor.dtype, {}, {}});
       for (std::size_t k = 0; k < ruled.kept.size(); ++k) {
-        nn::Parameter* const parameter = parameters[ruled.numbers[k]];
+        nn::Parameter* parameter = parameters[ruled.numbers[k]];
+        if (tensor.block > 1) parameter = &add_blocks(*parameter, tensor);
         state.parameters.push_back(parameter);
-        state.tensors.push_back(
-            Tensor::zeros(parameter->shape(), tensor.dtype, parameter->device()));
+        state.tensors.push_back(tensor.block > 1 ? parameter->value
+                                                 : Tensor::zeros(parameter->shape(), tensor.dtype,
+                                                                 parameter->device()));
         ruled.kept[k].state.push_back(state.tensors.back());
       }
     }
     ruled_.push_back(std::move(ruled));
   }
   restart_ema();
+}
+
+/// A parameter's tensor with an element a block, in the form of a parameter, whole or not here.
+nn::Parameter& Optimizer::add_blocks(const nn::Parameter& of, const StateTensor& tensor) {
+  const std::int64_t all = tensor.elements(element_count(of.placement.global));
+  const bool here = models::held_range(of).elements() > 0;
+  nn::Parameter& blocks = blocks_.emplace_back();
+  blocks.name = of.name;
+  blocks.placement = {{all}, {0}};
+  blocks.value = Tensor::zeros({here ? all : 0}, tensor.dtype, of.device());
+  return blocks;
 }
 
 const OptimizerState& Optimizer::state(std::string_view name) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +81,7 @@ class Optimizer {
   bool ema_on_host() const { return ema_recipe_.place == "host" && device() != Device::cpu; }
   double ema_decay(std::int64_t last) const;
   void average_on_host(float decay);
+  nn::Parameter& add_blocks(const nn::Parameter& of, const StateTensor& tensor);
   double update_all(const UpdateStep& step, std::optional<double> squares);
 
   /// The parameters that have a rule.
@@ -87,11 +89,12 @@ class Optimizer {
     const UpdateRule* rule;
     std::vector<std::size_t> numbers;  // of the parameters
     std::vector<KeptParameter> kept;   // for each of them
-    std::optional<StateParts> parts;   // for a rule of whole matrices
+    std::optional<StateParts> parts;   // for a rule that looks beyond an element
   };
   OptimizerRecipe recipe_;
   EmaRecipe ema_recipe_;
   const nn::ParameterList& parameters_;
+  std::deque<nn::Parameter> blocks_;  // names and places of tensors of blocks
   std::vector<Ruled> ruled_;
   std::vector<OptimizerState> state_;
   std::vector<Tensor> ema_;

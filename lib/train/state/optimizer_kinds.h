@@ -22,10 +22,18 @@
 
 namespace vfm::train {
 
-/// A tensor of a parameter's shape that an optimizer keeps. It begins with zeros.
+/// A tensor that an optimizer keeps for a parameter. It begins with zeros.
 struct StateTensor {
   std::string_view name;  ///< of its files in a checkpoint: "adam_m"
   DType dtype = DType::f32;
+  /// 1: it has the parameter's shape, and a rank has the part that it has of the parameter. Else it
+  /// has an element for each block of so many elements of the whole parameter, in C order, and
+  /// every rank of the stage has all of it.
+  std::int64_t block = 1;
+
+  std::int64_t elements(std::int64_t of_parameter) const {
+    return (of_parameter + block - 1) / block;
+  }
 };
 
 /// A parameter, or the stretch whose state this rank has, and what is kept for it.
@@ -50,10 +58,11 @@ class UpdateRule {
   /// Whether the rule is for this parameter.
   virtual bool takes(const OptimizerRecipe& recipe, const nn::Parameter& parameter) const = 0;
   virtual std::vector<StateTensor> state(const OptimizerRecipe& recipe) const = 0;
-  /// True if an update needs whole matrices. Otherwise each element is updated by itself.
-  virtual bool of_whole_matrices() const { return false; }
+  /// True if an element's update depends on other elements of its parameter, which other ranks may
+  /// have. Otherwise each element is updated by itself.
+  virtual bool looks_beyond() const { return false; }
   /// Updates weights, state and averages. `parts` knows what other ranks have of these parameters;
-  /// null unless of_whole_matrices(), and then this is a collective of these ranks.
+  /// null unless looks_beyond(), and then this is a collective of these ranks.
   virtual void update(const OptimizerRecipe& recipe, const UpdateStep& step,
                       std::span<const KeptParameter> parameters, const StateParts* parts) const = 0;
   /// The same for all parameters of a model in one kernel, which also finds the norm of step.factor

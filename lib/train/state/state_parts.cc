@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "models/folder/load_tensors.h"
 #include "nn/columns.h"
+#include "ops/optim/block_codes.h"
 
 namespace vfm::train {
 
@@ -140,6 +141,42 @@ void StateParts::each_whole(const Part& part, const Act& act, const Take& take) 
   for (std::size_t first = 0; first < shared_.size();
        first += static_cast<std::size_t>(group_->size()))
     round(first, part, act, take);
+}
+
+void StateParts::greatest(std::span<const Numbered> tensors) const {
+  std::vector<Tensor> cut;
+  std::int64_t all = 0;
+  for (const Numbered& one : tensors)
+    if (std::ranges::find(shared_, one.number, &Shared::number) != shared_.end()) {
+      cut.push_back(flat(one.values));
+      all += one.values.elements();
+    }
+  if (all == 0) return;
+  // Each rank finds the greatest of its share of them, and sends these to all.
+  const int ranks = group_->size();
+  const Tensor values({all}, DType::f32, cut.front().device());
+  const auto each = [&](const auto& act) {
+    std::int64_t at = 0;
+    for (const Tensor& one : cut) {
+      act(one, values.rows(at, at + one.elements()));
+      at += one.elements();
+    }
+  };
+  each([](const Tensor& one, const Tensor& place) { copy(one, place); });
+  std::vector<std::int64_t> shares;
+  for (int rank = 0; rank < ranks; ++rank)
+    shares.push_back(nn::share(all, rank + 1, ranks) - nn::share(all, rank, ranks));
+  const std::int64_t mine = shares[static_cast<std::size_t>(group_->rank())];
+  const Tensor received({mine * ranks}, DType::f32, values.device());
+  group_
+      ->all_to_all(values, received, shares,
+                   std::vector<std::int64_t>(static_cast<std::size_t>(ranks), mine))
+      .wait();
+  const Tensor own = received.rows(0, mine);
+  for (int rank = 1; rank < ranks; ++rank)
+    ops::greater_in_place(own, received.rows(rank * mine, (rank + 1) * mine));
+  group_->all_gather(own, values, shares).wait();
+  each([](const Tensor& one, const Tensor& place) { copy(place, one); });
 }
 
 /// Of the matrices from `first` on each rank owns one, as far as they go.

@@ -1,5 +1,5 @@
 // Parameters whose update depends on more than one element, where ranks have parts of them: each
-// rank learns once what the others have.
+// rank learns once what the others have. Matrices are made whole, or ranks agree on numbers.
 //
 // A whole matrix is gathered to one rank, which computes with it and sends each rank its part of
 // the result. The matrices of a round each have another owner, so all ranks compute, and a rank
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "dist/mesh.h"
@@ -24,7 +25,7 @@ namespace vfm::train {
 
 class StateParts {
  public:
-  /// `parameters` are matrices of nn::states_of() a model's, the same on all ranks. Without a mesh
+  /// `parameters` are some of nn::states_of() a model's, the same on all ranks. Without a mesh
   /// this rank has all of them whole. Keeps the pointers. A collective of the ranks that have them
   /// together. On Device::meta each other rank is taken to have an equal share.
   StateParts(const dist::Mesh* mesh, const nn::ParameterList& parameters);
@@ -38,8 +39,18 @@ class StateParts {
   /// A collective of the same ranks.
   void each_whole(const Part& part, const Act& act, const Take& take) const;
 
+  /// A tensor for parameter `number`, f32, of one size on all ranks.
+  struct Numbered {
+    std::size_t number = 0;
+    Tensor values;
+  };
+  /// Of tensors of parameters that ranks have in parts: sets each element to the largest that a
+  /// rank has there, all at least 0. All ranks give them in one order. A collective of the same
+  /// ranks.
+  void greatest(std::span<const Numbered> tensors) const;
+
  private:
-  /// A matrix that ranks have in parts.
+  /// A parameter that ranks have in parts.
   struct Shared {
     std::size_t number;
     nn::Parameter* parameter;
@@ -54,7 +65,7 @@ class StateParts {
   void round(std::size_t first, const Part& part, const Act& act, const Take& take) const;
 
   dist::Group* group_ = nullptr;
-  std::vector<std::size_t> own_;  // numbers of matrices that this rank has whole
+  std::vector<std::size_t> own_;  // numbers of parameters that this rank has whole
   nn::ParameterList parameters_;
   std::vector<Shared> shared_;  // the largest first, so that those of a round are alike
 };

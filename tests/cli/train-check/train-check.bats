@@ -38,7 +38,7 @@ check() {
 }
 
 @test "check proves layouts for every optimizer" {
-  for more in optimizer.kind=muon "optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16"; do
+  for more in optimizer.kind=muon optimizer.moments=8bit "optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16"; do
     check 4 parallel.tp=2 parallel.shard=full $more
     echo "$stderr"
     [ "$status" -eq 0 ]

@@ -168,6 +168,7 @@ PY
   done <<'KINDS'
 muon adam_m.safetensors,adam_v.safetensors,ema.safetensors,muon_m.safetensors optimizer.kind=muon
 low adam_m.safetensors,adam_v.safetensors,ema.safetensors,muon_m.safetensors optimizer.kind=muon optimizer.moments=bf16 model.compute=bf16
+8bit adam_m.safetensors,adam_m_codes.safetensors,adam_m_scales.safetensors,adam_v.safetensors,adam_v_codes.safetensors,adam_v_scales.safetensors,ema.safetensors optimizer.moments=8bit
 KINDS
   # Only matrices of blocks have Muon's momentum, and AdamW's moments are of the others.
   tensors() { python3 -c '

@@ -182,6 +182,16 @@ const std::vector<ParallelCase> kCases = {
     {"autoregressive", 6,
      "parallel: {pp: 2, shard: full, cp: 3, cp_kind: gather}\noptimizer: {kind: muon}\n"
      "model: {num_layers: 2}"},
+    // Blocks of moments lie on several ranks.
+    {"dit", 4,
+     "parallel: {tp: 2, shard: full}\noptimizer: {moments: 8bit}\nmodel: {num_layers: 2}"},
+    {"dit", 3, "parallel: {shard: optimizer}\noptimizer: {moments: 8bit}", Samples::mixed, 2},
+    {"stdit", 8,
+     "parallel: {pp: 2, tp: 2, shard: full, replicate: 2}\noptimizer: {moments: 8bit}\n"
+     "model: {num_layers: 2, compute: bf16}\ndata: {packs: 4}"},
+    {"moviegen", 4,
+     "parallel: {tp: 2, cp: 2, cp_kind: gather}\noptimizer: {kind: muon, moments: 8bit}"},
+    {"autoregressive", 2, "parallel: {tp: 2}\noptimizer: {moments: 8bit}"},
     // Fewer packs than ranks that have some.
     {"dit", 3, "data: {packs: 2}"},
     {"dit", 4,

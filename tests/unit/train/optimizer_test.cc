@@ -167,6 +167,55 @@ TEST_CASE("optimizer: bf16 moments follow the f32 ones to their rounding") {
   }
 }
 
+TEST_CASE("optimizer: moments of 8 bits follow those of f32, and take a quarter") {
+  const auto make = [](nn::Parameter& parameter, const Shape& shape, bool decay) {
+    parameter.name = decay ? "matrix" : "vector";
+    parameter.value = Tensor::zeros(shape);
+    parameter.grad = Tensor(shape);
+    parameter.placement = {shape, Shape(shape.size(), 0)};
+    parameter.decay = decay;
+  };
+  nn::Parameter matrix, vector, exact, exact_vector;
+  for (nn::Parameter* one : {&matrix, &exact})
+    make(*one, {30, 40}, true);
+  for (nn::Parameter* one : {&vector, &exact_vector})
+    make(*one, {40}, false);
+  const nn::ParameterList coarse = {&matrix, &vector}, fine = {&exact, &exact_vector};
+  EmaRecipe ema;
+  ema.mode = "off";
+  OptimizerRecipe recipe;
+  recipe.moments = "8bit";
+  recipe.clip = 0;
+  recipe.weight_decay = 0;
+  OptimizerRecipe f32 = recipe;
+  f32.moments = "f32";
+  Optimizer a(recipe, ema, coarse), b(f32, ema, fine);
+  CHECK(a.state("adam_m_codes").parameters == nn::ParameterList{&matrix});
+  CHECK(a.state("adam_v_scales").tensors[0].shape() == Shape{5});
+  CHECK(a.state("adam_m").parameters == nn::ParameterList{&vector});
+  CHECK(state_bytes(recipe, coarse) == 1200 * 2 + 2 * 5 * 4 + 40 * 8);
+  for (int n = 0; n < 40; ++n) {
+    for (const nn::ParameterList* list : {&coarse, &fine})
+      for (const nn::Parameter* one : *list)
+        for (std::size_t i = 0; i < one->grad.floats().size(); ++i)
+          one->grad.floats()[i] =
+              std::sin(static_cast<float>(i)) +
+              0.5f * std::cos(static_cast<float>(n) * static_cast<float>(i + 1));
+    a.update(1e-2, 1.0);
+    b.update(1e-2, 1.0);
+    if (n == 0)  // the moments of an update are those before the rounding
+      CHECK(std::ranges::equal(matrix.value.floats(), exact.value.floats()));
+  }
+  CHECK(std::ranges::equal(vector.value.floats(), exact_vector.value.floats()));
+  double difference = 0, all = 0;
+  for (std::size_t i = 0; i < 1200; ++i) {
+    difference += std::pow(matrix.value.floats()[i] - exact.value.floats()[i], 2);
+    all += std::pow(exact.value.floats()[i], 2);
+  }
+  CHECK(difference > 0);
+  CHECK(std::sqrt(difference / all) < 0.05);
+}
+
 TEST_CASE(
     "optimizer: Muon moves hidden matrices by their orthogonal momentum, others as AdamW does") {
   const auto matrix = [](const std::string& name, bool hidden) {
