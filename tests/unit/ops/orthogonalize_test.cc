@@ -51,7 +51,7 @@ Doubles published(Doubles x, std::size_t rows, std::size_t columns) {
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] = 3.4445 * x[i] + more[i];
   }
-  return tall ? transposed(x, columns, rows) : x;
+  return tall ? transposed(x, rows, columns) : x;
 }
 
 Doubles doubles_of(const Tensor& values) {
