@@ -242,7 +242,7 @@ void Run::take_over(const std::string& folder, const Json& train, const RunState
   const nn::ParameterList& frozen = trainer_->objective().frozen();
   init_ = models::Origin::from_json(train.value("init", Json()));
   if (!frozen.empty()) init_ = load_base(world_, options_, init_, nn::states_of(frozen));
-  read_checkpoint(world_, folder, trainer_->optimizer(), tables);
+  read_checkpoint(world_, folder, trainer_->optimizer(), tables, trainer_->other_states());
   trainer_->restore(state);
 }
 
@@ -359,7 +359,8 @@ void Run::save() {
   Checkpoint checkpoint{.step = trainer_->state().step,
                         .config = trainer_->objective().config(),
                         .train = leader() ? train_json() : Json(),
-                        .optimizer = trainer_->optimizer()};
+                        .optimizer = trainer_->optimizer(),
+                        .others = trainer_->other_states()};
   if (recipe_.lora.rank > 0)
     checkpoint.adapters = models::lora_metadata(kind_.adapter_targets(recipe_), recipe_.lora);
   newest_ = write_checkpoint(trainer_->parallel().mesh(), options_.out, checkpoint);

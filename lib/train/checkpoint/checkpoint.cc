@@ -45,35 +45,53 @@ std::string lines_of(const std::map<std::string, std::string>& hashes) {
   return text;
 }
 
-/// The sets of tensors.
-std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
-  const Optimizer& optimizer = checkpoint.optimizer;
-  const nn::ParameterList& parameters = optimizer.parameters();
-  const auto values = [&parameters](std::size_t i, std::int64_t begin, std::int64_t end) {
-    return parameters[i]->read(begin, end);
-  };
-  std::vector<SavedSet> sets;
-  if (checkpoint.adapters.empty()) {
-    sets.push_back({"model", models::kWeightsName, DType::f32, values, parameters, max_file_bytes});
-  } else {
-    // Programs look for these under one name.
-    constexpr std::uint64_t kNone = ~std::uint64_t{0};
-    const std::string lora = models::lora_folder("");
-    sets.push_back({lora, models::kLoraName, DType::f32, values, parameters, kNone,
-                    std::string(models::kLoraPrefix), checkpoint.adapters});
-    sets.push_back({lora, models::kPeftName, DType::f32, values, parameters, kNone,
-                    std::string(models::kPeftPrefix)});
-  }
+std::string folder_of(const OtherState& other) {
+  return io::join_path("networks", other.name);
+}
+
+/// What an optimizer keeps, into the sets of `folder`.
+void add_state(const Optimizer& optimizer, const std::string& folder, std::uint64_t max_file_bytes,
+               std::vector<SavedSet>& sets) {
   const auto add = [&](const std::string& name, const nn::ParameterList& of,
                        const std::vector<Tensor>& tensors) {
     const auto read = [&tensors](std::size_t i, std::int64_t begin, std::int64_t end) {
       return tensors[i].reshape({tensors[i].elements()}).rows(begin, end);
     };
-    sets.push_back({"state", name, tensors.front().dtype(), read, of, max_file_bytes});
+    sets.push_back({folder, name, tensors.front().dtype(), read, of, max_file_bytes});
   };
   for (const OptimizerState& state : optimizer.state())
     add(state.name, state.parameters, state.tensors);
-  if (optimizer.has_ema()) add("ema", parameters, optimizer.ema());
+  if (optimizer.has_ema()) add("ema", optimizer.parameters(), optimizer.ema());
+}
+
+/// The sets of tensors.
+std::vector<SavedSet> sets_of(const Checkpoint& checkpoint, std::uint64_t max_file_bytes) {
+  const nn::ParameterList& parameters = checkpoint.optimizer.parameters();
+  const auto values_of = [](const nn::ParameterList& of) {
+    return [&of](std::size_t i, std::int64_t begin, std::int64_t end) {
+      return of[i]->read(begin, end);
+    };
+  };
+  std::vector<SavedSet> sets;
+  if (checkpoint.adapters.empty()) {
+    sets.push_back({"model", models::kWeightsName, DType::f32, values_of(parameters), parameters,
+                    max_file_bytes});
+  } else {
+    // Programs look for these under one name.
+    constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    const std::string lora = models::lora_folder("");
+    sets.push_back({lora, models::kLoraName, DType::f32, values_of(parameters), parameters, kNone,
+                    std::string(models::kLoraPrefix), checkpoint.adapters});
+    sets.push_back({lora, models::kPeftName, DType::f32, values_of(parameters), parameters, kNone,
+                    std::string(models::kPeftPrefix)});
+  }
+  add_state(checkpoint.optimizer, "state", max_file_bytes, sets);
+  for (const OtherState& other : checkpoint.others) {
+    const nn::ParameterList& own = other.optimizer.parameters();
+    sets.push_back(
+        {folder_of(other), models::kWeightsName, DType::f32, values_of(own), own, max_file_bytes});
+    add_state(other.optimizer, folder_of(other), max_file_bytes, sets);
+  }
   return sets;
 }
 
@@ -166,6 +184,8 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
     remove_tree(temporary);
     for (const char* folder : {"model", "state"})
       io::make_directories(io::join_path(temporary, folder));
+    for (const OtherState& other : checkpoint.others)
+      io::make_directories(io::join_path(temporary, folder_of(other)));
     if (!checkpoint.adapters.empty()) io::make_directories(models::lora_folder(temporary));
   };
   on_all_ranks(world, prepare, clean_up);
@@ -199,8 +219,7 @@ std::string write_checkpoint(const dist::Mesh& mesh, const std::string& run,
 }
 
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
-                     Tables tables) {
-  const nn::ParameterList& parameters = optimizer.parameters();
+                     Tables tables, const std::vector<OtherState>& others) {
   // `store` gets the number of the tensor, values, and which are before them.
   const auto read = [&](const std::string& place, const std::string& name, std::string_view prefix,
                         const nn::ParameterList& of, const auto& store, bool codes = false) {
@@ -213,26 +232,38 @@ void read_checkpoint(dist::World& world, const std::string& folder, const Optimi
     }
     models::load_ranges(set, targets);
   };
-  const auto read_state = [&](const std::string& name, const nn::ParameterList& of,
-                              const std::vector<Tensor>& tensors) {
+  const auto read_tensors = [&](const std::string& place, const std::string& name,
+                                const nn::ParameterList& of, const std::vector<Tensor>& tensors) {
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
       const Tensor flat = tensors[i].reshape({tensors[i].elements()});
       copy(values.to(flat.dtype()), flat.rows(begin, begin + values.elements()));
     };
     const bool codes = !tensors.empty() && tensors.front().dtype() == DType::u8;
-    read(io::join_path(folder, "state"), name, {}, of, store, codes);
+    read(place, name, {}, of, store, codes);
   };
-  on_all_ranks(world, [&] {
+  const auto read_network = [&](const Optimizer& own, const std::string& weights,
+                                const std::string& name, std::string_view prefix,
+                                const std::string& state) {
+    const nn::ParameterList& parameters = own.parameters();
     const auto store = [&](std::size_t i, const Tensor& values, std::int64_t begin) {
       parameters[i]->write(values, begin);
     };
+    read(weights, name, prefix, parameters, store);
+    for (const OptimizerState& kept : own.state())
+      read_tensors(state, kept.name, kept.parameters, kept.tensors);
+    if (own.has_ema()) read_tensors(state, "ema", parameters, own.ema());
+  };
+  on_all_ranks(world, [&] {
+    const std::string state = io::join_path(folder, "state");
     if (models::has_adapters(folder))
-      read(models::lora_folder(folder), models::kLoraName, models::kLoraPrefix, parameters, store);
+      read_network(optimizer, models::lora_folder(folder), models::kLoraName, models::kLoraPrefix,
+                   state);
     else
-      read(io::join_path(folder, "model"), models::kWeightsName, {}, parameters, store);
-    for (const OptimizerState& state : optimizer.state())
-      read_state(state.name, state.parameters, state.tensors);
-    if (optimizer.has_ema()) read_state("ema", parameters, optimizer.ema());
+      read_network(optimizer, io::join_path(folder, "model"), models::kWeightsName, {}, state);
+    for (const OtherState& other : others) {
+      const std::string place = io::join_path(folder, folder_of(other));
+      read_network(other.optimizer, place, models::kWeightsName, {}, place);
+    }
   });
 }
 

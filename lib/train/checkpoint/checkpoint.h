@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/held_json.h"
 #include "dist/mesh.h"
@@ -26,6 +27,12 @@ namespace vfm::train {
 /// The path of a step's checkpoint: RUN/checkpoints/step-00000500.
 std::string checkpoint_path(const std::string& run, std::int64_t step);
 
+/// A network that was trained beside the first (train/step/objective.h); in networks/NAME.
+struct OtherState {
+  std::string name;
+  const Optimizer& optimizer;
+};
+
 /// Contents of a checkpoint. All except the optimizer are used on rank 0 only.
 struct Checkpoint {
   std::int64_t step = 0;
@@ -34,6 +41,7 @@ struct Checkpoint {
   /// If adapters are trained: metadata of their file (models/folder/lora_file.h), which is written
   /// in lora/ in the forms of diffusers and of peft. It must be empty on all ranks or on none.
   std::map<std::string, std::string> adapters = {};
+  std::vector<OtherState> others = {};
 };
 
 /// Sizes of files and messages. The bytes of a checkpoint depend on file_bytes only.
@@ -60,7 +68,7 @@ enum class Tables { same, may_be_longer };
 /// rank reads only the parts whose state it keeps; then StateShards::gather() sends shared weights
 /// to the other ranks. Does not verify hashes. A collective.
 void read_checkpoint(dist::World& world, const std::string& folder, const Optimizer& optimizer,
-                     Tables tables = Tables::same);
+                     Tables tables = Tables::same, const std::vector<OtherState>& others = {});
 
 /// Removes checkpoints that are not needed after that of `step` was written. Among those of regular
 /// steps (multiples of `every`, and `last`) the newest `keep` stay. All others except `step` go:

@@ -188,6 +188,7 @@ void run_some(const Recipe& recipe, const Parallel& parallel, TrainingStep& step
         schedule_pipeline({pp, recipe.parallel.vpp, ahead}, std::vector<MicrobatchCost>(of_step));
   }
   for (std::size_t i = 0; i < steps; ++i) {
+    step.set_step(step.fullest_step());
     step.pass_all(batches.subspan(i * of_step, of_step), schedule);
     if (parts == CountedParts::passes) continue;
     step.sum();
@@ -222,7 +223,10 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   const Objective& objective = step.objective();
   MemoryNeed need;
   double largest = 0;  // as f32, drawn before it is put in its place
-  for (const nn::ParameterList* list : {&objective.parameters(), &objective.frozen()})
+  std::vector<const nn::ParameterList*> lists = {&objective.parameters(), &objective.frozen()};
+  for (const OtherNetwork& other : objective.others())
+    lists.push_back(other.parameters);
+  for (const nn::ParameterList* list : lists)
     for (const nn::Parameter* p : *list) {
       const nn::Parameter& kept = p->state ? *p->state : *p;  // what is drawn here
       const nn::Parameter& here = p->sharded ? kept : *p;
@@ -231,8 +235,9 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
       need.weights += bytes_of({here.value, here.high, kept.low});
       need.gradients += bytes_of({here.grad});
     }
-  for (const OptimizerState& state : step.optimizer().state())
-    need.moments += bytes_of(state.tensors);
+  for (const TrainingStep::Trained& network : step.networks())
+    for (const OptimizerState& state : network.optimizer.state())
+      need.moments += bytes_of(state.tensors);
   need.average = bytes_of(step.optimizer().ema());
   const double lasting = need.total();
   if (device == Device::cpu) need.mpi = memory_of_mpi(ranks);
@@ -254,7 +259,7 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
   if (!batches.empty())
     run_some(recipe, parallel, step, batches, parts);
   else if (parts == CountedParts::all)
-    step.shards().gather();
+    step.gather();
   const MemoryStats memory = account.memory();
   need.save = program + static_cast<double>(memory.current) + saving;
   need.activations = static_cast<double>(memory.peak) - lasting;

@@ -101,9 +101,11 @@ StepWork step_work(const Recipe& recipe, int ranks, nn::Recompute recompute, Dev
   if (staged)
     schedule = schedule_in_order({parallel.network().pp_size(), recipe.parallel.vpp},
                                  std::vector<MicrobatchCost>(1));
+  step.set_step(step.fullest_step());
   step.pass_all(batches, schedule);
   step.sum();
   const auto update = [&](std::int64_t before, double often) {
+    step.set_step(step.fullest_step());
     step.optimizer().updates = before;
     updates = often;
     account.emplace(device);

@@ -130,17 +130,18 @@ double Optimizer::update(double lr, double factor, std::optional<double> squares
   return norm;
 }
 
+double Optimizer::squares() const {
+  std::vector<ops::Extent> gradients;
+  for (const nn::Parameter* parameter : parameters_)
+    gradients.push_back({parameter->grad.data<float>(), parameter->elements()});
+  return ops::sum_squares(device(), gradients);
+}
+
 double Optimizer::update_all(const UpdateStep& step, std::optional<double> squares) {
   if (!squares && ruled_.size() == 1)
     if (const auto norm = ruled_[0].rule->clipped_update(recipe_, step, ruled_[0].kept))
       return *norm;
-  if (!squares) {
-    std::vector<ops::Extent> gradients;
-    for (const nn::Parameter* parameter : parameters_)
-      gradients.push_back({parameter->grad.data<float>(), parameter->elements()});
-    squares = ops::sum_squares(device(), gradients);
-  }
-  const double norm = std::sqrt(*squares) * step.factor;
+  const double norm = std::sqrt(squares ? *squares : this->squares()) * step.factor;
   if (!std::isfinite(norm)) return norm;
   UpdateStep clipped = step;
   if (recipe_.clip > 0) clipped.factor *= std::min(1.0, recipe_.clip / norm);

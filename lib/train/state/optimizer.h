@@ -53,6 +53,9 @@ class Optimizer {
   /// (train/step/gradients.h). A collective if a rule is.
   double update(double lr, double factor, std::optional<double> squares = {});
 
+  /// The sum of squares of this rank's gradients.
+  double squares() const;
+
   /// Continues with the rates and limits of another recipe. What is kept stays.
   void follow(const OptimizerRecipe& recipe) { recipe_ = recipe; }
 

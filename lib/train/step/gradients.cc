@@ -28,22 +28,36 @@ Tensor gradient_of(const nn::Parameter& parameter) {
 
 GradientReducer::GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                                  DType travel, std::int64_t most)
-    : travel_(travel),
-      staged_(mesh.layout().pp > 1),
-      in_backward_(std::ranges::none_of(parameters, &nn::Parameter::sharded)) {
-  for (GradientMessage& message : plan_messages(mesh, parameters, most)) {
-    for (const nn::Parameter* parameter : message.parameters)
-      if (parameter->elements() > 0) places_[parameter->grad.data<std::byte>()] = messages_.size();
-    Sent& sent = messages_.emplace_back();
-    static_cast<GradientMessage&>(sent) = std::move(message);
-    if (sent.shares_state && mesh.size(Axes::replicate) > 1)
-      sent.replicas = &mesh.group(Axes::replicate);
-    if (sent.on_all_stages) {
-      sent.stages = &mesh.group(Axes::pp);
-      sent.ranks_of_stages = &mesh.group(Axes::tp | Axes::cp | Axes::shard | Axes::pp);
+    : GradientReducer(mesh, std::vector{&parameters}, travel, most) {}
+
+GradientReducer::GradientReducer(const dist::Mesh& mesh,
+                                 const std::vector<const nn::ParameterList*>& networks,
+                                 DType travel, std::int64_t most)
+    : travel_(travel), staged_(mesh.layout().pp > 1), sums_(networks.size(), true) {
+  for (std::size_t network = 0; network < networks.size(); ++network) {
+    const nn::ParameterList& parameters = *networks[network];
+    if (std::ranges::any_of(parameters, &nn::Parameter::sharded)) in_backward_ = false;
+    for (GradientMessage& message : plan_messages(mesh, parameters, most)) {
+      for (const nn::Parameter* parameter : message.parameters)
+        if (parameter->elements() > 0)
+          places_[parameter->grad.data<std::byte>()] = messages_.size();
+      Sent& sent = messages_.emplace_back();
+      static_cast<GradientMessage&>(sent) = std::move(message);
+      sent.network = network;
+      if (sent.shares_state && mesh.size(Axes::replicate) > 1)
+        sent.replicas = &mesh.group(Axes::replicate);
+      if (sent.on_all_stages) {
+        sent.stages = &mesh.group(Axes::pp);
+        sent.ranks_of_stages = &mesh.group(Axes::tp | Axes::cp | Axes::shard | Axes::pp);
+      }
+      open(sent);
     }
-    open(sent);
   }
+}
+
+void GradientReducer::begin(std::vector<bool> sums) {
+  if (sums.size() != sums_.size()) fail("{} networks, not {}", sums_.size(), sums.size());
+  sums_ = std::move(sums);
 }
 
 Tensor GradientReducer::Sent::own() const {
@@ -114,6 +128,7 @@ void GradientReducer::hear(const Tensor& gradient) {
   for (auto at = places_.lower_bound(begin);
        at != places_.end() && at->first < begin + gradient.bytes(); ++at) {
     Sent& message = messages_[at->second];
+    if (left_out(message)) continue;
     if (message.open == 0) fail("a gradient is final twice in a step");
     --message.open;
   }
@@ -130,6 +145,7 @@ void GradientReducer::hear(const Tensor& gradient) {
 }
 
 bool GradientReducer::may_start(const Sent& message) const {
+  if (left_out(message)) return true;
   if (message.open > 0) return false;
   if (!staged_) return true;
   return started_ - ended_ < kMost && !message.parameters.front()->on_all_stages;
@@ -138,6 +154,7 @@ bool GradientReducer::may_start(const Sent& message) const {
 void GradientReducer::start_next() {
   if (started_ - ended_ == kMost) end_next();
   Sent& message = messages_[started_++];
+  if (left_out(message)) return;
   const Tensor& only = message.parameters.front()->grad;
   if (message.parameters.size() == 1 && travel_ == DType::f32) {
     message.values = only;
@@ -162,6 +179,7 @@ void GradientReducer::start_next() {
 
 void GradientReducer::end_next() {
   Sent& message = messages_[ended_++];
+  if (left_out(message)) return;
   message.transfer.wait();
   if (message.replicas != nullptr)
     message.replicas->all_reduce(message.stages != nullptr ? message.own_part() : message.own())

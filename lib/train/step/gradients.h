@@ -45,6 +45,14 @@ class GradientReducer {
   /// is rounded again. The other choice is f32. `mesh` and `parameters` must outlive this object.
   GradientReducer(const dist::Mesh& mesh, const nn::ParameterList& parameters,
                   DType travel = DType::f32, std::int64_t most = kMessage);
+  /// The same for several networks. Their messages follow each other, and none has gradients of two
+  /// networks.
+  GradientReducer(const dist::Mesh& mesh, const std::vector<const nn::ParameterList*>& networks,
+                  DType travel = DType::f32, std::int64_t most = kMessage);
+
+  /// Leaves the networks of which `sums` is false out of the sums of the step that begins. The same
+  /// on all ranks.
+  void begin(std::vector<bool> sums);
 
   /// The listener for the pass of a step's last batch (train/step/objective.h) or microbatch
   /// (train/step/pipeline.h). It is empty without messages, and if they must not start during
@@ -58,6 +66,7 @@ class GradientReducer {
 
  private:
   struct Sent : GradientMessage {
+    std::size_t network = 0;
     std::size_t open = 0;  // gradients that are not final yet
     Tensor values;         // during the transfer: the gradients one after the other
     dist::Transfer transfer;
@@ -76,6 +85,7 @@ class GradientReducer {
   };
   static void open(Sent& message);
   bool may_start(const Sent& message) const;
+  bool left_out(const Sent& message) const { return !sums_[message.network]; }
   void hear(const Tensor& gradient);
   void start_next();
   void end_next();
@@ -83,6 +93,7 @@ class GradientReducer {
   const DType travel_;
   const bool staged_;
   bool in_backward_ = true;
+  std::vector<bool> sums_;  // by network
   std::vector<Sent> messages_;
   std::map<const std::byte*, std::size_t> places_;  // message number by gradient
   std::size_t started_ = 0, ended_ = 0;             // counts of messages

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,12 +65,28 @@ class ChunkedPass {
   virtual nn::Streams backward(int chunk, nn::Streams gradients) = 0;
 };
 
+/// A network of an objective that is trained beside its first one, such as what judges it.
+struct OtherNetwork {
+  std::string name;  ///< a word; of its folder in a checkpoint
+  const nn::ParameterList* parameters = nullptr;
+  /// It is updated in every so many steps, in the last of them, by that step's gradients alone.
+  int every = 1;
+  /// Its optimizer; nothing: the recipe's.
+  std::optional<OptimizerRecipe> optimizer = {};
+};
+
 class Objective {
  public:
   virtual ~Objective() = default;
 
-  /// The parameters that are trained.
+  /// The parameters of the first network that are trained.
   virtual const nn::ParameterList& parameters() const = 0;
+  /// The updates of the first network: in every so many steps, as OtherNetwork::every.
+  virtual int every() const { return 1; }
+  /// The other networks that are trained. A network that is frozen is not told of: it has neither
+  /// gradients nor state, and is in no checkpoint. Several networks cannot be cut into stages, and
+  /// only one of them can gather its blocks ('parallel.shard' full).
+  virtual std::vector<OtherNetwork> others() const { return {}; }
   /// The weights under adapters (recipe.lora), without gradients and in no checkpoint. A run reads
   /// them from the model that it begins from. Empty if the run has no adapters.
   virtual const nn::ParameterList& frozen() const;

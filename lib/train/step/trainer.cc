@@ -55,6 +55,7 @@ Json RunState::to_json() const {
                {"tokens", tokens},    {"samples", samples}, {"epoch", data.epoch},
                {"block", data.block}, {"pack", data.pack}};
   if (!of_sources.empty()) json["folder_samples"] = of_sources;
+  if (!other_updates.empty()) json["other_updates"] = other_updates;
   return json;
 }
 
@@ -69,6 +70,11 @@ RunState RunState::from_json(const Json& value, std::string_view what) {
     for (const Json& seen : value["folder_samples"]) {
       if (!seen.is_number_integer()) fail("'folder_samples' in {} must be whole numbers", what);
       state.of_sources.push_back(seen.get<std::int64_t>());
+    }
+  if (value.contains("other_updates"))
+    for (const Json& updates : value["other_updates"]) {
+      if (!updates.is_number_integer()) fail("'other_updates' in {} must be whole numbers", what);
+      state.other_updates.push_back(updates.get<std::int64_t>());
     }
   state.data.epoch = static_cast<std::uint32_t>(need_integer(value, "epoch", what));
   state.data.block = static_cast<std::uint64_t>(need_integer(value, "block", what));
@@ -89,7 +95,7 @@ Trainer::Trainer(const Recipe& recipe, const Dataset& data, dist::World& world, 
             recipe.ema),
       reader_(recipe, data, parallel_) {
   state_.of_sources.resize(data.sources().size());
-  step_.shards().gather();
+  step_.gather();
   if (data.reads_on_gpu()) turn_ = take_turn(Device::cuda);
 }
 
@@ -124,6 +130,9 @@ StepResult Trainer::train_step(bool update) {
 
   ++state_.step;
   state_.updates = step_.optimizer().updates;
+  state_.other_updates.clear();
+  for (std::size_t i = 1; i < step_.networks().size(); ++i)
+    state_.other_updates.push_back(step_.networks()[i].optimizer.updates);
   state_.skips_in_row = result.skipped ? state_.skips_in_row + 1 : 0;
   state_.tokens += data.plan.tokens;
   state_.samples += data.plan.samples;
@@ -146,10 +155,23 @@ void Trainer::restore(const RunState& state) {
   reader_.seek(static_cast<std::uint32_t>(state.step), state.data,
                state.first_step + recipe_.train.steps);
   if (turn) turn_.lock();
-  step_.shards().gather();
+  step_.gather();
   state_ = state;
   state_.of_sources.resize(data_.sources().size());
+  step_.set_step(state.step);
   step_.optimizer().updates = state.updates;
+  if (state.other_updates.size() + 1 != step_.networks().size())
+    fail("a checkpoint of {} networks continues with {}", state.other_updates.size() + 1,
+         step_.networks().size());
+  for (std::size_t i = 1; i < step_.networks().size(); ++i)
+    step_.networks()[i].optimizer.updates = state.other_updates[i - 1];
+}
+
+std::vector<OtherState> Trainer::other_states() const {
+  std::vector<OtherState> others;
+  for (std::size_t i = 1; i < step_.networks().size(); ++i)
+    others.push_back({step_.networks()[i].name, step_.networks()[i].optimizer});
+  return others;
 }
 
 void Trainer::swap_ema() {

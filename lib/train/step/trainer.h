@@ -21,6 +21,7 @@
 #include "base/json_fwd.h"
 #include "dist/world.h"
 #include "tensor/device.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/data/dataset.h"
 #include "train/data/shared_samples.h"
 #include "train/data/step_reader.h"
@@ -55,6 +56,8 @@ struct RunState {
   /// For a blend: samples seen from each of Dataset::sources().
   std::vector<std::int64_t> of_sources = {};
   DataPosition data;  ///< position of the next step
+  /// Updates of networks after the first (train/step/objective.h).
+  std::vector<std::int64_t> other_updates = {};
   /// Steps of earlier stages, part of `step`; the schedule covers the others. Not in to_json(), as
   /// it follows from the stages.
   std::int64_t first_step = 0;
@@ -83,7 +86,10 @@ class Trainer {
   /// Optimizer::swap_ema() on all ranks. A collective.
   void swap_ema();
   const Objective& objective() const { return step_.objective(); }
-  /// The optimizer of the states. After writing its parameters call StateShards::gather().
+  /// The networks after the first, for a checkpoint.
+  std::vector<OtherState> other_states() const;
+  /// The optimizer of the states of the first network. After writing its parameters call
+  /// StateShards::gather().
   Optimizer& optimizer() { return step_.optimizer(); }
   const StateShards& shards() const { return step_.shards(); }
   nn::Recompute recompute() const { return recompute_; }

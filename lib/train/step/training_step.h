@@ -2,6 +2,9 @@
 //
 // Gradients are of the sum of the loss: each batch goes forward and back, the sums over ranks are
 // formed, and the optimizer updates the weights, which then go to the ranks that share its state.
+// An objective has one network or several, each with its optimizer. One that is not due in a step
+// keeps its weights, and its gradients are not summed.
+//
 // A run does so with data (train/step/trainer.h), a measurement with a clock
 // (train/calibrate/calibrate.h), and on Device::meta a step tells its memory (train/cost/memory.h)
 // and its work (train/cost/step_work.h). Not here: where batches come from, what their loss is, at
@@ -10,9 +13,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "train/state/optimizer.h"
 #include "train/state/state_shards.h"
@@ -32,13 +38,20 @@ class TrainingStep {
   using Watch = std::function<void(Part)>;
 
   /// `objective` has the part of the network that `parallel` gives to this rank; `average` is that
-  /// of the recipe, or off where something else keeps it. Keeps the reference of `parallel`.
+  /// of the recipe, or off where something else keeps it. It is of the first network. Keeps the
+  /// reference of `parallel`.
   TrainingStep(const Recipe& recipe, const Parallel& parallel, std::unique_ptr<Objective> objective,
                const EmaRecipe& average);
 
   /// Tells `watch` of the parts of steps. So that each is by itself, sums of gradients begin in
   /// sum() then; otherwise they begin while backward of the last batch runs.
   void watch(Watch watch) { watch_ = std::move(watch); }
+
+  /// The number of the next step, from 0, which decides the networks that are due. Then it counts
+  /// on by itself.
+  void set_step(std::int64_t step) { step_ = step; }
+  /// The first step in which all networks are due: what it takes is the most of any step.
+  std::int64_t fullest_step() const;
 
   /// Forward, loss and backward of all batches. A pipeline has microbatches, of which one without a
   /// readable sample is null, and their schedule. The rank that has most batches has `most`, if
@@ -47,24 +60,45 @@ class TrainingStep {
                 const PipelineSchedule& schedule = {}, int most = 0);
   /// Afterwards the gradients are the sums over ranks. A collective.
   void sum();
-  /// Optimizer::update() with these sums, and the new weights on all ranks. Returns the norm of
-  /// `factor` * gradients before clipping; if it is not finite, nothing is changed. A collective.
+  /// Optimizer::update() of each network that is due, with these sums and its own norm, and the new
+  /// weights on all ranks. Returns the norm of `factor` * gradients before clipping, of several
+  /// networks that of all together; if that is not finite, nothing is changed. A collective.
   double update(double learning_rate, double factor);
 
+  /// A network that is trained.
+  struct Trained {
+    Trained(const OtherNetwork& network, const OptimizerRecipe& recipe, const EmaRecipe& average,
+            const Parallel& parallel, nn::BlockShards* blocks);
+
+    const std::string name;  ///< "": the first
+    const int every;
+    const double rate;  ///< its learning rate / the recipe's
+    const StateShards shards;
+    Optimizer optimizer;
+  };
+
   const Objective& objective() const { return *objective_; }
-  const StateShards& shards() const { return shards_; }
-  Optimizer& optimizer() { return optimizer_; }
+  /// All networks that are trained; the first is that of objective().parameters().
+  std::deque<Trained>& networks() { return networks_; }
+  const std::deque<Trained>& networks() const { return networks_; }
+  /// Of the first network.
+  const StateShards& shards() const { return networks_.front().shards; }
+  Optimizer& optimizer() { return networks_.front().optimizer; }
+  /// StateShards::gather() of all networks. A collective.
+  void gather() const;
 
  private:
   void tell(Part part) const {
     if (watch_) watch_(part);
   }
 
+  bool due(const Trained& network) const { return (step_ + 1) % network.every == 0; }
+
   const Parallel& parallel_;
   const std::unique_ptr<Objective> objective_;
-  const StateShards shards_;
+  std::deque<Trained> networks_;  // which must not move
   GradientReducer reducer_;
-  Optimizer optimizer_;
+  std::int64_t step_ = 0;
   Watch watch_;
 };
 
