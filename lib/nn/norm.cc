@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/norm.h"
 
+#include <memory>
+
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/layer_norm.h"
 #include "ops/norm/rmsnorm.h"
@@ -12,33 +14,33 @@ using ops::Tape;
 
 Operand AdaptiveNorm::of(Stream& x, const Tensor& modulation, int number,
                          const Conditions& conditions) const {
-  ops::ModulateInput input = x.pending(conditions.rows, conditions.ones);
-  input.modulation = modulation;
-  input.modulation_column = std::int64_t{3} * number * x.x.size(1);
-  input.epsilon = options_.epsilon;
-  input.centred = options_.centred;
-  input.out = compute_;
-  const auto leave = [&x, modulation, rows = conditions.rows,
-                      first = input.modulation_column](const Tensor& sum) {
+  const auto input =
+      std::make_shared<ops::ModulateInput>(x.pending(conditions.rows, conditions.ones));
+  input->modulation = modulation;
+  input->modulation_column = std::int64_t{3} * number * x.x.size(1);
+  input->epsilon = options_.epsilon;
+  input->centred = options_.centred;
+  input->out = compute_;
+  const auto leave = [&x, input](const Tensor& sum) {
     x.x = sum;
     x.branch = x.extra = Tensor();
-    x.gates = modulation;
-    x.gate_column = first + 2 * sum.size(1);
-    x.rows = rows;
+    x.gates = input->modulation;
+    x.gate_column = input->modulation_column + 2 * sum.size(1);
+    x.rows = input->rows;
   };
   Operand made;
   made.values = [=](Tape& tape) {
-    const ops::Modulated result = ops::gated_residual_layernorm_modulate(tape, input);
+    const ops::Modulated result = ops::gated_residual_layernorm_modulate(tape, *input);
     leave(result.stream);
     return result.normed;
   };
   made.rounded = [=](Tape& tape) {
-    const ops::ModulatedFp8 result = ops::gated_residual_layernorm_modulate_fp8(tape, input);
+    const ops::ModulatedFp8 result = ops::gated_residual_layernorm_modulate_fp8(tape, *input);
     leave(result.stream);
     return result.normed;
   };
   made.gathered = [=](Tape& tape, const ops::LinearWeight& w, const ops::Exchange& gather) {
-    const ops::ModulatedLinear result = ops::modulate_linear(tape, input, w, gather);
+    const ops::ModulatedLinear result = ops::modulate_linear(tape, *input, w, gather);
     leave(result.stream);
     return result.y;
   };
