@@ -114,8 +114,10 @@ class StackForward : public StagedForward {
       }
       return made;
     };
-    const Streams made =
-        tape_.checkpoint(in.x, read, again, kept_of(stack_.recompute, stack_.offload));
+    ops::KeptOfBlock kept = kept_of(stack_.recompute, stack_.offload);
+    // An input that later blocks read too stays in memory for them.
+    if (place_of(in.x, in.more) < in.more.size()) kept.offload = false;
+    const Streams made = tape_.checkpoint(in.x, read, again, kept);
     Stream out{made.front()};
     for (const std::size_t place : *places)
       out.more.push_back(place < in.more.size() ? in.more[place] : made[place - in.more.size()]);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "data/clips.h"
 #include "io/file.h"
+#include "models/dit/pipeline_stages.h"
 
 namespace vfm::train {
 
@@ -40,6 +41,14 @@ std::unique_ptr<Dataset> Kind::open_other(const RunOptions& options, const Datas
                                           const std::string& split) const {
   std::unique_ptr<Dataset> other = first.other_split(split);
   return other ? std::move(other) : open(options, split);
+}
+
+models::PartWork Kind::part_work(const Recipe& /*recipe*/) const {
+  return {};
+}
+
+std::vector<int> Kind::balanced_stages(const Recipe& recipe) const {
+  return models::balance_stages(part_work(recipe), recipe.parallel.pp, recipe.parallel.vpp);
 }
 
 bool may_be_graphs(const ModelRecipe& model, nn::Recompute recompute, bool exchanges) {

@@ -22,6 +22,10 @@
 #include "train/recipe/recipe.h"
 #include "train/step/objective.h"
 
+namespace vfm::models {
+struct PartWork;  // models/dit/pipeline_stages.h
+}
+
 namespace vfm::train {
 class FieldList;
 struct RunOptions;
@@ -96,15 +100,18 @@ class Kind {
   virtual double sample_bytes(const Recipe& recipe, const data::Entry& sample) const = 0;
   /// The number of ranges of tokens in the share of one rank of cp.
   virtual int cp_ranges() const { return 1; }
-  /// Whether the model can be cut into the stages of a pipeline. balanced_stages() returns the
-  /// blocks of each chunk, balanced by their work (models/dit/pipeline_stages.h), for a recipe that
-  /// is fitted to the data.
+  /// Whether the model can be cut into the stages of a pipeline. If so, block_kinds() says which of
+  /// its blocks are alike (models::block_kinds()), and part_work() returns the work
+  /// of its parts for a recipe that is fitted to the data.
   virtual bool has_stages() const { return false; }
   /// 'model.num_layers'; null if the model has no stages.
   virtual int* blocks(ModelRecipe& /*model*/) const { return nullptr; }
   /// The diffusion network; null for other models.
   virtual const models::NetworkConfig* network(const ModelRecipe& /*m*/) const { return nullptr; }
-  virtual std::vector<int> balanced_stages(const Recipe& /*recipe*/) const { return {}; }
+  virtual std::vector<int> block_kinds(const ModelRecipe& /*model*/) const { return {}; }
+  virtual models::PartWork part_work(const Recipe& recipe) const;
+  /// The blocks of each chunk of the recipe's pipeline, balanced by their work.
+  std::vector<int> balanced_stages(const Recipe& recipe) const;
   /// The products that can go in chunks ('parallel.tp_chunks').
   virtual std::vector<models::TpProduct> tp_products(const ModelRecipe& /*model*/) const {
     return {};

@@ -2,6 +2,7 @@
 #include "models/dit/architecture.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/listed.h"
@@ -9,6 +10,11 @@
 #include "models/moviegen/moviegen.h"
 
 namespace vfm::models {
+namespace {
+
+constexpr std::string_view kBlocks = "transformer_blocks.";
+
+}  // namespace
 
 namespace {
 
@@ -100,6 +106,25 @@ std::span<const FieldNote> common_notes() {
       {"concat_padding_mask", ""},
   };
   return all;
+}
+
+std::vector<int> block_kinds(const NetworkConfig& config) {
+  if (config.architecture->block_kinds != nullptr) return config.architecture->block_kinds(config);
+  return std::vector<int>(static_cast<std::size_t>(config.num_layers), 0);
+}
+
+std::optional<int> block_of(std::string_view name) {
+  int block = 0;
+  if (!name.starts_with(kBlocks)) return {};
+  const char* const end = name.data() + name.size();
+  const auto [after, error] = std::from_chars(name.data() + kBlocks.size(), end, block);
+  if (error != std::errc() || after == end || *after != '.') return {};
+  return block;
+}
+
+std::string without_block(std::string_view name) {
+  if (!block_of(name)) return std::string(name);
+  return std::string(kBlocks) += name.substr(name.find('.', kBlocks.size()) + 1);
 }
 
 }  // namespace vfm::models

@@ -2,8 +2,8 @@
 // adapters, layouts and plans know of it. The forward pass is apart (models/dit/network.h).
 //
 // To add a network, add a folder with its forward pass and its Architecture, and one line in
-// architectures(). Blocks are alike, and their parameters are "transformer_blocks.N...": costs,
-// plans and adapters look at networks of one to three blocks.
+// architectures(). The parameters of block N are "transformer_blocks.N...". If the blocks are not
+// alike, the Architecture says the kind of each: plans look at few blocks of each kind.
 // Thread-safety: free functions, any thread. AddedArchitecture: while no other thread uses models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -85,6 +85,8 @@ struct Architecture {
   void (*check)(const NetworkConfig& config);
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
+  /// See block_kinds() below. Null: all blocks are alike.
+  std::vector<int> (*block_kinds)(const NetworkConfig& config) = nullptr;
   /// Returns true if the network has learned position tables.
   bool (*has_tables)(const NetworkConfig& config);
   /// Returns the number of values of a sample that all blocks compute alike from its noise level,
@@ -121,6 +123,15 @@ class AddedArchitecture {
 NetworkConfig default_config(const Architecture& architecture);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
+
+/// Returns a number for each block: blocks of a kind have the same matrices and the same work.
+/// Returns an empty list if the network cannot have so many blocks.
+std::vector<int> block_kinds(const NetworkConfig& config);
+/// Returns the block that has the parameter or module of this name; nullopt if none has.
+std::optional<int> block_of(std::string_view name);
+/// Returns the name without the number of its block: "transformer_blocks.attn1.to_q" of
+/// "transformer_blocks.7.attn1.to_q". The name itself if it is in no block.
+std::string without_block(std::string_view name);
 
 /// Shows the visitor the fields that NetworkConfig has for all architectures.
 void visit_common(NetworkConfig& config, ConfigFields& fields);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/format.h"
 #include "models/dit/architecture.h"
 
 namespace vfm::models {
@@ -21,28 +20,17 @@ std::string last_word(const std::string& module) {
 }  // namespace
 
 std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config) {
-  constexpr std::string_view kBlock = "transformer_blocks.0.", kEnd = ".weight";
-  NetworkConfig shallow = config;
-  shallow.num_layers = 1;
-  // It has no values, and takes no memory.
-  const auto network = make_network(shallow, 0, DType::f32, Device::cpu, false);
-  std::vector<NetworkMatrix> all;
-  const auto add = [&](std::string module, const nn::Parameter& parameter) {
-    all.push_back({std::move(module), parameter.shape()[0], parameter.shape()[1]});
-  };
+  constexpr std::string_view kEnd = ".weight";
+  const auto network = make_network(config, 0, DType::f32, Device::meta, false);
+  std::vector<NetworkMatrix> all, of_blocks;
   for (const nn::Parameter* parameter : network->parameters()) {
     // Weights that do not decay are norms and tables.
     if (!parameter->decay || parameter->shape().size() != 2) continue;
-    const std::string module = parameter->name.substr(0, parameter->name.size() - kEnd.size());
-    if (!module.starts_with(kBlock)) add(module, *parameter);
+    std::string module = parameter->name.substr(0, parameter->name.size() - kEnd.size());
+    (block_of(module) ? of_blocks : all)
+        .push_back({std::move(module), parameter->shape()[0], parameter->shape()[1]});
   }
-  for (int i = 0; i < config.num_layers; ++i)
-    for (const nn::Parameter* parameter : network->parameters()) {
-      if (!parameter->decay || !parameter->name.starts_with(kBlock)) continue;
-      const std::size_t length = parameter->name.size() - kBlock.size() - kEnd.size();
-      add(vfm::format("transformer_blocks.{}.{}", i, parameter->name.substr(kBlock.size(), length)),
-          *parameter);
-    }
+  all.insert(all.end(), of_blocks.begin(), of_blocks.end());
   return all;
 }
 

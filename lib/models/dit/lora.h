@@ -31,8 +31,8 @@ struct NetworkMatrix {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// Returns all matrices of a network of this configuration, in no particular order. Does not build
-/// the network.
+/// Returns all matrices of a network of this configuration: those in no block, then block by block.
+/// Does not allocate the network's memory.
 std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config);
 
 /// Returns true if `target` is the name of the module, or the last words of that name.

@@ -11,12 +11,14 @@
 
 namespace vfm::models {
 
-/// Operations of the parts of a network, forward and backward together.
+/// What the parts of a network are.
 struct PartWork {
-  double embed = 0, block = 0, head = 0;
+  double embed = 0, head = 0;   ///< operations, forward and backward together
+  std::vector<double> blocks;   ///< the same of each block
+  std::vector<double> weights;  ///< the number of weights of each block
 };
 
-/// Returns the work for a pack of these samples, counted by running a network of one block on
+/// Returns the work for a pack of these samples, counted by running one block of each kind on
 /// Device::meta. The embedding of noise levels and positions is not counted: it is small, and every
 /// stage computes it.
 PartWork part_work(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
@@ -24,10 +26,11 @@ PartWork part_work(const NetworkConfig& config, const std::vector<NetworkSample>
 PartWork part_work(const DecoderConfig& config, const CodeSample& sample, DType compute);
 
 /// Returns the number of blocks of each of pp·vpp chunks, such that the chunk with the most work
-/// has the least possible. The first chunk also has the embedding, and the last chunk the head.
-/// Among chunks with equal work, a block goes to the chunk whose rank has less work, then to the
-/// later chunk, whose rank keeps fewer microbatches. Throws Error{usage} for fewer blocks than
-/// chunks.
-std::vector<int> balance_stages(const PartWork& work, int blocks, int pp, int vpp);
+/// has the least possible. The first chunk also has the embedding, and the last chunk the head. If
+/// all blocks have the same work, a block goes among chunks with equal work to the chunk whose rank
+/// has less work, then to the later chunk, whose rank keeps fewer microbatches. Otherwise the sum
+/// of the squares of the chunks' work is the least possible as well. Throws Error{usage} for fewer
+/// blocks than chunks.
+std::vector<int> balance_stages(const PartWork& work, int pp, int vpp);
 
 }  // namespace vfm::models

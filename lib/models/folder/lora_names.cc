@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -66,14 +67,12 @@ Spelling spelling_of(const std::string& there, const std::string& here) {
 }
 
 Spellings spellings_of(const Architecture& architecture) {
-  constexpr std::string_view kFirst = "transformer_blocks.0.";
-  NetworkConfig config = default_config(architecture);
-  config.num_layers = 1;
   Spellings all;
-  for (const NetworkMatrix& matrix : network_matrices(config)) {
-    std::string here = matrix.module;
-    if (here.starts_with(kFirst))
-      here = vfm::format("transformer_blocks.{}.{}", kNumber, here.substr(kFirst.size()));
+  std::set<std::string> seen;
+  for (const NetworkMatrix& matrix : network_matrices(default_config(architecture))) {
+    std::string here = without_block(matrix.module);
+    if (!seen.insert(here).second) continue;
+    if (block_of(matrix.module)) here.insert(here.find('.') + 1, vfm::format("{}.", kNumber));
     all.flat.push_back(spelling_of(with_underscores(here), here));
     if (architecture.foreign == nullptr) continue;
     for (const TensorForm& form : architecture.foreign->tensors) {

@@ -130,13 +130,13 @@ class CodeKind final : public Kind {
   }
   bool has_stages() const override { return true; }
   int* blocks(ModelRecipe& model) const override { return &model.decoder.num_layers; }
-  std::vector<int> balanced_stages(const Recipe& recipe) const override {
+  std::vector<int> block_kinds(const ModelRecipe& model) const override {
+    return std::vector<int>(static_cast<std::size_t>(model.decoder.num_layers), 0);
+  }
+  models::PartWork part_work(const Recipe& recipe) const override {
     const data::Entry sample = full_sample(recipe);
-    const models::DecoderConfig& decoder = recipe.model.decoder;
-    const models::PartWork work = models::part_work(
-        decoder, {sample.frames, sample.height, sample.width, 1}, recipe.compute());
-    return models::balance_stages(work, decoder.num_layers, recipe.parallel.pp,
-                                  recipe.parallel.vpp);
+    return models::part_work(recipe.model.decoder, {sample.frames, sample.height, sample.width, 1},
+                             recipe.compute());
   }
 
   int cp_ranges() const override { return 2; }

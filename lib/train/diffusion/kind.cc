@@ -323,14 +323,15 @@ class DiffusionKind final : public Kind {
   const models::NetworkConfig* network(const ModelRecipe& model) const override {
     return &model.dit;
   }
-  std::vector<int> balanced_stages(const Recipe& recipe) const override {
+  std::vector<int> block_kinds(const ModelRecipe& model) const override {
+    return models::block_kinds(model.dit);
+  }
+  models::PartWork part_work(const Recipe& recipe) const override {
     const data::Entry sample = full_sample(recipe);
-    const models::PartWork work = models::part_work(
+    return models::part_work(
         recipe.model.dit,
         {{sample.frames, sample.height, sample.width, 0, 0, recipe.text_tokens(0)}},
         recipe.compute());
-    return models::balance_stages(work, recipe.model.dit.num_layers, recipe.parallel.pp,
-                                  recipe.parallel.vpp);
   }
 
   std::vector<models::TpProduct> tp_products(const ModelRecipe& model) const override {

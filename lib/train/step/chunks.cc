@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/chunks.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "dist/group.h"
 
 namespace vfm::train {
@@ -47,6 +49,10 @@ nn::Streams NetworkChunks::forward(int number, nn::Streams streams) {
   }
   nn::Streams made = stages->blocks(std::move(streams), chunk.blocks.begin, chunk.blocks.end);
   if (!chunk.last) {
+    // The next rank waits for tensors of these shapes.
+    if (!std::ranges::equal(made, batch_.streams(chunk.blocks.end), {}, &Tensor::shape))
+      fail("{} tensors leave block {}, whose network says others", made.size(),
+           chunk.blocks.end - 1);
     chunk.out = made;
     // A block may hand on its own result besides.
     const Tensor rests = tape.rest(made.front());

@@ -2,9 +2,10 @@
 // schedule, and its messages to and from the neighbouring ranks.
 //
 // Sends and receives begin where the schedule has them, and end before their values are used; the
-// rank computes meanwhile. Only the residual stream passes between two chunks, and its gradient
-// back: f32, this rank's tokens. Streams and gradients have groups of their own, so on GPUs neither
-// waits for the other. Thread-safety: the thread that made the world.
+// rank computes meanwhile. The residual stream passes between two chunks, with the other tensors of
+// nn::Streams, and their gradients back: f32, this rank's tokens. Streams and gradients have groups
+// of their own, so on GPUs neither waits for the other. Thread-safety: the thread that made the
+// world.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
