@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "train/cost/in_flight.h"
 #include "train/step/parallel.h"
 
 namespace vfm::train {
@@ -35,23 +36,47 @@ Candidate with_few_ranks(Candidate candidate) {
   return candidate;
 }
 
+/// The same number of blocks in each chunk.
+std::vector<int> evenly(const Candidate& candidate, int blocks) {
+  return std::vector<int>(static_cast<std::size_t>(candidate.pp * candidate.vpp), blocks);
+}
+
+/// The most bytes of microbatches in flight.
+double most_of(const std::vector<std::vector<int>>& in_flight, const std::vector<double>& bytes) {
+  double most = 0;
+  for (const std::vector<int>& counts : in_flight)
+    most = std::max(most, std::inner_product(counts.begin(), counts.end(), bytes.begin(), 0.0));
+  return most;
+}
+
 }  // namespace
 
-/// Of a stage, with so many blocks of each chunk, and packs of a rank.
-MemoryNeed LayoutMemory::count(const Candidate& c, int of_chunk, int packs, int stage,
-                               What what) const {
+/// The recipe with so many blocks of each chunk, and packs of a rank.
+Recipe LayoutMemory::counted_recipe(const Candidate& c, const std::vector<int>& chunks,
+                                    int packs) const {
   Recipe recipe = c.of(recipe_);
   recipe.data.packs = c.dp * packs;
-  const int chunks = c.pp * c.vpp;
-  if (int* const blocks = blocks_of(recipe)) *blocks = chunks * of_chunk;
+  if (int* const blocks = blocks_of(recipe))
+    *blocks = std::accumulate(chunks.begin(), chunks.end(), 0);
   recipe.parallel.ahead = 0;  // most_under_way() knows of it
-  if (c.pp > 1) recipe.parallel.stages.assign(static_cast<std::size_t>(chunks), of_chunk);
+  if (c.pp > 1) recipe.parallel.stages = chunks;
+  return recipe;
+}
+
+/// Of the packs that go through the network together, unless none does.
+int LayoutMemory::rank_of_stage(const Candidate& c, const Recipe& recipe, int stage,
+                                bool none) const {
   std::vector<data::Entry> samples;
-  for (int i = 0; what != lasting && i < c.micro_packs; ++i)
+  for (int i = 0; !none && i < c.micro_packs; ++i)
     samples.insert(samples.end(), pack_.begin(), pack_.end());
-  const int rank = stage * (c.gpus() / c.pp) + fullest_rank(recipe, c.gpus(), samples);
-  return memory_of_rank(recipe, rank, c.gpus(), c.recompute, device_,
-                        what == lasting ? std::vector<data::Entry>() : pack_,
+  return stage * (c.gpus() / c.pp) + fullest_rank(recipe, c.gpus(), samples);
+}
+
+MemoryNeed LayoutMemory::count(const Candidate& c, const std::vector<int>& chunks, int packs,
+                               int stage, What what) const {
+  const Recipe recipe = counted_recipe(c, chunks, packs);
+  return memory_of_rank(recipe, rank_of_stage(c, recipe, stage, what == lasting), c.gpus(),
+                        c.recompute, device_, what == lasting ? std::vector<data::Entry>() : pack_,
                         what == passing ? CountedParts::passes : CountedParts::all);
 }
 
@@ -60,20 +85,27 @@ LayoutMemory::Place LayoutMemory::place_of(const Candidate& c, int stage) {
 }
 
 /// Of one that shares its state with n - 1 others: the same on all, and a part of the rest, which
-/// two and four ranks tell. Of a pipeline a stage at each place, of however many.
+/// two and four ranks tell. Of a pipeline a stage at each place, of however many; if blocks are not
+/// alike, the stage itself.
 MemoryNeed LayoutMemory::state_of_stage(const Candidate& c, int stage) {
   const int ranks = c.state_ranks();
-  const double blocks =
-      c.pp == 1 ? cuts_.blocks() : blocks_of_stage(cuts_.of(c.pp, c.vpp), c.pp, stage);
+  const std::vector<int> chunks = cuts_.chunks(c.pp, c.vpp);
+  const auto blocks = static_cast<double>(blocks_of_stage(chunks, c.pp, stage).size());
   const Place place = place_of(c, stage);
   const auto counted = [&](int some) {
-    std::array<MemoryNeed, 2>& few = states_[{c.tp, c.pp > 1, place, c.shard, some}];
-    if (few[0].weights == 0) {
-      Candidate one{.tp = c.tp, .dp = some, .pp = c.pp == 1 ? 1 : place == middle ? 3 : 2};
-      one.shard = c.shard;
-      for (std::size_t i = 0; i < 2; ++i)
-        few[i] = count(one, kFewBlocks + static_cast<int>(i), 1, place == first ? 0 : 1, lasting);
+    Candidate one{.tp = c.tp, .dp = some, .pp = c.pp == 1 ? 1 : place == middle ? 3 : 2};
+    one.shard = c.shard;
+    if (!cuts_.alike()) {
+      one.pp = c.pp, one.vpp = c.vpp;
+      MemoryNeed& need = states_of_stages_[{c.tp, c.pp, c.vpp, stage, c.shard, some}];
+      if (need.weights == 0) need = count(one, chunks, 1, stage, lasting);
+      return need;
     }
+    std::array<MemoryNeed, 2>& few = states_[{c.tp, c.pp > 1, place, c.shard, some}];
+    if (few[0].weights == 0)
+      for (std::size_t i = 0; i < 2; ++i)
+        few[i] = count(one, evenly(one, kFewBlocks + static_cast<int>(i)), 1,
+                       place == first ? 0 : 1, lasting);
     return sum_of_needs(few[0], blocks - kFewBlocks, few[1], few[0]);
   };
   // a + b / n.
@@ -95,16 +127,16 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
   MemoryNeed& need = found->second;
   if (!fresh) return need;
   const auto count_passes = [&](int blocks, int packs) {
-    return count(one, blocks, packs, 0, all);
+    return count(one, {blocks}, packs, 0, all);
   };
-  const double blocks = cuts_.blocks();
-  const int few = static_cast<int>(std::min<double>(kFewBlocks, blocks));
-  const MemoryNeed less = count_passes(few, counted);
+  const FewBlocks few = cuts_.few(std::min(kFewBlocks, cuts_.blocks()));
+  const MemoryNeed less = count_passes(few.less, counted);
   need = less;
-  if (blocks > few) need = sum_of_needs(less, blocks - few, count_passes(few + 1, counted), less);
+  if (cuts_.blocks() > few.less)
+    need = sum_of_needs(less, few.times(cuts_.blocks()), count_passes(few.more, counted), less);
   if (own > counted)
     need = sum_of_needs(need, static_cast<double>(own - counted) / each, less,
-                        count_passes(few, counted - each));
+                        count_passes(few.less, counted - each));
   return need;
 }
 
@@ -150,12 +182,13 @@ const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
   Candidate one = c;
   one.dp = one.pp = one.vpp = one.replicate = 1;
   one.shard = ShardKind::none;
-  const int few = c.offload ? kFewBlocks : 2;
-  const MemoryNeed less = count(one, few, c.micro_packs, 0, passing),
-                   more = count(one, few + 1, c.micro_packs, 0, passing);
-  kept.block = more.activations - less.activations;
-  kept.two = less.activations - (few - 2) * kept.block;
-  kept.pinned = more.pinned - less.pinned;
+  const FewBlocks few = cuts_.few(c.offload ? kFewBlocks : 2);
+  const int grows = few.more - few.less;
+  const MemoryNeed less = count(one, {few.less}, c.micro_packs, 0, passing),
+                   more = count(one, {few.more}, c.micro_packs, 0, passing);
+  kept.block = (more.activations - less.activations) / grows;
+  kept.two = less.activations - (few.less - 2) * kept.block;
+  kept.pinned = (more.pinned - less.pinned) / grows;
   return kept;
 }
 
@@ -169,7 +202,7 @@ const LayoutMemory::KeptOfStages& LayoutMemory::kept_of_stages(const Candidate& 
   one.shard = ShardKind::none;
   const auto counted = [&](int pp, int stage, int passes) {
     one.pp = pp;
-    return count(one, 1, passes * c.micro_packs, stage, passing);
+    return count(one, evenly(one, 1), passes * c.micro_packs, stage, passing);
   };
   const MemoryNeed two = counted(2, 0, 3);
   each.host = two.host;
@@ -196,7 +229,8 @@ double LayoutMemory::gathered_block(int tp) {
   one.recompute = nn::Recompute::block;
   const auto of_block = [&](ShardKind shard) {
     one.shard = shard;
-    return count(one, 2, 2, 0, passing).activations - count(one, 1, 2, 0, passing).activations;
+    return count(one, {2, 2}, 2, 0, passing).activations -
+           count(one, {1, 1}, 2, 0, passing).activations;
   };
   return found->second = of_block(ShardKind::full) - of_block(ShardKind::none);
 }
@@ -209,40 +243,72 @@ const std::vector<std::vector<int>>& LayoutMemory::under_way(const Candidate& c,
   return found->second;
 }
 
-/// The fullest stage of a pipeline, by what its schedule has under way.
-MemoryNeed LayoutMemory::of_stages(const Candidate& c) {
+/// Of a stage whose blocks are like all others: by what one block of a chunk keeps.
+LayoutMemory::StageInFlight LayoutMemory::even_stage(const Candidate& c, int stage) {
   const Kept& of_blocks = kept(c);
   const KeptOfStages& each = kept_of_stages(c);
-  const int passes = c.passes(recipe_.data.packs);
   const std::vector<int>& chunks = cuts_.of(c.pp, c.vpp);
+  StageInFlight there;
+  for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp) {
+    const Place place = chunk == 0 ? first : chunk + 1 == c.pp * c.vpp ? last : middle;
+    const int blocks = chunks[static_cast<std::size_t>(chunk)];
+    there.bytes.push_back(each.each[place] + (blocks - 1) * of_blocks.block);
+    there.pinned.push_back(blocks * of_blocks.pinned);
+  }
+  there.batch = each.batch, there.host = each.host;
+  there.rest = each.rest[place_of(c, stage)];
+  if (c.shard == ShardKind::full)
+    there.gathered =
+        static_cast<double>(blocks_of_stage(chunks, c.pp, stage).size()) * gathered_block(c.tp);
+  return there;
+}
+
+/// Of a stage of a network whose blocks are not alike: its chunks are measured, and what it needs
+/// besides is what a step of three microbatches has more than they keep.
+const LayoutMemory::StageInFlight& LayoutMemory::uneven_stage(const Candidate& c, int stage) {
+  const bool sharded = c.shard == ShardKind::full;
+  const auto [found, fresh] = in_flight_.try_emplace({block_key(c), c.pp, c.vpp, stage, sharded});
+  StageInFlight& there = found->second;
+  if (!fresh) return there;
+  Candidate one = c;
+  one.dp = sharded ? 2 : 1, one.replicate = 1;
+  one.shard = sharded ? ShardKind::full : ShardKind::none;
+  const std::vector<int> chunks = cuts_.chunks(c.pp, c.vpp);
+  const Recipe recipe = counted_recipe(one, chunks, c.micro_packs);
+  const InFlight measured = in_flight(recipe, one.gpus(), c.recompute, device_, pack_,
+                                      rank_of_stage(one, recipe, stage, false));
+  for (const ChunkInFlight& chunk : measured.chunks) {
+    there.bytes.push_back(chunk.kept);
+    there.pinned.push_back(chunk.pinned);
+  }
+  constexpr int kPasses = 3;
+  const MemoryNeed counted = count(one, chunks, kPasses * c.micro_packs, stage, passing);
+  there.host = counted.host;
+  there.batch = measured.batch;
+  there.rest = counted.activations - 2 * kPasses * there.batch -
+               most_of(most_under_way({c.pp, c.vpp}, kPasses, stage), there.bytes);
+  return there;
+}
+
+/// The fullest stage of a pipeline, by what its schedule has under way.
+MemoryNeed LayoutMemory::of_stages(const Candidate& c) {
+  const int passes = c.passes(recipe_.data.packs);
   MemoryNeed fullest;
   for (int stage = 0; stage < c.pp; ++stage) {
-    std::vector<double> bytes, pinned;
-    for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp) {
-      const Place place = chunk == 0 ? first : chunk + 1 == c.pp * c.vpp ? last : middle;
-      const int blocks = chunks[static_cast<std::size_t>(chunk)];
-      bytes.push_back(each.each[place] + (blocks - 1) * of_blocks.block);
-      pinned.push_back(blocks * of_blocks.pinned);
-    }
+    const StageInFlight there = cuts_.alike() ? even_stage(c, stage) : uneven_stage(c, stage);
     MemoryNeed need = state_of_stage(c, stage);
-    need.host = each.host;
-    need.activations = each.rest[place_of(c, stage)] + 2 * passes * each.batch;
-    double most = 0;
-    for (const std::vector<int>& counts : under_way(c, stage)) {
-      most = std::max(most, std::inner_product(counts.begin(), counts.end(), bytes.begin(), 0.0));
-      need.pinned = std::max(need.pinned,
-                             std::inner_product(counts.begin(), counts.end(), pinned.begin(), 0.0));
-    }
-    need.activations += most;
-    if (c.shard == ShardKind::full)
-      need.activations += blocks_of_stage(chunks, c.pp, stage) * gathered_block(c.tp);
+    need.host = there.host;
+    need.activations = there.rest + 2 * passes * there.batch;
+    need.activations += most_of(under_way(c, stage), there.bytes);
+    need.activations += there.gathered;
+    need.pinned = most_of(under_way(c, stage), there.pinned);
     if (need.total() > fullest.total()) fullest = need;
   }
   return fullest;
 }
 
-/// Stages between others that have as many blocks of each chunk as one before have no more under
-/// way than that.
+/// If blocks are alike, stages between others that have as many blocks of each chunk as one before
+/// have no more under way than that.
 const MemoryNeed& LayoutMemory::whole(const Candidate& c) {
   for (const auto& [known, need] : wholes_)
     if (known == c) return need;
@@ -262,7 +328,7 @@ const MemoryNeed& LayoutMemory::whole(const Candidate& c) {
     std::vector<int> own;
     for (int chunk = stage; chunk < c.pp * c.vpp; chunk += c.pp)
       own.push_back(chunks[static_cast<std::size_t>(chunk)]);
-    if (place_of(c, stage) == middle && !seen.insert(own).second) continue;
+    if (cuts_.alike() && place_of(c, stage) == middle && !seen.insert(own).second) continue;
     const MemoryNeed need = memory_of_rank(recipe, stage * (c.gpus() / c.pp) + fullest, c.gpus(),
                                            c.recompute, device_, pack_);
     if (need.total() > most.total()) most = need;

@@ -2,11 +2,11 @@
 //
 // An estimate is put together from few counts. Permanent memory is counted without a batch.
 // Temporary memory is counted with few passes, once for each local shape. Both are counted on few
-// ranks and with few blocks: all blocks are alike, and ranks that share a state have equal parts of
-// it. For the stages of a pipeline, the memory of each further microbatch in flight is counted by
-// the place of the stage. The run's schedule gives the number of microbatches. For whole() all is
-// counted; its result is that of a dry run of the layout, to the byte. Thread-safety: one thread at
-// a time.
+// ranks and with few blocks (StageCuts::few()), as ranks that share a state have equal parts of it.
+// For the stages of a pipeline, the memory of each further microbatch in flight is counted by the
+// place of the stage, or of each stage by itself if blocks are not alike. The run's schedule gives
+// the number of microbatches. For whole() all is counted; its result is that of a dry run of the
+// layout, to the byte. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -63,15 +63,28 @@ class LayoutMemory {
     std::array<double, 3> each{}, rest{};
   };
 
+  /// What each chunk of a stage keeps of a microbatch in flight, bytes of device and pinned; the
+  /// bytes of a batch, those of the host, of gathered blocks, and what the stage needs besides.
+  struct StageInFlight {
+    std::vector<double> bytes, pinned;
+    double batch = 0, host = 0, gathered = 0, rest = 0;
+  };
+
   enum What : std::uint8_t { lasting, passing, all };
   static Place place_of(const Candidate& candidate, int stage);
   static BlockKey block_key(const Candidate& candidate);
-  MemoryNeed count(const Candidate& candidate, int of_chunk, int packs, int stage, What what) const;
+  Recipe counted_recipe(const Candidate& candidate, const std::vector<int>& chunks,
+                        int packs) const;
+  int rank_of_stage(const Candidate& candidate, const Recipe& recipe, int stage, bool none) const;
+  MemoryNeed count(const Candidate& candidate, const std::vector<int>& chunks, int packs, int stage,
+                   What what) const;
   MemoryNeed state_of_stage(const Candidate& candidate, int stage);
   const MemoryNeed& pass(const Candidate& candidate);
   const Kept& kept(const Candidate& candidate);
   const KeptOfStages& kept_of_stages(const Candidate& candidate);
   double gathered_block(int tp);
+  StageInFlight even_stage(const Candidate& candidate, int stage);
+  const StageInFlight& uneven_stage(const Candidate& candidate, int stage);
   const std::vector<std::vector<int>>& under_way(const Candidate& candidate, int stage);
   MemoryNeed of_stages(const Candidate& candidate);
 
@@ -84,6 +97,8 @@ class LayoutMemory {
   std::map<int, double> gathered_;  // key: tp
   std::map<std::tuple<int, int, int, int>, std::vector<std::vector<int>>> under_way_;
   std::map<StateKey, std::array<MemoryNeed, 2>> states_;
+  std::map<std::tuple<int, int, int, int, ShardKind, int>, MemoryNeed> states_of_stages_;
+  std::map<std::tuple<BlockKey, int, int, int, bool>, StageInFlight> in_flight_;
   std::map<PassKey, MemoryNeed> passes_;
   std::deque<std::pair<Candidate, MemoryNeed>> wholes_;
 };

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "models/predict.h"
+#include "train/cost/in_flight.h"
 #include "train/plan/links.h"
 #include "train/step/parallel.h"
 
@@ -38,6 +39,14 @@ std::vector<data::Entry> times(const std::vector<data::Entry>& pack, int packs) 
   return samples;
 }
 
+/// The candidate without a pipeline, on ranks that share no state.
+Candidate alone(Candidate candidate) {
+  candidate.dp = candidate.pp = candidate.vpp = candidate.replicate = 1;
+  candidate.shard = ShardKind::none;
+  candidate.reshard = true;
+  return candidate;
+}
+
 /// Sums and gathers of k ranks send (k-1)/k of their bytes: what `here` ranks sent, of `there`.
 void scale_ranks(SentMessages& sent, double here, double there) {
   if (here > 1) sent.bytes *= (there - 1) / there * here / (here - 1);
@@ -52,6 +61,14 @@ PlanMessages part(const PlanMessages& messages, bool state) {
 }
 
 }  // namespace
+
+void CountedWork::divide(double parts) {
+  for (auto& [term, value] : seconds)
+    value /= parts;
+  optimizer /= parts, offload /= parts;
+  for (auto& [what, sent] : messages)
+    sent.calls /= parts, sent.bytes /= parts;
+}
 
 void CountedWork::add(const CountedWork& more, double times) {
   for (const auto& [term, value] : more.seconds)
@@ -77,9 +94,9 @@ bool is_of_state(std::string_view axes) {
   return axes.starts_with("tp+");  // of what all stages have
 }
 
-/// Of one rank, with that many packs; messages between stages apart.
-CountedWork PassWork::count(const Candidate& candidate, std::vector<int> chunks, int packs,
-                            int rank, SentMessages* stream) const {
+/// Of one rank, with that many packs; without messages between stages.
+CountedWork PassWork::count(const Candidate& candidate, const std::vector<int>& chunks, int packs,
+                            int rank) const {
   const Recipe recipe = counted_recipe(recipe_, candidate, chunks, packs);
   StepWork work =
       step_work(recipe, candidate.gpus(), candidate.recompute, gpu_.device(), pack_, rank);
@@ -89,73 +106,135 @@ CountedWork PassWork::count(const Candidate& candidate, std::vector<int> chunks,
   counted.optimizer = models::sum_of("", models::predict(gpu_, {}, work.optimizer)).seconds;
   counted.offload = models::copy_time(gpu_, work.copies).exposed;
   counted.messages = std::move(work.messages);
-  for (const Operation operation : {Operation::send, Operation::receive}) {
-    const auto found = counted.messages.find({"pp", operation});
-    if (found == counted.messages.end()) continue;
-    if (operation == Operation::send && stream != nullptr)
-      *stream = {1, found->second.bytes / std::max(1.0, found->second.calls)};
-    counted.messages.erase(found);
-  }
+  for (const Operation operation : {Operation::send, Operation::receive})
+    counted.messages.erase({"pp", operation});
   return counted;
 }
 
 PassWork::PassWork(const Recipe& recipe, const std::vector<data::Entry>& pack,
                    const models::Gpu& gpu, int per_node)
-    : recipe_(recipe), pack_(pack), gpu_(gpu), per_node_(per_node), cuts_(recipe) {
+    : recipe_(recipe),
+      pack_(pack),
+      gpu_(gpu),
+      per_node_(per_node),
+      cuts_(recipe),
+      few_(cuts_.few(2)) {
   Recipe copy = recipe;
-  counted_blocks_ = blocks_of(copy) == nullptr ? 1 : 2;
+  counted_blocks_ = blocks_of(copy) == nullptr ? 1 : few_.less;
+}
+
+PassWork::LocalKey PassWork::local_key(const Candidate& c) {
+  const bool cp = c.cp > 1;
+  return {c.tp,
+          c.tp_chunks,
+          c.cp,
+          cp ? c.cp_kind : nn::CpKind::gather,
+          cp && c.cp_kind == nn::CpKind::all_to_all_ring ? c.cp_heads : 1,
+          cp && c.hybrid,
+          c.recompute,
+          c.offload,
+          c.micro_packs};
+}
+
+/// Passes of the fullest rank of a stage, without what concerns the state.
+CountedWork PassWork::count_pass(const Candidate& one, const std::vector<int>& chunks, int passes,
+                                 int stage) const {
+  const Recipe recipe = counted_recipe(recipe_, one, chunks, one.micro_packs);
+  const int rank = fullest_rank(recipe, one.gpus(), times(pack_, one.micro_packs));
+  CountedWork work = count(one, chunks, passes * one.micro_packs, stage * one.tp * one.cp + rank);
+  work.messages = part(work.messages, false);
+  work.optimizer = 0;
+  return work;
 }
 
 PassWork::Local& PassWork::local(const Candidate& c, bool later, bool stages) {
-  Candidate one = c;
-  one.dp = one.pp = one.vpp = one.replicate = 1;
-  one.shard = ShardKind::none;
-  one.reshard = true;
-  const bool cp = c.cp > 1;
-  Local& local = locals_[{c.tp, c.tp_chunks, c.cp, cp ? c.cp_kind : nn::CpKind::gather,
-                          cp && c.cp_kind == nn::CpKind::all_to_all_ring ? c.cp_heads : 1,
-                          cp && c.hybrid, c.recompute, c.offload, c.micro_packs}];
-  const auto counted = [&](const Candidate& of, const std::vector<int>& chunks, int passes,
-                           int stage, SentMessages* stream) {
-    const Recipe recipe = counted_recipe(recipe_, of, chunks, of.micro_packs);
-    const int rank = fullest_rank(recipe, of.gpus(), times(pack_, of.micro_packs));
-    CountedWork work =
-        count(of, chunks, passes * of.micro_packs, stage * of.tp * of.cp + rank, stream);
-    work.messages = part(work.messages, false);
-    work.optimizer = 0;
-    return work;
-  };
+  const Candidate one = alone(c);
+  Local& local = locals_[local_key(c)];
+  const double grows = few_.more - few_.less;
   if (local.two.seconds.empty()) {
-    local.two = counted(one, {2}, 1, 0, nullptr);
-    local.block = counted(one, {3}, 1, 0, nullptr);
+    local.two = count_pass(one, {few_.less}, 1, 0);
+    local.block = count_pass(one, {few_.more}, 1, 0);
     local.block.add(local.two, -1);
+    local.block.divide(grows);
   }
   if (later && !std::exchange(local.has_later, true)) {
     // Two passes less twice the first one.
-    local.later_block = counted(one, {3}, 2, 0, nullptr);
+    local.later_block = count_pass(one, {few_.more}, 2, 0);
     local.later_block.add(local.two, -2);
-    local.later_block.add(local.block, -2);
-    local.later = counted(one, {2}, 2, 0, nullptr);
+    local.later_block.add(local.block, -2 * grows);
+    local.later = count_pass(one, {few_.less}, 2, 0);
     local.later.add(local.two, -2);
     local.later_block.add(local.later, -1);
+    local.later_block.divide(grows);
     local.later.add(local.later_block, -counted_blocks_);
   }
-  if (stages && !std::exchange(local.has_stages, true)) {
-    one.pp = 2;
-    local.first = counted(one, {1, 1}, 1, 0, &local.stream);
-    local.last = counted(one, {1, 1}, 1, 1, nullptr);
-    one.vpp = 2;
-    local.chunk = counted(one, {1, 1, 1, 1}, 1, 0, nullptr);
-    local.chunk.add(local.first, -1);
-    local.chunk.add(local.block, -1);
-    local.conditioning = local.first;
-    local.conditioning.add(local.last, 1);
-    local.conditioning.add(local.two, -1);
-    local.conditioning.add(local.chunk, -1);
-    for (auto& [term, seconds] : local.conditioning.seconds)
-      seconds = std::max(0.0, seconds);
-  }
+  if (stages && !std::exchange(local.has_stages, true)) count_stages(one, local);
   return local;
+}
+
+/// The parts of stages, from pipelines of few blocks.
+void PassWork::count_stages(Candidate one, Local& local) const {
+  const int less = few_.less;
+  const auto staged = [&](const std::vector<int>& chunks, int stage, int vpp = 1) {
+    one.vpp = vpp, one.pp = static_cast<int>(chunks.size()) / vpp;
+    return count_pass(one, chunks, 1, stage);
+  };
+  const auto difference = [](CountedWork more, const CountedWork& fewer) {
+    more.add(fewer, -1);
+    return more;
+  };
+  local.first = staged({1, less - 1}, 0);
+  local.last = staged({less - 1, 1}, 1);
+  const std::vector<int> kinds = cuts_.kinds(less);
+  if (cuts_.alike()) local.kinds = {{kinds.front(), local.block}};
+  for (int i = 1; i + 1 < less; ++i) {
+    const int kind = kinds[static_cast<std::size_t>(i)];
+    if (local.kinds.contains(kind)) continue;
+    local.kinds[kind] =
+        i == 1 ? difference(staged({2, less - 2}, 0), local.first)
+               : difference(staged({i - 1, 2, less - i - 1}, 1), staged({i - 1, 1, less - i}, 1));
+  }
+  // A network of fewer blocks has no stages of several chunks.
+  constexpr int kLeast = StageCuts::kLeastUnlike;
+  if (cuts_.alike() || less >= kLeast) {
+    const int blocks = std::max(less, kLeast);
+    local.chunk = staged({1, 1, 1, blocks - 3}, 0, 2);
+    local.chunk.add(local.first, -1);
+    local.chunk.add(local.kinds.at(cuts_.kinds(blocks)[2]), -1);
+  }
+  local.conditioning = local.first;
+  local.conditioning.add(local.last, 1);
+  local.conditioning.add(local.two, -1);
+  local.conditioning.add(local.chunk, -1);
+  for (int i = 1; i + 1 < less; ++i)
+    local.conditioning.add(local.kinds.at(kinds[static_cast<std::size_t>(i)]), 1);
+  for (auto& [term, seconds] : local.conditioning.seconds)
+    seconds = std::max(0.0, seconds);
+}
+
+/// Between blocks that are alike always the same tensors pass.
+const std::vector<SentMessages>& PassWork::streams(const Candidate& c) {
+  auto [found, fresh] = streams_.try_emplace({local_key(c), c.pp, c.vpp});
+  std::vector<SentMessages>& sent = found->second;
+  if (!fresh) return sent;
+  const int boundaries = c.pp * c.vpp - 1;
+  Candidate one = alone(c);
+  one.pp = cuts_.alike() ? 2 : c.pp, one.vpp = cuts_.alike() ? 1 : c.vpp;
+  const std::vector<int> chunks = cuts_.alike() ? std::vector{1, 1} : cuts_.chunks(one.pp, one.vpp);
+  const Recipe recipe = counted_recipe(recipe_, one, chunks, one.micro_packs);
+  const int rank = fullest_rank(recipe, one.gpus(), times(pack_, one.micro_packs));
+  sent.resize(static_cast<std::size_t>(boundaries));
+  for (int stage = 0; stage < (cuts_.alike() ? 1 : one.pp); ++stage) {
+    int chunk = stage;
+    const InFlight measured = in_flight(recipe, one.gpus(), one.recompute, gpu_.device(), pack_,
+                                        stage * one.tp * one.cp + rank);
+    for (const ChunkInFlight& there : measured.chunks) {
+      if (chunk < boundaries) sent[static_cast<std::size_t>(chunk)] = there.sent;
+      chunk += one.pp;
+    }
+  }
+  if (cuts_.alike()) std::ranges::fill(sent, sent.front());
+  return sent;
 }
 
 /// On two ranks that share a state, of two such groups where there are several.
@@ -173,12 +252,14 @@ const PassWork::State& PassWork::state(const Candidate& c) {
     work.messages = part(work.messages, true);
     return work;
   };
-  state.rest = counted(2, 1);
-  state.block = counted(3, 1);
+  const double grows = few_.more - few_.less;
+  state.rest = counted(few_.less, 1);
+  state.block = counted(few_.more, 1);
   state.block.add(state.rest, -1);
-  state.later_block = counted(3, 2);
-  CountedWork two = counted(2, 2);
-  state.later_block.add(two, -1);
+  state.block.divide(grows);
+  state.later_block = counted(few_.more, 2);
+  state.later_block.add(counted(few_.less, 2), -1);
+  state.later_block.divide(grows);
   state.later_block.add(state.block, -1);
   state.rest.add(state.block, -counted_blocks_);
   return state;
@@ -187,7 +268,7 @@ const PassWork::State& PassWork::state(const Candidate& c) {
 /// The messages of state, on as many ranks as the candidate has, and the optimizer.
 void PassWork::add_state(const Candidate& c, StageWork& work) {
   const State& counted = state(c);
-  const double blocks = work.blocks, later = c.passes(recipe_.data.packs) - 1;
+  const double blocks = work.weights, later = c.passes(recipe_.data.packs) - 1;
   const double shared = c.shard == ShardKind::none ? 1 : c.state_ranks() / counted.ranks;
   Candidate here{.tp = c.tp, .dp = 2};
   here.shard = c.shard;
@@ -241,18 +322,27 @@ std::vector<StageWork> PassWork::few(const Candidate& c) {
   for (int stage = 0; stage < c.pp; ++stage) {
     StageWork& work = stages[static_cast<std::size_t>(stage)];
     const bool first = stage == 0, last = stage + 1 == c.pp;
-    work.blocks = c.pp == 1 ? cuts_.blocks() : blocks_of_stage(chunks, c.pp, stage);
+    std::map<int, int> more;  // blocks by their kinds
+    if (c.pp > 1)
+      for (const int block : blocks_of_stage(chunks, c.pp, stage)) {
+        ++work.blocks;
+        if (block > 0 && block + 1 < cuts_.blocks())
+          ++more[cuts_.kinds()[static_cast<std::size_t>(block)]];
+      }
+    else
+      work.blocks = cuts_.blocks();
+    work.weights = cuts_.weights_of_stage(c.pp, c.vpp, stage);
     CountedWork pass = c.pp == 1 ? one.two : first ? one.first : last ? one.last : one.conditioning;
-    const int counted = c.pp == 1 ? counted_blocks_ : first || last ? 1 : 0;
-    pass.add(one.block, work.blocks - counted);
+    if (c.pp == 1) pass.add(one.block, work.blocks - counted_blocks_);
+    for (const auto& [kind, count] : more)
+      pass.add(one.kinds.at(kind), count);
     // A stage between others has the begin of a chunk, and its end.
     pass.add(one.chunk, c.vpp - (first || last ? 1 : 0));
     work.all.add(pass, passes);
     if (passes > 1) {
-      work.all.add(one.later_block, (passes - 1.0) * work.blocks);
+      work.all.add(one.later_block, (passes - 1.0) * work.weights);
       if (first) work.all.add(one.later, passes - 1.0);
     }
-    work.of_streams = one.stream;
     work.conditioning = one.conditioning.computing();
     add_work_of_shards(c, work);
     add_state(c, work);
@@ -262,12 +352,9 @@ std::vector<StageWork> PassWork::few(const Candidate& c) {
 
 std::vector<StageWork> PassWork::whole(const Candidate& c) {
   std::vector<StageWork> stages = few(c);
-  Candidate one = c;
-  one.dp = one.replicate = 1;
-  one.shard = ShardKind::none;
-  one.reshard = true;
-  std::vector<int> chunks = cuts_.of(c.pp, c.vpp);
-  if (chunks.empty()) chunks = {cuts_.blocks()};
+  Candidate one = alone(c);
+  one.pp = c.pp, one.vpp = c.vpp;
+  const std::vector<int> chunks = cuts_.chunks(c.pp, c.vpp);
   const int own = c.packs_of_rank(recipe_.data.packs);
   const int rank = fullest_rank(counted_recipe(recipe_, one, chunks, own), one.gpus(),
                                 times(pack_, c.micro_packs));

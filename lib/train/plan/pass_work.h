@@ -7,6 +7,11 @@
 // of blocks is done by every stage. Messages of weights and gradients, and the work for them,
 // depend on tp and shards only; they are counted on few ranks. For whole() all blocks of a layout
 // are counted.
+//
+// If blocks are not alike, the two networks are those of StageCuts::few(). A block of each kind is
+// counted by a stage that has it beside another block, less that stage without it. Messages of
+// weights and gradients are dealt out to stages by the number of weights. What goes from chunk to
+// chunk is counted for the chunks of the layout (train/cost/in_flight.h).
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,6 +41,7 @@ struct CountedWork {
   PlanMessages messages;
 
   void add(const CountedWork& more, double times);
+  void divide(double parts);
   double computing() const;  ///< sum of `seconds`
 };
 
@@ -45,9 +51,9 @@ bool is_of_state(std::string_view axes);
 /// The whole step of a rank of one stage.
 struct StageWork {
   int blocks = 0;
+  double weights = 0;       ///< blocks, in units of the mean block by number of weights
   CountedWork all;          ///< with messages of state, without messages between stages
   PlanMessages of_blocks;   ///< the messages of state that are sent block by block
-  SentMessages of_streams;  ///< one message between stages
   double conditioning = 0;  ///< seconds of work that every stage repeats; 0: not known
 };
 
@@ -61,21 +67,25 @@ class PassWork {
   std::vector<StageWork> few(const Candidate& candidate);
   std::vector<StageWork> whole(const Candidate& candidate);
 
+  /// What each chunk of the candidate's pipeline but the last sends to the next one.
+  const std::vector<SentMessages>& streams(const Candidate& candidate);
+
   StageCuts& cuts() { return cuts_; }
 
  private:
-  /// Work of one pass. The field `two` is with two blocks, `block` is of one block more. A later
-  /// pass of a step has `later` more outside of blocks, and `later_block` in each block. For a
-  /// pipeline, `first` and `last` are of the first and the last stage with one block each. Each
-  /// further chunk of a stage has `chunk`, and all stages repeat `conditioning`.
+  /// Work of one pass. The field `two` is with `few_.less` blocks, `block` is of the mean block
+  /// more. A later pass of a step has `later` more outside of blocks, and `later_block` in each
+  /// block. For a pipeline, `first` and `last` are of the first and the last stage with one block
+  /// each, and `kinds` are of a block of each kind more. Each further chunk of a stage has `chunk`,
+  /// and all stages repeat `conditioning`.
   struct Local {
     CountedWork two, block, later, later_block, first, last, chunk, conditioning;
-    SentMessages stream;
+    std::map<int, CountedWork> kinds;
     bool has_later = false, has_stages = false;
   };
   /// Messages of state, and the optimizer: `rest` outside of blocks, `block` of each block in the
   /// first pass, `later_block` of each block in a later pass. Seconds are those of passes through
-  /// networks of two and three blocks.
+  /// networks of few blocks.
   struct State {
     CountedWork rest, block, later_block;
     double ranks = 1;  ///< ranks that it was counted with
@@ -83,10 +93,14 @@ class PassWork {
   using LocalKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int>;
   using StateKey = std::tuple<int, ShardKind, bool, bool>;
 
+  static LocalKey local_key(const Candidate& candidate);
+  CountedWork count_pass(const Candidate& one, const std::vector<int>& chunks, int passes,
+                         int stage) const;
   Local& local(const Candidate& candidate, bool later, bool stages);
+  void count_stages(Candidate one, Local& local) const;
   const State& state(const Candidate& candidate);
-  CountedWork count(const Candidate& candidate, std::vector<int> chunks, int packs, int rank,
-                    SentMessages* stream = nullptr) const;
+  CountedWork count(const Candidate& candidate, const std::vector<int>& chunks, int packs,
+                    int rank) const;
   void add_state(const Candidate& candidate, StageWork& work);
   void add_work_of_shards(const Candidate& candidate, StageWork& work);
 
@@ -94,9 +108,11 @@ class PassWork {
   const std::vector<data::Entry>& pack_;
   const models::Gpu& gpu_;
   const int per_node_;
-  int counted_blocks_ = 2;  // 1: the model has no blocks and is counted as one
   StageCuts cuts_;
+  const FewBlocks few_;
+  int counted_blocks_;  // of few_.less; 1: the model has no blocks and is counted as one
   std::map<LocalKey, Local> locals_;
+  std::map<std::tuple<LocalKey, int, int>, std::vector<SentMessages>> streams_;
   std::map<StateKey, State> states_;
 };
 

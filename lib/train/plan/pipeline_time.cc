@@ -43,9 +43,9 @@ class RunningRanks {
     const int chunk = step.chunk * shape_.pp + static_cast<int>(rank), last = shape_.chunks() - 1;
     const bool backward = step.kind == Action::backward;
     if (step.kind != Action::forward && !backward) {
-      if (step.kind == Action::send_stream || step.kind == Action::send_gradient)
-        arrival_[{chunk, step.microbatch, step.kind == Action::send_gradient}] =
-            clock_[rank] + stages_.message;
+      if (step.kind == Action::send_stream) arrives(rank, {chunk, step.microbatch, false}, chunk);
+      if (step.kind == Action::send_gradient)
+        arrives(rank, {chunk, step.microbatch, true}, chunk - 1);
       return true;
     }
     double begin = clock_[rank];
@@ -59,6 +59,13 @@ class RunningRanks {
     const double each = (backward ? stages_.backward : stages_.forward)[rank] / shape_.vpp;
     clock_[rank] = begin + each * costs_[step.microbatch];
     return true;
+  }
+
+  /// What is sent now, over the boundary after that chunk.
+  void arrives(std::size_t rank, const Place& place, int boundary) {
+    arrival_[place] =
+        clock_[rank] +
+        (stages_.messages.empty() ? 0 : stages_.messages.at(static_cast<std::size_t>(boundary)));
   }
 
   const PipelineSchedule& schedule_;

@@ -11,15 +11,15 @@
 
 namespace vfm::train {
 
-/// Seconds of a microbatch of cost 1 on each stage, all chunks of the stage together; and of one
-/// message between stages.
+/// Seconds of a microbatch of cost 1 on each stage, all chunks of the stage together; and of what a
+/// chunk sends to the next one, or gets back as gradients.
 struct StageSeconds {
   std::vector<double> forward, backward;
-  double message = 0;
+  std::vector<double> messages;  ///< of each chunk but the last; empty: nothing takes time
 };
 
 /// The time at which the last rank ends. A rank follows its list in order, and waits for a message
-/// when it uses the values; a message arrives `message` seconds after it was sent. `costs` are the
+/// when it uses the values; what is sent arrives after the seconds of `messages`. `costs` are the
 /// costs of the microbatches.
 double run_schedule(const PipelineSchedule& schedule, const PipelineShape& shape,
                     const StageSeconds& stages, std::span<const double> costs);

@@ -169,8 +169,9 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
     StageSeconds seconds = seconds_of_stages(passing, c, passes, mean);
     const int count = static_cast<int>(std::ceil(passes));
     const double still = pipeline_seconds(shape, seconds, count);
-    seconds.message = message_seconds(gpu_, dist::Operation::send,
-                                      group_on_nodes("pp", c, per_node_), work.of_streams);
+    for (const SentMessages& streams : work_->streams(c))
+      seconds.messages.push_back(message_seconds(gpu_, dist::Operation::send,
+                                                 group_on_nodes("pp", c, per_node_), streams));
     const double sent = pipeline_seconds(shape, seconds, count);
     add("stages", sent - still);
     add("bubble", still - mean * pass.all);
@@ -197,16 +198,17 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
 }
 
 /// Sent would be what all blocks compute alike of each sample, and learned positions of the tokens
-/// that a rank has, as wide as the stream; all of it f32.
+/// that a rank has, as wide as each tensor of the stream; all of it f32.
 Conditioning LayoutCost::conditioning(const Candidate& c) const {
   const std::vector<StageWork> stages = work_->few(c);
   const models::NetworkConfig* network = kind_of(recipe_.model.type).network(recipe_.model);
   const double passes = c.passes(recipe_.data.packs);
   if (network == nullptr) return {passes * stages[0].conditioning, 0};
   const models::Architecture& architecture = *network->architecture;
+  const SentMessages& stream = work_->streams(c).front();
   const double of_sample = static_cast<double>(architecture.shared_values(*network)),
                samples = static_cast<double>(pack_.size()) * c.micro_packs,
-               positions = architecture.has_tables(*network) ? stages[0].of_streams.bytes : 0;
+               positions = architecture.has_tables(*network) ? stream.bytes / stream.calls : 0;
   const SentMessages sent{passes, passes * (4 * samples * of_sample + positions)};
   const GroupOnNodes group = group_on_nodes("pp", c, per_node_);
   // And the gradients of it back.

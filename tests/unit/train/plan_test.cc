@@ -345,7 +345,7 @@ TEST_CASE("the planner's tp with chunks is what the dry run sends, less what pro
 TEST_CASE("a pipeline takes what its schedule says") {
   const auto even = [](int pp) {
     const auto stages = static_cast<std::size_t>(pp);
-    return StageSeconds{std::vector<double>(stages, 1), std::vector<double>(stages, 2), 0};
+    return StageSeconds{std::vector<double>(stages, 1), std::vector<double>(stages, 2), {}};
   };
   for (const auto& [pp, vpp, m] : {std::tuple{2, 1, 5}, {4, 1, 40}, {4, 2, 64}, {8, 4, 64}})
     CHECK(pipeline_seconds({pp, vpp}, even(pp), m) == Approx((m + (pp - 1.0) / vpp) * 3));
@@ -354,17 +354,22 @@ TEST_CASE("a pipeline takes what its schedule says") {
     const std::vector<MicrobatchCost> costs(static_cast<std::size_t>(m));
     const std::vector<double> ones(costs.size(), 1);
     StageSeconds stages = even(pp);
-    stages.forward[1] = 1.3, stages.message = 0.1;
+    stages.forward[1] = 1.3;
+    stages.messages.assign(static_cast<std::size_t>(pp * vpp - 1), 0.1);
     CHECK(pipeline_seconds({pp, vpp}, stages, m) ==
           Approx(run_schedule(schedule_in_order({pp, vpp}, costs), {pp, vpp}, stages, ones)));
   }
   // Two stages, two microbatches, the second stage twice as slow: forward 1, then it is busy for
   // two of 2 + 4, and the first one's last backward.
-  StageSeconds uneven{{1, 2}, {2, 4}, 0};
+  StageSeconds uneven{{1, 2}, {2, 4}, {}};
   CHECK(pipeline_seconds({2, 1}, uneven, 2) == Approx(1 + 2 * 6 + 2));
   // A message before the first, and one after the last; between them it waits for none.
-  uneven.message = 0.25;
+  uneven.messages = {0.25};
   CHECK(pipeline_seconds({2, 1}, uneven, 2) == Approx(1 + 2 * 6 + 2 + 0.5));
+  // One microbatch through three stages: each boundary there and back.
+  StageSeconds three = even(3);
+  three.messages = {0.25, 2};
+  CHECK(pipeline_seconds({3, 1}, three, 1) == Approx(3 * 3 + 2 * (0.25 + 2)));
   // Small packs come where the others wait.
   const std::vector<double> costs = {1.5, 1.5, 0.5, 0.5};
   const std::vector<MicrobatchCost> given = {{.5, 1}, {.5, 1}, {1. / 6, 1. / 3}, {1. / 6, 1. / 3}};

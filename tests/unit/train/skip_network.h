@@ -1,0 +1,164 @@
+// A network with skip connections, as a value of an Architecture that only tests have: blocks of
+// the first half hand on their results, and blocks of the second half take them, the last one
+// first, with one more pair of matrices.
+//
+//   a block:  x += A x + B skip                second half; A and B are [D, D]
+//             x += positions,  x += W2 SiLU(W1 x)
+//
+// A recipe of 'model.type' dit gets it by `recipe.model.dit.architecture = &kSkips`.
+// Shape letters: S tokens of the pack, D width.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "models/config_limits.h"
+#include "models/dit/architecture.h"
+#include "models/dit/framed_network.h"
+#include "models/dit/network_frame.h"
+#include "nn/stack.h"
+#include "ops/pointwise/add.h"
+#include "ops/pointwise/cast.h"
+#include "ops/pointwise/silu.h"
+
+namespace vfm {
+
+/// What all blocks read.
+struct SkipContext {
+  Tensor positions;  ///< [S, D]
+};
+
+class SkipBlock {
+ public:
+  SkipBlock(nn::WeightMaker& make, const std::string& name, const models::NetworkConfig& c, int i)
+      : compute_(make.options.compute),
+        takes_(2 * i >= c.num_layers),
+        x_(takes_ ? &make.matrix({name + "join.x.weight"}, c.width(), c.width()) : nullptr),
+        skip_(takes_ ? &make.matrix({name + "join.skip.weight"}, c.width(), c.width()) : nullptr),
+        up_(make.matrix({name + "up.weight"}, c.hidden(), c.width())),
+        down_(make.matrix({name + "down.weight"}, c.width(), c.hidden())) {}
+
+  nn::Stream forward(ops::Tape& tape, const nn::Stream& in, const SkipContext& context) const {
+    nn::Stream out{.x = in.x, .more = in.more};
+    if (takes_) {
+      out.x = ops::add(tape, product(tape, *x_, out.x), product(tape, *skip_, out.more.back()));
+      out.x = ops::add(tape, in.x, out.x);
+      out.more.pop_back();
+    }
+    out.x = ops::add(tape, out.x, context.positions);
+    out.x = ops::add(tape, out.x, product(tape, down_, ops::silu(tape, product(tape, up_, out.x))));
+    if (!takes_) out.more.push_back(out.x);
+    return out;
+  }
+  static Tensor merge(ops::Tape& /*tape*/, const nn::Stream& in, const SkipContext& /*context*/) {
+    return in.x;
+  }
+
+ private:
+  Tensor product(ops::Tape& tape, const nn::Weight& matrix, const Tensor& x) const {
+    return ops::cast(tape, matrix.multiply(tape, ops::cast(tape, x, compute_)), DType::f32);
+  }
+
+  DType compute_;
+  bool takes_;  // in the second half
+  const nn::Weight *x_, *skip_, &up_, &down_;
+};
+
+struct SkipFrame : models::NetworkFrame {
+  SkipFrame(const models::NetworkConfig& c, std::uint64_t seed, DType type, Device where,
+            bool trainable, const nn::NetworkLayout& ranks)
+      : NetworkFrame(c, seed, type, where, trainable, true, ranks) {
+    make.options.blocks = layout.blocks;
+    for (int i = 0; i < c.num_layers; ++i) {
+      begin_block(i);
+      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, i);
+    }
+    make.options.blocks = nullptr;
+    begin_head();
+    finish();
+  }
+  std::deque<SkipBlock> blocks;
+};
+
+class SkipNetwork final : public models::FramedNetwork {
+ public:
+  explicit SkipNetwork(std::unique_ptr<SkipFrame> frame) : FramedNetwork(std::move(frame)) {}
+
+  void set_inference_fp8(models::Fp8Parts parts) override {
+    if (parts.any()) fail_usage("a network with skip connections has no FP8");
+  }
+  Tensor forward(ops::Tape& tape, const models::NetworkBatch& batch) const override {
+    return Stages(frame(), tape, batch).forward();
+  }
+  std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
+                                            const models::NetworkBatch& batch) const override {
+    return std::make_unique<Stages>(frame(), tape, batch);
+  }
+  std::vector<Shape> stream_shapes(const models::NetworkBatch& batch,
+                                   std::size_t block) const override {
+    const std::size_t open = std::min(block, frame().blocks.size() - block);
+    return std::vector<Shape>(1 + open, frame().stream_shape(batch));
+  }
+
+ private:
+  class Stages final : public nn::StackForward<SkipBlock, SkipContext> {
+   public:
+    Stages(const SkipFrame& frame, ops::Tape& tape, const models::NetworkBatch& batch)
+        : StackForward({frame.blocks, frame.of_blocks, frame.recompute, frame.offload}, tape),
+          frame_(frame),
+          batch_(batch),
+          pack_(frame.config, batch, frame.device, frame.layout) {
+      frame.watch(tape_);
+      context_.positions = frame.positions(tape_, pack_, false);
+      read_ = {context_.positions};
+    }
+
+   private:
+    Tensor start() override { return frame_.enter(tape_, batch_, pack_); }
+    Tensor finish(const nn::Stream& stream) override {
+      return frame_.leave(tape_, ops::cast(tape_, stream.x, frame_.compute), pack_);
+    }
+    const SkipFrame& frame_;
+    const models::NetworkBatch& batch_;
+    const models::NetworkPack pack_;
+  };
+
+  const SkipFrame& frame() const { return static_cast<const SkipFrame&>(*frame_); }
+};
+
+inline const models::Architecture kSkips = {
+    .name = "dit",
+    .class_name = "SkipTransformer3DModel",
+    .lora_targets = {"up", "down"},
+    .visit = models::visit_common,
+    .check =
+        [](const models::NetworkConfig& c) {
+          models::need_field(c.num_layers % 2 == 0, "num_layers", c.num_layers, "even");
+        },
+    .key_value_heads = [](const models::NetworkConfig& c) { return c.num_attention_heads; },
+    .hidden = [](const models::NetworkConfig& c) { return std::int64_t{2} * c.width(); },
+    .block_kinds =
+        [](const models::NetworkConfig& c) {
+          std::vector<int> kinds;
+          if (c.num_layers % 2 != 0) return kinds;
+          for (int i = 0; i < c.num_layers; ++i)
+            kinds.push_back(2 * i < c.num_layers ? 0 : 1);
+          return kinds;
+        },
+    .has_tables = [](const models::NetworkConfig&) { return true; },
+    .tp_products = [](const models::NetworkConfig&) { return std::vector<models::TpProduct>(); },
+    .make = [](const models::NetworkConfig& c, std::uint64_t seed, DType compute, Device device,
+               bool trainable,
+               const nn::NetworkLayout& layout) -> std::unique_ptr<models::DiffusionNetwork> {
+      return std::make_unique<SkipNetwork>(
+          std::make_unique<SkipFrame>(c, seed, compute, device, trainable, layout));
+    },
+};
+
+}  // namespace vfm
