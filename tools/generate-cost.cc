@@ -64,7 +64,7 @@ class GenerateCostTool : public vfm::cli::Tool {
 
   void check() override {
     generate_.read(job_);
-    if (job_.parallel.choose == vfm::generate::ClipParallel::kAllRanks)
+    if (job_.parallel.choose == vfm::dist::Layout::kAllRanks)
       vfm::fail_usage("--parallel auto needs the number of ranks here, as in --parallel auto=8");
   }
 

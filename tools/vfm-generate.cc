@@ -41,7 +41,7 @@ namespace {
 // each GPU. A worker reads the same command line again.
 
 /// Throws Error{usage} for options that exclude workers: -o - and --parallel.
-void refuse_with_workers(bool stream, const vfm::generate::ClipParallel& parallel) {
+void refuse_with_workers(bool stream, const vfm::dist::Layout& parallel) {
   if (stream) vfm::fail_usage("workers of --device write clips into a folder: leave out -o -");
   if (!parallel.alone() || parallel.choose != 0)
     vfm::fail_usage(

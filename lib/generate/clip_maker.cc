@@ -34,7 +34,7 @@ ModelInUse in_use_by(const GenerateJob& job, const UsableModel& usable) {
           .fp8 = job.fp8,
           .device = job.device,
           .tokenizer_compute = usable.tokenizer_compute,
-          .parallel = job.parallel.name(),
+          .parallel = clip_layout_name(job.parallel),
           .quantize = job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""};
 }
 

@@ -46,7 +46,7 @@ struct GenerateJob {
   /// The largest allowed change of the network's first output by FP8 or `quantize`, relative to its
   /// size.
   double tolerance = 0.15;
-  ClipParallel parallel;  ///< how ranks share one clip
+  dist::Layout parallel;  ///< how ranks share one clip
   std::string encoder;    ///< name in FFmpeg; empty: the default encoder
   int quality = 12;       ///< 0..51
   std::string report;     ///< HTML file, or empty

@@ -6,12 +6,13 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "dist/mesh.h"
+#include "base/listed.h"
 
 namespace vfm::nn {
 namespace {
 
-constexpr std::array<std::string_view, 4> kCpKinds = {"gather", "all_to_all", "ring",
+// In the order of CpKind.
+constexpr std::array<std::string_view, 5> kCpKinds = {"auto", "gather", "all_to_all", "ring",
                                                       "all_to_all+ring"};
 
 CpChoice choice_of(int heads, int cp) {
@@ -34,6 +35,10 @@ int most_ranks(int cp, int limit, const Fits& fits) {
 
 }  // namespace
 
+std::span<const std::string_view> cp_kind_names() {
+  return kCpKinds;
+}
+
 std::string_view cp_kind_name(CpKind kind) {
   return kCpKinds[static_cast<std::size_t>(kind)];
 }
@@ -41,8 +46,8 @@ std::string_view cp_kind_name(CpKind kind) {
 CpKind parse_cp_kind(std::string_view name) {
   for (std::size_t i = 0; i < kCpKinds.size(); ++i)
     if (kCpKinds[i] == name) return static_cast<CpKind>(i);
-  fail_usage("no parallel.cp_kind '{}'; there are gather, all_to_all, ring and all_to_all+ring",
-             name);
+  fail_usage("no parallel.cp_kind '{}'; there are {}", name,
+             listed(cp_kind_names().subspan(1), " and "));
 }
 
 CpBytes cp_bytes(const CpChoice& choice, const HeadShape& shape, const CpRanks& ranks,
@@ -75,10 +80,8 @@ CpChoice choose_cp_kind(const HeadShape& shape, const CpRanks& ranks) {
   return ranks.tokens <= kShortPack && bytes(gather) < bytes(choice) ? gather : choice;
 }
 
-CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
-                      const CpRanks& ranks) {
-  if (name == "auto") return choose_cp_kind(shape, ranks);
-  const CpKind kind = parse_cp_kind(name);
+CpChoice find_cp_kind(CpKind kind, int heads, const HeadShape& shape, const CpRanks& ranks) {
+  if (kind == CpKind::automatic) return choose_cp_kind(shape, ranks);
   if (kind != CpKind::all_to_all_ring) return {kind, kind == CpKind::all_to_all ? ranks.cp : 1};
   const auto fits = [&](int some) { return heads_for(some, shape, ranks); };
   if (heads == 0) {
@@ -98,6 +101,17 @@ CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
         vfm::format("parallel.cp_heads={} does not divide parallel.cp={}", heads, ranks.cp),
         vfm::format(": {} does", most_ranks(ranks.cp, std::min(heads, ranks.cp), fits)));
   return choice_of(heads, ranks.cp);
+}
+
+dist::Layout settled_cp(dist::Layout layout, const HeadShape& shape, int of_machine,
+                        std::int64_t tokens) {
+  const CpChoice choice =
+      layout.cp == 1 ? CpChoice{}
+                     : find_cp_kind(layout.cp_kind, layout.cp_heads, shape,
+                                    {layout.tp, layout.cp, of_machine, tokens, layout.hybrid});
+  layout.cp_kind = choice.kind;
+  layout.cp_heads = choice.kind == CpKind::all_to_all_ring ? choice.heads : 1;
+  return layout;
 }
 
 }  // namespace vfm::nn

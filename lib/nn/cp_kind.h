@@ -15,7 +15,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
+
+#include "dist/layout.h"
 
 namespace vfm::nn {
 
@@ -30,10 +33,11 @@ struct HeadShape {
   HeadShape share(int tp) const { return {heads / tp, key_heads / tp, head_dim, space_time}; }
 };
 
-enum class CpKind { gather, all_to_all, ring, all_to_all_ring };
-/// The names are "gather", "all_to_all", "ring" and "all_to_all+ring". parse_cp_kind() throws
-/// Error{usage} for anything else.
+using dist::CpKind;
+/// In the order of CpKind: "auto", "gather", "all_to_all", "ring" and "all_to_all+ring".
+std::span<const std::string_view> cp_kind_names();
 std::string_view cp_kind_name(CpKind kind);
+/// Throws Error{usage} for other names.
 CpKind parse_cp_kind(std::string_view name);
 
 /// The facts that a choice depends on. They are the same on all ranks.
@@ -69,11 +73,15 @@ inline constexpr std::int64_t kShortPack = 8192;
 /// where the choice is for full attention alone.
 CpChoice choose_cp_kind(const HeadShape& shape, const CpRanks& ranks);
 
-/// Returns the choice with the kind of this name; "auto" is choose_cp_kind(). For
-/// "all_to_all+ring", `heads` is the number of ranks that exchange tokens for heads. 0: the most
+/// Returns the choice for ranks that asked for `kind`; `automatic` is choose_cp_kind(). For
+/// all_to_all_ring, `heads` is the number of ranks that exchange tokens for heads. 0: the most
 /// ranks, but not all, that can share heads, if possible on one machine. Throws Error{usage} for an
 /// impossible number.
-CpChoice find_cp_kind(std::string_view name, int heads, const HeadShape& shape,
-                      const CpRanks& ranks);
+CpChoice find_cp_kind(CpKind kind, int heads, const HeadShape& shape, const CpRanks& ranks);
+
+/// Returns the layout with nothing left open in cp: kind and heads as find_cp_kind() has them for a
+/// pack of `tokens` tokens, with `of_machine` ranks on a machine. Without cp the kind is gather.
+dist::Layout settled_cp(dist::Layout layout, const HeadShape& shape, int of_machine,
+                        std::int64_t tokens);
 
 }  // namespace vfm::nn

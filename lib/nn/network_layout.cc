@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "dist/group.h"
-#include "dist/mesh.h"
+#include "dist/layout.h"
 
 namespace vfm::nn {
 namespace {

@@ -56,13 +56,12 @@ struct Row {
 };
 
 Candidate layout(int tp, int cp, int pp, int dp) {
-  return {.tp = tp,
-          .cp = cp,
-          .cp_kind = CpKind::ring,
-          .dp = dp,
-          .pp = pp,
-          .shard = ShardKind::optimizer,
-          .recompute = Recompute::none};
+  return Candidate({.tp = tp,
+                    .cp = cp,
+                    .cp_kind = CpKind::ring,
+                    .dp = dp,
+                    .pp = pp,
+                    .shard = ShardKind::optimizer});
 }
 
 const Row kRows[] = {
@@ -173,7 +172,7 @@ void rows(const std::string& folder, const Gpu& nemo) {
                  memory_words(work, nemo, row.candidate));
     }
   Row alone = kRows[0];
-  alone.candidate = {.dp = 64};
+  alone.candidate = Candidate({.dp = 64});
   const Work work(folder, alone, 8);
   const train::Costed costed = work.cost(nemo).of(alone.candidate);
   fmt::print("| 7B 8k alone, nothing sharded or recomputed | 8 | out of memory | {} | | | {} |\n",
@@ -227,7 +226,7 @@ bool hybrids(const std::string& folder) {
   double inside = 0;
   for (const int cp : {4, 8, 16, 32}) {
     Row row = kRows[2];
-    row.candidate = {.tp = 1, .cp = cp, .cp_kind = CpKind::all_to_all, .dp = 1};
+    row.candidate = Candidate({.tp = 1, .cp = cp, .cp_kind = CpKind::all_to_all, .dp = 1});
     row.candidate.recompute = Recompute::block_but_attention;
     const Work work(folder, row, 1, {"model.type=stdit", "model.num_layers=18"});
     const train::LayoutCost cost = work.cost(gpu);

@@ -178,11 +178,10 @@ void clip() {
 struct RankPass {
   double seconds = 0, exchanged = 0, attention = 0, memory = 0;
 };
-RankPass pass_on_ranks(const Gpu& gpu, const generate::ClipParallel& parallel,
-                       const nn::CpChoice& cp, models::Fp8Parts fp8) {
+RankPass pass_on_ranks(const Gpu& gpu, const dist::Layout& parallel, models::Fp8Parts fp8) {
   const models::NetworkConfig config;
   const generate::SharedPass shared = generate::shared_pass(
-      {config, {}, sample_of_clip(), 2, DType::bf16, fp8, Device::cuda}, parallel, cp, &gpu);
+      {config, {}, sample_of_clip(), 2, DType::bf16, fp8, Device::cuda}, parallel, &gpu);
   RankPass pass;
   const std::vector<TimeLine> computed = models::predict(gpu, shared.cost.calls);
   pass.exchanged = seconds_of(shared.exchanges);
@@ -203,25 +202,25 @@ struct RankRow {
 void print_row(const Gpu& gpu, const RankRow& row, double alone, double rest) {
   // Published of cuDNN's forward on an H200, heads of 128, 32,768 tokens: FP8 over bf16.
   constexpr double kFp8Attention = 1062.0 / 693;
-  generate::ClipParallel parallel;
+  dist::Layout parallel;
   parallel.cfg = row.cfg, parallel.tp = row.tp, parallel.cp = row.ranks / row.cfg / row.tp;
-  parallel.cp_kind = row.kind, parallel.shard = row.shard;
-  const nn::CpChoice cp =
-      nn::find_cp_kind(row.kind, 0, models::NetworkConfig().heads(),
-                       {parallel.tp, parallel.cp, std::min(row.ranks, gpu.per_node), 56320});
-  const RankPass pass = pass_on_ranks(gpu, parallel, cp, {});
-  const RankPass low = pass_on_ranks(gpu, parallel, cp, {.linear = true});
+  parallel.cp_kind = nn::parse_cp_kind(row.kind);
+  if (row.shard) parallel.shard = dist::ShardKind::full;
+  parallel = nn::settled_cp(parallel, models::NetworkConfig().heads(),
+                            std::min(row.ranks, gpu.per_node), 56320);
+  const RankPass pass = pass_on_ranks(gpu, parallel, {});
+  const RankPass low = pass_on_ranks(gpu, parallel, {.linear = true});
   const auto gain = [&](const RankPass& with, bool attention) {
     const double saved = attention ? with.attention * (1 - 1 / kFp8Attention) : 0;
     return 100 * (pass.seconds / (with.seconds - saved) - 1);
   };
-  const std::string name = row.ranks == 1 ? "one" : parallel.name();
+  const std::string name = row.ranks == 1 ? "one" : generate::clip_layout_name(parallel);
   fmt::print("| {} | {}{} | {:.3f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:+.0f} | ", row.ranks,
              name, row.shard ? " --shard" : "", pass.seconds, 100 * pass.exchanged / pass.seconds,
              100 * alone / pass.seconds / row.ranks, 35 * pass.seconds + rest,
              pass.memory / (1 << 30), gain(low, false));
   // Keys that go round are attended to by our own kernels.
-  if (parallel.name().find("ring") != std::string::npos)
+  if (name.find("ring") != std::string::npos)
     fmt::print("| |\n");
   else
     fmt::print("{:+.0f} | {:+.0f} |\n", gain(pass, true), gain(low, true));
@@ -255,7 +254,7 @@ void clips_on_ranks() {
       {16, 1, 16, heads}, {16, 2, 1, heads},      {16, 2, 8, heads},  {16, 2, 2, heads},
       {32, 1, 1, heads},  {32, 1, 1, ring},       {32, 1, 32, heads}, {32, 2, 1, heads},
       {32, 2, 1, ring},   {32, 2, 8, heads},      {32, 2, 2, heads},  {32, 2, 1, heads, true}};
-  const double alone = pass_on_ranks(gpu, {}, {}, {}).seconds;
+  const double alone = pass_on_ranks(gpu, {}, {}).seconds;
   for (const RankRow& row : rows)
     print_row(gpu, row, alone,
               encoding + decoding * static_cast<double>((16 + row.ranks - 1) / row.ranks) / 16);

@@ -57,15 +57,13 @@ ClipEstimate::ClipEstimate(const GenerateJob& job, const models::OpenedModel& op
   sampling_.validate();
   plan_clip();
   if (job.output != "-") usable_encoder(job.encoder);
-  share(job.parallel, job.gpu != nullptr ? job.gpu->per_node : job.parallel.ranks());
+  share(job.parallel, job.gpu != nullptr ? job.gpu->per_node : job.parallel.sharers());
 }
 
-void ClipEstimate::share(const ClipParallel& parallel, int per_node) {
-  cp_ = {};
-  if (!parallel.alone())
-    cp_ = choose_cp(parallel, network_, facts_, std::min(per_node, parallel.ranks()));
+void ClipEstimate::share(const dist::Layout& parallel, int per_node) {
   parallel_ = parallel;
-  if (parallel.cp > 1) parallel_.cp_kind = nn::cp_kind_name(cp_.kind);
+  if (!parallel.alone())
+    parallel_ = settle_layout(parallel, network_, facts_, std::min(per_node, parallel.sharers()));
 }
 
 ModelShape ClipEstimate::shape_of_model() const {
@@ -148,11 +146,11 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
                        {known.frames, known.height, known.width}, network_.dit->patch_size);
     SharedPassWork work{*network_.dit, network_.adapters, sample,       clip_.samples, compute_,
                         fp8_,          job_.device,       job_.quantize};
-    SharedPass pass = shared_pass(work, parallel_, cp_, gpu);
+    SharedPass pass = shared_pass(work, parallel_, gpu);
     // On a GPU they wait on the host, but for shards.
-    if (job_.quantize && (job_.device == Device::cpu || parallel_.shard)) {
+    if (job_.quantize && (job_.device == Device::cpu || parallel_.shards_state())) {
       work.quantize.reset();
-      const models::PartCost whole = shared_pass(work, parallel_, cp_, nullptr).cost;
+      const models::PartCost whole = shared_pass(work, parallel_, nullptr).cost;
       part.whole_bytes = whole.weight_bytes;
       part.whole_pass_bytes = whole.weight_bytes + whole.held_bytes;
     }
@@ -175,7 +173,7 @@ ModelPart ClipEstimate::tokenizer_part() const {
   ModelPart part{facts_.tokenizer->name};
   models::TokenizerCost cost =
       tokenizer_.cost({false, c.latent.frames, c.latent.height, c.latent.width,
-                       job_.latents_only ? 0 : job_.tokenizer_memory, parallel_.ranks()});
+                       job_.latents_only ? 0 : job_.tokenizer_memory, parallel_.sharers()});
   part.file_bytes = tokenizer_.file_bytes;
   part.split = cost.split;
   part.cost = std::move(cost.cost);
@@ -209,7 +207,7 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   memory.program = host * program_memory();
   const double weights = network.cost.weight_bytes + tokenizer.cost.weight_bytes;
   // Ranks that share the clip share the reading, too.
-  const double read = host / parallel_.ranks();
+  const double read = host / parallel_.sharers();
   const double whole = std::max(network.cost.weight_bytes, network.whole_bytes);
   const double loading =
       std::max(whole + read * network.file_bytes,

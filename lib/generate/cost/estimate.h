@@ -48,7 +48,7 @@ class ClipEstimate {
 
   /// Sets how ranks share the clip from now on; at first as the job says. Throws Error{usage} if
   /// they cannot share it so.
-  void share(const ClipParallel& parallel, int per_node);
+  void share(const dist::Layout& parallel, int per_node);
   /// Sets which of the job's FP8 parts are used from now on; at first all.
   void set_fp8(models::Fp8Parts parts) { fp8_ = parts; }
 
@@ -62,7 +62,7 @@ class ClipEstimate {
   const SampleOptions& sampling() const { return sampling_; }
   const NetworkHeaders& network() const { return network_; }
   DType compute() const { return compute_; }
-  const ClipParallel& parallel() const { return parallel_; }  ///< with the chosen kind of cp
+  const dist::Layout& parallel() const { return parallel_; }  ///< with the chosen kind of cp
 
   /// With `gpu`, the cost includes exchanges between ranks.
   ModelPart network_part(const models::Gpu* gpu) const;
@@ -101,8 +101,7 @@ class ClipEstimate {
   SampleOptions own_sampling_, sampling_;
   DType compute_ = DType::f32;
   Clip clip_;
-  ClipParallel parallel_;
-  nn::CpChoice cp_;  ///< how the ranks that share the clip use cp
+  dist::Layout parallel_;
 };
 
 }  // namespace vfm::generate

@@ -86,9 +86,9 @@ Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
                {"memory_bytes", memory_json(memory)}};
   if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {
-    cost["parallel"] = estimate.parallel().name();
-    cost["ranks"] = estimate.parallel().ranks();
-    cost["shard"] = estimate.parallel().shard;
+    cost["parallel"] = clip_layout_name(estimate.parallel());
+    cost["ranks"] = estimate.parallel().sharers();
+    cost["shard"] = estimate.parallel().shards_state();
     if (tokenizer.split)
       cost["decoding"] = {{"latent_frames", tokenizer.split->step},
                           {"chunks", tokenizer.split->turns},
@@ -107,7 +107,7 @@ Json generation_cost(const GenerateJob& job) {
     GenerateJob chosen = job;
     if (job.parallel.choose != 0)
       chosen.parallel = choose_parallel(job, opened, job.parallel.choose, job.parallel.choose);
-    settle_fp8(chosen, opened, comparing_rates(chosen, chosen.parallel.ranks()));
+    settle_fp8(chosen, opened, comparing_rates(chosen, chosen.parallel.sharers()));
     return cost_json(chosen, opened);
   };
   return as_usage([&] { return models::retry_if_gone(job.model, cost); });

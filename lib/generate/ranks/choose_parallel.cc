@@ -37,22 +37,23 @@ models::Gpu host_rates(int per_node) {
   return gpu;
 }
 
-/// Those of `ranks` ranks together, in the order of ClipParallel::name(). `frames`: attention is
+/// Those of `ranks` ranks together, in the order of clip_layout_name(). `frames`: attention is
 /// within frames and pixels, too.
-std::vector<ClipParallel> layouts_of(int ranks, bool guided, bool frames, bool shard) {
-  std::vector<ClipParallel> layouts;
+std::vector<dist::Layout> clip_layouts(int ranks, bool guided, bool frames, dist::ShardKind shard) {
+  std::vector<dist::Layout> layouts;
   for (const int cfg : {1, 2}) {
     if (ranks % cfg != 0 || (cfg == 2 && !guided)) continue;
     for (int tp = 1; tp <= ranks / cfg; ++tp) {
       if (ranks / cfg % tp != 0) continue;
-      ClipParallel parallel;
+      dist::Layout parallel;
       parallel.cfg = cfg, parallel.tp = tp, parallel.cp = ranks / cfg / tp;
-      parallel.shard = shard && ranks > 1;
-      const std::vector<const char*> kinds = {"auto", "all_to_all", "ring", "gather"};
+      if (ranks > 1) parallel.shard = shard;
+      using enum nn::CpKind;
+      const std::vector<nn::CpKind> kinds = {automatic, all_to_all, ring, gather};
       for (const bool hybrid : {false, true}) {
         if (hybrid && (!frames || parallel.cp == 1)) continue;
         parallel.hybrid = hybrid;
-        for (const char* const kind : std::span(kinds).first(parallel.cp > 1 ? kinds.size() : 1)) {
+        for (const nn::CpKind kind : std::span(kinds).first(parallel.cp > 1 ? kinds.size() : 1)) {
           parallel.cp_kind = kind;
           layouts.push_back(parallel);
         }
@@ -86,14 +87,14 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
   const ModelPart text = estimate.text_part();
   std::vector<CostedLayout> costed;
   for (int together = 1; together <= ranks; ++together) {
-    if (ranks % together != 0 || (together == 1 && job.parallel.shard)) continue;
-    for (const ClipParallel& parallel :
-         layouts_of(together, estimate.clip().samples > 1,
-                    estimate.network().dit->architecture->space_time, job.parallel.shard)) {
+    if (ranks % together != 0 || (together == 1 && job.parallel.shards_state())) continue;
+    for (const dist::Layout& parallel :
+         clip_layouts(together, estimate.clip().samples > 1,
+                      estimate.network().dit->architecture->space_time, job.parallel.shard)) {
       try {
         estimate.share(parallel, gpu.per_node);
         if (std::ranges::any_of(costed, [&](const CostedLayout& one) {  // what 'auto' means here
-              return one.parallel.option() == estimate.parallel().option();
+              return clip_layout_option(one.parallel) == clip_layout_option(estimate.parallel());
             }))
           continue;
         const ParallelCost cost = cost_in_faster_fp8(estimate, job, gpu, text);
@@ -114,14 +115,14 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
   return costed;
 }
 
-ClipParallel choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
+dist::Layout choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
                              int per_node) {
   const std::vector<CostedLayout> costed = costed_layouts(job, opened, ranks, per_node);
   if (costed.empty())
     fail_usage("--parallel auto: no layout of {} ranks is possible{}", ranks,
-               job.parallel.shard ? " with shard, which needs two" : "");
+               job.parallel.shards_state() ? " with shard, which needs two" : "");
   const auto words = [](const CostedLayout& one) {
-    const std::string name = one.parallel.alone() ? "each alone" : one.parallel.name();
+    const std::string name = one.parallel.alone() ? "each alone" : clip_layout_name(one.parallel);
     return fmt::format("{} ({:.3g} s a clip, {} a rank)", name, one.seconds,
                        format_bytes(one.memory));
   };
@@ -133,7 +134,7 @@ ClipParallel choose_parallel(const GenerateJob& job, const models::OpenedModel& 
            costed.size(), ranks, words(best), next);
   if (!best.fits)
     log_warning("--parallel auto: no layout is estimated to fit into memory; {} needs the least{}",
-                words(best), job.parallel.shard ? "" : "; with shard it needs less");
+                words(best), job.parallel.shards_state() ? "" : "; with shard it needs less");
   return best.parallel;
 }
 

@@ -19,7 +19,7 @@ namespace vfm::generate {
 models::Gpu comparing_rates(const GenerateJob& job, int per_node);
 
 struct CostedLayout {
-  ClipParallel parallel;
+  dist::Layout parallel;
   double seconds = 0;  ///< predicted time of a clip
   double memory = 0;   ///< bytes per rank
   bool fits = true;
@@ -34,7 +34,7 @@ std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::O
 
 /// Returns the first of costed_layouts(). -v logs it and the next ones. If none fits, returns the
 /// layout that needs the least memory, with a warning.
-ClipParallel choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
+dist::Layout choose_parallel(const GenerateJob& job, const models::OpenedModel& opened, int ranks,
                              int per_node);
 
 }  // namespace vfm::generate

@@ -103,7 +103,7 @@ void Exchanges::add_half(double bytes) {
 
 std::vector<models::TimeLine> exchange_lines(const SharedPassWork& work,
                                              const models::PartCost& cost, std::int64_t own,
-                                             const ClipParallel& parallel, const ClipRanks& ranks,
+                                             const dist::Layout& parallel, const ClipRanks& ranks,
                                              const models::Gpu& gpu) {
   const models::NetworkSample& s = work.sample;
   const double places = static_cast<double>(s.frames) * s.height * s.width, f32 = sizeof(float);
@@ -130,10 +130,10 @@ std::vector<models::TimeLine> exchange_lines(const SharedPassWork& work,
 
 }  // namespace
 
-SharedPass shared_pass(const SharedPassWork& work, const ClipParallel& parallel,
-                       const nn::CpChoice& cp, const models::Gpu* gpu) {
-  const std::unique_ptr<dist::World> world = dist::counted_world(0, parallel.ranks());
-  const ClipRanks ranks(*world, parallel, cp);
+SharedPass shared_pass(const SharedPassWork& work, const dist::Layout& parallel,
+                       const models::Gpu* gpu) {
+  const std::unique_ptr<dist::World> world = dist::counted_world(0, parallel.sharers());
+  const ClipRanks ranks(*world, parallel);
   const std::int64_t own = std::max<std::int64_t>(1, work.samples / parallel.cfg);
   SharedPass pass;
   nn::NetworkLayout layout = ranks.network();

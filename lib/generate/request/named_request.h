@@ -37,7 +37,7 @@ struct ModelInUse {
   models::Fp8Parts fp8;
   Device device = Device::cpu;
   std::string tokenizer_compute;  ///< result of choose_compute()
-  std::string parallel;           ///< result of ClipParallel::name()
+  std::string parallel;           ///< result of clip_layout_name()
   std::string quantize;           ///< name of the 8-bit form of the matrices; empty: their own type
 };
 

@@ -15,8 +15,9 @@ ParallelCost cost_of(const ClipEstimate& estimate, const models::Gpu& gpu, const
           estimate.memory(network, tokenizer, text).peak};
 }
 
-bool in_ring(const ClipParallel& parallel) {
-  return parallel.cp > 1 && (parallel.cp_kind == "ring" || parallel.cp_kind == "all_to_all+ring");
+bool in_ring(const dist::Layout& parallel) {
+  return parallel.cp > 1 && (parallel.cp_kind == dist::CpKind::ring ||
+                             parallel.cp_kind == dist::CpKind::all_to_all_ring);
 }
 
 /// What is faster on an estimate's layout. Where that has a ring, both were costed.
@@ -66,7 +67,8 @@ void settle_fp8(GenerateJob& job, const models::OpenedModel& opened, const model
         log_warning(
             "attention stays in bf16: with --parallel {} a clip is predicted to take {:.4g} s so, "
             "and {:.4g} s with attention in FP8",
-            estimate.parallel().option(), faster.both->bf16.seconds, faster.both->fp8.seconds);
+            clip_layout_option(estimate.parallel()), faster.both->bf16.seconds,
+            faster.both->fp8.seconds);
       job.fp8 = faster.parts;
       return;
     }

@@ -17,11 +17,12 @@
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_facts.h"
 #include "models/folder/model_folder.h"
+#include "nn/cp_kind.h"
 
 namespace vfm::generate {
 
-nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
-                       const ModelFacts& facts, int of_machine) {
+dist::Layout settle_layout(const dist::Layout& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine) {
   if (!network.dit)
     fail_usage(
         "--parallel is for diffusion models, and this one is autoregressive: leave it out, and "
@@ -31,13 +32,11 @@ nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& netwo
         "--parallel hybrid is for attention in frames and pixels, which a {} does not have: leave "
         "it out",
         network.dit->architecture->name);
-  if (parallel.cp == 1) return {};
   const std::array<int, 3>& patch = network.dit->patch_size;
   const Extents& usual = facts.usual;
   const std::int64_t tokens =
       std::int64_t{usual.frames / patch[0]} * (usual.height / patch[1]) * (usual.width / patch[2]);
-  return nn::find_cp_kind(parallel.cp_kind, 0, network.dit->heads(),
-                          {parallel.tp, parallel.cp, of_machine, tokens, parallel.hybrid});
+  return nn::settled_cp(parallel, network.dit->heads(), of_machine, tokens);
 }
 
 namespace {
@@ -45,20 +44,19 @@ namespace {
 /// What --parallel auto means here. A collective.
 void choose_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::World& world) {
   std::string name;
-  const bool shard = job.parallel.shard;
+  const dist::ShardKind shard = job.parallel.shard;
   on_all_ranks(world, [&] {
     const int ranks =
-        job.parallel.choose == ClipParallel::kAllRanks ? world.size() : job.parallel.choose;
+        job.parallel.choose == dist::Layout::kAllRanks ? world.size() : job.parallel.choose;
     if (world.size() % ranks != 0)
       fail_usage("--parallel auto={}: start a multiple of that number of ranks, not {}", ranks,
                  world.size());
     if (world.rank() == 0)
-      name = as_usage([&] {
-               return choose_parallel(job, opened, ranks, world.least_local_size());
-             }).option();
+      name = clip_layout_option(as_usage(
+          [&] { return choose_parallel(job, opened, ranks, world.least_local_size()); }));
   });
   job.parallel = parse_parallel(dist::broadcast(world, name));
-  job.parallel.shard = shard && !job.parallel.alone();
+  if (!job.parallel.alone()) job.parallel.shard = shard;
 }
 
 /// Which parts of FP8 pay on these ranks. A collective.
@@ -74,28 +72,26 @@ void settle_on_ranks(GenerateJob& job, const models::OpenedModel& opened, dist::
   job.fp8 = models::parse_fp8(dist::broadcast(world, name));
 }
 
-/// Returns the exchange in self-attention of ranks that share clips.
-nn::CpChoice check_shared(const GenerateJob& job, const models::OpenedModel& opened,
+/// Returns the layout of ranks that share clips, with nothing left open in cp.
+dist::Layout check_shared(const GenerateJob& job, const models::OpenedModel& opened,
                           int of_machine) {
   const NetworkHeaders network = read_network(job, opened);
   network.faults.finish();
-  return choose_cp(job.parallel, network, opened.facts(), of_machine);
+  return settle_layout(job.parallel, network, opened.facts(), of_machine);
 }
 
 /// Returns the ranks of the job. Writes into the job what they agree on: the layout if it was open,
 /// the kind of cp, and the parts in FP8. A collective.
 std::unique_ptr<ClipRanks> agree_on_ranks(GenerateJob& job, const models::OpenedModel& opened,
                                           dist::World& world) {
-  nn::CpChoice cp;
   if (job.parallel.choose != 0) choose_on_ranks(job, opened, world);
   on_all_ranks(world, [&] {
     check_ranks(job.parallel, world.size());
     if (!job.parallel.alone())
-      cp = as_usage([&] { return check_shared(job, opened, world.least_local_size()); });
+      job.parallel = as_usage([&] { return check_shared(job, opened, world.least_local_size()); });
   });
-  if (job.parallel.cp > 1) job.parallel.cp_kind = nn::cp_kind_name(cp.kind);
   settle_on_ranks(job, opened, world);
-  return std::make_unique<ClipRanks>(world, job.parallel, cp);
+  return std::make_unique<ClipRanks>(world, job.parallel);
 }
 
 /// That of the command line. Lines of input may have one, and a length of the clip, of their own.

@@ -15,11 +15,11 @@
 
 namespace vfm::generate {
 
-/// Returns the exchange between ranks in self-attention for a clip of the model's usual size, with
+/// Returns the layout with nothing left open in cp, for a clip of the model's usual size, with
 /// `of_machine` ranks on a machine. Throws Error{usage} for clips that ranks cannot share: those of
 /// an autoregressive model.
-nn::CpChoice choose_cp(const ClipParallel& parallel, const NetworkHeaders& network,
-                       const ModelFacts& facts, int of_machine);
+dist::Layout settle_layout(const dist::Layout& parallel, const NetworkHeaders& network,
+                           const ModelFacts& facts, int of_machine);
 
 /// The model of a job and the ranks that use it. A leading rank has a generator, the others only
 /// network and tokenizer; `shared` connects them.

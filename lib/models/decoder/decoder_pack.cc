@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "dist/mesh.h"
+#include "dist/layout.h"
 #include "nn/collectives.h"
 
 namespace vfm::models {

@@ -9,7 +9,7 @@
 
 #include "base/counted.h"
 #include "base/format.h"
-#include "dist/mesh.h"
+#include "dist/layout.h"
 #include "models/dit/architecture.h"
 #include "nn/staged_forward.h"
 #include "tensor/meta.h"

@@ -62,7 +62,7 @@ class Comparison {
         comparer_(holders, parameters_),
         alone_(alone),
         rounded_(recipe.compute() == DType::bf16),
-        sent_rounded_(recipe.parallel.reduce == "bf16") {}
+        sent_rounded_(recipe.parallel.reduce == DType::bf16) {}
 
   void number(const std::string& name, double alone, double together, double limit) {
     add({.name = name,

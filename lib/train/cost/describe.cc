@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -86,7 +88,7 @@ Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost,
                    std::string less_memory) {
   const Json& memory = cost["memory_bytes"];
   const double total = memory["total"].get<double>(), usable = memory["usable"].get<double>();
-  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
+  const dist::Layout layout = dist::fit_layout(recipe.parallel.sizes(), ranks);
   const RankPacks packs = packs_of_rank(recipe, ranks);
   const PackSpread spread = spread_of_packs(load);
   Signs signs = signs_of_shape(total / usable, layout.pp, recipe.parallel.vpp, packs.passes(),
@@ -111,9 +113,10 @@ Json signs_of_cost(const Recipe& recipe, const Workload& load, const Json& cost,
 
 /// Ranks along each axis.
 Json layout_of(const Recipe& recipe, int ranks) {
-  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
-  Json sizes = {{"tp", layout.tp}, {"cp", layout.cp}, {"dp", layout.dp}};
-  if (layout.pp > 1) sizes["pp"] = layout.pp;
+  const dist::Layout layout = dist::fit_layout(recipe.parallel.sizes(), ranks);
+  Json sizes;
+  for (const dist::Axis& axis : dist::all_axes())
+    if (const int size = layout.*axis.size; size > 1 || axis.always_named) sizes[axis.name] = size;
   if (layout.tp > 1 && recipe.parallel.chunks() > 1) sizes["tp_chunks"] = recipe.parallel.chunks();
   return sizes;
 }
@@ -291,11 +294,13 @@ std::string training_words(const Json& cost) {
          fmt::format("{} ({}), adapters of rank {}; the others are frozen", cost["trained"].dump(),
                      count(cost["trained"]), cost["lora_rank"].dump()));
   const Json& layout = cost["layout"];
+  std::vector<std::string> sizes;
+  for (const dist::Axis& axis : dist::all_axes())
+    if (layout.contains(axis.name))
+      sizes.push_back(fmt::format("{} {}", axis.name, layout[axis.name].dump()));
   line("ranks", cost["ranks"] == 1
                     ? "1"
-                    : fmt::format("{} (tp {}, cp {}, dp {}{})", cost["ranks"].dump(),
-                                  layout["tp"].dump(), layout["cp"].dump(), layout["dp"].dump(),
-                                  layout.contains("pp") ? ", pp " + layout["pp"].dump() : ""));
+                    : fmt::format("{} ({})", cost["ranks"].dump(), fmt::join(sizes, ", ")));
   if (layout.contains("tp_chunks"))
     line("  rows along tp",
          fmt::format("in {} chunks, beside products", layout["tp_chunks"].dump()));

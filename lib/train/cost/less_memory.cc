@@ -20,12 +20,12 @@ bool can_recompute_more(const Recipe& recipe, Recompute now) {
 
 /// Where all ranks that have the same weights keep all of the state, or one of them would.
 void add_shards(const Recipe& recipe, int ranks, std::vector<std::string>& ways) {
-  const ParallelRecipe& parallel = recipe.parallel;
+  const dist::Layout& parallel = recipe.parallel;
   if (kind_of(recipe.model.type).one_by_one()) return;
   const int alike = ranks / std::max(1, parallel.tp * parallel.pp);
   if (alike <= 1)
     ways.emplace_back("share the state among more ranks ('parallel.shard' full)");
-  else if (parallel.shard != "full")
+  else if (parallel.shard != ShardKind::full)
     ways.emplace_back("set 'parallel.shard' full");
   else if (parallel.replicate > 1)
     ways.emplace_back("set 'parallel.replicate' 1");

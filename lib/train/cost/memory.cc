@@ -133,7 +133,7 @@ ModelNumbers model_numbers(const Recipe& recipe) {
 }
 
 RankPacks packs_of_rank(const Recipe& recipe, int ranks) {
-  const int sharers = recipe.parallel.tp * recipe.parallel.cp * recipe.parallel.pp;
+  const int sharers = recipe.parallel.sharers();
   const int data_ranks = std::max(1, ranks / sharers);
   const int all = (recipe.data.packs + data_ranks - 1) / data_ranks;
   const int together = recipe.packs_together();
@@ -278,7 +278,7 @@ MemoryNeed memory_of_rank(const Recipe& recipe, int rank, int ranks, Recompute r
 
 std::vector<MemoryNeed> memory_of_stages(const Recipe& recipe, int ranks, Recompute recompute,
                                          Device device, const std::vector<data::Entry>& pack) {
-  const dist::Layout layout = dist::fit_layout(wanted_layout(recipe.parallel), ranks);
+  const dist::Layout layout = dist::fit_layout(recipe.parallel.sizes(), ranks);
   const int fullest =
       fullest_rank(recipe, ranks, samples_together(pack, packs_of_rank(recipe, ranks).together));
   std::vector<MemoryNeed> stages;

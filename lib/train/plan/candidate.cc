@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -12,6 +13,8 @@
 #include "train/cost/memory.h"
 #include "train/kind.h"
 #include "train/plan/stage_cuts.h"
+#include "train/recipe/parallel_fields.h"
+#include "train/recipe/recipe_field.h"
 #include "train/step/parallel.h"
 
 namespace vfm::train {
@@ -26,11 +29,6 @@ std::vector<int> divisors_of(int number) {
   for (int i = 1; i <= number; ++i)
     if (number % i == 0) all.push_back(i);
   return all;
-}
-
-std::string_view shard_name(ShardKind shard) {
-  constexpr std::string_view kNames[] = {"none", "optimizer", "full"};
-  return kNames[static_cast<std::size_t>(shard)];
 }
 
 /// Why the judge refused, in few words: what it says names numbers of the one layout.
@@ -50,13 +48,12 @@ class Drawing {
 
   Layouts draw() {
     const int most_stages = kind_of(recipe_.model.type).has_stages() ? cuts_.blocks() : 1;
-    for (const int tp : divisors_of(gpus_))
-      for (const int cp : divisors_of(gpus_ / tp))
-        for (const int pp : divisors_of(gpus_ / tp / cp)) {
-          if (pp > most_stages) break;
-          for (int vpp = 1; vpp <= (pp > 1 ? std::min(kMostChunks, most_stages / pp) : 1); vpp *= 2)
-            kinds({.tp = tp, .cp = cp, .dp = gpus_ / tp / cp / pp, .pp = pp, .vpp = vpp});
-        }
+    for (dist::Layout& layout : dist::layouts_of(gpus_)) {
+      if (layout.pp > most_stages) continue;
+      const int most = layout.pp > 1 ? std::min(kMostChunks, most_stages / layout.pp) : 1;
+      for (layout.vpp = 1; layout.vpp <= most; layout.vpp *= 2)
+        kinds(layout);
+    }
     return std::move(layouts_);
   }
 
@@ -109,13 +106,13 @@ class Drawing {
     if (alone || kind_of(recipe_.model.type).one_by_one()) return;
     for (const int replicate : replicas(candidate)) {
       candidate.replicate = replicate;
-      candidate.reshard = true;
+      candidate.reshard = dist::Reshard::automatic;
       candidate.shard = ShardKind::optimizer;
       judge(candidate);
       candidate.shard = ShardKind::full;
       judge(candidate);
       // A stage keeps what it gathered in any case.
-      candidate.reshard = false;
+      candidate.reshard = dist::Reshard::never;
       if (candidate.pp == 1 && candidate.packs_of_rank(recipe_.data.packs) > 1) judge(candidate);
     }
   }
@@ -150,21 +147,33 @@ class Drawing {
 
 }  // namespace
 
+Candidate::Candidate(dist::Layout layout, nn::Recompute how)
+    : dist::Layout(std::move(layout)), recompute(how) {
+  tp_chunks = std::max(1, tp_chunks);
+  if (cp_kind == CpKind::automatic) cp_kind = CpKind::gather;
+  cp_heads = std::max(1, cp_heads);
+  dp = std::max(1, dp);
+}
+
+Candidate Candidate::of_pass() const {
+  Candidate one = *this;
+  one.dp = one.pp = one.vpp = one.replicate = 1;
+  one.shard = ShardKind::none;
+  one.reshard = dist::Reshard::automatic;
+  return one;
+}
+
 Recipe Candidate::of(Recipe recipe) const {
-  ParallelRecipe& parallel = recipe.parallel;
-  parallel.tp = tp;
-  parallel.tp_chunks = tp > 1 ? tp_chunks : 0;
-  parallel.cp = cp;
-  parallel.cp_kind = cp > 1 ? nn::cp_kind_name(cp_kind) : "auto";
-  parallel.cp_heads = cp > 1 && cp_kind == CpKind::all_to_all_ring ? cp_heads : 0;
-  parallel.hybrid = cp > 1 && hybrid;
-  parallel.pp = pp;
-  parallel.vpp = vpp;
-  if (!may_be_ahead()) parallel.ahead = 0;
+  dist::Layout parallel = *this;
+  parallel.dp = 0;
+  if (tp == 1) parallel.tp_chunks = 0;
+  if (cp == 1) parallel.cp_kind = CpKind::automatic, parallel.hybrid = false;
+  if (parallel.cp_kind != CpKind::all_to_all_ring) parallel.cp_heads = 0;
+  parallel.ahead = may_be_ahead() ? recipe.parallel.ahead : 0;
   parallel.stages.clear();
-  parallel.shard = shard_name(shard);
-  parallel.replicate = replicate;
-  parallel.reshard = reshard ? "auto" : "false";
+  parallel.reduce = recipe.parallel.reduce;
+  parallel.paying_chunks = recipe.parallel.paying_chunks;
+  recipe.parallel = std::move(parallel);
   recipe.model.recompute = nn::recompute_name(recompute);
   recipe.model.offload = offload;
   recipe.data.micro_packs = micro_packs;
@@ -174,61 +183,59 @@ Recipe Candidate::of(Recipe recipe) const {
 Candidate candidate_of(const Recipe& recipe, int ranks, int per_node, nn::Recompute recompute) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, ranks);
   const Parallel parallel(recipe, *world, std::min(per_node, ranks));
-  const dist::Layout layout = parallel.mesh().layout();
-  Candidate candidate{.tp = layout.tp, .cp = layout.cp, .dp = layout.dp};
-  candidate.pp = layout.pp;
-  if (layout.tp > 1) candidate.tp_chunks = recipe.parallel.chunks();
-  candidate.vpp = recipe.parallel.vpp;
-  candidate.cp_kind = parallel.network().cp_kind;
-  candidate.cp_heads = std::max(1, layout.cp_heads);
-  const std::string& shard = recipe.parallel.shard;
-  candidate.shard = shard == "full"        ? ShardKind::full
-                    : shard == "optimizer" ? ShardKind::optimizer
-                                           : ShardKind::none;
+  Candidate candidate(parallel.mesh().layout(), recompute);
+  candidate.tp_chunks = candidate.tp > 1 ? recipe.parallel.chunks() : 1;
   candidate.hybrid = parallel.network().hybrid;
-  candidate.replicate = recipe.parallel.replicate;
-  candidate.reshard = !recipe.parallel.keeps_gathered();
-  candidate.recompute = recompute;
+  candidate.ahead = 0;
+  candidate.stages.clear();
+  candidate.reduce = DType::f32;
+  candidate.paying_chunks = 1;
+  if (!candidate.keeps_gathered()) candidate.reshard = dist::Reshard::automatic;
   candidate.offload = recipe.model.offload;
   candidate.micro_packs = packs_of_rank(recipe, ranks).together;
   return candidate;
 }
 
 std::vector<std::string> Candidate::settings(const std::set<std::string>& given) const {
+  dist::Layout usual, own = of(Recipe()).parallel;
+  FieldList before, after;
+  add_parallel_fields(before, usual);
+  add_parallel_fields(after, own);
+  // What a plan leaves as it is.
+  std::set<std::string> left = {"parallel.reduce"};
+  if (may_be_ahead()) left.insert("parallel.ahead");
   std::vector<std::string> all;
-  const auto set = [&](const char* key, bool usual, const auto& value) {
-    if (!usual || given.contains(key)) all.push_back(fmt::format("{}={}", key, value));
-  };
-  const bool both = cp > 1 && cp_kind == CpKind::all_to_all_ring;
-  set("parallel.tp", false, tp);
-  set("parallel.tp_chunks", tp_chunks == 1, tp_chunks);
-  set("parallel.cp", false, cp);
-  set("parallel.cp_kind", cp == 1, cp > 1 ? nn::cp_kind_name(cp_kind) : "auto");
-  set("parallel.cp_heads", !both, both ? cp_heads : 0);
-  set("parallel.hybrid", cp == 1 || !hybrid, cp > 1 && hybrid);
-  set("parallel.pp", pp == 1, pp);
-  set("parallel.vpp", vpp == 1, vpp);
-  if (!may_be_ahead()) set("parallel.ahead", true, 0);
-  set("parallel.stages", true, "[]");
-  set("parallel.shard", shard == ShardKind::none, shard_name(shard));
-  set("parallel.replicate", replicate == 1, replicate);
-  set("parallel.reshard", reshard, reshard ? "auto" : "false");
-  set("model.recompute", false, nn::recompute_name(recompute));
-  set("model.offload", !offload, offload);
-  set("data.micro_packs", false, micro_packs);
+  for (std::size_t i = 0; i < after.fields.size(); ++i) {
+    const Field& field = after.fields[i];
+    const bool always = field.key == "parallel.tp" || field.key == "parallel.cp",
+               one_chunk = field.key == "parallel.tp_chunks" && tp_chunks == 1;
+    const bool differs = !one_chunk && field.get() != before.fields[i].get();
+    if (!left.contains(field.key) && (always || differs || given.contains(field.key)))
+      all.push_back(field.setting());
+  }
+  all.push_back(fmt::format("model.recompute={}", nn::recompute_name(recompute)));
+  if (offload || given.contains("model.offload"))
+    all.push_back(fmt::format("model.offload={}", offload));
+  all.push_back(fmt::format("data.micro_packs={}", micro_packs));
   return all;
 }
 
 std::string Candidate::layout() const {
-  std::string text = fmt::format("tp={} cp={}", tp, cp);
-  if (cp > 1) text += fmt::format(" {}", nn::cp_kind_name(cp_kind));
-  if (cp > 1 && cp_kind == CpKind::all_to_all_ring) text += fmt::format(" of {}", cp_heads);
-  if (cp > 1 && hybrid) text += " hybrid";
-  text += fmt::format(" dp={}", dp);
-  if (pp > 1) text += fmt::format(" pp={} vpp={}", pp, vpp);
-  if (shard != ShardKind::none) text += fmt::format(" shard={}", shard_name(shard));
+  std::string text;
+  for (const dist::Axis& axis : dist::all_axes()) {
+    const int size = this->*axis.size;
+    if (size == 1 && !axis.always_named) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis.name, size);
+    if (axis.axes == dist::Axes::cp && cp > 1) {
+      text += fmt::format(" {}", nn::cp_kind_name(cp_kind));
+      if (cp_kind == CpKind::all_to_all_ring) text += fmt::format(" of {}", cp_heads);
+      if (hybrid) text += " hybrid";
+    }
+    if (axis.axes == dist::Axes::pp) text += fmt::format(" vpp={}", vpp);
+  }
+  if (shards_state()) text += fmt::format(" shard={}", shard_name(shard));
   if (replicate > 1) text += fmt::format(" replicate={}", replicate);
-  return text + (reshard ? "" : " kept");
+  return text + (keeps_gathered() ? " kept" : "");
 }
 
 std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
@@ -237,19 +244,22 @@ std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
 }
 
 bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
-                 const ParallelRecipe& wanted) {
-  const ParallelRecipe is = candidate.of(Recipe()).parallel;
-  const auto kept = [&](const char* key, bool same) {
-    return same || !given.contains(std::string("parallel.") + key);
+                 const dist::Layout& wanted) {
+  const dist::Layout is = candidate.of(Recipe()).parallel;
+  const auto kept = [&](std::string_view key, bool same) {
+    return same || !given.contains("parallel." + std::string(key));
   };
-  return kept("tp", is.tp == wanted.tp) && kept("cp", is.cp == wanted.cp) &&
-         kept("cp_kind", wanted.cp_kind == "auto" || is.cp == 1 || is.cp_kind == wanted.cp_kind) &&
+  for (const dist::Axis& axis : dist::all_axes())
+    if (!kept(axis.name, is.*axis.size == wanted.*axis.size)) return false;
+  return kept("cp_kind",
+              wanted.cp_kind == CpKind::automatic || is.cp == 1 || is.cp_kind == wanted.cp_kind) &&
          kept("cp_heads", wanted.cp_heads == 0 || is.cp_heads == wanted.cp_heads) &&
-         kept("hybrid", is.hybrid == wanted.hybrid) && kept("pp", is.pp == wanted.pp) &&
-         kept("vpp", is.vpp == wanted.vpp) && kept("shard", is.shard == wanted.shard) &&
+         kept("hybrid", is.hybrid == wanted.hybrid) && kept("vpp", is.vpp == wanted.vpp) &&
+         kept("shard", is.shard == wanted.shard) &&
          kept("replicate", is.replicate == wanted.replicate) &&
-         kept("reshard", wanted.reshard == "auto" || candidate.shard != ShardKind::full ||
-                             candidate.reshard == (wanted.reshard == "true"));
+         kept("reshard", wanted.reshard == dist::Reshard::automatic ||
+                             candidate.shard != ShardKind::full ||
+                             candidate.keeps_gathered() == wanted.keeps_gathered());
 }
 
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,

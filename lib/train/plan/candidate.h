@@ -18,35 +18,28 @@
 
 namespace vfm::train {
 
-/// How ranks keep the state. none: every rank keeps all of it. optimizer: each rank of dp x cp
-/// keeps a part of moments, masters and average. full: also a part of the weights and gradients.
-enum class ShardKind { none, optimizer, full };
+/// A layout that leaves nothing open.
+struct Candidate : dist::Layout {
+  Candidate() : Candidate(dist::Layout()) {}
+  /// What `layout` leaves open gets its plainest value: one chunk, gathered keys, one rank.
+  Candidate(dist::Layout layout, nn::Recompute how = nn::Recompute::none);
 
-struct Candidate {
-  int tp = 1, cp = 1;
-  int tp_chunks = 1;  ///< chunks of rows that travel along tp during products
-  nn::CpKind cp_kind = nn::CpKind::gather;
-  int cp_heads = 1;     ///< ranks of the all-to-all in CpKind::all_to_all_ring
-  bool hybrid = false;  ///< for an ST-DiT: cp_kind is used in full attention only
-  int dp = 1;           ///< GPUs / (tp * cp * pp)
-  int pp = 1, vpp = 1;
-  ShardKind shard = ShardKind::none;
-  int replicate = 1;  ///< number of groups of ranks that each keep the whole state; divides dp
-  /// For ShardKind::full without a pipeline: whether gathered matrices are freed after each use.
-  bool reshard = true;
   nn::Recompute recompute = nn::Recompute::none;
   bool offload = false;
   int micro_packs = 1;  ///< packs that go through the network together
 
   /// True if the recipe's 'parallel.ahead' applies.
   bool may_be_ahead() const { return pp > 1 && vpp == 1; }
-  int gpus() const { return tp * cp * pp * dp; }
+  int gpus() const { return sharers() * dp; }
   /// The number of ranks that share one state.
-  int state_ranks() const { return shard == ShardKind::none ? 1 : cp * dp / replicate; }
+  int state_ranks() const { return shards_state() ? cp * dp / replicate : 1; }
   /// Packs of one rank in a step of `packs` packs.
   int packs_of_rank(int packs) const { return (packs + dp - 1) / dp; }
   /// Passes of one rank through the network in a step of `packs` packs.
   int passes(int packs) const { return (packs_of_rank(packs) + micro_packs - 1) / micro_packs; }
+  /// One rank that shares samples with as many as here, without a pipeline and shards: what a pass
+  /// without them depends on.
+  Candidate of_pass() const;
   /// The recipe with the settings of this candidate.
   Recipe of(Recipe recipe) const;
   /// The settings that make a default recipe into this candidate: "parallel.tp=2", ... Default
@@ -54,7 +47,7 @@ struct Candidate {
   std::vector<std::string> settings(const std::set<std::string>& given = {}) const;
   /// The layout without other settings: "tp=2 cp=4 ring dp=8 shard=full".
   std::string layout() const;
-  bool operator==(const Candidate&) const = default;
+  auto operator<=>(const Candidate&) const = default;
 };
 
 /// The candidate that a run of `recipe` on `ranks` ranks would be, `per_node` of them on a machine.
@@ -76,7 +69,7 @@ std::string why_no_layout(const Recipe& recipe, const data::Entry& shortest,
                           const Candidate& candidate, int per_node);
 /// Whether the candidate has the values in `wanted` of the keys of 'parallel' in `given`.
 bool is_as_given(const Candidate& candidate, const std::set<std::string>& given,
-                 const ParallelRecipe& wanted);
+                 const dist::Layout& wanted);
 /// Draws the layouts. `recipe` is fitted to its data, `per_node` GPUs are on a machine, and
 /// `shortest` is the sample of fewest tokens.
 Layouts enumerate_layouts(const Recipe& recipe, const data::Entry& shortest, int gpus,

@@ -93,7 +93,7 @@ MemoryNeed LayoutMemory::state_of_stage(const Candidate& c, int stage) {
   const auto blocks = static_cast<double>(blocks_of_stage(chunks, c.pp, stage).size());
   const Place place = place_of(c, stage);
   const auto counted = [&](int some) {
-    Candidate one{.tp = c.tp, .dp = some, .pp = c.pp == 1 ? 1 : place == middle ? 3 : 2};
+    Candidate one({.tp = c.tp, .dp = some, .pp = c.pp == 1 ? 1 : place == middle ? 3 : 2});
     one.shard = c.shard;
     if (!cuts_.alike()) {
       one.pp = c.pp, one.vpp = c.vpp;
@@ -121,9 +121,7 @@ const MemoryNeed& LayoutMemory::pass(const Candidate& c) {
   const int own = c.packs_of_rank(recipe_.data.packs), each = c.micro_packs,
             counted = std::min(own, 3 * each);
   const Candidate one = with_few_ranks(c);
-  const auto [found, fresh] = passes_.try_emplace(
-      {c.tp, c.tp_chunks, c.cp, c.cp > 1 ? c.cp_kind : nn::CpKind::gather, c.cp_heads, c.hybrid,
-       c.recompute, c.offload, each, c.shard, c.reshard, one.dp > 1, own});
+  const auto [found, fresh] = passes_.try_emplace({one, own});
   MemoryNeed& need = found->second;
   if (!fresh) return need;
   const auto count_passes = [&](int blocks, int packs) {
@@ -168,9 +166,7 @@ MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
 }
 
 LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
-  return {c.tp,         c.tp_chunks, c.cp,        c.cp > 1 ? c.cp_kind : nn::CpKind::gather,
-          c.cp_heads,   c.hybrid,    c.recompute, c.offload,
-          c.micro_packs};
+  return c.of_pass();
 }
 
 /// Of a pass: what it takes with two blocks, and what each more keeps until it comes back. With
@@ -225,7 +221,7 @@ const LayoutMemory::KeptOfStages& LayoutMemory::kept_of_stages(const Candidate& 
 double LayoutMemory::gathered_block(int tp) {
   const auto [found, fresh] = gathered_.try_emplace(tp);
   if (!fresh) return found->second;
-  Candidate one{.tp = tp, .dp = 2, .pp = 2};
+  Candidate one({.tp = tp, .dp = 2, .pp = 2});
   one.recompute = nn::Recompute::block;
   const auto of_block = [&](ShardKind shard) {
     one.shard = shard;

@@ -48,9 +48,8 @@ class LayoutMemory {
   enum Place : std::uint8_t { first, middle, last };
 
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
-  using PassKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int,
-                             ShardKind, bool, bool, int>;
-  using BlockKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int>;
+  using PassKey = std::pair<Candidate, int>;  // packs of a rank
+  using BlockKey = Candidate;                 // as block_key() has it
 
   struct Kept {
     double two = 0, block = 0;

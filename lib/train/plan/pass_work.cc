@@ -43,7 +43,7 @@ std::vector<data::Entry> times(const std::vector<data::Entry>& pack, int packs) 
 Candidate alone(Candidate candidate) {
   candidate.dp = candidate.pp = candidate.vpp = candidate.replicate = 1;
   candidate.shard = ShardKind::none;
-  candidate.reshard = true;
+  candidate.reshard = dist::Reshard::automatic;
   return candidate;
 }
 
@@ -240,11 +240,12 @@ const std::vector<SentMessages>& PassWork::streams(const Candidate& c) {
 /// On two ranks that share a state, of two such groups where there are several.
 const PassWork::State& PassWork::state(const Candidate& c) {
   const bool replicas = c.replicate > 1, shared = c.shard != ShardKind::none,
-             reshard = c.reshard && c.pp == 1;
+             reshard = !c.keeps_gathered() && c.pp == 1;
   State& state = states_[{c.tp, c.shard, reshard, replicas}];
   if (!state.rest.seconds.empty()) return state;
-  Candidate one{.tp = c.tp, .dp = 2};
-  one.shard = c.shard, one.reshard = reshard;
+  Candidate one({.tp = c.tp, .dp = 2});
+  one.shard = c.shard;
+  if (!reshard) one.reshard = dist::Reshard::never;
   if (replicas) one.dp = 4, one.replicate = 2;
   state.ranks = shared ? 2 : one.dp;
   const auto counted = [&](int blocks, int packs) {
@@ -270,7 +271,7 @@ void PassWork::add_state(const Candidate& c, StageWork& work) {
   const State& counted = state(c);
   const double blocks = work.weights, later = c.passes(recipe_.data.packs) - 1;
   const double shared = c.shard == ShardKind::none ? 1 : c.state_ranks() / counted.ranks;
-  Candidate here{.tp = c.tp, .dp = 2};
+  Candidate here({.tp = c.tp, .dp = 2});
   here.shard = c.shard;
   if (c.replicate > 1) here.dp = 4, here.replicate = 2;
   const auto add = [&](const CountedWork& more, double times, bool of_block) {

@@ -25,7 +25,7 @@ struct PlanRequest {
   int gpus = 1, per_node = 8;
   const models::Gpu* gpu = nullptr;
   /// With it, a layout must have the values that the recipe sets for keys of 'parallel'.
-  std::optional<ParallelRecipe> given = {};
+  std::optional<dist::Layout> given = {};
   /// Arguments of a run of the recipe as it is: `arguments` before the settings, `data` after them.
   std::vector<std::string> arguments = {}, data = {};
 };

@@ -51,7 +51,8 @@ class OneLayout {
     // More packs together wait more for a pipeline to fill than they hide.
     if (candidate.pp == 1) {
       saved += time.of("gradients");
-      if (candidate.shard == ShardKind::full && candidate.reshard) saved += time.of("shards");
+      if (candidate.shard == ShardKind::full && !candidate.keeps_gathered())
+        saved += time.of("shards");
     }
     return time.total() - saved * (1 - 1.0 / candidate.passes(recipe_.data.packs));
   }
@@ -233,7 +234,7 @@ Plan make_plan(const Recipe& recipe, const Workload& load, const PlanRequest& re
   plan.slower = static_cast<int>(search.left());
   std::ranges::stable_sort(
       plan.too_big, [](const Costed& a, const Costed& b) { return a.memory() < b.memory(); });
-  const Candidate plain{.dp = request.gpus};
+  const Candidate plain({.dp = request.gpus});
   plan.plain_refused = why_no_layout(recipe, load.shortest, plain, request.per_node);
   plan.plain.candidate = plain;
   if (plan.plain_refused.empty()) plan.plain = cost_alone(chooser, cost, plain);

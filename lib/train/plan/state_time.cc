@@ -40,7 +40,7 @@ double blocks_exposed(const Candidate& candidate, const StateSums& of_blocks, in
   const double each = meanwhile.computing / passes / count, forward = each / 3,
                backward = each - forward;
   // Kept matrices are gathered in the first forward alone, others twice a pass.
-  const double times = candidate.reshard ? 2 * passes : 1;
+  const double times = candidate.keeps_gathered() ? 1 : 2 * passes;
   const double gather = of_blocks.gathered / times / count,
                reduce = of_blocks.reduced / passes / count;
   const double later = std::max(0.0, count - meanwhile.chunks);  // blocks that follow another
@@ -49,7 +49,8 @@ double blocks_exposed(const Candidate& candidate, const StateSums& of_blocks, in
                again =
                    meanwhile.chunks * gather + later * std::max(0.0, gather + reduce - backward);
   // What the last pass reduces last, nothing hides.
-  return (candidate.reshard ? passes * (forwards + again) : forwards + passes * kept) + reduce;
+  return (candidate.keeps_gathered() ? forwards + passes * kept : passes * (forwards + again)) +
+         reduce;
 }
 
 }  // namespace

@@ -188,8 +188,8 @@ StepTime LayoutCost::time_of(const Candidate& c, const std::vector<StageWork>& s
   }
   add("uneven packs", uneven);
   Meanwhile meanwhile{gpu_.cpu ? 0 : mean * work.all.computing(), passes, c.vpp};
-  meanwhile.graphs = may_be_graphs(recipe.model, c.recompute,
-                                   c.tp * c.cp * c.pp > 1 || c.shard == ShardKind::full);
+  meanwhile.graphs =
+      may_be_graphs(recipe.model, c.recompute, c.sharers() > 1 || c.shard == ShardKind::full);
   const StateTime state = state_time(gpu_, per_node_, c, work, meanwhile);
   add("gradients", state.gradients);
   add("shards", state.shards);
@@ -218,10 +218,7 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
 
 double LayoutCost::allowance_of(const Candidate& c) const {
   if (gpu_.cpu) return 0;
-  const bool both = c.cp > 1 && c.cp_kind == nn::CpKind::all_to_all_ring;
-  dist::Layout layout{.tp = c.tp, .cp = c.cp, .dp = c.dp, .pp = c.pp};
-  if (both) layout.cp_heads = c.cp_heads;
-  return kCommunicatorBytes * communicators_of(layout, c.replicate);
+  return kCommunicatorBytes * communicators_of(c);
 }
 
 StepTime LayoutCost::time(const Candidate& candidate) const {

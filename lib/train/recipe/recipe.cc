@@ -38,10 +38,6 @@ data::PackingOptions DataRecipe::pack_options() const {
   return options;
 }
 
-DType ParallelRecipe::reduce_type() const {
-  return reduce == "bf16" ? DType::bf16 : DType::f32;
-}
-
 DType OptimizerRecipe::moment_type() const {
   return moments == "bf16" ? DType::bf16 : DType::f32;
 }

@@ -16,10 +16,11 @@
 #include "train/codes/recipe.h"
 #include "train/diffusion/recipe.h"
 #include "train/recipe/data_recipe.h"
-#include "train/recipe/parallel_recipe.h"
 #include "train/tokenizer/recipe.h"
 
 namespace vfm::train {
+
+using dist::ShardKind;
 
 struct ModelRecipe {
   /// Type of the model: one of Kind::types(). Diffusion networks are those of
@@ -104,7 +105,7 @@ struct Recipe {
   ScheduleRecipe schedule;
   EmaRecipe ema;
   ValidationRecipe validation;
-  ParallelRecipe parallel;
+  dist::Layout parallel;  ///< how the ranks of a run share its work; dp is open
   TrainRecipe train;
   std::set<std::string> given;  ///< keys that the user set, for describe_setting()
 

@@ -3,20 +3,14 @@
 
 #include <numeric>
 #include <string>
-#include <string_view>
 
 #include "base/error.h"
+#include "nn/cp_kind.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_file.h"
 #include "train/state/optimizer_kinds.h"
 
 namespace vfm::train {
-namespace {
-
-constexpr std::string_view kBothKinds = "all_to_all+ring";
-
-}  // namespace
-
 void check_adapters(const Recipe& recipe, bool begins) {
   if (recipe.lora.rank > 0 && !begins)
     fail_usage("'lora.rank' is {}: adapters need a model to adapt, give --init DIR",
@@ -36,16 +30,17 @@ void check_offloaded(const Recipe& recipe) {
 }
 
 void check_context(const Recipe& recipe) {
-  const ParallelRecipe& parallel = recipe.parallel;
-  if (parallel.cp_heads > 0 && parallel.cp_kind != kBothKinds)
+  const dist::Layout& parallel = recipe.parallel;
+  if (parallel.cp_heads > 0 && parallel.cp_kind != nn::CpKind::all_to_all_ring)
     fail_usage("{}, and {}: only with {} do some ranks of cp share heads; leave it out",
                describe_setting(recipe, "parallel.cp_heads"),
-               describe_setting(recipe, "parallel.cp_kind"), kBothKinds);
+               describe_setting(recipe, "parallel.cp_kind"),
+               nn::cp_kind_name(nn::CpKind::all_to_all_ring));
 }
 
 /// What a pipeline cannot do yet, and what makes none.
 void check_pipeline(const Recipe& recipe) {
-  const ParallelRecipe& parallel = recipe.parallel;
+  const dist::Layout& parallel = recipe.parallel;
   if (parallel.pp == 1) {
     if (parallel.vpp > 1 || !parallel.stages.empty())
       fail_usage("{}, and 'parallel.pp' is 1: only stages of a pipeline have chunks of blocks",
@@ -80,15 +75,16 @@ void check_pipeline(const Recipe& recipe) {
 }
 
 void check_shards(const Recipe& recipe) {
-  const ParallelRecipe& parallel = recipe.parallel;
+  const dist::Layout& parallel = recipe.parallel;
   if (parallel.replicate > 1 && !parallel.shards_state())
     fail_usage("{}, and {}: only a state that is shared has replicas",
                describe_setting(recipe, "parallel.replicate"),
                describe_setting(recipe, "parallel.shard"));
-  if (parallel.keeps_gathered() && parallel.shard != "full")
+  if (parallel.keeps_gathered() && parallel.shard != ShardKind::full)
     fail_usage("'parallel.reshard' is false, and {}: only with full are matrices gathered",
                describe_setting(recipe, "parallel.shard"));
-  if (parallel.reshard == "true" && parallel.pp > 1 && parallel.shard == "full")
+  if (parallel.reshard == dist::Reshard::always && parallel.pp > 1 &&
+      parallel.shard == ShardKind::full)
     fail_usage(
         "'parallel.reshard' is true, and {}: the ranks that gather weights together go through "
         "blocks in different orders in a pipeline, so they gather once a step and free nothing "

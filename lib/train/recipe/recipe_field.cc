@@ -26,7 +26,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// Where the setting's word stands among `words`. Refuses others.
+template <class Words>
+std::size_t place_of(const Setting& setting, const Words& words) {
+  const auto found =
+      setting.list ? words.end() : std::find(words.begin(), words.end(), setting.values[0]);
+  if (found == words.end()) refuse(setting, fmt::format("one of {}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
 }  // namespace
+
+std::string Field::setting() const {
+  const Json value = get();
+  return key + "=" + (value.is_string() ? value.get<std::string>() : dump_json(value));
+}
 
 void refuse(const Setting& setting, const std::string& allowed) {
   std::string text = fmt::format("{}", fmt::join(setting.values, ", "));
@@ -74,18 +88,25 @@ FieldList& FieldList::choice(const char* name, std::string& value, std::vector<s
   return add(
       name,
       [&value, words, then](const Setting& setting) {
-        if (setting.list || std::find(words.begin(), words.end(), setting.values[0]) == words.end())
-          refuse(setting, fmt::format("one of {}", fmt::join(words, ", ")));
-        value = setting.values[0];
+        value = words[place_of(setting, words)];
         if (then) then();
       },
       [&value] { return Json(value); }, fmt::format("{}", fmt::join(words, ", ")));
 }
 
-FieldList& FieldList::add(const char* name, std::function<void(const Setting&)> set,
+FieldList& FieldList::numbered(const char* name, std::span<const std::string_view> words,
+                               std::function<void(std::size_t)> set,
+                               std::function<std::size_t()> get) {
+  return add(
+      name, [set, words](const Setting& setting) { set(place_of(setting, words)); },
+      [get, words] { return Json(words[get()]); }, fmt::format("{}", fmt::join(words, ", ")));
+}
+
+FieldList& FieldList::add(std::string_view name, std::function<void(const Setting&)> set,
                           std::function<Json()> get, std::string values) {
   fields.push_back(
-      {prefix_ + name, false, std::move(set), std::move(get), std::move(values), in_stages_});
+      {prefix_ + std::string(name), false, std::move(set), std::move(get), std::move(values),
+       in_stages_});
   return *this;
 }
 

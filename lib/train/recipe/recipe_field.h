@@ -8,7 +8,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -29,6 +31,8 @@ struct Field {
   /// may not change it. True for keys that decide which samples there are, how long a step is, and
   /// what is learnt from it; false for keys on which weights, moments and average depend.
   bool stage_may_change = false;
+
+  std::string setting() const;  ///< "parallel.tp=2"
 };
 
 /// Throws Error{usage}, as the value is not allowed.
@@ -87,7 +91,7 @@ class FieldList {
   }
 
   template <class T>
-  FieldList& number(const char* name, T& value, Range range) {
+  FieldList& number(std::string_view name, T& value, Range range) {
     return add(
         name,
         [&value, range](const Setting& setting) {
@@ -120,9 +124,19 @@ class FieldList {
   /// Calls `then` after the value was set.
   FieldList& choice(const char* name, std::string& value, std::vector<std::string> words,
                     std::function<void()> then = {});
+  /// A choice whose words are in the order of the values of T.
+  template <class T>
+  requires std::is_enum_v<T> FieldList& choice(const char* name, T& value,
+                                               std::span<const std::string_view> words) {
+    return numbered(
+        name, words, [&value](std::size_t i) { value = static_cast<T>(i); },
+        [&value] { return static_cast<std::size_t>(value); });
+  }
 
  private:
-  FieldList& add(const char* name, std::function<void(const Setting&)> set,
+  FieldList& numbered(const char* name, std::span<const std::string_view> words,
+                      std::function<void(std::size_t)> set, std::function<std::size_t()> get);
+  FieldList& add(std::string_view name, std::function<void(const Setting&)> set,
                  std::function<Json()> get, std::string values);
   std::string prefix_;
   bool in_stages_ = false;

@@ -2,6 +2,7 @@
 // them those of the kind of training.
 // SPDX-License-Identifier: Apache-2.0
 #include "train/kind.h"
+#include "train/recipe/parallel_fields.h"
 #include "train/recipe/recipe_field.h"
 #include "train/state/optimizer_kinds.h"
 
@@ -67,22 +68,7 @@ std::vector<Field> fields_of(Recipe& r) {
   list.section("validation").number("every", r.validation.every, at_least(0)).may_change();
   list.number("samples", r.validation.samples, at_least(1)).may_change();
   kind.add_validation_fields(list, r.validation);
-  list.section("parallel").number("tp", r.parallel.tp, between(1, 1 << 16)).may_change();
-  list.number("tp_chunks", r.parallel.tp_chunks, between(0, 1024)).may_change();
-  list.number("cp", r.parallel.cp, between(1, 1 << 16)).may_change();
-  list.choice("cp_kind", r.parallel.cp_kind,
-              {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"})
-      .may_change();
-  list.number("cp_heads", r.parallel.cp_heads, between(0, 1 << 16)).may_change();
-  list.flag("hybrid", r.parallel.hybrid).may_change();
-  list.number("pp", r.parallel.pp, between(1, 1024)).may_change();
-  list.number("vpp", r.parallel.vpp, between(1, 1024)).may_change();
-  list.number("ahead", r.parallel.ahead, between(0, 8)).may_change();
-  list.numbers("stages", r.parallel.stages, between(1, 1024), true).may_change();
-  list.choice("reduce", r.parallel.reduce, {"f32", "bf16"}).may_change();
-  list.choice("shard", r.parallel.shard, {"none", "optimizer", "full"}).may_change();
-  list.number("replicate", r.parallel.replicate, between(1, 1 << 16)).may_change();
-  list.choice("reshard", r.parallel.reshard, {"auto", "true", "false"}).may_change();
+  add_parallel_fields(list, r.parallel);
   list.section("train").number("steps", r.train.steps, between(1, 4294967295)).may_change();
   list.number("seed", r.train.seed, at_least(0));
   list.number("checkpoint_every", r.train.checkpoint_every, at_least(1)).may_change();

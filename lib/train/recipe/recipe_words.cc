@@ -191,12 +191,9 @@ constexpr ConstantWords kWords[] = {
      "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
      "there is no such split. With several folders: this many from each folder."},
     {"validation.sigmas", "", "Noise levels of a validation."},
-    {"parallel.tp", "ranks",
-     "Ranks that share heads and widths; a divisor of the number of heads."},
     {"parallel.tp_chunks", "chunks",
      "Chunks of a product's rows. A rank sends one chunk along tp while it multiplies another. 0: "
      "the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},
-    {"parallel.cp", "ranks", "Ranks that share the tokens of a sample."},
     {"parallel.cp_kind", "",
      "How the ranks of cp share attention. *gather*: each rank gets all keys and values. "
      "*all_to_all*: ranks exchange tokens for heads; cp must divide the heads. *ring*: keys and "
@@ -207,8 +204,6 @@ constexpr ConstantWords kWords[] = {
     {"parallel.hybrid", "",
      "Each rank of cp has whole frames. This at least halves the messages. If a pack has fewer "
      "frames than ranks, some ranks are idle."},
-    {"parallel.pp", "stages",
-     "Stages of a pipeline, each with some of the blocks. Not for type *tokenizer*."},
     {"parallel.vpp", "chunks",
      "Chunks into which a stage divides its blocks. The chunks take turns. With more chunks, "
      "stages wait less and send more."},
@@ -257,6 +252,10 @@ std::vector<KeyWords> key_words() {
       if (!note.words.empty() && std::ranges::find(all, key, &KeyWords::key) == all.end())
         all.push_back({std::move(key), std::string(note.unit), std::string(note.words)});
     }
+  for (const dist::Axis& axis : dist::all_axes())
+    if (axis.most > 0)
+      all.push_back({"parallel." + std::string(axis.name), std::string(axis.unit),
+                     std::string(axis.words)});
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,12 @@
 #include "base/log.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_pack.h"
+#include "nn/cp_kind.h"
+#include "nn/layout_on_mesh.h"
 #include "train/cost/memory.h"
 #include "train/data/dataset.h"
 #include "train/kind.h"
+#include "train/recipe/parallel_fields.h"
 #include "train/recipe/recipe_checks.h"
 #include "train/recipe/recipe_file.h"
 
@@ -25,48 +29,43 @@ namespace vfm::train {
 namespace {
 
 // Those that the mesh does not make anyway.
-std::vector<dist::Axes> more_groups(const ParallelRecipe& parallel) {
+std::vector<dist::Axes> more_groups(const dist::Layout& parallel) {
   using enum dist::Axes;
-  std::vector<dist::Axes> more = {tp | cp | dp};
+  std::vector<dist::Axes> more = {tp | cp | dp, parallel.sharing()};
   if (parallel.shards_state()) more.push_back(tp | cp | shard);
   if (parallel.pp > 1)
-    for (const dist::Axes axes : {tp | pp, tp | cp | pp, tp | cp | dp | pp})
+    for (const dist::Axes axes : {tp | pp, tp | cp | dp | pp})
       more.push_back(axes);
   if (parallel.pp > 1 && parallel.shards_state()) more.push_back(tp | cp | shard | pp);
   return more;
 }
 
-dist::Group* shared(const dist::Mesh& mesh, dist::Axes axis) {
-  return mesh.size(axis) > 1 ? &mesh.group(axis) : nullptr;
-}
-
-// Only a diffusion network has a choice to make: the others' rule is their own, by name.
-nn::CpChoice cp_choice(const Recipe& recipe, int of_machine) {
-  const ParallelRecipe& wanted = recipe.parallel;
+/// The recipe's layout with nothing left open in cp. Only a diffusion network has a choice to make:
+/// the others' rule is their own, by name.
+dist::Layout layout_for_model(const Recipe& recipe, int of_machine) {
+  dist::Layout layout = recipe.parallel;
   const models::NetworkConfig* network = kind_of(recipe.model.type).network(recipe.model);
-  if (wanted.hybrid && !(network && network->architecture->space_time))
+  if (layout.hybrid && !(network && network->architecture->space_time))
     fail_usage("parallel.hybrid is for model.type={}: a {} has no attention in frames and pixels",
                models::names_of(&models::Architecture::space_time), recipe.model.type);
-  if (wanted.cp == 1) return {};
-  if (network)
-    return nn::find_cp_kind(wanted.cp_kind, wanted.cp_heads, network->heads(),
-                            {wanted.tp, wanted.cp, of_machine, recipe.data.tokens, wanted.hybrid});
-  return {wanted.cp_kind == "auto" ? nn::CpKind::gather : nn::parse_cp_kind(wanted.cp_kind), 1};
+  if (network) return nn::settled_cp(std::move(layout), network->heads(), of_machine,
+                                     recipe.data.tokens);
+  if (layout.cp == 1) return layout;
+  if (layout.cp_kind == nn::CpKind::automatic) layout.cp_kind = nn::CpKind::gather;
+  layout.cp_heads = 1;
+  return layout;
 }
 
 dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
-  dist::Layout layout = wanted_layout(recipe.parallel);
-  const nn::CpChoice choice = cp_choice(recipe, of_machine);
-  if (choice.kind == nn::CpKind::all_to_all_ring) layout.cp_heads = choice.heads;
-  if (!recipe.parallel.shards_state()) return dist::fit_layout(layout, ranks);
-  const int replicas = recipe.parallel.replicate;
+  dist::Layout layout = layout_for_model(recipe, of_machine);
+  layout.shard = ShardKind::none;
   layout = dist::fit_layout(layout, ranks);
-  if (layout.dp % replicas != 0)
+  if (recipe.parallel.shards_state() && layout.dp % layout.replicate != 0)
     throw dist::LayoutRefused(
         fmt::format("{}, and does not divide the {} with samples of their own",
                     describe_setting(recipe, "parallel.replicate"), counted(layout.dp, "rank")),
         ": " + dist::to_string(layout));
-  layout.shard = layout.dp / replicas;
+  layout.shard = recipe.parallel.shard;
   return layout;
 }
 
@@ -88,45 +87,36 @@ std::unique_ptr<dist::Group> make_ends(const dist::Mesh& mesh, const dist::Group
   return mesh.world().group("ends", std::move(alike));
 }
 
-std::vector<int> divisors_down(int number) {
-  std::vector<int> all;
-  for (int i = number; i > 0; --i)
-    if (number % i == 0) all.push_back(i);
-  return all;
-}
-
 /// Of so many ranks all layouts, the nearest to that of the recipe first: whose sizes differ from
 /// it by the smallest factors, multiplied. What goes only with what is no longer there, is left
 /// out; and of each that with another exchange along cp follows.
-std::vector<ParallelRecipe> layouts_near(const Recipe& recipe, int ranks) {
-  const ParallelRecipe& wanted = recipe.parallel;
-  const auto distance = [](int a, int b) { return std::abs(std::log(1.0 * a / b)); };
+std::vector<dist::Layout> layouts_near(const Recipe& recipe, int ranks) {
+  const dist::Layout& wanted = recipe.parallel;
   constexpr double kOther = 0.01;  // of what is no size
-  std::vector<std::pair<double, ParallelRecipe>> all;
-  for (const int tp : divisors_down(ranks))
-    for (const int cp : divisors_down(ranks / tp))
-      for (const int pp : divisors_down(ranks / tp / cp)) {
-        ParallelRecipe one = wanted;
-        one.tp = tp, one.cp = cp, one.pp = pp;
-        if (pp != wanted.pp) one.stages.clear();
-        if (pp == 1) one.vpp = 1, one.ahead = 0;
-        if (ranks / tp / cp / pp % one.replicate != 0) one.replicate = 1;
-        if (cp == 1) one.hybrid = false;
-        const double far = distance(tp, wanted.tp) + distance(cp, wanted.cp) +
-                           distance(pp, wanted.pp) +
-                           kOther * distance(one.replicate, wanted.replicate);
-        all.emplace_back(far, one);
-        if (pp > 1 && one.vpp > 1) {
-          one.vpp = 1;
-          one.stages.clear();
-          all.emplace_back(far + kOther, one);
-        }
-        if (cp == 1 || one.cp_kind == "auto") continue;
-        one.cp_kind = "auto", one.cp_heads = 0;
-        all.emplace_back(far + 2 * kOther, one);
-      }
-  std::ranges::stable_sort(all, {}, &std::pair<double, ParallelRecipe>::first);
-  std::vector<ParallelRecipe> layouts;
+  std::vector<std::pair<double, dist::Layout>> all;
+  const std::vector<dist::Layout> sizes = dist::layouts_of(ranks);
+  for (const dist::Layout& size : sizes | std::views::reverse) {
+    dist::Layout one = wanted;
+    for (const dist::Axis& axis : dist::all_axes())
+      if (axis.most > 0) one.*axis.size = size.*axis.size;
+    if (one.pp != wanted.pp) one.stages.clear();
+    if (one.pp == 1) one.vpp = 1, one.ahead = 0;
+    if (size.dp % one.replicate != 0) one.replicate = 1;
+    if (one.cp == 1) one.hybrid = false;
+    const double far = dist::distance_of_sizes(wanted, one) +
+                       kOther * std::abs(std::log(1.0 * one.replicate / wanted.replicate));
+    all.emplace_back(far, one);
+    if (one.pp > 1 && one.vpp > 1) {
+      one.vpp = 1;
+      one.stages.clear();
+      all.emplace_back(far + kOther, one);
+    }
+    if (one.cp == 1 || one.cp_kind == nn::CpKind::automatic) continue;
+    one.cp_kind = nn::CpKind::automatic, one.cp_heads = 0;
+    all.emplace_back(far + 2 * kOther, one);
+  }
+  std::ranges::stable_sort(all, {}, &std::pair<double, dist::Layout>::first);
+  std::vector<dist::Layout> layouts;
   for (auto& [far, one] : all)
     layouts.push_back(std::move(one));
   return layouts;
@@ -146,38 +136,11 @@ bool takes(Recipe recipe, int ranks, int of_machine, const Dataset* data) {
   return true;
 }
 
-/// "parallel.tp=2", ...: what makes one of the other.
-std::vector<std::string> differing_settings(const ParallelRecipe& from, const ParallelRecipe& to) {
-  std::vector<std::string> all;
-  const auto compare = [&](const char* key, const auto& before, const auto& after) {
-    if (before != after) all.push_back(fmt::format("parallel.{}={}", key, after));
-  };
-  compare("tp", from.tp, to.tp);
-  compare("cp", from.cp, to.cp);
-  compare("cp_kind", from.cp_kind, to.cp_kind);
-  compare("cp_heads", from.cp_heads, to.cp_heads);
-  compare("hybrid", from.hybrid, to.hybrid);
-  compare("pp", from.pp, to.pp);
-  compare("vpp", from.vpp, to.vpp);
-  compare("ahead", from.ahead, to.ahead);
-  if (from.stages != to.stages) all.emplace_back("parallel.stages=[]");
-  compare("replicate", from.replicate, to.replicate);
-  return all;
-}
-
 nn::StateShare share_of(const dist::Group& group) {
   return {group.rank(), group.size()};
 }
 
 }  // namespace
-
-dist::Layout wanted_layout(const ParallelRecipe& recipe) {
-  dist::Layout layout;
-  layout.tp = recipe.tp;
-  layout.cp = recipe.cp;
-  layout.pp = recipe.pp;
-  return layout;
-}
 
 dist::Group* Parallel::sharers_of_values() const {
   if (!ends_) return &sharers();
@@ -189,11 +152,6 @@ std::vector<int> Parallel::places_of_values() const {
   for (int place = 0; place < sharers().size(); ++place)
     if (at_end(mesh_, sharers().ranks()[static_cast<std::size_t>(place)])) places.push_back(place);
   return places;
-}
-
-dist::Axes Parallel::sharing_axes() const {
-  const dist::Axes axes = dist::Axes::tp | dist::Axes::cp;
-  return mesh_.layout().pp > 1 ? axes | dist::Axes::pp : axes;
 }
 
 int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>& samples) {
@@ -215,46 +173,35 @@ int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>
 Parallel::Parallel(const Recipe& recipe, dist::World& world, int of_machine)
     : mesh_(world, layout_on_ranks(recipe, world.size(), on_machine(of_machine, world)),
             more_groups(recipe.parallel)) {
-  network_.tp = shared(mesh_, dist::Axes::tp);
-  network_.tp_chunks = recipe.parallel.chunks();
-  network_.cp = shared(mesh_, dist::Axes::cp);
-  network_.pp = shared(mesh_, dist::Axes::pp);
-  if (network_.pp != nullptr)
-    network_.stages = recipe.parallel.stages.empty()
-                          ? kind_of(recipe.model.type).balanced_stages(recipe)
-                          : recipe.parallel.stages;
+  network_ = nn::layout_on_mesh(mesh_);
+  if (network_.pp != nullptr && network_.stages.empty())
+    network_.stages = kind_of(recipe.model.type).balanced_stages(recipe);
   if (mesh_.layout().pp > 2) ends_ = make_ends(mesh_, sharers());
-  network_.cp_kind = cp_choice(recipe, on_machine(of_machine, world)).kind;
-  network_.hybrid = recipe.parallel.hybrid && network_.cp != nullptr;
   if (recipe.parallel.shards_state())
     network_.state = {share_of(mesh_.group(dist::Axes::tp | dist::Axes::cp | dist::Axes::shard)),
                       share_of(mesh_.group(dist::Axes::cp | dist::Axes::shard))};
-  if (recipe.parallel.shard == "full") {
-    dist::Group* const replicas = shared(mesh_, dist::Axes::replicate);
+  if (recipe.parallel.shard == ShardKind::full) {
+    dist::Group* const replicas =
+        mesh_.size(dist::Axes::replicate) > 1 ? &mesh_.group(dist::Axes::replicate) : nullptr;
     blocks_ = std::make_unique<nn::BlockShards>(
         mesh_.group(dist::Axes::tp | dist::Axes::cp | dist::Axes::shard),
         mesh_.group(dist::Axes::cp | dist::Axes::shard), replicas,
         nn::BlockShards::Options{.keep = recipe.parallel.keeps_gathered(),
-                                 .travel = recipe.parallel.reduce_type(),
+                                 .travel = recipe.parallel.reduce,
                                  .at_once = network_.pp != nullptr});
     network_.blocks = blocks_.get();
   }
-  // Where the recipe's cp is no product of two, the model says so.
-  if (network_.cp_kind != nn::CpKind::all_to_all_ring || mesh_.layout().cp_heads == 1) return;
-  network_.cp_heads = &mesh_.group(dist::Axes::cp_heads);
-  network_.cp_ring = &mesh_.group(dist::Axes::cp_ring);
 }
 
-int communicators_of(const dist::Layout& layout, int replicas) {
+int communicators_of(const dist::Layout& layout) {
   const int cp = layout.cp, dp = layout.dp;
   return (layout.tp > 1) + (cp > 1) + (layout.cp_heads > 1) + (cp * dp > 1) +
-         (layout.tp > 1 && cp * dp > 1) + (replicas > 1) + (layout.pp > 1 ? 2 : 0);
+         (layout.tp > 1 && cp * dp > 1) + (layout.replicate > 1) + (layout.pp > 1 ? 2 : 0);
 }
 
 double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Device device) {
   if (device == Device::cpu) return 0;
-  return kCommunicatorBytes *
-         communicators_of(layout_on_ranks(recipe, ranks, of_machine), recipe.parallel.replicate);
+  return kCommunicatorBytes * communicators_of(layout_on_ranks(recipe, ranks, of_machine));
 }
 
 void judge_layout(const Recipe& recipe, int ranks, int of_machine) {
@@ -262,7 +209,7 @@ void judge_layout(const Recipe& recipe, int ranks, int of_machine) {
   // Who has samples makes no difference to the network, nor who shares a state: of those who share
   // samples one group will do.
   Recipe of_group = recipe;
-  of_group.parallel.shard = "none";
+  of_group.parallel.shard = ShardKind::none;
   const std::unique_ptr<dist::World> sharers = dist::counted_world(0, ranks / layout.dp);
   const Parallel parallel(of_group, *sharers, of_machine);
   kind_of(recipe.model.type).check_layout(recipe, parallel.network());
@@ -272,20 +219,19 @@ void check_layout(const Recipe& recipe, int ranks, int of_machine, const Dataset
   try {
     judge_layout(recipe, ranks, of_machine);
   } catch (const dist::LayoutRefused& refused) {
-    const ParallelRecipe& wanted = recipe.parallel;
-    for (const ParallelRecipe& near : layouts_near(recipe, ranks)) {
+    for (const dist::Layout& near : layouts_near(recipe, ranks)) {
       Recipe one = recipe;
       one.parallel = near;
       if (!takes(one, ranks, of_machine, data)) continue;
       fail_usage("{}; on {} {} can be", refused.rule(), counted(ranks, "rank"),
-                 fmt::join(differing_settings(wanted, near), " "));
+                 fmt::join(differing_settings(recipe.parallel, near), " "));
     }
     throw;
   }
 }
 
 int idle_data_ranks(const Recipe& recipe, int ranks) {
-  const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
+  const int data_ranks = dist::fit_layout(recipe.parallel.sizes(), ranks).dp;
   return std::max(0, data_ranks - recipe.data.packs);
 }
 
@@ -305,8 +251,7 @@ std::string packs_words(const Recipe& recipe, const std::string& wanted, const c
 void warn_of_idle_ranks(const Recipe& recipe, int ranks, bool begun) {
   const int idle = idle_data_ranks(recipe, ranks);
   if (idle == 0) return;
-  const ParallelRecipe& parallel = recipe.parallel;
-  const int sharers = parallel.tp * parallel.cp * parallel.pp, data_ranks = ranks / sharers;
+  const int sharers = recipe.parallel.sharers(), data_ranks = ranks / sharers;
   log_warning("{} of {} ranks have no pack in a step, and wait for the others: {}", idle * sharers,
               ranks,
               packs_words(recipe, fmt::format("{}, or a multiple of it", data_ranks),
@@ -317,7 +262,7 @@ void warn_of_idle_stages(const Recipe& recipe, int ranks, bool begun) {
   const RankPacks packs = packs_of_rank(recipe, ranks);
   const int microbatches = packs.all / packs.together, pp = recipe.parallel.pp;
   if (microbatches >= pp) return;
-  const int data_ranks = dist::fit_layout(wanted_layout(recipe.parallel), ranks).dp;
+  const int data_ranks = dist::fit_layout(recipe.parallel.sizes(), ranks).dp;
   log_warning(
       "{} a step {} fewer than the {} stages of the pipeline, which wait for each other most of "
       "the time: {}",
@@ -328,7 +273,7 @@ void warn_of_idle_stages(const Recipe& recipe, int ranks, bool begun) {
 }
 
 void check_share(const Recipe& recipe, const data::Entry& sample) {
-  const ParallelRecipe& parallel = recipe.parallel;
+  const dist::Layout& parallel = recipe.parallel;
   if (parallel.hybrid && parallel.cp > 1) return;  // a rank may have no token
   const int parts =
       parallel.tp * parallel.cp * (parallel.cp > 1 ? kind_of(recipe.model.type).cp_ranges() : 1);

@@ -35,7 +35,7 @@ class Parallel {
   /// network.
   nn::BlockShards* blocks() const { return blocks_.get(); }
   /// The ranks that share samples, including this one.
-  dist::Group& sharers() const { return mesh_.group(sharing_axes()); }
+  dist::Group& sharers() const { return mesh_.group(mesh_.layout().sharing()); }
   /// The sharers that need more of a sample than sizes and text: in a pipeline those of the first
   /// and the last stage. Null if this rank is none of them.
   dist::Group* sharers_of_values() const;
@@ -47,8 +47,6 @@ class Parallel {
   int data_rank() const { return mesh_.place(dist::Axes::dp); }
 
  private:
-  dist::Axes sharing_axes() const;
-
   dist::Mesh mesh_;
   nn::NetworkLayout network_;
   // With more than two stages: the ranks of both ends, or of the rest.
@@ -60,14 +58,11 @@ class Parallel {
 /// stage. If all parts are about equal, it is the first rank, which has the longer ones.
 int fullest_rank(const Recipe& recipe, int ranks, const std::vector<data::Entry>& samples);
 
-/// The layout that a recipe asks for, with dp left open.
-dist::Layout wanted_layout(const ParallelRecipe& recipe);
-
 /// Buffers of a communicator on each of its GPUs, estimated: NCCL has some MiB for each channel.
 inline constexpr double kCommunicatorBytes = 256.0 * (1 << 20);
 /// The number of communicators of a rank: tp; cp, or its two parts; sums of gradients of parts, and
 /// of whole weights; replicas of the state; and one for each direction between stages.
-int communicators_of(const dist::Layout& layout, int replicas);
+int communicators_of(const dist::Layout& layout);
 /// Bytes that communicators of a run of `recipe` take on each GPU, beside all of the model's memory
 /// (train/cost/memory.h); 0 on a CPU. check_layout() must accept the layout.
 double communicator_bytes(const Recipe& recipe, int ranks, int of_machine, Device device);

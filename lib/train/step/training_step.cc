@@ -46,7 +46,7 @@ TrainingStep::TrainingStep(const Recipe& recipe, const Parallel& parallel,
                            std::unique_ptr<Objective> objective, const EmaRecipe& average)
     : parallel_(parallel),
       objective_(std::move(objective)),
-      reducer_(parallel.mesh(), trained_of(*objective_), recipe.parallel.reduce_type()) {
+      reducer_(parallel.mesh(), trained_of(*objective_), recipe.parallel.reduce) {
   const std::vector<OtherNetwork> others = objective_->others();
   check_networks(parallel, others);
   networks_.emplace_back(OtherNetwork{"", &objective_->parameters(), objective_->every()},

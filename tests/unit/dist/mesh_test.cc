@@ -14,9 +14,10 @@ using namespace vfm::dist;
 
 namespace {
 
-Layout layout_of(int tp, int cp, int dp, int pp = 1, int shard = 1) {
+Layout layout_of(int tp, int cp, int dp, int pp = 1, int replicas = 0) {
   Layout layout;
-  layout.tp = tp, layout.cp = cp, layout.dp = dp, layout.pp = pp, layout.shard = shard;
+  layout.tp = tp, layout.cp = cp, layout.dp = dp, layout.pp = pp;
+  if (replicas > 0) layout.shard = ShardKind::optimizer, layout.replicate = replicas;
   return layout;
 }
 
@@ -40,7 +41,7 @@ TEST_CASE("mesh: ranks along an axis") {
 
 TEST_CASE("mesh: the two axes of cp") {
   Layout split = layout_of(2, 4, 2);  // tp 1, cp_heads 2, cp_ring 4, dp 8
-  split.cp_heads = 2;
+  split.cp_kind = CpKind::all_to_all_ring, split.cp_heads = 2;
   CHECK(ranks_along(Axes::cp_heads, split, 5) == std::vector<int>{5, 7});
   CHECK(ranks_along(Axes::cp_ring, split, 5) == std::vector<int>{1, 5});
   CHECK(ranks_along(Axes::cp, split, 5) == std::vector<int>{1, 3, 5, 7});
@@ -54,7 +55,7 @@ TEST_CASE("mesh: the two axes of cp") {
              Catch::Contains("cp_heads=3 does not divide cp=4") && Catch::Contains("cp_heads=2"));
   CHECK_NOTHROW(thread_worlds(4, [](World& world) {
     Layout halves = layout_of(1, 4, 1);
-    halves.cp_heads = 2;
+    halves.cp_kind = CpKind::all_to_all_ring, halves.cp_heads = 2;
     const Mesh mesh(world, halves);
     if (mesh.size(Axes::cp_heads) != 2 || mesh.size(Axes::cp_ring) != 2 ||
         mesh.place(Axes::cp_heads) != world.rank() % 2 ||
@@ -76,7 +77,7 @@ TEST_CASE("mesh: a layout fills the ranks, or names the nearest that does") {
              Catch::Contains("is for 12 ranks, not 8; the nearest layout of 8 ranks is tp=2 cp=2 "
                              "dp=2 pp=1"));
   CHECK_THAT(usage_error([] { fit_layout(layout_of(1, 1, 0, 1, 4), 6); }),
-             Catch::Contains("shard=4 does not divide dp=6") && Catch::Contains("shard=3"));
+             Catch::Contains("replicate=4 does not divide dp=6") && Catch::Contains("shard=2"));
   CHECK_THAT(usage_error([] { fit_layout(layout_of(16, 1, 0), 8); }), Catch::Contains("tp=8"));
   CHECK_THAT(usage_error([] { fit_layout(layout_of(0, 1, 0), 8); }),
              Catch::Contains("without ranks"));

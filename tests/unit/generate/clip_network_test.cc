@@ -89,14 +89,13 @@ struct Shared {
   dist::Traffic traffic;
   int gathered = 0;  ///< blocks at a time, the most
 };
-Shared shared_output(const models::NetworkConfig& config, const ClipParallel& parallel,
-                     nn::CpKind kind, DType compute, models::Fp8Parts fp8,
-                     const models::NetworkBatch& batch,
+Shared shared_output(const models::NetworkConfig& config, dist::Layout parallel, nn::CpKind kind,
+                     DType compute, models::Fp8Parts fp8, const models::NetworkBatch& batch,
                      std::optional<ops::RowFormat> quantized = {}) {
   Shared shared;
-  dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
-    const int heads = kind == nn::CpKind::all_to_all_ring ? parallel.cp / 2 : parallel.cp;
-    const ClipRanks ranks(world, parallel, {kind, heads});
+  parallel.cp_kind = kind, parallel.cp_heads = parallel.cp / 2;
+  dist::thread_worlds(parallel.sharers(), [&](dist::World& world) {
+    const ClipRanks ranks(world, parallel);
     nn::NetworkLayout layout = ranks.network();
     layout.quantized = quantized;
     const auto own = models::make_network(config, 1, compute, Device::cpu, false, layout);
@@ -135,21 +134,21 @@ double apart_from(const Tensor& wanted, const Tensor& got) {
 }  // namespace
 
 TEST_CASE("--parallel is read, and what cannot be is refused") {
-  const ClipParallel all = parse_parallel("cfg=2,cp=4,tp=3,cp_kind=ring");
+  const dist::Layout all = parse_parallel("cfg=2,cp=4,tp=3,cp_kind=ring");
   CHECK_FALSE(all.hybrid);
-  const ClipParallel frames = parse_parallel("cp=4,hybrid,cp_kind=gather,tp=2");
+  const dist::Layout frames = parse_parallel("cp=4,hybrid,cp_kind=gather,tp=2");
   CHECK(frames.hybrid);
-  CHECK(frames.name() == "cp=4 gather hybrid tp=2");
-  CHECK(parse_parallel(frames.option()).name() == frames.name());
+  CHECK(clip_layout_name(frames) == "cp=4 gather hybrid tp=2");
+  CHECK(clip_layout_name(parse_parallel(clip_layout_option(frames))) == clip_layout_name(frames));
   CHECK(all.cfg == 2);
   CHECK(all.cp == 4);
   CHECK(all.tp == 3);
-  CHECK(all.ranks() == 24);
-  CHECK(all.name() == "cfg=2 cp=4 ring tp=3");
+  CHECK(all.sharers() == 24);
+  CHECK(clip_layout_name(all) == "cfg=2 cp=4 ring tp=3");
   CHECK(parse_parallel("").alone());
-  CHECK(parse_parallel("").name().empty());
-  CHECK(parse_parallel(all.option()).name() == all.name());
-  CHECK(parse_parallel("auto").choose == ClipParallel::kAllRanks);
+  CHECK(clip_layout_name(parse_parallel("")).empty());
+  CHECK(clip_layout_name(parse_parallel(clip_layout_option(all))) == clip_layout_name(all));
+  CHECK(parse_parallel("auto").choose == dist::Layout::kAllRanks);
   CHECK(parse_parallel("auto=8").choose == 8);
   for (const char* wrong : {"cfg=3",
                             "cp=0",
@@ -206,13 +205,12 @@ TEST_CASE("ranks that share a network give the output of one, guided or not, eac
         const models::NetworkBatch batch = guided(config, samples);
         ops::Tape silent(false);
         const Tensor wanted = alone->forward(silent, batch);
-        const ClipParallel parallel = parse_parallel(text);
-        const nn::CpChoice cp{type == &models::kStdit ? nn::CpKind::all_to_all : nn::CpKind::gather,
-                              parallel.cp};
+        dist::Layout parallel = parse_parallel(text);
+        parallel.cp_kind = type == &models::kStdit ? nn::CpKind::all_to_all : nn::CpKind::gather;
         std::vector<Tensor> got(2);
         for (Tensor& one : got)
-          dist::thread_worlds(parallel.ranks(), [&](dist::World& world) {
-            const ClipRanks ranks(world, parallel, cp);
+          dist::thread_worlds(parallel.sharers(), [&](dist::World& world) {
+            const ClipRanks ranks(world, parallel);
             const auto own =
                 models::make_network(config, 1, DType::f32, Device::cpu, false, ranks.network());
             fill(*own);
@@ -244,12 +242,12 @@ TEST_CASE("ranks that keep shards of the weights give the same bits, with two bl
   for (const std::string text : {"cfg=2", "tp=2", "cp=2", "cfg=2,tp=2", "cp=2,tp=2"})
     for (const models::NetworkBatch* const one : {&batch, &unguided}) {
       INFO(text << ", samples " << one->samples.size());
-      ClipParallel parallel = parse_parallel(text);
+      dist::Layout parallel = parse_parallel(text);
       const auto output = [&] {
         return shared_output(config, parallel, nn::CpKind::gather, DType::f32, {}, *one);
       };
       const Shared whole = output();
-      parallel.shard = true;
+      parallel.shard = dist::ShardKind::full;
       const Shared shards = output();
       CHECK(apart_from(whole.output, shards.output) == 0);
       CHECK(whole.traffic.of("shard").bytes == 0);
@@ -259,8 +257,8 @@ TEST_CASE("ranks that keep shards of the weights give the same bits, with two bl
 
 TEST_CASE("a rank sends its shards of a block, once a pass, and half as much in FP8") {
   const models::NetworkConfig config = fp8_network();
-  ClipParallel parallel = parse_parallel("cp=2");
-  parallel.shard = true;
+  dist::Layout parallel = parse_parallel("cp=2");
+  parallel.shard = dist::ShardKind::full;
   const models::NetworkBatch batch = guided(config, 2);
   const auto sent = [&](models::Fp8Parts fp8) {
     return shared_output(config, parallel, nn::CpKind::gather, DType::bf16, fp8, batch)
@@ -282,9 +280,9 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
     for (const ops::RowFormat format : {ops::RowFormat::int8, ops::RowFormat::e4m3}) {
       const models::NetworkConfig config = network_of(type);
       const models::NetworkBatch batch = guided(config, 2);
-      const auto output = [&](ClipParallel parallel, bool shard,
+      const auto output = [&](dist::Layout parallel, bool shard,
                               std::optional<ops::RowFormat> quantized) {
-        parallel.shard = shard;
+        if (shard) parallel.shard = dist::ShardKind::full;
         return shared_output(config, parallel, nn::CpKind::all_to_all, DType::f32, {}, batch,
                              quantized);
       };
@@ -295,7 +293,7 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
       CHECK(change < (format == ops::RowFormat::int8 ? 0.03 : 0.1));
       CHECK(models::output_change(whole, one) == Approx(change).epsilon(1e-9));
       for (const std::string text : {"cfg=2", "tp=2", "cp=2,tp=2"}) {
-        const ClipParallel parallel = parse_parallel(text);
+        const dist::Layout parallel = parse_parallel(text);
         const Tensor many = output(parallel, false, format).output;
         CHECK(apart_from(one, many) < 1e-5);
         CHECK(apart_from(many, output(parallel, true, format).output) == 0);
@@ -305,8 +303,8 @@ TEST_CASE("weights in 8 bits of ranks that share a clip are those of one rank") 
 
 TEST_CASE("shards of weights in 8 bits travel so") {
   const models::NetworkConfig config = network_of(&models::kDit);
-  ClipParallel parallel = parse_parallel("cp=2");
-  parallel.shard = true;
+  dist::Layout parallel = parse_parallel("cp=2");
+  parallel.shard = dist::ShardKind::full;
   const auto sent = [&](std::optional<ops::RowFormat> quantized) {
     return shared_output(config, parallel, nn::CpKind::gather, DType::f32, {}, guided(config, 2),
                          quantized)
@@ -339,10 +337,9 @@ TEST_CASE("FP8 of ranks that share a clip is that of one rank") {
             "cp=4,cp_kind=all_to_all+ring", "cp=2,tp=2,cp_kind=ring"}) {
         if (samples == 1 && text != "cfg=2") continue;
         INFO(text << ", attention " << parts.attention << ", samples " << samples);
-        ClipParallel parallel = parse_parallel(text);
-        parallel.shard = parallel.cfg == 2;
-        const nn::CpKind kind =
-            parallel.cp > 1 ? nn::parse_cp_kind(parallel.cp_kind) : nn::CpKind::all_to_all;
+        dist::Layout parallel = parse_parallel(text);
+        if (parallel.cfg == 2) parallel.shard = dist::ShardKind::full;
+        const nn::CpKind kind = parallel.cp > 1 ? parallel.cp_kind : nn::CpKind::all_to_all;
         const Shared shared = shared_output(config, parallel, kind, DType::bf16, parts, batch);
         const double apart = apart_from(wanted, shared.output);
         // All ranks round with one scale, so numbers differ in the last bit of f32 alone: where
@@ -375,10 +372,11 @@ TEST_CASE("FP8 of ranks that share an ST-DiT is that of one rank, in a hybrid of
          {"cp=2", "tp=2", "cp=2,cp_kind=gather,hybrid", "cp=2,cp_kind=all_to_all,hybrid",
           "cp=2,cp_kind=ring,hybrid", "cp=4,cp_kind=all_to_all+ring,hybrid",
           "cp=2,tp=2,cp_kind=gather,hybrid", "cfg=2,cp=4,cp_kind=ring,hybrid"}) {
-      ClipParallel parallel = parse_parallel(text);
-      parallel.shard = parallel.cfg == 2;  // whose halves have three frames for four ranks
+      dist::Layout parallel = parse_parallel(text);
+      if (parallel.cfg == 2)
+        parallel.shard = dist::ShardKind::full;  // whose halves have three frames for four ranks
       const nn::CpKind kind =
-          parallel.cp_kind == "auto" ? nn::CpKind::all_to_all : nn::parse_cp_kind(parallel.cp_kind);
+          parallel.cp_kind == nn::CpKind::automatic ? nn::CpKind::all_to_all : parallel.cp_kind;
       const Tensor got = shared_output(config, parallel, kind, DType::bf16, parts, batch).output;
       const double apart = apart_from(wanted, got);
       INFO(text << ", attention " << parts.attention << ": " << apart);

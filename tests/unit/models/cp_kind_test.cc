@@ -89,7 +89,7 @@ TEST_CASE("what ranks exchange is chosen by heads, machines and lengths") {
 TEST_CASE("a kind by name has its ranks for heads, or is refused with what can be") {
   const NetworkConfig config = config_of(8, 8);
   const auto found = [&](const char* name, int heads, int cp, int of_machine = 8) {
-    return find_cp_kind(name, heads, config.heads(), {1, cp, of_machine, kLong});
+    return find_cp_kind(parse_cp_kind(name), heads, config.heads(), {1, cp, of_machine, kLong});
   };
   CHECK(found("auto", 0, 4) == CpChoice{CpKind::all_to_all, 4});
   CHECK(found("gather", 0, 4) == CpChoice{CpKind::gather, 1});

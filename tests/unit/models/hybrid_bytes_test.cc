@@ -55,7 +55,7 @@ std::vector<HybridStep> sent_in_hybrid(const NetworkConfig& config,
   std::vector<HybridStep> steps(static_cast<std::size_t>(way.tp * way.cp));
   dist::thread_worlds(way.tp * way.cp, [&](dist::World& world) {
     dist::Layout sizes;
-    sizes.tp = way.tp, sizes.cp = way.cp, sizes.cp_heads = way.heads;
+    sizes.tp = way.tp, sizes.cp = way.cp, sizes.cp_kind = way.kind, sizes.cp_heads = way.heads;
     const dist::Mesh mesh(world, sizes);
     nn::NetworkLayout layout{&mesh.group(Axes::tp), &mesh.group(Axes::cp), way.kind, way.hybrid};
     if (way.kind == CpKind::all_to_all_ring) {

@@ -134,7 +134,7 @@ Outcome alone(const NetworkConfig& config, const NetworkBatch& batch, const Way&
 
 dist::Layout sizes_of(const Way& way) {
   dist::Layout sizes;
-  sizes.tp = way.tp, sizes.cp = way.cp, sizes.cp_heads = way.heads;
+  sizes.tp = way.tp, sizes.cp = way.cp, sizes.cp_kind = way.kind, sizes.cp_heads = way.heads;
   return sizes;
 }
 

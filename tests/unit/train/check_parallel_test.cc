@@ -216,7 +216,7 @@ const std::vector<ParallelCase> kCases = {
 /// What a layout has, each of which must meet each other one in some case.
 std::set<std::string> features_of(const ParallelCase& one) {
   const Recipe recipe = recipe_of(one);
-  const ParallelRecipe& parallel = recipe.parallel;
+  const dist::Layout& parallel = recipe.parallel;
   std::set<std::string> features = {one.type};
   const auto add = [&](bool has, const char* name) {
     if (has) features.insert(name);
@@ -226,9 +226,9 @@ std::set<std::string> features_of(const ParallelCase& one) {
   add(parallel.cp > 1, "cp");
   add(parallel.pp > 1, "pp");
   add(parallel.vpp > 1, "vpp");
-  add(one.ranks > parallel.tp * parallel.cp * parallel.pp, "dp");
-  add(parallel.shard == "optimizer", "shard=optimizer");
-  add(parallel.shard == "full", "shard=full");
+  add(one.ranks > parallel.sharers(), "dp");
+  add(parallel.shard == ShardKind::optimizer, "shard=optimizer");
+  add(parallel.shard == ShardKind::full, "shard=full");
   add(parallel.replicate > 1, "replicate");
   add(parallel.hybrid, "hybrid");
   add(recipe.lora.rank > 0, "adapters");

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "parallel_cases.h"
+#include "train/recipe/parallel_fields.h"
 #include "train/recipe/recipe_field.h"
 #include "train/step/parallel.h"
 #include "train/step/trainer.h"
@@ -73,7 +74,8 @@ void judge_layouts(int count) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
   const std::array types = {"dit", "moviegen", "stdit", "autoregressive"};
-  const std::array kinds = {"auto", "gather", "all_to_all", "ring", "all_to_all+ring"};
+  using enum nn::CpKind;
+  const std::array kinds = {automatic, gather, all_to_all, ring, all_to_all_ring};
   std::map<std::string, std::unique_ptr<Dataset>> data;
   int accepted = 0, stages_with_shards = 0, advised = 0;
   for (int i = 0; i < count; ++i) {
@@ -95,13 +97,14 @@ void judge_layouts(int count) {
     recipe.parallel.pp = draw(0, 2) == 0 ? std::array{2, 2, 2, 3}.at(draw(0, 3)) : 1;
     recipe.parallel.vpp = draw(0, 3) == 0 ? 2 : 1;
     recipe.parallel.shard =
-        std::array{"none", "none", "optimizer", "full"}.at(static_cast<std::size_t>(draw(0, 3)));
+        std::array{ShardKind::none, ShardKind::none, ShardKind::optimizer, ShardKind::full}.at(
+            static_cast<std::size_t>(draw(0, 3)));
     if (recipe.parallel.shards_state())
       recipe.parallel.replicate = std::array{1, 1, 2, 3}.at(static_cast<std::size_t>(draw(0, 3)));
     // As many ranks as fit stages are seldom drawn, and with three axes they are many.
     if (recipe.parallel.pp > 1 && draw(0, 3) > 0)
       (draw(0, 1) > 0 ? recipe.parallel.tp : recipe.parallel.cp) = 1;
-    const int sharers = recipe.parallel.tp * recipe.parallel.cp * recipe.parallel.pp;
+    const int sharers = recipe.parallel.sharers();
     if (recipe.parallel.pp > 1 && sharers <= 8 && draw(0, 3) > 0)
       one.ranks = sharers * draw(1, std::max(1, 8 / sharers));
     // Too few blocks for the stages now and then.
@@ -116,11 +119,11 @@ void judge_layouts(int count) {
     const std::string judged = refusal([&] { judge_layout(recipe, one.ranks, one.ranks); });
     const std::string told = refusal([&] { check_layout(recipe, one.ranks, one.ranks, &set); });
     const std::string run = said_by_run(recipe, set, one.ranks);
-    INFO(one.type << ", " << one.ranks << " ranks, tp=" << recipe.parallel.tp
-                  << " cp=" << recipe.parallel.cp << " " << recipe.parallel.cp_kind << " of "
-                  << recipe.parallel.cp_heads << (recipe.parallel.hybrid ? " hybrid" : "")
-                  << " pp=" << recipe.parallel.pp << " vpp=" << recipe.parallel.vpp
-                  << ", shard=" << recipe.parallel.shard << " of " << recipe.parallel.replicate);
+    INFO(one.type << ", " << one.ranks << " ranks, tp=" << recipe.parallel.tp << " cp="
+                  << recipe.parallel.cp << " " << nn::cp_kind_name(recipe.parallel.cp_kind)
+                  << " of " << recipe.parallel.cp_heads << (recipe.parallel.hybrid ? " hybrid" : "")
+                  << " pp=" << recipe.parallel.pp << " vpp=" << recipe.parallel.vpp << ", shard="
+                  << shard_name(recipe.parallel.shard) << " of " << recipe.parallel.replicate);
     REQUIRE(judged == run);
     REQUIRE(judged.empty() == told.empty());
     if (!judged.empty()) {

@@ -27,6 +27,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/data/pack_order.h"
 #include "train/kind.h"
+#include "train/recipe/parallel_fields.h"
 #include "train/state/beginning.h"
 #include "train/step/validation.h"
 
@@ -260,10 +261,10 @@ TEST_CASE("tables of positions grow as if the run had begun with them") {
     // Ranks that keep stretches of the state read the same: what they save is what one reads.
     RunOptions options = runs.stage(name + "small", "unused", more, "large");
     std::map<std::string, std::map<std::string, Values>> saved;
-    for (const char* shard : {"none", "optimizer", "full"}) {
+    for (const ShardKind shard : {ShardKind::none, ShardKind::optimizer, ShardKind::full}) {
       options.recipe.parallel.shard = shard;
-      const std::string out = runs.path(name + shard);
-      dist::thread_worlds(std::string(shard) == "none" ? 1 : 3, [&](dist::World& world) {
+      const std::string out = runs.path(name + std::string(shard_name(shard)));
+      dist::thread_worlds(shard == ShardKind::none ? 1 : 3, [&](dist::World& world) {
         omp_set_num_threads(1);
         const auto data = kind_of(name).open(options, "train");
         Recipe recipe = options.recipe;
@@ -274,7 +275,7 @@ TEST_CASE("tables of positions grow as if the run had begun with them") {
         write_checkpoint(trainer.parallel().mesh(), out,
                          {.step = 1, .config = {}, .train = {}, .optimizer = trainer.optimizer()});
       });
-      saved[shard] = tensors_of(checkpoint_path(out, 1));
+      saved[std::string(shard_name(shard))] = tensors_of(checkpoint_path(out, 1));
     }
     CHECK(saved["optimizer"] == saved["none"]);
     CHECK(saved["full"] == saved["none"]);

@@ -15,6 +15,7 @@
 #include "support/distance.h"
 #include "train/diffusion/data.h"
 #include "train/kind.h"
+#include "train/recipe/parallel_fields.h"
 #include "train/run.h"
 #include "train/step/trainer.h"
 #include "train/step/validation.h"
@@ -36,12 +37,12 @@ struct Layout {
   const char* kind;
   int pp = 1, vpp = 1;
   bool hybrid = false;
-  const char* shard = "none";
+  ShardKind shard = ShardKind::none;
 
   Recipe of(Recipe recipe) const {
     recipe.parallel.tp = tp;
     recipe.parallel.cp = cp;
-    recipe.parallel.cp_kind = kind;
+    recipe.parallel.cp_kind = nn::parse_cp_kind(kind);
     recipe.parallel.pp = pp;
     recipe.parallel.vpp = vpp;
     recipe.parallel.hybrid = hybrid;
@@ -50,7 +51,7 @@ struct Layout {
   }
   std::string words() const {
     return fmt::format("{} ranks, tp={} cp={} {} pp={} vpp={} shard={}", ranks, tp, cp, kind, pp,
-                       vpp, shard);
+                       vpp, shard_name(shard));
   }
 };
 
@@ -243,8 +244,8 @@ TEST_CASE("ranks that share a decoder's state have the bits of ranks that do not
   data->fit(recipe);
   const Layout none{2, 1, 1, "auto"};
   const Trained plain = train_on(2, none.of(recipe), *data, 4);
-  for (const char* shard : {"optimizer", "full"}) {
-    INFO(shard);
+  for (const ShardKind shard : {ShardKind::optimizer, ShardKind::full}) {
+    INFO(shard_name(shard));
     Layout layout = none;
     layout.shard = shard;
     const Trained shared = train_on(2, layout.of(recipe), *data, 4);
@@ -269,8 +270,8 @@ TEST_CASE("fifty steps on any layout stay as near as another order of sums does"
             {{8, 2, 2, "gather"},
              {4, 1, 2, "all_to_all"},
              {4, 1, 1, "auto", 2},
-             {4, 2, 1, "auto", 1, 1, false, "full"},
-             {2, 1, 2, "gather", 1, 1, false, "optimizer"}}},
+             {4, 2, 1, "auto", 1, 1, false, ShardKind::full},
+             {2, 1, 2, "gather", 1, 1, false, ShardKind::optimizer}}},
            {"stdit", {hybrid}}}) {
     Recipe recipe = tiny_recipe("{data.packs: 4, schedule.warmup: 5, model.type: " + type + "}");
     data->fit(recipe);

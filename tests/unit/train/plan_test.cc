@@ -63,7 +63,7 @@ bool same_layout(const Candidate& a, const Candidate& b) {
 }  // namespace
 
 TEST_CASE("groups and nodes: the group that has fewest on a node, eight a node") {
-  const Candidate one{.tp = 4, .cp = 4, .dp = 4};
+  const Candidate one({.tp = 4, .cp = 4, .dp = 4});
   const auto on = [&](std::string_view axes) {
     const GroupOnNodes group = group_on_nodes(axes, one, 8);
     return std::pair(group.ranks, group.on_node);
@@ -89,12 +89,12 @@ TEST_CASE("groups that straddle nodes: the worst counts, not that of rank 0") {
     const GroupOnNodes group = group_on_nodes(axes, one, per_node);
     return std::pair(group.ranks, group.on_node);
   };
-  const Candidate threes{.tp = 3, .dp = 16};
+  const Candidate threes({.tp = 3, .dp = 16});
   CHECK(on("tp", threes, 8) == std::pair(3, 1));  // 6, 7 | 8
   CHECK(on("tp", threes, 48) == std::pair(3, 3));
-  CHECK(on("tp", {.tp = 3, .dp = 2}, 8) == std::pair(3, 3));  // 6 ranks in all
-  CHECK(on("tp", {.tp = 5, .dp = 2}, 8) == std::pair(5, 2));  // 5, 6, 7 | 8, 9
-  const Candidate fours{.tp = 4, .cp = 4, .dp = 9};
+  CHECK(on("tp", Candidate({.tp = 3, .dp = 2}), 8) == std::pair(3, 3));  // 6 ranks in all
+  CHECK(on("tp", Candidate({.tp = 5, .dp = 2}), 8) == std::pair(5, 2));  // 5, 6, 7 | 8, 9
+  const Candidate fours({.tp = 4, .cp = 4, .dp = 9});
   CHECK(on("tp", fours, 72) == std::pair(4, 4));
   CHECK(on("cp", fours, 72) == std::pair(4, 2));      // 64, 68 | 72, 76
   CHECK(on("tp+cp", fours, 72) == std::pair(16, 8));  // 64 to 71 | 72 to 79
@@ -157,23 +157,23 @@ TEST_CASE("many GPUs: few blocks and few ranks stand for all, and memory is the 
   using enum ShardKind;
   using nn::CpKind;
   for (const Candidate& one : {
-           Candidate{.tp = 2, .dp = 4},
-           Candidate{.tp = 4, .tp_chunks = 8, .dp = 2, .recompute = nn::Recompute::elementwise},
-           Candidate{.cp = 2, .cp_kind = CpKind::ring, .dp = 8},
-           Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::all_to_all, .dp = 2},
-           Candidate{.dp = 8, .shard = optimizer},
-           Candidate{.tp = 2, .cp = 2, .cp_kind = CpKind::gather, .dp = 4, .shard = optimizer},
-           Candidate{.dp = 8, .shard = full},
-           Candidate{.dp = 8, .shard = full, .recompute = nn::Recompute::block},
-           Candidate{.tp = 2, .dp = 4, .shard = full, .replicate = 2},
-           Candidate{.dp = 2, .shard = full, .reshard = false},
-           Candidate{.dp = 2, .pp = 2},
-           Candidate{.tp = 2, .pp = 3, .vpp = 2},
-           Candidate{.dp = 4, .pp = 2, .shard = optimizer},
-           Candidate{.tp = 2, .cp = 2, .dp = 2, .pp = 2, .vpp = 3, .shard = full, .replicate = 2},
-           Candidate{.cp = 4, .cp_kind = CpKind::ring, .hybrid = true, .dp = 2},
-           Candidate{
-               .cp = 2, .cp_kind = CpKind::all_to_all, .hybrid = true, .dp = 2, .shard = full},
+           Candidate({.tp = 2, .dp = 4}),
+           Candidate({.tp = 4, .tp_chunks = 8, .dp = 2}, nn::Recompute::elementwise),
+           Candidate({.cp = 2, .cp_kind = CpKind::ring, .dp = 8}),
+           Candidate({.tp = 2, .cp = 2, .cp_kind = CpKind::all_to_all, .dp = 2}),
+           Candidate({.dp = 8, .shard = optimizer}),
+           Candidate({.tp = 2, .cp = 2, .cp_kind = CpKind::gather, .dp = 4, .shard = optimizer}),
+           Candidate({.dp = 8, .shard = full}),
+           Candidate({.dp = 8, .shard = full}, nn::Recompute::block),
+           Candidate({.tp = 2, .dp = 4, .shard = full, .replicate = 2}),
+           Candidate({.dp = 2, .shard = full, .reshard = dist::Reshard::never}),
+           Candidate({.dp = 2, .pp = 2}),
+           Candidate({.tp = 2, .pp = 3, .vpp = 2}),
+           Candidate({.dp = 4, .pp = 2, .shard = optimizer}),
+           Candidate({.tp = 2, .cp = 2, .dp = 2, .pp = 2, .vpp = 3, .shard = full, .replicate = 2}),
+           Candidate({.cp = 4, .cp_kind = CpKind::ring, .hybrid = true, .dp = 2}),
+           Candidate(
+               {.cp = 2, .cp_kind = CpKind::all_to_all, .hybrid = true, .dp = 2, .shard = full}),
        }) {
     INFO(one.layout());
     const Fitted& of = one.hybrid ? hybrid : fitted;
@@ -215,7 +215,7 @@ TEST_CASE("no layout is passed over that fits by little", "[long]") {
   const Fitted fitted(small("data: {packs: 4}\n"));
   // As much memory as a pipeline needs that recomputes nothing, and hardly a byte more.
   models::Gpu gpu = h100();
-  const Candidate pipeline{.dp = 2, .pp = 2, .vpp = 2};
+  const Candidate pipeline({.dp = 2, .pp = 2, .vpp = 2});
   const PackSpread spread = spread_of_packs(fitted.load);
   const double needed =
       LayoutCost(fitted.recipe, fitted.load.pack, gpu, 8, spread).of(pipeline, true).memory();
@@ -263,7 +263,7 @@ TEST_CASE("what stages have under way at once is what the schedule's bounds say"
 TEST_CASE("what tp exchanges is what the dry run sends") {
   const Fitted fitted(small());
   const LayoutCost costs(fitted.recipe, fitted.load.pack, h100(), 8, {});
-  const Candidate one{.tp = 2, .dp = 4};
+  const Candidate one({.tp = 2, .dp = 4});
   const StepWork work =
       step_work(one.of(fitted.recipe), one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
   double tp = 0;
@@ -328,7 +328,7 @@ TEST_CASE("the planner's tp with chunks is what the dry run sends, less what pro
   models::Gpu gpu = h100();
   gpu.inside.latency = 1e-7;  // of messages as small as here
   const LayoutCost costs(fitted.recipe, fitted.load.pack, gpu, 8, {});
-  const Candidate one{.tp = 2, .tp_chunks = 4, .dp = 4};
+  const Candidate one({.tp = 2, .tp_chunks = 4, .dp = 4});
   const Recipe recipe = one.of(fitted.recipe);
   const StepWork work =
       step_work(recipe, one.gpus(), one.recompute, Device::cuda, fitted.load.pack);
@@ -339,7 +339,7 @@ TEST_CASE("the planner's tp with chunks is what the dry run sends, less what pro
       tp += message_seconds(gpu, what.second, {2, 2}, sent) *
             (what.second == Operation::exchange ? time.exposed / time.sent : 1);
   CHECK(costs.of(one).time.of("tp") == Approx(tp));
-  CHECK(tp < costs.of({.tp = 2, .dp = 4}).time.of("tp"));
+  CHECK(tp < costs.of(Candidate({.tp = 2, .dp = 4})).time.of("tp"));
 }
 
 TEST_CASE("a pipeline takes what its schedule says") {
@@ -380,7 +380,7 @@ TEST_CASE("a pipeline takes what its schedule says") {
 TEST_CASE("weights and gradients on their way: what computing does not hide, by hand") {
   models::Gpu gpu = h100();
   gpu.inside = {.bandwidth = 1e9, .latency = 0};
-  Candidate one{.dp = 4, .shard = ShardKind::full};
+  Candidate one({.dp = 4, .shard = ShardKind::full});
   StageWork work;
   work.blocks = 4;
   // Two passes of four blocks: a gather takes 1 s of each, and a sum 2 s.
@@ -395,12 +395,12 @@ TEST_CASE("weights and gradients on their way: what computing does not hide, by 
   CHECK(exposed(800) == Approx(3 + 2 * (1 + 1) + 2));
   // Of 3 s, 1 s forward hides a gather, and 2 s backward two of the three seconds there.
   CHECK(exposed(24) == Approx(3 + 2 * (1 + 1 + 3 * 1) + 2));
-  one.reshard = false;
+  one.reshard = dist::Reshard::never;
   work.of_blocks[{"cp+shard", Operation::all_gather}] = {4, 4e9};
   work.all.messages = work.of_blocks;
   CHECK(exposed(800) == Approx(1 + 2));
   // Of the state alone gradients travel under the last backward, and weights under nothing.
-  one.shard = ShardKind::optimizer, one.reshard = true;
+  one.shard = ShardKind::optimizer, one.reshard = dist::Reshard::automatic;
   work.all.messages = {{{"cp+shard", Operation::all_gather}, {2, 5e9}},
                        {{"cp+shard", Operation::reduce_scatter}, {4, 8e9}}};
   const StateTime time = state_time(gpu, 8, one, work, {.computing = 18, .passes = 2});
@@ -448,10 +448,11 @@ TEST_CASE("the candidate of a recipe has what its ranks would exchange on such n
 }
 
 TEST_CASE("the settings of a candidate make its layout of any recipe") {
-  Candidate one{.tp = 2, .cp = 2, .cp_kind = nn::CpKind::ring, .hybrid = true, .dp = 4};
-  one.shard = ShardKind::full, one.replicate = 2, one.reshard = false, one.micro_packs = 2;
-  for (const Candidate& candidate : {one, Candidate{.tp = 2, .tp_chunks = 4},
-                                     Candidate{.dp = 2, .pp = 2, .vpp = 3}, Candidate{}})
+  Candidate one({.tp = 2, .cp = 2, .cp_kind = nn::CpKind::ring, .hybrid = true, .dp = 4});
+  one.shard = ShardKind::full, one.replicate = 2, one.reshard = dist::Reshard::never,
+  one.micro_packs = 2;
+  for (const Candidate& candidate : {one, Candidate({.tp = 2, .tp_chunks = 4}),
+                                     Candidate({.dp = 2, .pp = 2, .vpp = 3}), Candidate{}})
     for (const char* more : {"{}", "parallel: {pp: 2, vpp: 2, stages: [2, 2, 1, 1]}\n",
                              "parallel: {tp: 2, tp_chunks: 8}\n",
                              "parallel: {cp: 4, cp_kind: all_to_all, hybrid: true, shard: full, "
@@ -467,8 +468,8 @@ TEST_CASE("the settings of a candidate make its layout of any recipe") {
              parse_yaml(text.substr(0, equals) + ": " + text.substr(equals + 1), "set"))
           settings.push_back(setting);
       }
-      const ParallelRecipe made = make_recipe(settings).parallel,
-                           wanted = candidate.of(Recipe()).parallel;
+      const dist::Layout made = make_recipe(settings).parallel,
+                         wanted = candidate.of(Recipe()).parallel;
       INFO(candidate.layout() << " over " << more);
       CHECK(made.chunks() == wanted.chunks());
       CHECK(std::tuple(made.tp, made.cp, made.cp_kind, made.cp_heads, made.hybrid, made.pp,
