@@ -196,7 +196,7 @@ Layout nearest_layout(const Layout& wanted, int ranks) {
     layout.shard = wanted.shard;
     if (layout.shards_state()) layout.replicate = divisor_up_to(wanted.replicate, layout.dp);
     layout.cp_kind = wanted.cp_kind;
-    layout.cp_heads = divisor_up_to(wanted.cp_heads, layout.cp);
+    if (wanted.cp_heads > 0) layout.cp_heads = divisor_up_to(wanted.cp_heads, layout.cp);
     const double far = distance_of_sizes(wanted, layout) +
                        (layout.shards_state() ? distance(wanted.replicate, layout.replicate) : 0) +
                        (wanted.dp == 0 ? 0 : distance(wanted.dp, layout.dp));

@@ -2,6 +2,7 @@
 #include "dist/mesh.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -63,6 +64,41 @@ TEST_CASE("mesh: the two axes of cp") {
       fail("the axes of cp");
     group_cases::check_operations(mesh.group(Axes::cp_ring));
   }));
+}
+
+TEST_CASE("mesh: each axis of the list has its place, its name and its group") {
+  int stride = 1;
+  Layout all;  // two ranks along each axis
+  for (const Axis& axis : all_axes())
+    all.*axis.size = 2;
+  for (const Axis& axis : all_axes()) {
+    INFO(axis.name);
+    CHECK(axes_name(axis.axes) == axis.name);
+    CHECK(axes_named(axis.name) == axis.axes);
+    Layout two;
+    two.*axis.size = 2;
+    CHECK(two.sharers() == (axis.shares_sample ? 2 : 1));
+    CHECK(includes(two.sharing(), axis.axes) ==
+          (axis.shares_sample || includes(Axes::tp | Axes::cp, axis.axes)));
+    CHECK(fit_layout(two, 2).sizes() == fit_layout(two.sizes(), 2));
+    CHECK(to_string(fit_layout(two, 2)).find(std::string(axis.name) + "=2") != std::string::npos);
+    CHECK(ranks_along(axis.axes, all, 0) == std::vector<int>{0, stride});
+    stride *= 2;
+    CHECK_NOTHROW(thread_worlds(2, [&](World& world) {
+      const Mesh mesh(world, two);
+      if (mesh.size(axis.axes) != 2 || mesh.group(axis.axes).axis() != axis.name) fail("group");
+    }));
+  }
+  CHECK(all.sharers() * 2 == stride);
+  CHECK(axes_named("tp+cp+dp") == (Axes::tp | Axes::cp | Axes::dp));
+  CHECK(axes_name(axes_named("tp+cp_ring+replicate")) == "tp+cp_ring+replicate");
+  CHECK_THROWS_AS(axes_named("tp+xp"), Error);
+  // What a recipe can have of four ranks: tp, cp and pp of 1, 2 or 4, and dp for the rest.
+  const std::vector<Layout> layouts = layouts_of(4);
+  CHECK(layouts.size() == 10);
+  for (const Layout& layout : layouts)
+    CHECK(fit_layout(layout, 4) == layout);
+  CHECK(distance_of_sizes(layout_of(4, 1, 0), layout_of(2, 2, 1)) == Approx(2 * std::log(2.0)));
 }
 
 TEST_CASE("mesh: a layout fills the ranks, or names the nearest that does") {
