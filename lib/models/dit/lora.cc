@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "models/dit/architecture.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 namespace {
@@ -21,6 +22,7 @@ std::string last_word(const std::string& module) {
 
 std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config) {
   constexpr std::string_view kEnd = ".weight";
+  const MetaAccount apart(Device::cpu);  // nothing of this network counts in an outer account
   const auto network = make_network(config, 0, DType::f32, Device::meta, false);
   std::vector<NetworkMatrix> all, of_blocks;
   for (const nn::Parameter* parameter : network->parameters()) {

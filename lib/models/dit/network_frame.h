@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "models/dit/network_pack.h"
@@ -37,13 +38,19 @@ struct NetworkFrame {
   NetworkFrame& operator=(const NetworkFrame&) = delete;
 
   /// Makes the blocks. Only weights of this rank's stage get memory. A Block is made of (make, name
-  /// with a dot at its end, config). Call it after the weights before the blocks are made.
+  /// with a dot at its end, config), and of its number if blocks are not alike. Call it after the
+  /// weights before the blocks are made.
   template <class Block>
   void make_blocks(std::deque<Block>& blocks) {
     make.options.blocks = layout.blocks;
     for (int i = 0; i < config.num_layers; ++i) {
       begin_block(i);
-      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", config);
+      const std::string name = "transformer_blocks." + std::to_string(i) + ".";
+      if constexpr (std::is_constructible_v<Block, nn::WeightMaker&, const std::string&,
+                                            const NetworkConfig&, int>)
+        blocks.emplace_back(make, name, config, i);
+      else
+        blocks.emplace_back(make, name, config);
     }
     make.options.blocks = nullptr;
     begin_head();

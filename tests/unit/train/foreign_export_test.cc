@@ -35,7 +35,9 @@ TEST_CASE("export: a made-up architecture goes out under its class's names and c
   io::write_safetensors(checkpoint + "/model", "diffusion_pytorch_model", std::move(views));
   io::write_file(checkpoint + "/model/config.json",
                  dump_json(models::network_config_to_json(made.config())));
-  io::write_file(checkpoint + "/train.json", R"({"step": 2, "text_padding": 20})");
+  io::write_file(checkpoint + "/train.json", R"({"step": 2, "text_padding": 20,
+                  "state": {"step": 2, "updates": 2, "skips_in_row": 0, "tokens": 64, "samples": 2,
+                            "epoch": 0, "block": 0, "pack": 2}})");
   std::string complete;
   for (const char* file :
        {"model/config.json", "model/diffusion_pytorch_model.safetensors", "train.json"})

@@ -20,19 +20,14 @@
 #include "base/error.h"
 #include "models/config_limits.h"
 #include "models/dit/architecture.h"
+#include "models/dit/framed_forward.h"
 #include "models/dit/framed_network.h"
-#include "models/dit/network_frame.h"
-#include "nn/stack.h"
+#include "nn/linear.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/silu.h"
 
 namespace vfm {
-
-/// What all blocks read.
-struct SkipContext {
-  Tensor positions;  ///< [S, D]
-};
 
 class SkipBlock {
  public:
@@ -44,25 +39,22 @@ class SkipBlock {
         up_(make.matrix({name + "up.weight"}, c.hidden(), c.width())),
         down_(make.matrix({name + "down.weight"}, c.width(), c.hidden())) {}
 
-  nn::Stream forward(ops::Tape& tape, const nn::Stream& in, const SkipContext& context) const {
-    nn::Stream out{.x = in.x, .more = in.more};
+  nn::Stream forward(ops::Tape& tape, nn::Stream s, const models::BlockContext& context) const {
     if (takes_) {
-      out.x = ops::add(tape, product(tape, *x_, out.x), product(tape, *skip_, out.more.back()));
-      out.x = ops::add(tape, in.x, out.x);
-      out.more.pop_back();
+      const Tensor both =
+          ops::add(tape, product(tape, *x_, s.x), product(tape, *skip_, s.more.back()));
+      s.x = ops::add(tape, s.x, both);
+      s.more.pop_back();
     }
-    out.x = ops::add(tape, out.x, context.positions);
-    out.x = ops::add(tape, out.x, product(tape, down_, ops::silu(tape, product(tape, up_, out.x))));
-    if (!takes_) out.more.push_back(out.x);
-    return out;
-  }
-  static Tensor merge(ops::Tape& /*tape*/, const nn::Stream& in, const SkipContext& /*context*/) {
-    return in.x;
+    s.x = ops::add(tape, s.x, context.positions);
+    s.x = ops::add(tape, s.x, product(tape, down_, ops::silu(tape, product(tape, up_, s.x))));
+    if (!takes_) s.more.push_back(s.x);
+    return s;
   }
 
  private:
   Tensor product(ops::Tape& tape, const nn::Weight& matrix, const Tensor& x) const {
-    return ops::cast(tape, matrix.multiply(tape, ops::cast(tape, x, compute_)), DType::f32);
+    return nn::Linear(matrix, DType::f32).forward(tape, ops::cast(tape, x, compute_));
   }
 
   DType compute_;
@@ -74,14 +66,18 @@ struct SkipFrame : models::NetworkFrame {
   SkipFrame(const models::NetworkConfig& c, std::uint64_t seed, DType type, Device where,
             bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, type, where, trainable, true, ranks) {
-    make.options.blocks = layout.blocks;
-    for (int i = 0; i < c.num_layers; ++i) {
-      begin_block(i);
-      blocks.emplace_back(make, "transformer_blocks." + std::to_string(i) + ".", c, i);
-    }
-    make.options.blocks = nullptr;
-    begin_head();
-    finish();
+    make_blocks(blocks);
+    finish({nn::Modulation::of_table(make, "norm_out.table", c.width(), 2), type, {}});
+  }
+
+  using Block = SkipBlock;
+  using Context = models::BlockContext;
+  Context context(ops::Tape& tape, const models::NetworkPack& pack, const Tensor& text) const {
+    Context made = NetworkFrame::context(tape, pack, text);
+    made.positions = positions(tape, pack, false);
+    made.conditions.shared =
+        Tensor::zeros({pack.times.elements(), 2 * config.width()}, DType::f32, device);
+    return made;
   }
   std::deque<SkipBlock> blocks;
 };
@@ -94,11 +90,11 @@ class SkipNetwork final : public models::FramedNetwork {
     if (parts.any()) fail_usage("a network with skip connections has no FP8");
   }
   Tensor forward(ops::Tape& tape, const models::NetworkBatch& batch) const override {
-    return Stages(frame(), tape, batch).forward();
+    return models::FramedForward<SkipFrame>(frame(), tape, batch).forward();
   }
   std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
                                             const models::NetworkBatch& batch) const override {
-    return std::make_unique<Stages>(frame(), tape, batch);
+    return std::make_unique<models::FramedForward<SkipFrame>>(frame(), tape, batch);
   }
   std::vector<Shape> stream_shapes(const models::NetworkBatch& batch,
                                    std::size_t block) const override {
@@ -107,28 +103,6 @@ class SkipNetwork final : public models::FramedNetwork {
   }
 
  private:
-  class Stages final : public nn::StackForward<SkipBlock, SkipContext> {
-   public:
-    Stages(const SkipFrame& frame, ops::Tape& tape, const models::NetworkBatch& batch)
-        : StackForward({frame.blocks, frame.of_blocks, frame.recompute, frame.offload}, tape),
-          frame_(frame),
-          batch_(batch),
-          pack_(frame.config, batch, frame.device, frame.layout) {
-      frame.watch(tape_);
-      context_.positions = frame.positions(tape_, pack_, false);
-      read_ = {context_.positions};
-    }
-
-   private:
-    Tensor start() override { return frame_.enter(tape_, batch_, pack_); }
-    Tensor finish(const nn::Stream& stream) override {
-      return frame_.leave(tape_, ops::cast(tape_, stream.x, frame_.compute), pack_);
-    }
-    const SkipFrame& frame_;
-    const models::NetworkBatch& batch_;
-    const models::NetworkPack pack_;
-  };
-
   const SkipFrame& frame() const { return static_cast<const SkipFrame&>(*frame_); }
 };
 
@@ -152,6 +126,7 @@ inline const models::Architecture kSkips = {
           return kinds;
         },
     .has_tables = [](const models::NetworkConfig&) { return true; },
+    .shared_values = [](const models::NetworkConfig&) { return std::int64_t{0}; },
     .tp_products = [](const models::NetworkConfig&) { return std::vector<models::TpProduct>(); },
     .make = [](const models::NetworkConfig& c, std::uint64_t seed, DType compute, Device device,
                bool trainable,

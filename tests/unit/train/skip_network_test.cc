@@ -176,14 +176,15 @@ TEST_CASE("skip connections: few blocks stand for all in a plan", "[long]") {
   const Workload load = measure(one.recipe, *one.data);
   const LayoutCost costs(one.recipe, load.pack, gpu, 8, {});
   using enum ShardKind;
+  Candidate offloaded({.pp = 4}, Recompute::block);
+  offloaded.offload = true;
   for (const Candidate& of :
-       {Candidate{}, Candidate{.dp = 4}, Candidate{.dp = 4, .recompute = Recompute::block},
-        Candidate{.dp = 4, .shard = optimizer}, Candidate{.dp = 4, .shard = full},
-        Candidate{.pp = 2}, Candidate{.dp = 2, .pp = 3}, Candidate{.pp = 2, .vpp = 2},
-        Candidate{.pp = 4, .recompute = Recompute::block},
-        Candidate{.pp = 4, .recompute = Recompute::block, .offload = true},
-        Candidate{.dp = 2, .pp = 2, .shard = full},
-        Candidate{.dp = 2, .pp = 4, .shard = optimizer}}) {
+       {Candidate(), Candidate({.dp = 4}), Candidate({.dp = 4}, Recompute::block),
+        Candidate({.dp = 4, .shard = optimizer}), Candidate({.dp = 4, .shard = full}),
+        Candidate({.pp = 2}), Candidate({.dp = 2, .pp = 3}), Candidate({.pp = 2, .vpp = 2}),
+        Candidate({.pp = 4}, Recompute::block), offloaded,
+        Candidate({.dp = 2, .pp = 2, .shard = full}),
+        Candidate({.dp = 2, .pp = 4, .shard = optimizer})}) {
     INFO(of.layout() << " " << nn::recompute_name(of.recompute));
     const Costed few = costs.of(of), whole = costs.of(of, true);
     CHECK(whole.need.total() ==
