@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/attention/frame_attention_kernels.h"
+#include "ops/attention/video_attention_kernels.h"
 #include "ops/matmul/gemm.h"
 #include "ops/run.h"
 

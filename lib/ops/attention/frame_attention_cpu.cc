@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/frame_attention_kernels.h"
+#include "ops/attention/video_attention_kernels.h"
 #include "ops/cpu/elementary.h"
 #include "ops/cpu/row_loops.h"
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/attention/head_codes_kernels.h"
+#include "ops/attention/attention_fp8_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

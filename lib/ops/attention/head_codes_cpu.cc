@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/float8.h"
-#include "ops/attention/head_codes_kernels.h"
+#include "ops/attention/attention_fp8_kernels.h"
 #include "ops/matmul/fp8_scale.h"
 
 namespace vfm::ops {

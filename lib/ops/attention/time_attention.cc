@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/attention/time_attention_kernels.h"
+#include "ops/attention/video_attention_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

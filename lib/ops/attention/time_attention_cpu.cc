@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
-#include "ops/attention/time_attention_kernels.h"
+#include "ops/attention/video_attention_kernels.h"
 #include "ops/cpu/elementary.h"
 #include "ops/cpu/row_loops.h"
 

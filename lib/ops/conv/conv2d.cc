@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "ops/conv/conv2d_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv_graph.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/run.h"

@@ -2,7 +2,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "ops/conv/conv2d_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv2d_plain.h"
 #include "ops/cpu/onednn.h"
 #include "ops/pointwise/add.h"

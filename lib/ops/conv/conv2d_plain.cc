@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/half.h"
-#include "ops/conv/conv2d_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/matmul/gemm.h"
 
 namespace vfm::ops {

@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "ops/conv/haar_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/conv/haar_kernels.h"
+#include "ops/conv/conv_kernels.h"
 
 namespace vfm::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include "ops/conv/patchify.h"
 
 #include "base/error.h"
-#include "ops/conv/patchify_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

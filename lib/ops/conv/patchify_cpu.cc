@@ -1,6 +1,6 @@
 // Plain loops: both ends of the network together are under a percent of a step.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/patchify_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "tensor/device.h"
 
 namespace vfm::ops {

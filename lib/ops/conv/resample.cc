@@ -2,7 +2,7 @@
 #include "ops/conv/resample.h"
 
 #include "base/error.h"
-#include "ops/conv/resample_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/pointwise/add.h"
 #include "ops/run.h"
 

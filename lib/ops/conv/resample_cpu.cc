@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/conv/resample_kernels.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/cpu/simd.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/loss/cross_entropy_kernels.h"
+#include "ops/loss/loss_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

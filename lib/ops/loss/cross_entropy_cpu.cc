@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/elementary.h"
 #include "ops/cpu/row_loops.h"
-#include "ops/loss/cross_entropy_kernels.h"
+#include "ops/loss/loss_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -2,7 +2,7 @@
 #include "ops/loss/noisy_pair.h"
 
 #include "base/error.h"
-#include "ops/loss/noisy_pair_kernels.h"
+#include "ops/loss/loss_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

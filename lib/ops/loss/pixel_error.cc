@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/loss/pixel_error_kernels.h"
+#include "ops/loss/loss_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

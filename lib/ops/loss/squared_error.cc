@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "ops/loss/squared_error_kernels.h"
+#include "ops/loss/loss_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

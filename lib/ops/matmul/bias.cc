@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/added_gradient.h"
-#include "ops/matmul/bias_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

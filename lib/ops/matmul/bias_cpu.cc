@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/half.h"
-#include "ops/matmul/bias_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops {
 namespace {

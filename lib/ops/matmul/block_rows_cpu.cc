@@ -3,7 +3,7 @@
 // how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/fetch_ahead.h"
-#include "ops/matmul/block_rows_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/matmul/row_tiles.h"
 #ifdef __F16C__
 #include <immintrin.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/bytes.h"
-#include "ops/matmul/quantize_rows_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -2,7 +2,7 @@
 // product after the other: so how large a tile is changes no bit.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/fetch_ahead.h"
-#include "ops/matmul/few_rows_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/matmul/row_tiles.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -6,7 +6,7 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_cpu.h"
 #include "ops/matmul/gemm_fp8_cpu.h"
-#include "ops/matmul/gemm_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

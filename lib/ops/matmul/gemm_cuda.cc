@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/shared_library.h"
 #include "ops/determinism.h"
-#include "ops/matmul/gemm_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
-#include "ops/matmul/low_rank_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/pointwise/add.h"
 #include "ops/run.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/simd.h"
-#include "ops/matmul/low_rank_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -2,7 +2,7 @@
 #include "ops/matmul/quantize.h"
 
 #include "base/error.h"
-#include "ops/matmul/quantize_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

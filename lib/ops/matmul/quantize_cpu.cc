@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/fp8_scale.h"
-#include "ops/matmul/quantize_kernels.h"
-#include "ops/pointwise/gelu_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 
 namespace vfm::ops {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/matmul/fp8_scale.h"
-#include "ops/matmul/quantize_rows_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "ops/norm/heads_norm_kernels.h"
+#include "ops/norm/norm_kernels.h"
 #include "ops/pointwise/join.h"
 #include "ops/run.h"
 

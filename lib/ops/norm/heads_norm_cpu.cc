@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/row_loops.h"
-#include "ops/norm/heads_norm_kernels.h"
+#include "ops/norm/norm_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

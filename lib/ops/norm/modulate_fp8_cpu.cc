@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/quantize_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/norm/modulate_fp8_kernels.h"
 
 namespace vfm::ops {

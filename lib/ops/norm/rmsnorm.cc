@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/norm/rmsnorm_kernels.h"
+#include "ops/norm/norm_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

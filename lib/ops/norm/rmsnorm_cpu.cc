@@ -1,7 +1,7 @@
 // A norm with one head as wide as the row, which is what qk_norm_rope computes.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/norm/rmsnorm_kernels.h"
-#include "ops/position/qk_norm_rope_kernels.h"
+#include "ops/norm/norm_kernels.h"
+#include "ops/position/position_kernels.h"
 
 namespace vfm::ops {
 namespace {

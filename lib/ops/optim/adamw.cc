@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/optim/adamw_kernels.h"
+#include "ops/optim/optim_kernels.h"
 #include "ops/optim/sum_squares.h"
 #include "ops/run.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/optim/block_codes_kernels.h"
+#include "ops/optim/optim_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

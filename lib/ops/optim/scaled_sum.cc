@@ -2,7 +2,7 @@
 #include "ops/optim/scaled_sum.h"
 
 #include "base/error.h"
-#include "ops/optim/scaled_sum_kernels.h"
+#include "ops/optim/optim_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

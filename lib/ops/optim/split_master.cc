@@ -2,7 +2,7 @@
 #include "ops/optim/split_master.h"
 
 #include "base/error.h"
-#include "ops/optim/split_master_kernels.h"
+#include "ops/optim/optim_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/optim/sum_squares_kernels.h"
+#include "ops/optim/optim_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

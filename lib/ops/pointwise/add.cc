@@ -2,7 +2,7 @@
 #include "ops/pointwise/add.h"
 
 #include "base/error.h"
-#include "ops/pointwise/add_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

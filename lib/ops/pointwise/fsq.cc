@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "ops/pointwise/fsq_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ops/pointwise/fsq_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 
 namespace vfm::ops {
 

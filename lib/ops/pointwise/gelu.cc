@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/pointwise/gelu_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

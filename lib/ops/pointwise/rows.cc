@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "ops/pointwise/rows_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "ops/pointwise/rows_kernels.h"
+#include "ops/pointwise/pointwise_kernels.h"
 
 namespace vfm::ops {
 

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
-#include "ops/position/positions_kernels.h"
+#include "ops/position/position_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/position/qk_norm_rope_kernels.h"
+#include "ops/position/position_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/cpu/row_loops.h"
-#include "ops/position/qk_norm_rope_kernels.h"
+#include "ops/position/position_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

@@ -2,7 +2,7 @@
 #include "ops/position/turn_heads.h"
 
 #include "base/error.h"
-#include "ops/position/turn_heads_kernels.h"
+#include "ops/position/position_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

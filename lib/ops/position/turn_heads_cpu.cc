@@ -1,6 +1,6 @@
 // Not compiled for each instruction set: with fused multiply-add the bits would be others.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/position/turn_heads_kernels.h"
+#include "ops/position/position_kernels.h"
 
 namespace vfm::ops {
 namespace {

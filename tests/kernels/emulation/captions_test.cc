@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "models/vlm/caption_model.h"
 #include "ops/determinism.h"
-#include "ops/matmul/gemm_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "support/noise_picture.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"

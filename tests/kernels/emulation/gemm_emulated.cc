@@ -1,7 +1,7 @@
 // Stands in for lib/ops/matmul/gemm_cuda.cc, as cuBLASLt needs a GPU: the CPU's product on the same
 // memory.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/gemm_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "streams.h"
 #include "tensor/device.h"
 

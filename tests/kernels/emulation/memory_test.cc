@@ -12,7 +12,7 @@
 #include "models/dit/network.h"
 #include "models/moviegen/moviegen.h"
 #include "ops/determinism.h"
-#include "ops/matmul/gemm_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "support/small_networks.h"
 #include "tensor/allocator.h"
 #include "tensor/device.h"

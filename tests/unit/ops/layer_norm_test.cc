@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "ops/check.h"
-#include "ops/norm/layer_norm_kernels.h"
+#include "ops/norm/norm_kernels.h"
 #include "ops/norm/modulate.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/silu.h"
