@@ -258,7 +258,7 @@ TEST_CASE("skip connections: two stages train as one rank does") {
     SkipCase one("data.packs: 4\n" + more, 4);
     RunOptions options;
     options.recipe = one.recipe;
-    const int ranks = one.recipe.parallel.pp * (one.recipe.parallel.shard == "full" ? 2 : 1);
+    const int ranks = one.recipe.parallel.pp * (one.recipe.parallel.shard == ShardKind::full ? 2 : 1);
     ParallelCheck check;
     dist::thread_worlds(ranks, [&](dist::World& world) {
       omp_set_num_threads(1);
