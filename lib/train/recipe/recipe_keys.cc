@@ -42,9 +42,9 @@ std::vector<Field> fields_of(Recipe& r) {
   std::vector<std::string> optimizers;
   for (const OptimizerKind& one : optimizer_kinds())
     optimizers.emplace_back(one.name);
-  list.section("optimizer").choice("kind", r.optimizer.kind, optimizers);
-  list.number("lr", r.optimizer.lr, positive).may_change();
-  list.number("beta1", r.optimizer.beta1, between(0, 0.99999))
+  list.section("optimizer").number("lr", r.optimizer.lr, positive).may_change();
+  list.choice("kind", r.optimizer.kind, optimizers)
+      .number("beta1", r.optimizer.beta1, between(0, 0.99999))
       .number("beta2", r.optimizer.beta2, between(0, 0.99999))
       .number("momentum", r.optimizer.momentum, between(0, 0.99999))
       .number("eps", r.optimizer.eps, positive)
