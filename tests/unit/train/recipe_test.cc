@@ -91,8 +91,8 @@ TEST_CASE("recipe: a tokenizer has keys of its own, and follows the one that it 
 }
 
 TEST_CASE("recipe: an unknown key is named with its line and the nearest key") {
-  CHECK(error_of("train:\n  steps: 5\noptimizer:\n  lrs: 1\n") ==
-        "unknown key 'optimizer.lrs' in line 4 of 'r.yaml'; did you mean 'optimizer.lr'?");
+  CHECK(error_of("train:\n  steps: 5\noptimizer:\n  learning: 1\n") ==
+        "unknown key 'optimizer.learning' in line 4 of 'r.yaml'; did you mean 'optimizer.lr'?");
   CHECK(error_of("optimizer:\n  weight_dekay: 0\n") ==
         "unknown key 'optimizer.weight_dekay' in line 2 of 'r.yaml'; did you mean "
         "'optimizer.weight_decay'?");
