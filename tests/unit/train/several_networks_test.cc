@@ -17,7 +17,7 @@
 #include "base/philox.h"
 #include "dist/threads.h"
 #include "latents_fixture.h"
-#include "nn/weight.h"
+#include "nn/linear.h"
 #include "ops/matmul/linear.h"
 #include "tensor/meta.h"
 #include "train/checkpoint/checkpoint.h"
@@ -87,14 +87,14 @@ class TaughtObjective final : public Objective {
     if (first) tape.replace_gradients();
     if (final) tape.listen(final);
     student_.front().watch(tape);
-    const Tensor made = student_.front().multiply(tape, batch.x);
+    const Tensor made = nn::Linear(student_.front()).forward(tape, batch.x);
     const Tensor known = ops::linear(silent, batch.x, ops::LinearWeight(of_teacher_[0]->value));
     tape.backward(made, less(made, known, batch.loss));
     ops::Tape judged;
     if (first) judged.replace_gradients();
     if (final) judged.listen(final);
     critic_.front().watch(judged);
-    const Tensor said = critic_.front().multiply(judged, made);
+    const Tensor said = nn::Linear(critic_.front()).forward(judged, made);
     judged.backward(said, less(said, Tensor::zeros(said.shape(), DType::f32, device_), batch.loss));
   }
   std::unique_ptr<Batch> blank(const std::vector<data::Entry>& samples) const override {
