@@ -13,6 +13,7 @@
 #include "support/small_networks.h"
 #include "support/temporary_folder.h"
 #include "train/checkpoint/export.h"
+#include "train/step/trainer.h"
 
 using namespace vfm;
 
@@ -35,9 +36,10 @@ TEST_CASE("export: a made-up architecture goes out under its class's names and c
   io::write_safetensors(checkpoint + "/model", "diffusion_pytorch_model", std::move(views));
   io::write_file(checkpoint + "/model/config.json",
                  dump_json(models::network_config_to_json(made.config())));
-  io::write_file(checkpoint + "/train.json", R"({"step": 2, "text_padding": 20,
-                  "state": {"step": 2, "updates": 2, "skips_in_row": 0, "tokens": 64, "samples": 2,
-                            "epoch": 0, "block": 0, "pack": 2}})");
+  io::write_file(
+      checkpoint + "/train.json",
+      dump_json(
+          {{"step", 2}, {"text_padding", 20}, {"state", train::RunState{.step = 2}.to_json()}}));
   std::string complete;
   for (const char* file :
        {"model/config.json", "model/diffusion_pytorch_model.safetensors", "train.json"})
