@@ -70,7 +70,7 @@ struct Architecture {
   bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
   /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
   std::string_view text_norm = {};
-  /// Last words of the names of the matrices that get adapters by default.
+  /// Last words of the names of the matrices that get adapters by default; others are empty.
   std::array<std::string_view, 4> lora_targets;
 
   /// Sets values of a new configuration that differ from those of NetworkConfig. They are the

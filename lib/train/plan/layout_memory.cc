@@ -267,8 +267,8 @@ const LayoutMemory::StageInFlight& LayoutMemory::uneven_stage(const Candidate& c
   StageInFlight& there = found->second;
   if (!fresh) return there;
   Candidate one = c;
-  one.dp = sharded ? 2 : 1, one.replicate = 1;
-  one.shard = sharded ? ShardKind::full : ShardKind::none;
+  one.dp = one.replicate = 1;
+  one.shard = ShardKind::none;
   const std::vector<int> chunks = cuts_.chunks(c.pp, c.vpp);
   const Recipe recipe = counted_recipe(one, chunks, c.micro_packs);
   const InFlight measured = in_flight(recipe, one.gpus(), c.recompute, device_, pack_,
@@ -278,6 +278,7 @@ const LayoutMemory::StageInFlight& LayoutMemory::uneven_stage(const Candidate& c
     there.pinned.push_back(chunk.pinned);
   }
   constexpr int kPasses = 3;
+  if (sharded) one.dp = 2, one.shard = ShardKind::full;
   const MemoryNeed counted = count(one, chunks, kPasses * c.micro_packs, stage, passing);
   there.host = counted.host;
   there.batch = measured.batch;

@@ -73,8 +73,9 @@ bool StageCuts::alike() const {
 
 FewBlocks StageCuts::few(int least) const {
   if (alike()) return {least, least + 1};
+  const int all = least * static_cast<int>(counts_of_kinds(kinds_).size());
   // Where nothing smaller does the whole itself, which lacks nothing.
-  for (int less = std::min(kLeastUnlike, blocks_); less <= blocks_; ++less) {
+  for (int less = std::min(std::max(kLeastUnlike, all), blocks_); less <= blocks_; ++less) {
     const std::vector<int> few = kinds(less);
     if (few.empty() || !stands_for(few, kinds_)) continue;
     for (int more = less + 1; more <= less + blocks_; ++more)

@@ -39,7 +39,8 @@ class StageCuts {
   bool alike() const;  ///< whether all blocks are of one kind
   /// Two networks that stand for the recipe's. If blocks are alike, they have `least` blocks, and
   /// one more. Otherwise the smaller one has all kinds of blocks where the recipe's network has
-  /// them: at the ends, and between. It has at least kLeastUnlike blocks if the recipe's has.
+  /// them: at the ends, and between. Then it has at least `least` blocks times the kinds and at
+  /// least kLeastUnlike, or as many as the recipe's.
   FewBlocks few(int least) const;
   static constexpr int kLeastUnlike = 4;
 
