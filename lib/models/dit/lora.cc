@@ -22,7 +22,7 @@ std::string last_word(const std::string& module) {
 
 std::vector<NetworkMatrix> network_matrices(const NetworkConfig& config) {
   constexpr std::string_view kEnd = ".weight";
-  const MetaAccount apart(Device::cpu);  // nothing of this network counts in an outer account
+  const MetaAccount apart(Device::cpu);  // what it would take counts nowhere
   const auto network = make_network(config, 0, DType::f32, Device::meta, false);
   std::vector<NetworkMatrix> all, of_blocks;
   for (const nn::Parameter* parameter : network->parameters()) {

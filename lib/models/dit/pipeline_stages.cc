@@ -116,6 +116,7 @@ class EvenChunks {
 
 PartWork part_work(const NetworkConfig& config, const std::vector<NetworkSample>& samples,
                    DType compute) {
+  const MetaAccount apart(Device::cpu);  // the whole network counts in no other account
   NetworkBatch batch;
   std::int64_t values = 0, text_rows = 0;
   for (const NetworkSample& sample : samples) {
@@ -138,6 +139,7 @@ PartWork part_work(const NetworkConfig& config, const std::vector<NetworkSample>
 }
 
 PartWork part_work(const DecoderConfig& config, const CodeSample& sample, DType compute) {
+  const MetaAccount apart(Device::cpu);
   CodeBatch batch;
   batch.samples = {sample};
   batch.codes.resize(static_cast<std::size_t>(sample.codes()));
