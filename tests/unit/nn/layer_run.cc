@@ -160,16 +160,19 @@ LayerOutcome check_layer(const MakeAndRun& layer, std::vector<LayerRanks> others
       ranks.recompute = true;
       const LayerOutcome again = run_layer(ranks, layer);
       const double most = compute == DType::f32 ? 2e-5 : 6e-2;
-      const auto compare = [&](const Tensor& a, const Tensor& b, const Tensor& wanted) {
+      const auto compare = [&](const Tensor& a, const Tensor& b, const Tensor& wanted,
+                               double times = 1) {
         CHECK(largest_difference(a.floats(), b.floats()) == 0);
-        CHECK(distance(a.floats(), wanted.floats()) < most);
+        CHECK(distance(a.floats(), wanted.floats()) < times * most);
       };
       compare(kept.y, again.y, one.y);
       compare(kept.dx, again.dx, one.dx);
       CHECK(kept.gradients.size() == one.gradients.size());
       for (const auto& [name, gradient] : one.gradients) {
         INFO(name);
-        compare(kept.gradients.at(name), again.gradients.at(name), gradient);
+        // What a bias adds to all keys alike nearly cancels in softmax, so little of it is left.
+        const double times = name == "cross.k.bias" ? 4 : 1;
+        compare(kept.gradients.at(name), again.gradients.at(name), gradient, times);
       }
     }
   return one;

@@ -232,6 +232,7 @@ TEST_CASE("a network that hands on other tensors than it says is refused, where 
   models::NetworkBatch batch;
   batch.samples = {{4, 16, 16}};
   batch.latents = Tensor({4 * 4 * 16 * 16}, DType::f32, Device::meta);
+  batch.text = Tensor({1, one.recipe.model.dit.text_embed_dim}, DType::f32, Device::meta);
   const auto says = [&](std::size_t tensors) {
     StagedBatch staged;
     staged.stages = [&](ops::Tape& tape) { return network->stages(tape, batch); };
