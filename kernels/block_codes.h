@@ -16,7 +16,7 @@ namespace vfm::kernels {
 inline constexpr int kCodedBlock = 256;
 
 /// Elements [begin, begin + count) of a part, which is runs of `length` elements; run r begins at
-/// element `first` + r * `stride` of the whole tensor. Of its blocks those in [first_block,
+/// element `first` + r * `stride` of the whole tensor. Only blocks in [first_block,
 /// end_block) may have such elements.
 struct CodedPart {
   std::int64_t count = 0, begin = 0;

@@ -20,7 +20,7 @@
 namespace vfm::ops {
 
 inline constexpr std::int64_t kCodeBlock = 256;
-/// Number of blocks of a tensor with so many elements.
+/// The number of blocks of a tensor with this number of elements.
 constexpr std::int64_t code_blocks(std::int64_t elements) {
   return (elements + kCodeBlock - 1) / kCodeBlock;
 }
@@ -29,8 +29,8 @@ enum class CodeRange { signed_unit, unit };  ///< [-1, 1] or [0, 1]
 /// The numbers of codes 0 to 255, ascending.
 const std::array<float, 256>& numbers_of_codes(CodeRange range);
 
-/// Where `count` elements of a part lie in a whole tensor of `whole` elements. The part is runs of
-/// `length` elements each; run r begins at `first` + r * `stride` of the whole. The elements are
+/// The places of `count` elements of a part in a whole tensor of `whole` elements. The part is runs
+/// of `length` elements each; run r begins at `first` + r * `stride` of the whole. The elements are
 /// those from number `begin` of the part on.
 struct PartOfWhole {
   std::int64_t count = 0, begin = 0;

@@ -23,7 +23,8 @@ Matrix operand(const Tensor& x, bool transposed = false) {
 }  // namespace
 
 Tensor orthogonalize(const Tensor& matrix, float epsilon) {
-  if (matrix.dims() != 2) fail("{} is no matrix to make orthogonal", to_string(matrix.shape()));
+  if (matrix.dims() != 2)
+    fail("only a matrix can be made orthogonal, not {}", to_string(matrix.shape()));
   const std::int64_t rows = matrix.size(0), columns = matrix.size(1),
                      least = std::min(rows, columns);
   const Device device = matrix.device();

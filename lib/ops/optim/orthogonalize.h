@@ -1,11 +1,12 @@
-// The matrix without its singular values, nearly: U V^T of U S V^T. What Muon adds to weights.
+// The matrix without its singular values, nearly: U V^T of U S V^T. Muon adds it to weights.
 //
 // Five steps of Newton-Schulz's iteration, on the matrix divided by its Frobenius norm:
 //
 //   X = M / (|M| + eps);  five times  A = X X^T,  X = a X + (b A + c A^2) X
 //   a = 3.4445, b = -4.7750, c = 2.0315
 //
-// Of a matrix with more rows than columns A is X^T X, on the other side of X. The coefficients make
+//
+// If a matrix has more rows than columns, A is X^T X, on the other side of X. The coefficients make
 // small singular values grow fast; all end between 0.7 and 1.2, which trains as well as 1.
 // Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024).
 // SPDX-License-Identifier: Apache-2.0

@@ -2,8 +2,8 @@
 // it updates weights with that.
 //
 // Everything else follows from these values: the files of a checkpoint, how ranks share the state
-// ('parallel.shard'), and on Device::meta a run's memory and work. Who adds an optimizer writes its
-// rules and adds a line to optimizer_kinds().
+// ('parallel.shard'), and on Device::meta a run's memory and work. To add an optimizer, write its
+// rules and add a line to optimizer_kinds().
 // Thread-safety: rules have no state; any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -44,9 +44,9 @@ class StateParts {
     std::size_t number = 0;
     Tensor values;
   };
-  /// Of tensors of parameters that ranks have in parts: sets each element to the largest that a
-  /// rank has there, all at least 0. All ranks give them in one order. A collective of the same
-  /// ranks.
+  /// Sets each element to the largest that a rank has in its place, for tensors of parameters that
+  /// ranks have in parts. All are at least 0. All ranks give them in one order. A collective of the
+  /// same ranks.
   void greatest(std::span<const Numbered> tensors) const;
 
  private:

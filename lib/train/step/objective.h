@@ -69,7 +69,7 @@ class ChunkedPass {
 struct OtherNetwork {
   std::string name;  ///< a word; of its folder in a checkpoint
   const nn::ParameterList* parameters = nullptr;
-  /// It is updated in every so many steps, in the last of them, by that step's gradients alone.
+  /// Steps from one update to the next. An update uses the gradients of its own step alone.
   int every = 1;
   /// Its optimizer; nothing: the recipe's.
   std::optional<OptimizerRecipe> optimizer = {};
@@ -81,7 +81,7 @@ class Objective {
 
   /// The parameters of the first network that are trained.
   virtual const nn::ParameterList& parameters() const = 0;
-  /// The updates of the first network: in every so many steps, as OtherNetwork::every.
+  /// OtherNetwork::every of the first network.
   virtual int every() const { return 1; }
   /// The other networks that are trained. A network that is frozen is not told of: it has neither
   /// gradients nor state, and is in no checkpoint. Several networks cannot be cut into stages, and

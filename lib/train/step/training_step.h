@@ -81,7 +81,7 @@ class TrainingStep {
   /// All networks that are trained; the first is that of objective().parameters().
   std::deque<Trained>& networks() { return networks_; }
   const std::deque<Trained>& networks() const { return networks_; }
-  /// Of the first network.
+  /// Those of the first network.
   const StateShards& shards() const { return networks_.front().shards; }
   Optimizer& optimizer() { return networks_.front().optimizer; }
   /// StateShards::gather() of all networks. A collective.
