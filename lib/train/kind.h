@@ -16,15 +16,12 @@
 #include <vector>
 
 #include "models/dit/architecture.h"
+#include "models/dit/pipeline_stages.h"
 #include "models/folder/model_config.h"
 #include "train/cost/memory.h"
 #include "train/data/dataset.h"
 #include "train/recipe/recipe.h"
 #include "train/step/objective.h"
-
-namespace vfm::models {
-struct PartWork;  // models/dit/pipeline_stages.h
-}
 
 namespace vfm::train {
 class FieldList;
@@ -88,12 +85,10 @@ class Kind {
   virtual int text_padding(const Recipe& /*recipe*/) const { return 0; }
   virtual bool takes_text(const ModelRecipe& /*model*/) const { return true; }
 
-  /// For use without data in place of Dataset::fit. Throws Error{usage} naming the fields that the
-  /// recipe must then set.
+  /// For use without data in place of Dataset::fit. Throws Error{usage} for fields to be set.
   virtual void fit_without_data(Recipe& recipe) const = 0;
   /// The part of a latent that is one token.
   virtual data::Patch patch(const ModelRecipe& /*model*/) const { return {1, 1, 1}; }
-
   /// The sizes of a sample that fills a pack, or nearly, for use without data.
   virtual data::Entry full_sample(const Recipe& recipe) const = 0;
   /// Bytes of one sample on its way from the disk into a batch.
@@ -101,8 +96,8 @@ class Kind {
   /// The number of ranges of tokens in the share of one rank of cp.
   virtual int cp_ranges() const { return 1; }
   /// Whether the model can be cut into the stages of a pipeline. If so, block_kinds() says which of
-  /// its blocks are alike (models::block_kinds()), and part_work() returns the work
-  /// of its parts for a recipe that is fitted to the data.
+  /// its blocks are alike (models::block_kinds()), and part_work() returns the work of its parts
+  /// for a recipe that is fitted to the data.
   virtual bool has_stages() const { return false; }
   /// 'model.num_layers'; null if the model has no stages.
   virtual int* blocks(ModelRecipe& /*model*/) const { return nullptr; }
@@ -118,7 +113,6 @@ class Kind {
   }
   /// True if the samples of a pack go through the model one after the other, not as one.
   virtual bool one_by_one() const { return false; }
-
   /// The part of a Diffusers pipeline that a model of this kind begins from.
   virtual std::string_view pipeline_part() const { return "transformer"; }
   /// The matrices that get adapters, as 'lora' names them or by default. Empty if the models of
@@ -126,13 +120,12 @@ class Kind {
   virtual std::vector<std::string> adapter_targets(const Recipe& /*recipe*/) const { return {}; }
   /// Whether its steps can be CUDA graphs.
   virtual bool has_graphs() const { return false; }
-  /// Throws Error{usage}, naming the nearest possible layout, if the model cannot have this one, as
-  /// make_objective() does. `recipe` is fitted to the data.
+  /// Throws Error{usage}, naming the nearest possible layout, if the model cannot have this one.
+  /// `recipe` is fitted to the data.
   virtual void check_layout(const Recipe& recipe, const nn::NetworkLayout& layout) const = 0;
   /// The model with its weights on `device`, initialized by the seed. Keeps the reference. `recipe`
   /// is fitted to the data (Dataset::fit). If ranks share the network, the objective has this
-  /// rank's part. Throws Error{usage}, naming the nearest possible layout, if the model cannot have
-  /// this one.
+  /// rank's part. Throws what check_layout() throws.
   virtual std::unique_ptr<Objective> make_objective(const Recipe& recipe, nn::Recompute recompute,
                                                     Device device,
                                                     const nn::NetworkLayout& layout) const = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/recipe/recipe_field.h"
+#include "train/recipe/recipe_keys.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,4 @@
-// The fields of a recipe with their keys: how each is set from text, checked and shown. Used by
-// recipe_file.cc.
+// One field of a recipe: how it is set from text, checked and shown; and a list to collect them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,9 +26,9 @@ struct Field {
   std::function<void(const Setting&)> set;
   std::function<Json()> get;
   std::string values;  ///< allowed values, as the manual lists them: "1 to 1024"
-  /// May differ between a run and its next stage (train/state/next_stage.h), although a resumed run
-  /// may not change it. True for keys that decide which samples there are, how long a step is, and
-  /// what is learnt from it; false for keys on which weights, moments and average depend.
+  /// May differ between a run and its next stage (train/state/next_stage.h). True for keys that
+  /// decide which samples there are, how long a step is, and what is learnt from it; false for keys
+  /// on which weights, moments and average depend.
   bool stage_may_change = false;
 
   std::string setting() const;  ///< "parallel.tp=2"
@@ -144,15 +143,5 @@ class FieldList {
 
 /// Adds the section of adapters, for the kinds of training that have adapters.
 void add_adapter_fields(FieldList& list, models::LoraOptions& lora);
-
-/// The allowed values of 'model.type'.
-std::vector<std::string> model_types();
-/// All fields of a recipe of its model.type. They hold references into `recipe`.
-std::vector<Field> fields_of(Recipe& recipe);
-/// The field with that key, or nullptr.
-const Field* find_field(const std::vector<Field>& fields, const std::string& key);
-/// The known key that is nearest to `key`, for messages. A key whose last word equals `key`, as
-/// when the section was forgotten, counts as very near.
-std::string nearest_key(const std::vector<Field>& fields, const std::string& key);
 
 }  // namespace vfm::train
