@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/recipe/recipe_keys.h"
+#include "train/recipe/recipe_field.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "train/recipe/recipe_keys.h"
 
 namespace vfm::train {
 namespace {

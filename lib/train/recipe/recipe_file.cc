@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "train/kind.h"
 #include "train/recipe/recipe_checks.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_keys.h"
 
 namespace vfm::train {

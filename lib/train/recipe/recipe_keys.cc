@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/kind.h"
 #include "train/recipe/parallel_fields.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_keys.h"
 #include "train/state/optimizer_kinds.h"
 

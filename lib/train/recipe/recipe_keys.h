@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "train/recipe/recipe_field.h"
-
 namespace vfm::train {
+
+struct Field;  // train/recipe/recipe_field.h
+struct Recipe;
 
 /// The allowed values of 'model.type'.
 std::vector<std::string> model_types();

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "train/encoded/clip_fields.h"
 #include "train/kind.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_keys.h"
 
 namespace vfm::train {

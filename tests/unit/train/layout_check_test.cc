@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "parallel_cases.h"
 #include "train/recipe/parallel_fields.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_keys.h"
 #include "train/step/parallel.h"
 #include "train/step/trainer.h"

@@ -7,6 +7,7 @@
 #include "models/moviegen/moviegen.h"
 #include "support/made_up_network.h"
 #include "support/usage_error.h"
+#include "train/recipe/recipe_field.h"
 #include "train/recipe/recipe_keys.h"
 #include "train/recipe/recipe_file.h"
 #include "train/recipe/recipe_page.h"
