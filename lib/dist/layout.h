@@ -74,7 +74,7 @@ struct Layout {
   Reshard reshard = Reshard::automatic;
   DType reduce = DType::f32;  ///< type in which gradients travel
   int paying_chunks = 1;      ///< what an open tp_chunks stands for
-  /// Not 0: the sizes are still to be chosen, for so many ranks; kAllRanks: for all of the world.
+  /// Ranks whose sizes are still to be chosen, kAllRanks: all of the world; 0: they are chosen.
   int choose = 0;
   static constexpr int kAllRanks = -1;
 

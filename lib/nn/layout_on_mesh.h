@@ -21,7 +21,7 @@ inline NetworkLayout layout_on_mesh(const dist::Mesh& mesh) {
   network.hybrid = asked.hybrid && network.cp != nullptr;
   network.tp_chunks = asked.chunks();
   if (network.pp != nullptr) network.stages = asked.stages;
-  // Where cp is no product of two, NetworkLayout::check() says so.
+  // NetworkLayout::check() refuses a cp that is not a product of two.
   if (asked.cp_kind != CpKind::all_to_all_ring || asked.cp_heads <= 1 || asked.cp_heads == asked.cp)
     return network;
   network.cp_heads = &mesh.group(Axes::cp_heads);

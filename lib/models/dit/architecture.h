@@ -42,7 +42,7 @@ class ConfigFields {
   virtual void modulation(const char* /*kind*/, std::string&, const char* /*rank*/, int&) {}
 };
 
-/// What recipes and their manual say of a field of NetworkConfig.
+/// The words of recipes and of their manual about a field of NetworkConfig.
 struct FieldNote {
   std::string_view name;
   std::string_view words;  ///< for the manual; empty: train/recipe/recipe_words.cc has them
@@ -125,7 +125,7 @@ NetworkConfig default_config(const Architecture& architecture);
 std::string names_of(bool Architecture::*ability);
 
 /// Returns a number for each block: blocks of a kind have the same matrices and the same work.
-/// Returns an empty list if the network cannot have so many blocks.
+/// Returns an empty list if the network cannot have num_layers blocks.
 std::vector<int> block_kinds(const NetworkConfig& config);
 /// Returns the block that has the parameter or module of this name; nullopt if none has.
 std::optional<int> block_of(std::string_view name);

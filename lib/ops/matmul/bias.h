@@ -1,7 +1,7 @@
 // The bias of a product: a vector that is added to every row of the result.
 //
 // A product is rounded to the type of its result first. The bias is then added in f32, and a bf16
-// result is rounded once more. Who wants one rounding asks for an f32 result.
+// result is rounded once more. A caller that wants one rounding asks for an f32 result.
 //
 // Where ranks each have a summand of the result, the bias is added to a rank's own rows after the
 // sum, hence once for any number of ranks. Its gradient is then the sum over this rank's rows

@@ -21,7 +21,7 @@ VFM_KERNEL(void, add_bias, DType type, void* y, std::int64_t rows, std::int64_t 
 VFM_KERNEL(void, bias_gradient, DType type, const void* dy, std::int64_t rows, std::int64_t width,
            float* sum)
 
-/// On a GPU rows are summed in at most so many parts, which take a float each for every column.
+/// The most parts in which a GPU sums rows. Each part takes a float for every column.
 inline constexpr std::int64_t kBiasParts = 256;
 
 // The kernels behind block_rows.h.

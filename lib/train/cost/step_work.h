@@ -1,7 +1,7 @@
 // The kernels that the device of one rank runs in an optimizer step, from which its time is
 // predicted, and the messages that the rank sends. Found by a step on Device::meta, as the memory
-// in train/cost/memory.h. Of several networks all are due. Samples that ranks share, and a few
-// numbers a step, are not included. Thread-safety: free functions, any thread.
+// in train/cost/memory.h. If there are several networks, all are due. Samples that ranks share, and
+// a few numbers a step, are not included. Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

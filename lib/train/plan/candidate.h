@@ -21,7 +21,7 @@ namespace vfm::train {
 /// A layout that leaves nothing open.
 struct Candidate : dist::Layout {
   Candidate() : Candidate(dist::Layout()) {}
-  /// What `layout` leaves open gets its plainest value: one chunk, gathered keys, one rank.
+  /// An open value of `layout` becomes the plainest one: one chunk, gathered keys, one rank.
   Candidate(dist::Layout layout, nn::Recompute how = nn::Recompute::none);
 
   nn::Recompute recompute = nn::Recompute::none;

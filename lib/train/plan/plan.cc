@@ -195,7 +195,7 @@ Json plan_training(const RunOptions& options, const PlanRequest& asked) {
 }
 
 std::string conditioning_words(const Json& conditioning) {
-  if (conditioning.is_null()) return "";
+  if (conditioning.is_null() || conditioning["sent_seconds"] == 0) return "";
   return fmt::format(
       "noise levels and positions: each stage of {} computes them again in {:.3g} ms a step, and "
       "to send them would take {:.3g} ms",

@@ -27,7 +27,7 @@ struct StateTensor {
   std::string_view name;  ///< of its files in a checkpoint: "adam_m"
   DType dtype = DType::f32;
   /// 1: it has the parameter's shape, and a rank has the part that it has of the parameter. Else it
-  /// has an element for each block of so many elements of the whole parameter, in C order, and
+  /// has an element for each block of `block` elements of the whole parameter, in C order, and
   /// every rank of the stage has all of it.
   std::int64_t block = 1;
 

@@ -31,9 +31,9 @@ namespace vfm::train {
 
 class TrainingStep {
  public:
-  /// What is done when a watch is told. begun: gradients are zero, or the first batch will replace
-  /// them, and a pipeline has its blocks. passed: a batch has, or all those of a pipeline. updated:
-  /// the weights are, but only where their state is.
+  /// A watch is called after each part of a step. begun: gradients are zero, or the first batch
+  /// will replace them, and a pipeline has its blocks. passed: a batch has, or all those of a
+  /// pipeline. updated: the weights are, but only where their state is.
   enum class Part { begun, passed, updated };
   using Watch = std::function<void(Part)>;
 
@@ -81,7 +81,7 @@ class TrainingStep {
   /// All networks that are trained; the first is that of objective().parameters().
   std::deque<Trained>& networks() { return networks_; }
   const std::deque<Trained>& networks() const { return networks_; }
-  /// Those of the first network.
+  /// The shards and the optimizer of the first network.
   const StateShards& shards() const { return networks_.front().shards; }
   Optimizer& optimizer() { return networks_.front().optimizer; }
   /// StateShards::gather() of all networks. A collective.
