@@ -27,7 +27,7 @@ struct Stream {
   ops::RowMap rows = {};  ///< row of `gates` of each token
   Tensor extra = {};      ///< [S, D] f32, or undefined
   /// Tensors for later blocks, such as skip connections. A block takes tensors from the end, and
-  /// adds tensors at the end.
+  /// adds tensors at the end. It calls settle() before it adds or changes `x` itself.
   std::vector<Tensor> more = {};
 
   /// Lets `made` be the branch. Throws Error if one is pending.

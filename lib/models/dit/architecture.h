@@ -1,10 +1,11 @@
 // An Architecture describes one diffusion network: all that recipes, folders, checkpoints,
 // adapters, layouts and plans know of it. The forward pass is apart (models/dit/network.h).
 //
-// To add a network, add a folder with its forward pass and its Architecture, and one line in
-// architectures(). The parameters of block N are "transformer_blocks.N...". If the blocks are not
-// alike, the Architecture says the kind of each: plans look at few blocks of each kind.
-// Thread-safety: free functions, any thread. AddedArchitecture: while no other thread uses models.
+// To add a network, add a folder with its forward pass and its Architecture, a line in
+// architectures(), and its files in models/meson.build. The parameters of block N are
+// "transformer_blocks.N...". If the blocks are not alike, the Architecture says the kind of each:
+// plans look at few blocks of each kind. Thread-safety: free functions, any thread.
+// AddedArchitecture: while no other thread uses models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -45,7 +45,6 @@ struct Dit::State : NetworkFrame {
   using Block = DitBlock;
   using Context = DitContext;
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
-  ops::RotaryAngles own_angles(const ops::RotaryAngles& all, const NetworkPack& pack) const;
   void see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
                              const PlaceTables& places) const;
   std::shared_ptr<const PlaceTables> tables(const std::vector<ops::TokenGrid>& grids,
@@ -99,15 +98,6 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
   if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *places);
   return result;
-}
-
-// The angles of the tokens whose queries this rank has.
-ops::RotaryAngles Dit::State::own_angles(const ops::RotaryAngles& all,
-                                         const NetworkPack& pack) const {
-  if (!pack.shard) return all;
-  Tape silent(false);
-  return {ops::take_ranges(silent, all.cosines, pack.shard->sequence),
-          ops::take_ranges(silent, all.sines, pack.shard->sequence)};
 }
 
 void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& pack,

@@ -1,5 +1,5 @@
 // The common part of the diffusion networks: configuration, batches, and the interface that
-// training, checkpoints and generation use. The networks are in dit.h, stdit.h and moviegen.h.
+// training, checkpoints and generation use. architectures() lists the networks.
 //
 // A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
 // other. Attention never crosses samples; each sample has its own noise level, frame rate, size

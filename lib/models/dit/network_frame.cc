@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_frame.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -98,6 +99,19 @@ Tensor NetworkFrame::positions(ops::Tape& tape, const NetworkPack& pack, bool un
              ops::learned_positions(tape, tables_[0]->op(tape), tables_[1]->op(tape),
                                     tables_[2]->op(tape), pack.grids, unit),
              pack);
+}
+
+ops::RotaryAngles NetworkFrame::own_angles(const ops::RotaryAngles& all, const NetworkPack& pack) {
+  if (!pack.shard) return all;
+  ops::Tape silent(false);
+  return {ops::take_ranges(silent, all.cosines, pack.shard->sequence),
+          ops::take_ranges(silent, all.sines, pack.shard->sequence)};
+}
+
+Tensor NetworkFrame::ones(std::int64_t rows) const {
+  const Tensor made({rows, config.width()});
+  std::ranges::fill(made.floats(), 1.f);
+  return made.to(device);
 }
 
 Tensor NetworkFrame::own(ops::Tape& tape, const Tensor& of_all, const NetworkPack& pack) const {

@@ -71,6 +71,11 @@ struct NetworkFrame {
   Tensor enter(ops::Tape& tape, const NetworkBatch& batch, const NetworkPack& pack) const;
   /// Returns the learned positions of this rank's tokens, [S, D]: see ops::learned_positions().
   Tensor positions(ops::Tape& tape, const NetworkPack& pack, bool unit) const;
+  /// Returns the angles of the tokens whose queries this rank has, [S, K / 2] each, of those of all
+  /// tokens of the pack.
+  static ops::RotaryAngles own_angles(const ops::RotaryAngles& all, const NetworkPack& pack);
+  /// Returns nn::Conditions::ones of modulations with `rows` rows: [rows, D].
+  Tensor ones(std::int64_t rows) const;
   /// Returns what a recomputed block keeps.
   ops::KeptOfBlock kept_of_blocks() const { return nn::kept_of(recompute, offload); }
   /// Returns what follows from the pack and the text: all but positions, angles and what

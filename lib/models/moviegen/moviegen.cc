@@ -87,10 +87,7 @@ BlockContext State::context(Tape& tape, const NetworkPack& pack, const Tensor& t
   };
   const Tensor of_time = embed(time, pack.times);
   result.conditions.embedding = ops::silu(tape, ops::add(tape, of_time, embed(rate, pack.rates)));
-  const Tensor ones({pack.times.elements(), config.width()});
-  for (float& one : ones.floats())
-    one = 1;
-  result.conditions.ones = ones.to(device);
+  result.conditions.ones = ones(pack.times.elements());
   return result;
 }
 

@@ -47,7 +47,9 @@ VFM_INLINE RowMoments moments_of(const LayerNormArgs& a, const float* x) {
 }
 
 void normed_row(const LayerNormArgs& a, const float* x, float* y) {
-  const auto [near, off, r] = moments_of(a, x);
+  // Lambdas do not capture structured bindings with every compiler.
+  const RowMoments m = moments_of(a, x);
+  const float near = m.near, off = m.off, r = m.r;
   for_lanes(a.width, [&](auto v, std::int64_t i) {
     using V = decltype(v);
     v = load_as<V>(x + i) - near - off;
@@ -58,7 +60,8 @@ void normed_row(const LayerNormArgs& a, const float* x, float* y) {
 // With n the normed x and g = dy weight: dx = r (g - mean(g) - n mean(g n)). Adds dy n and dy to
 // `sums` [2, width], if there are any.
 void row_back(const LayerNormArgs& a, const float* x, const float* dy, float* dx, float* sums) {
-  const auto [near, off, r] = moments_of(a, x);
+  const RowMoments m = moments_of(a, x);
+  const float near = m.near, off = m.off, r = m.r;
   const TwoSums means = two_sums(a.width, [&](auto v, std::int64_t i, auto& sum, auto& products) {
     using V = decltype(v);
     v = load_as<V>(dy + i) * load_as<V>(a.weight + i);

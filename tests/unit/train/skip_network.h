@@ -34,10 +34,11 @@ class SkipBlock {
   SkipBlock(nn::WeightMaker& make, const std::string& name, const models::NetworkConfig& c, int i)
       : compute_(make.options.compute),
         takes_(2 * i >= c.num_layers),
-        x_(takes_ ? &make.matrix({name + "join.x.weight"}, c.width(), c.width()) : nullptr),
-        skip_(takes_ ? &make.matrix({name + "join.skip.weight"}, c.width(), c.width()) : nullptr),
-        up_(make.matrix({name + "up.weight"}, c.hidden(), c.width())),
-        down_(make.matrix({name + "down.weight"}, c.width(), c.hidden())) {}
+        x_(takes_ ? &make.stacked({{name + "join.x.weight", c.width()}}, c.width()) : nullptr),
+        skip_(takes_ ? &make.stacked({{name + "join.skip.weight", c.width()}}, c.width())
+                     : nullptr),
+        up_(make.stacked({{name + "up.weight", c.hidden()}}, c.width())),
+        down_(make.stacked({{name + "down.weight", c.width()}}, c.hidden())) {}
 
   nn::Stream forward(ops::Tape& tape, nn::Stream s, const models::BlockContext& context) const {
     if (takes_) {
