@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <ranges>
 
 #include "base/counted.h"
 
@@ -191,8 +190,9 @@ double distance_of_sizes(const Layout& wanted, const Layout& layout) {
 Layout nearest_layout(const Layout& wanted, int ranks) {
   Layout best;
   double least = INFINITY;
-  const std::vector<Layout> all = layouts_of(ranks);
-  for (Layout layout : all | std::views::reverse) {
+  std::vector<Layout> all = layouts_of(ranks);
+  std::ranges::reverse(all);
+  for (Layout layout : all) {
     layout.shard = wanted.shard;
     if (layout.shards_state()) layout.replicate = divisor_up_to(wanted.replicate, layout.dp);
     layout.cp_kind = wanted.cp_kind;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ranges>
 #include <vector>
 
 #include "base/error.h"
@@ -25,8 +24,8 @@ dist::Layout mesh_layout(dist::Layout parallel, int ranks) {
 /// The axes of --parallel, from the slowest.
 std::vector<dist::Axis> clip_axes() {
   std::vector<dist::Axis> axes;
-  for (const dist::Axis& axis : dist::all_axes() | std::views::reverse)
-    if (axis.of_clips) axes.push_back(axis);
+  for (const dist::Axis& axis : dist::all_axes())
+    if (axis.of_clips) axes.insert(axes.begin(), axis);
   return axes;
 }
 

@@ -2,7 +2,6 @@
 #include "models/dit/foreign.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace vfm::models {
 namespace {
@@ -31,8 +30,8 @@ std::string name_here(const TensorForm& form, std::string name) {
 }
 
 std::string name_there(const TensorForm& form, std::string name) {
-  for (const Renaming& one : std::views::reverse(form.renamings))
-    replace_all(name, one.here, one.there);
+  for (std::size_t i = form.renamings.size(); i-- > 0;)
+    replace_all(name, form.renamings[i].here, form.renamings[i].there);
   return name.insert(0, form.prefix);
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,8 +93,9 @@ std::vector<dist::Layout> layouts_near(const Recipe& recipe, int ranks) {
   const dist::Layout& wanted = recipe.parallel;
   constexpr double kOther = 0.01;  // of what is no size
   std::vector<std::pair<double, dist::Layout>> all;
-  const std::vector<dist::Layout> sizes = dist::layouts_of(ranks);
-  for (const dist::Layout& size : sizes | std::views::reverse) {
+  std::vector<dist::Layout> sizes = dist::layouts_of(ranks);
+  std::ranges::reverse(sizes);
+  for (const dist::Layout& size : sizes) {
     dist::Layout one = wanted;
     for (const dist::Axis& axis : dist::all_axes())
       if (axis.most > 0) one.*axis.size = size.*axis.size;
