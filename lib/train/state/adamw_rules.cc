@@ -177,8 +177,8 @@ class BlockAdamwRule final : public UpdateRule {
     std::vector<StateParts::Numbered> scales;  // of first and second moments by turns
     for (const KeptParameter& kept : parameters) {
       const PartOfWhole part = part_of_whole(*kept.parameter);
-      KeptParameter& own =
-          decoded.emplace_back(kept.parameter, std::vector<Tensor>(), kept.average);
+      decoded.push_back({kept.parameter, {}, kept.average});
+      KeptParameter& own = decoded.back();
       for (std::size_t i = 0; i < 2; ++i) {
         own.state.emplace_back(Shape{part.count}, DType::f32, device);
         ops::decode_blocks(kept.state[i], kept.state[2 + i], kRanges[i], part, own.state[i]);
