@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "common/chunk_sums.cuh"
 #include "common/launch.cuh"
 #include "common/reduce.cuh"
 #include "common/vector.cuh"
@@ -141,26 +142,9 @@ __global__ void __launch_bounds__(kThreads) plain_backward_kernel(const RmsnormB
   }
 }
 
-// A block adds 32 columns: its warps take the chunks in turn, then the first adds the warps' sums.
 __global__ void __launch_bounds__(kThreads)
     reduce_kernel(const float* partial, std::int64_t chunks, int width, float* dweight) {
-  __shared__ float sums[kWarps][32];
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t column = std::int64_t{blockIdx.x} * 32 + lane;
-  float sum = 0;
-  if (column < width) {
-#pragma unroll 8
-    for (std::int64_t chunk = warp; chunk < chunks; chunk += kWarps)
-      sum += partial[chunk * width + column];
-  }
-  sums[warp][lane] = sum;
-  __syncthreads();
-  if (warp > 0 || column >= width) return;
-  float total = 0;
-#pragma unroll
-  for (int i = 0; i < kWarps; ++i)
-    total += sums[i][lane];
-  dweight[column] = total;
+  add_chunks<kThreads>(partial, chunks, width, dweight);
 }
 
 // Takes the widths for which rows stay in registers; 0: no number of quads fits.

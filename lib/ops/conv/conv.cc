@@ -24,7 +24,8 @@ void check(const char* name, const Tensor& x, const Tensor& w, const Tensor& bia
     fail("{}: no convolution of {} with {} and {}", name, dtype_name(x.dtype()),
          dtype_name(w.dtype()), dtype_name(bias.dtype()));
   if (x.device() != w.device() || (bias.defined() && x.device() != bias.device()))
-    fail("{}: x is on {}, w on {}", name, device_name(x.device()), device_name(w.device()));
+    fail("{}: x is on {}, w on {}, bias on {}", name, device_name(x.device()),
+         device_name(w.device()), device_name(bias.device()));
 }
 
 void check_residual(const Tensor& residual, const Tensor& like) {

@@ -3,7 +3,7 @@
 //
 // The CPU uses oneDNN (conv2d_cpu.cc) or, in a build without oneDNN, our own code
 // (conv2d_plain.cc). The GPU uses kernels/conv.h or, for images of one frame, cuDNN
-// (conv2d_cuda.cc). Forward computes image by image, so the bits of an image's result do not depend
+// (conv_cuda.cc). Forward computes image by image, so the bits of an image's result do not depend
 // on the number of images. Sums are f32; a bf16 result is rounded once, after bias and residual.
 // The CPU takes little memory besides: it never unfolds an image. oneDNN copies the weights; our
 // own code unfolds 4 MiB of pixels at a time, and its gradient of x takes an f32 copy of an image.

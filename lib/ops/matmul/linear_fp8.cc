@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "ops/matmul/bias.h"
 #include "ops/matmul/gemm.h"
 #include "tensor/device.h"
 
@@ -31,20 +30,18 @@ void check(const Tape& tape, const Tensor& x, const Quantized& w) {
 
 }  // namespace
 
-Tensor linear_fp8(const Tape& tape, const Quantized& x, const Quantized& w, DType out,
-                  const Tensor& bias) {
+Tensor linear_fp8(const Tape& tape, const Quantized& x, const Quantized& w, DType out) {
   check(tape, x.values, w);
   const std::int64_t n = x.values.size(0), in = x.values.size(1), wide = w.values.size(0);
   const Tensor y({n, wide}, out, x.values.device());
   gemm(y.device(), n, wide, in, {x.values.raw(), DType::f8e4m3, in, false, x.scale.data<float>()},
        {w.values.raw(), DType::f8e4m3, in, true, w.scale.data<float>()}, y.raw(), out, wide, false);
-  if (bias.defined()) add_bias(y, 0, bias);
   return y;
 }
 
-Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w, const Tensor& bias) {
+Tensor linear_fp8(const Tape& tape, const Tensor& x, const Quantized& w) {
   check(tape, x, w);
-  return linear_fp8(tape, quantize(x), w, x.dtype(), bias);
+  return linear_fp8(tape, quantize(x), w, x.dtype());
 }
 
 }  // namespace vfm::ops

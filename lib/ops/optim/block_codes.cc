@@ -45,23 +45,29 @@ const float* limits_of_codes(CodeRange range) {
   return range == CodeRange::signed_unit ? with_sign.data() : without.data();
 }
 
-/// Checks sizes, and finds which blocks have elements of the part.
-BlocksOfPart blocks_of(const PartOfWhole& part, const Tensor& scales,
-                       std::initializer_list<const Tensor*> of_part) {
-  const bool fits =
-      scales.dtype() == DType::f32 && scales.elements() == code_blocks(part.whole) &&
-      std::ranges::all_of(of_part, [&](const Tensor* tensor) {
-        return tensor->elements() == part.count && tensor->device() == scales.device();
-      });
-  if (!fits)
-    fail("{} scales for blocks of {} elements, of which a rank has {}", scales.elements(),
-         part.whole, part.count);
+/// Checks sizes and types, and finds which blocks have elements of the part. `codes` may be
+/// undefined.
+BlocksOfPart blocks_of(const PartOfWhole& part, const Tensor& scales, const Tensor& numbers,
+                       const Tensor& codes = {}) {
+  const auto fits = [&](const Tensor& tensor, DType type, std::int64_t elements) {
+    return tensor.dtype() == type && tensor.elements() == elements &&
+           tensor.device() == scales.device();
+  };
+  if (!fits(scales, DType::f32, code_blocks(part.whole)) ||
+      !fits(numbers, DType::f32, part.count) ||
+      (codes.defined() && !fits(codes, DType::u8, part.count)))
+    fail("{} scales for blocks of {} elements, of which a rank has {}: other tensors are given",
+         scales.elements(), part.whole, part.count);
   if (part.count == 0) return {part, 0, 0};
+  if (part.length < 1 || part.stride < part.length || part.begin < 0 || part.first < 0)
+    fail("a part of runs of {} elements, one every {}", part.length, part.stride);
   const auto place = [&](std::int64_t element) {
     const std::int64_t at = part.begin + element;
     return part.first + at / part.length * part.stride + at % part.length;
   };
-  return {part, place(0) / kCodeBlock, place(part.count - 1) / kCodeBlock + 1};
+  const std::int64_t last = place(part.count - 1);
+  if (last >= part.whole) fail("element {} of a whole of {}", last, part.whole);
+  return {part, place(0) / kCodeBlock, last / kCodeBlock + 1};
 }
 
 }  // namespace
@@ -73,25 +79,26 @@ const std::array<float, 256>& numbers_of_codes(CodeRange range) {
 
 void decode_blocks(const Tensor& codes, const Tensor& scales, CodeRange range,
                    const PartOfWhole& part, const Tensor& numbers) {
-  const BlocksOfPart blocks = blocks_of(part, scales, {&codes, &numbers});
+  const BlocksOfPart blocks = blocks_of(part, scales, numbers, codes);
   VFM_RUN(Touching(codes, numbers), decode_blocks, codes.data<std::uint8_t>(), scales.data<float>(),
           numbers_of_codes(range).data(), blocks, numbers.data<float>());
 }
 
 void scales_of_blocks(const Tensor& numbers, const PartOfWhole& part, const Tensor& scales) {
-  const BlocksOfPart blocks = blocks_of(part, scales, {&numbers});
+  const BlocksOfPart blocks = blocks_of(part, scales, numbers);
   VFM_RUN(Touching(numbers), scales_of_blocks, numbers.data<float>(), blocks, scales.data<float>());
 }
 
 void encode_blocks(const Tensor& numbers, const Tensor& scales, CodeRange range,
                    const PartOfWhole& part, const Tensor& codes) {
-  const BlocksOfPart blocks = blocks_of(part, scales, {&codes, &numbers});
+  const BlocksOfPart blocks = blocks_of(part, scales, numbers, codes);
   VFM_RUN(Touching(codes, numbers), encode_blocks, numbers.data<float>(), scales.data<float>(),
           limits_of_codes(range), blocks, codes.data<std::uint8_t>());
 }
 
 void greater_in_place(const Tensor& target, const Tensor& other) {
-  if (target.elements() != other.elements() || target.dtype() != DType::f32 ||
+  if (target.elements() != other.elements() || target.device() != other.device() ||
+      target.dtype() != DType::f32 ||
       other.dtype() != DType::f32)
     fail("the greater of {} {} and {} {}", dtype_name(target.dtype()), to_string(target.shape()),
          dtype_name(other.dtype()), to_string(other.shape()));

@@ -38,9 +38,9 @@ struct PartOfWhole {
   std::int64_t whole = 0;
 };
 
-// Codes are u8, numbers and scales f32. Codes and numbers have part.count elements, scales
+// Codes are u8, numbers and scales finite f32. Codes and numbers have part.count elements, scales
 // code_blocks(part.whole). Scales of blocks without an element of the part are neither read nor
-// written. All tensors are on one device. Not recorded.
+// written. All tensors are on one device. Others throw Error. Not recorded.
 
 /// numbers = number of the code * scale of the block
 void decode_blocks(const Tensor& codes, const Tensor& scales, CodeRange range,

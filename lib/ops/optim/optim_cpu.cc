@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <algorithm>
-
 #include "ops/cpu/simd.h"
 #include "ops/optim/optim_kernels.h"
 #include "ops/optim/split_weights.h"
@@ -66,16 +63,16 @@ template <class Act>
 void for_each_stretch(const PartOfWhole& part, std::int64_t block, Act act) {
   std::int64_t at = block * kCodeBlock - part.first;  // from where the part's runs count
   const std::int64_t end = at + kCodeBlock;
-  at = std::max<std::int64_t>(at, 0);
+  at = at < 0 ? 0 : at;
   while (at < end) {
     const std::int64_t run = at / part.stride, inside = at % part.stride;
     if (inside >= part.length) {
       at = (run + 1) * part.stride;
       continue;
     }
-    const std::int64_t stop = std::min(end, run * part.stride + part.length);
+    const std::int64_t close = run * part.stride + part.length, stop = close < end ? close : end;
     const std::int64_t from = run * part.length + inside - part.begin, to = from + stop - at;
-    const std::int64_t first = std::max<std::int64_t>(from, 0), last = std::min(to, part.count);
+    const std::int64_t first = from < 0 ? 0 : from, last = to < part.count ? to : part.count;
     if (first < last) act(first, last - first);
     at = stop;
   }
@@ -116,8 +113,10 @@ void scales_of_blocks(const float* numbers, const BlocksOfPart& blocks, float* s
     bool any = false;
     for_each_stretch(blocks.part, block, [&](std::int64_t at, std::int64_t count) {
       any = true;
-      for (std::int64_t i = at; i < at + count; ++i)
-        most = std::max(most, std::abs(numbers[i]));
+      for (std::int64_t i = at; i < at + count; ++i) {
+        const float size = __builtin_fabsf(numbers[i]);
+        most = size > most ? size : most;
+      }
     });
     if (any) scales[block] = most;
   }
@@ -135,7 +134,7 @@ void encode_blocks(const float* numbers, const float* scales, const float* limit
 void greater_in_place(float* target, const float* other, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
   for (std::int64_t i = 0; i < n; ++i)
-    target[i] = std::max(target[i], other[i]);
+    target[i] = target[i] < other[i] ? other[i] : target[i];
 }
 
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <algorithm>
 #include <cstddef>
 #include <list>
@@ -9,7 +8,6 @@
 #include "kernels/elementwise.h"
 #include "kernels/optimizer.h"
 #include "ops/optim/optim_kernels.h"
-#include "ops/optim/optimizer_lists_cuda.h"
 #include "tensor/device.h"
 #include "tensor/kernel_type.h"
 
@@ -17,8 +15,64 @@ namespace vfm::ops {
 
 namespace {
 
+using Slots = std::vector<kernels::OptimizerSlot>;
+
+// The lists of a call, in the GPU's memory.
+struct Lists {
+  Slots slots;
+  Tensor slots_there, chunks_there;
+  std::int64_t chunks = 0;
+
+  explicit Lists(const Slots& all) : slots(all) {
+    std::vector<std::int64_t> counts;
+    for (const kernels::OptimizerSlot& slot : slots)
+      counts.push_back(slot.count);
+    const int number = static_cast<int>(slots.size());
+    chunks = kernels::optimizer_chunks(counts.data(), number, nullptr);
+    std::vector<kernels::OptimizerChunk> parts(static_cast<std::size_t>(chunks));
+    kernels::optimizer_chunks(counts.data(), number, parts.data());
+    slots_there = upload(slots);
+    chunks_there = upload(parts);
+  }
+  kernels::OptimizerSlots there() const {
+    return {reinterpret_cast<const kernels::OptimizerSlot*>(slots_there.raw()),
+            reinterpret_cast<const kernels::OptimizerChunk*>(chunks_there.raw()), chunks};
+  }
+};
+
+// The lists of the last few different calls stay in the GPU's memory, as they are some megabytes
+// for a large model and training alternates between one or two.
+kernels::OptimizerSlots lists_of(const Slots& slots) {
+  constexpr std::size_t kKept = 4;
+  static auto* const known = new std::list<Lists>;  // the last one used is first
+  const auto found = std::find_if(known->begin(), known->end(),
+                                  [&](const Lists& lists) { return lists.slots == slots; });
+  if (found != known->end())
+    known->splice(known->begin(), *known, found);
+  else
+    known->emplace_front(slots);
+  if (known->size() > kKept) known->pop_back();
+  return known->front().there();
+}
+
+Tensor doubles(std::int64_t count) {
+  return Tensor({count * static_cast<std::int64_t>(sizeof(double))}, DType::u8, Device::cuda);
+}
+
+double read_double(const Tensor& tensor) {
+  return *tensor.to(Device::cpu).data<double>();
+}
+
+Tensor sum_gradients(const kernels::OptimizerSlots& all) {
+  const Tensor partial = doubles(kernels::kGradientPartials), sum = doubles(1);
+  check_gpu(
+      kernels::gradient_squares(all, partial.data<double>(), sum.data<double>(), compute_stream()),
+      "add the squares of the gradients");
+  return sum;
+}
+
 kernels::OptimizerSlots lists_for(std::span<const AdamwSlot> slots) {
-  std::vector<kernels::OptimizerSlot> list;
+  Slots list;
   for (const AdamwSlot& from : slots) {
     kernels::OptimizerSlot slot;
     slot.value = from.value;
@@ -73,71 +127,18 @@ double cuda::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& st
   return read_double(norm);
 }
 
-namespace {
-
-using Slots = std::vector<kernels::OptimizerSlot>;
-
-// The lists of a call, in the GPU's memory.
-struct Lists {
-  Slots slots;
-  Tensor slots_there, chunks_there;
-  std::int64_t chunks = 0;
-
-  explicit Lists(const Slots& all) : slots(all) {
-    std::vector<std::int64_t> counts;
-    for (const kernels::OptimizerSlot& slot : slots)
-      counts.push_back(slot.count);
-    const int number = static_cast<int>(slots.size());
-    chunks = kernels::optimizer_chunks(counts.data(), number, nullptr);
-    std::vector<kernels::OptimizerChunk> parts(static_cast<std::size_t>(chunks));
-    kernels::optimizer_chunks(counts.data(), number, parts.data());
-    slots_there = upload(slots);
-    chunks_there = upload(parts);
-  }
-};
-
-}  // namespace
-
-kernels::OptimizerSlots lists_of(const Slots& slots) {
-  constexpr std::size_t kKept = 4;
-  static auto* const known = new std::list<Lists>;  // the last one used is first
-  const auto found = std::find_if(known->begin(), known->end(),
-                                  [&](const Lists& lists) { return lists.slots == slots; });
-  if (found != known->end())
-    known->splice(known->begin(), *known, found);
-  else
-    known->emplace_front(slots);
-  if (known->size() > kKept) known->pop_back();
-  const Lists& lists = known->front();
-  return {reinterpret_cast<const kernels::OptimizerSlot*>(lists.slots_there.raw()),
-          reinterpret_cast<const kernels::OptimizerChunk*>(lists.chunks_there.raw()), lists.chunks};
-}
-
-Tensor doubles(std::int64_t count) {
-  return Tensor({count * static_cast<std::int64_t>(sizeof(double))}, DType::u8, Device::cuda);
-}
-
-double read_double(const Tensor& tensor) {
-  return *tensor.to(Device::cpu).data<double>();
-}
-
-Tensor sum_gradients(const kernels::OptimizerSlots& all) {
-  const Tensor partial = doubles(kernels::kGradientPartials), sum = doubles(1);
-  check_gpu(
-      kernels::gradient_squares(all, partial.data<double>(), sum.data<double>(), compute_stream()),
-      "add the squares of the gradients");
-  return sum;
-}
-
 double cuda::sum_squares(std::span<const Extent> arrays) {
-  std::vector<kernels::OptimizerSlot> list;
+  Slots list;
   for (const Extent& array : arrays) {
     kernels::OptimizerSlot slot;
     slot.gradient = array.data;
     slot.count = array.count;
     list.push_back(slot);
   }
-  return read_double(sum_gradients(lists_of(list)));
+  if (list.size() > 1) return read_double(sum_gradients(lists_of(list)));
+  // One matrix at a time, as Muon takes them: kept lists would drive out the large ones.
+  const Lists one(list);
+  return read_double(sum_gradients(one.there()));
 }
 
 }  // namespace vfm::ops

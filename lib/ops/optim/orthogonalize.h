@@ -5,7 +5,6 @@
 //   X = M / (|M| + eps);  five times  A = X X^T,  X = a X + (b A + c A^2) X
 //   a = 3.4445, b = -4.7750, c = 2.0315
 //
-//
 // If a matrix has more rows than columns, A is X^T X, on the other side of X. The coefficients make
 // small singular values grow fast; all end between 0.7 and 1.2, which trains as well as 1.
 // Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024).

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <algorithm>
-
 #include "ops/cpu/elementary.h"
 #include "ops/cpu/simd.h"
 #include "ops/pointwise/pointwise_kernels.h"
@@ -23,7 +20,7 @@ void add_parts(T* own, int place, const T* others, int parts, std::int64_t n) {
   constexpr std::int64_t kPiece = 1024;
 #pragma omp parallel for schedule(static) if (n > kAlone)
   for (std::int64_t begin = 0; begin < n; begin += kPiece) {
-    const std::int64_t count = std::min(kPiece, n - begin);
+    const std::int64_t count = n - begin < kPiece ? n - begin : kPiece;
     float sums[kPiece];
     for (int part = 0; part < parts; ++part) {
       const T* x = (part == place ? own : others + (part - (part > place)) * n) + begin;
@@ -85,6 +82,9 @@ struct GeluByTanh {
   VFM_INLINE float of(float v) { return tanh_gelu_f(v); }
   VFM_INLINE float slope(float v) { return tanh_gelu_slope_f(v); }
 };
+struct QuickGelu {
+  VFM_INLINE float of(float v) { return v / (1.f + exp_f(-1.702f * v)); }
+};
 
 template <class F, class T>
 void gelu_all(const T* x, T* y, std::int64_t n) {
@@ -108,7 +108,9 @@ void gelu_back(const T* x, const T* dy, T* dx, T* y, std::int64_t n) {
 void gelu_forward(DType type, Gelu kind, const void* x, void* y, std::int64_t n) {
   by_type(type, [&](auto t) {
     using T = decltype(t);
-    const auto all = kind == Gelu::tanh ? gelu_all<GeluByTanh, T> : gelu_all<PlainGelu, T>;
+    const auto all = kind == Gelu::tanh    ? gelu_all<GeluByTanh, T>
+                     : kind == Gelu::quick ? gelu_all<QuickGelu, T>
+                                           : gelu_all<PlainGelu, T>;
     all(static_cast<const T*>(x), static_cast<T*>(y), n);
   });
 }
@@ -192,8 +194,6 @@ void swiglu_backward(DType type, const void* x, const void* dy, void* dx, std::i
 
 namespace {
 
-constexpr float kRootHalf = 0.70710678f;
-
 template <class T>
 void relu_all(T* x, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
@@ -201,23 +201,6 @@ void relu_all(T* x, std::int64_t n) {
     const float v = load(x + i);
     store(x + i, v < 0 ? 0.f : v);  // a NaN stays
   }
-}
-
-struct TanhGelu {
-  VFM_INLINE float of(float v) { return tanh_gelu_f(v); }
-};
-struct ErfGelu {
-  VFM_INLINE float of(float v) { return 0.5f * v * (1.f + erf_f(v * kRootHalf)); }
-};
-struct QuickGelu {
-  VFM_INLINE float of(float v) { return v / (1.f + exp_f(-1.702f * v)); }
-};
-
-template <class F, class T>
-void activate_all(T* x, std::int64_t n) {
-#pragma omp parallel for simd schedule(static) if (n > kAlone)
-  for (std::int64_t i = 0; i < n; ++i)
-    store(x + i, F::of(load(x + i)));
 }
 
 template <class T>
@@ -231,20 +214,6 @@ void gated_gelu_all(T* x, const T* factor, std::int64_t n) {
 
 void relu(DType type, void* x, std::int64_t n) {
   by_type(type, [&](auto t) { relu_all(static_cast<decltype(t)*>(x), n); });
-}
-
-void gelu_in_place(DType type, Gelu kind, void* x, std::int64_t n) {
-  by_type(type, [&](auto t) {
-    auto* const values = static_cast<decltype(t)*>(x);
-    switch (kind) {
-      case Gelu::tanh:
-        return activate_all<TanhGelu>(values, n);
-      case Gelu::erf:
-        return activate_all<ErfGelu>(values, n);
-      case Gelu::quick:
-        return activate_all<QuickGelu>(values, n);
-    }
-  });
 }
 
 void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {

@@ -94,7 +94,9 @@ void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::
 namespace {
 
 kernels::GeluKind gelu_kind(Gelu kind) {
-  return kind == Gelu::tanh ? kernels::GeluKind::tanh : kernels::GeluKind::erf;
+  return kind == Gelu::tanh  ? kernels::GeluKind::tanh
+         : kind == Gelu::erf ? kernels::GeluKind::erf
+                             : kernels::GeluKind::quick;
 }
 
 }  // namespace
@@ -132,13 +134,6 @@ void swiglu_backward(DType type, const void* x, const void* dy, void* dx, std::i
 
 void relu(DType type, void* x, std::int64_t n) {
   check_gpu(kernels::relu(kernel_type(type), x, n, compute_stream()), "run relu");
-}
-
-void gelu_in_place(DType type, Gelu kind, void* x, std::int64_t n) {
-  const kernels::GeluKind which = kind == Gelu::tanh  ? kernels::GeluKind::tanh
-                                  : kind == Gelu::erf ? kernels::GeluKind::erf
-                                                      : kernels::GeluKind::quick;
-  check_gpu(kernels::gelu_forward(kernel_type(type), which, x, x, n, compute_stream()), "run gelu");
 }
 
 void gated_gelu(DType type, void* x, const void* factor, std::int64_t n) {

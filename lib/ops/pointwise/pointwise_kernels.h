@@ -34,7 +34,7 @@ VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const T
 
 // The kernels behind gelu.h.
 
-// y = gelu(x), and dx = dy gelu'(x), of the kinds erf and tanh. dx may be dy. All have `type`.
+// y = gelu(x), and dx = dy gelu'(x) of the kinds erf and tanh. y may be x, dx dy. All have `type`.
 // Backward also computes y, with the same bits, unless it is null.
 VFM_ISA_KERNEL(void, gelu_forward, DType type, Gelu kind, const void* x, void* y, std::int64_t n)
 VFM_ISA_KERNEL(void, gelu_backward, DType type, Gelu kind, const void* x, const void* dy, void* dx,
@@ -61,9 +61,8 @@ VFM_ISA_KERNEL(void, swiglu_backward, DType type, const void* x, const void* dy,
 
 // The kernels behind text_activations.h.
 
-// x = max(x, 0); x = gelu(x); x = gelu(x) factor with the tanh gelu; all have `type`
+// x = max(x, 0); x = gelu(x) factor with the tanh gelu; all have `type`
 VFM_ISA_KERNEL(void, relu, DType type, void* x, std::int64_t n)
-VFM_ISA_KERNEL(void, gelu_in_place, DType type, Gelu kind, void* x, std::int64_t n)
 VFM_ISA_KERNEL(void, gated_gelu, DType type, void* x, const void* factor, std::int64_t n)
 
 }  // namespace vfm::ops

@@ -23,7 +23,7 @@ void relu_in_place(Tape& tape, const Tensor& x) {
 
 void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind) {
   check(tape, x, "gelu in place");
-  VFM_RUN(Touching(x, x), gelu_in_place, x.dtype(), kind, x.raw(), x.elements());
+  VFM_RUN(Touching(x, x), gelu_forward, x.dtype(), kind, x.raw(), x.raw(), x.elements());
 }
 
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {

@@ -39,14 +39,6 @@ std::vector<data::Entry> times(const std::vector<data::Entry>& pack, int packs) 
   return samples;
 }
 
-/// The candidate without a pipeline, on ranks that share no state.
-Candidate alone(Candidate candidate) {
-  candidate.dp = candidate.pp = candidate.vpp = candidate.replicate = 1;
-  candidate.shard = ShardKind::none;
-  candidate.reshard = dist::Reshard::automatic;
-  return candidate;
-}
-
 /// Sums and gathers of k ranks send (k-1)/k of their bytes: what `here` ranks sent, of `there`.
 void scale_ranks(SentMessages& sent, double here, double there) {
   if (here > 1) sent.bytes *= (there - 1) / there * here / (here - 1);
@@ -148,7 +140,7 @@ CountedWork PassWork::count_pass(const Candidate& one, const std::vector<int>& c
 }
 
 PassWork::Local& PassWork::local(const Candidate& c, bool later, bool stages) {
-  const Candidate one = alone(c);
+  const Candidate one = c.of_pass();
   Local& local = locals_[local_key(c)];
   const double grows = few_.more - few_.less;
   if (local.two.seconds.empty()) {
@@ -218,7 +210,7 @@ const std::vector<SentMessages>& PassWork::streams(const Candidate& c) {
   std::vector<SentMessages>& sent = found->second;
   if (!fresh) return sent;
   const int boundaries = c.pp * c.vpp - 1;
-  Candidate one = alone(c);
+  Candidate one = c.of_pass();
   one.pp = cuts_.alike() ? 2 : c.pp, one.vpp = cuts_.alike() ? 1 : c.vpp;
   const std::vector<int> chunks = cuts_.alike() ? std::vector{1, 1} : cuts_.chunks(one.pp, one.vpp);
   const Recipe recipe = counted_recipe(recipe_, one, chunks, one.micro_packs);
@@ -353,7 +345,7 @@ std::vector<StageWork> PassWork::few(const Candidate& c) {
 
 std::vector<StageWork> PassWork::whole(const Candidate& c) {
   std::vector<StageWork> stages = few(c);
-  Candidate one = alone(c);
+  Candidate one = c.of_pass();
   one.pp = c.pp, one.vpp = c.vpp;
   const std::vector<int> chunks = cuts_.chunks(c.pp, c.vpp);
   const int own = c.packs_of_rank(recipe_.data.packs);

@@ -189,30 +189,36 @@ TEST_CASE("gradients in bf16 are near those in f32") {
 }
 
 TEST_CASE("convolutions by the library and by our own code agree") {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    Conv2d c;
-    c.images = 2, c.height = 7, c.width = 9, c.in = 5, c.out = 11, c.kernel_height = 3,
-    c.kernel_width = 3, c.stride_y = c.stride_x = 2, c.pad_top = 1, c.pad_right = 1;
-    c.x_step = c.height * c.width * c.in;
-    const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-2;
-    const Tensor x = noise_tensor({2, 7, 9, 5}, 1, dtype),
-                 w = noise_tensor({11, 5, 3, 3}, 2, dtype), bias = noise_tensor({11}, 3);
-    const Shape shape{2, c.out_height(), c.out_width(), 11};
-    const Tensor residual = noise_tensor(shape, 4, dtype), a(shape, dtype), b(shape, dtype);
-    conv2d(Device::cpu, c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), a.raw());
-    conv2d_plain(c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), b.raw());
-    CHECK(distance(a, b) < tolerance);
-    const Tensor dxa(x.shape(), dtype), dxb(x.shape(), dtype);
-    conv2d_backward_data(Device::cpu, c, dtype, residual.raw(), w.raw(), dxa.raw());
-    conv2d_backward_data_plain(c, dtype, residual.raw(), w.raw(), dxb.raw());
-    CHECK(distance(dxa, dxb) < tolerance);
-    const Tensor dwa = noise_tensor(w.shape(), 5), dwb = dwa.clone(), dba = noise_tensor({11}, 6),
-                 dbb = dba.clone();
-    conv2d_backward_weights(Device::cpu, c, dtype, x.raw(), residual.raw(), dwa.data<float>(),
-                            dba.data<float>());
-    conv2d_backward_weights_plain(c, dtype, x.raw(), residual.raw(), dwb.data<float>(),
-                                  dbb.data<float>());
-    CHECK(distance(dwa, dwb) < tolerance);
-    CHECK(distance(dba, dbb) < tolerance);
-  }
+  Conv2d space;
+  space.images = 2, space.height = 7, space.width = 9, space.in = 5, space.out = 11;
+  space.kernel_height = space.kernel_width = 3, space.stride_y = space.stride_x = 2;
+  space.pad_top = space.pad_right = 1;
+  Conv2d video = space;
+  video.frames = 5, video.kernel_frames = 3, video.stride_t = 2, video.pad_front = 2;
+  for (Conv2d c : {space, video})
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      c.x_step = c.x_size();
+      INFO(c.frames << " frames, " << dtype_name(dtype));
+      const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-2;
+      const Tensor x = noise_tensor({2, c.frames, 7, 9, 5}, 1, dtype),
+                   w = noise_tensor({11, 5, c.kernel_frames, 3, 3}, 2, dtype),
+                   bias = noise_tensor({11}, 3);
+      const Shape shape{2, c.out_frames(), c.out_height(), c.out_width(), 11};
+      const Tensor residual = noise_tensor(shape, 4, dtype), a(shape, dtype), b(shape, dtype);
+      conv2d(Device::cpu, c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), a.raw());
+      conv2d_plain(c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), b.raw());
+      CHECK(distance(a, b) < tolerance);
+      const Tensor dxa(x.shape(), dtype), dxb(x.shape(), dtype);
+      conv2d_backward_data(Device::cpu, c, dtype, residual.raw(), w.raw(), dxa.raw());
+      conv2d_backward_data_plain(c, dtype, residual.raw(), w.raw(), dxb.raw());
+      CHECK(distance(dxa, dxb) < tolerance);
+      const Tensor dwa = noise_tensor(w.shape(), 5), dwb = dwa.clone(), dba = noise_tensor({11}, 6),
+                   dbb = dba.clone();
+      conv2d_backward_weights(Device::cpu, c, dtype, x.raw(), residual.raw(), dwa.data<float>(),
+                              dba.data<float>());
+      conv2d_backward_weights_plain(c, dtype, x.raw(), residual.raw(), dwb.data<float>(),
+                                    dbb.data<float>());
+      CHECK(distance(dwa, dwb) < tolerance);
+      CHECK(distance(dba, dbb) < tolerance);
+    }
 }

@@ -203,36 +203,6 @@ TEST_CASE("a video in chunks, each with the frames before it, gives the same bit
   }
 }
 
-TEST_CASE("over frames the library and our own code agree") {
-  for (const DType dtype : {DType::f32, DType::bf16}) {
-    Conv2d c;
-    c.images = 2, c.frames = 5, c.height = 7, c.width = 9, c.in = 5, c.out = 11;
-    c.kernel_frames = c.kernel_height = c.kernel_width = 3;
-    c.stride_t = c.stride_y = c.stride_x = 2, c.pad_front = 2, c.pad_top = c.pad_right = 1;
-    c.x_step = c.x_size();
-    const double tolerance = dtype == DType::f32 ? 1e-5 : 1e-2;
-    const Shape shape{2, c.out_frames(), c.out_height(), c.out_width(), 11};
-    const Tensor x = noise_tensor({2, 5, 7, 9, 5}, 1, dtype),
-                 w = noise_tensor({11, 5, 3, 3, 3}, 2, dtype), bias = noise_tensor({11}, 3);
-    const Tensor residual = noise_tensor(shape, 4, dtype), a(shape, dtype), b(shape, dtype);
-    conv2d(Device::cpu, c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), a.raw());
-    conv2d_plain(c, dtype, x.raw(), w.raw(), bias.data<float>(), residual.raw(), b.raw());
-    CHECK(distance(a, b) < tolerance);
-    const Tensor dxa(x.shape(), dtype), dxb(x.shape(), dtype);
-    conv2d_backward_data(Device::cpu, c, dtype, residual.raw(), w.raw(), dxa.raw());
-    conv2d_backward_data_plain(c, dtype, residual.raw(), w.raw(), dxb.raw());
-    CHECK(distance(dxa, dxb) < tolerance);
-    const Tensor dwa = noise_tensor(w.shape(), 5), dwb = dwa.clone(), dba = noise_tensor({11}, 6),
-                 dbb = dba.clone();
-    conv2d_backward_weights(Device::cpu, c, dtype, x.raw(), residual.raw(), dwa.data<float>(),
-                            dba.data<float>());
-    conv2d_backward_weights_plain(c, dtype, x.raw(), residual.raw(), dwb.data<float>(),
-                                  dbb.data<float>());
-    CHECK(distance(dwa, dwb) < tolerance);
-    CHECK(distance(dba, dbb) < tolerance);
-  }
-}
-
 TEST_CASE("a convolution of a video takes the memory that is counted, and no unfolded video") {
   constexpr std::int64_t kFrames = 9, kSide = 48, kIn = 32, kOut = 48;
   const auto pass = [&](Device device) {

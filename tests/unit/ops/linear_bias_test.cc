@@ -9,7 +9,6 @@
 #include "ops/matmul/bias.h"
 #include "ops/matmul/exchanged_linear.h"
 #include "ops/matmul/linear.h"
-#include "ops/matmul/linear_fp8.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/cast.h"
@@ -56,14 +55,6 @@ TEST_CASE("a bias is added to every row of a product, in f32, and rounded once")
   wrong.bias = noise_tensor({4}, 2);
   CHECK_THROWS_WITH(linear(silent, noise_tensor({3, 7}, 3), wrong),
                     Catch::Contains("bias [4] does not fit"));
-}
-
-TEST_CASE("a bias in FP8 is added to the product in FP8") {
-  Tape silent(false);
-  const Quantized w = quantize(noise_tensor({32, 16}, 1));
-  const Tensor x = noise_tensor({9, 16}, 2, DType::bf16), bias = noise_tensor({32}, 3);
-  const Tensor plain = linear_fp8(silent, x, w);
-  CHECK(equal_bytes(linear_fp8(silent, x, w, bias), with_bias_in_a_loop(plain, bias)));
 }
 
 TEST_CASE("gradients of a biased product are slopes, also where the bias alone is trained") {
