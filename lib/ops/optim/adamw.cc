@@ -64,20 +64,14 @@ void cpu::adamw(std::span<const AdamwSlot> slots, const AdamwStep& step) {
   }
 }
 
-double adamw_of_norm(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
-                     double factor, double most, double squares) {
-  const double norm = std::sqrt(squares) * factor;
+double cpu::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
+                          double most) {
+  const double norm = std::sqrt(sum_squares(Device::cpu, gradients_of(slots))) * factor;
   if (!std::isfinite(norm)) return norm;
   AdamwStep scaled = step;
   scaled.gradient_scale = static_cast<float>(factor * (most > 0 ? std::min(1.0, most / norm) : 1));
-  adamw(device, slots, scaled);
+  cpu::adamw(slots, scaled);
   return norm;
-}
-
-double cpu::clipped_adamw(std::span<const AdamwSlot> slots, const AdamwStep& step, double factor,
-                          double most) {
-  const double squares = sum_squares(Device::cpu, gradients_of(slots));
-  return adamw_of_norm(Device::cpu, slots, step, factor, most, squares);
 }
 
 }  // namespace vfm::ops

@@ -51,9 +51,4 @@ void adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& ste
 double clipped_adamw(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
                      double factor, double most);
 
-/// clipped_adamw() if the slots are only some of the parameters whose norm is clipped: `squares` is
-/// the sum of squares of all gradients.
-double adamw_of_norm(Device device, std::span<const AdamwSlot> slots, const AdamwStep& step,
-                     double factor, double most, double squares);
-
 }  // namespace vfm::ops

@@ -22,8 +22,6 @@ InFlight in_flight(const Recipe& recipe, int ranks, nn::Recompute recompute, Dev
   std::vector<data::Entry> samples;
   for (int i = 0; i < packs_of_rank(recipe, ranks).together; ++i)
     samples.insert(samples.end(), pack.begin(), pack.end());
-  // As a step does before the passes of a pipeline.
-  if (nn::BlockShards* const blocks = parallel.blocks()) blocks->gather_all(true);
   auto taken = static_cast<double>(account.memory().current), pinned = 0.0;
   const auto taken_since = [&account](double& before) {
     const auto now = static_cast<double>(account.memory().current);

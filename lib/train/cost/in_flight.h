@@ -1,5 +1,5 @@
-// What a rank of a pipeline keeps of a microbatch in flight, and what it sends to the next stage,
-// measured by the forward pass of its chunks on Device::meta (tensor/meta.h).
+// The memory that a rank of a pipeline keeps of a microbatch in flight, and the tensors that it sends to the
+// next stage, measured by the forward pass of its chunks on Device::meta (tensor/meta.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,7 +25,7 @@ struct InFlight {
 };
 
 /// The arguments are those of step_work(); the packs that go through the network together are each
-/// like `pack`.
+/// like `pack`. `recipe` does not have 'parallel.shard' full: gathered blocks are of no microbatch.
 InFlight in_flight(const Recipe& recipe, int ranks, nn::Recompute recompute, Device device,
                    const std::vector<data::Entry>& pack, int rank);
 

@@ -51,7 +51,10 @@ std::string less_memory(const Recipe& recipe, int ranks, Recompute recompute, De
   }
   if (lasting_fills || lasting > need.total() / 2) {
     add_shards(recipe, ranks, ways);
-    if (recipe.optimizer.moments == "f32") ways.emplace_back("set 'optimizer.moments' bf16");
+    if (recipe.optimizer.moments == "f32")
+      ways.emplace_back("set 'optimizer.moments' bf16 or 8bit");
+    else if (recipe.optimizer.moments == "bf16")
+      ways.emplace_back("set 'optimizer.moments' 8bit");
     if (need.average > 0)
       ways.emplace_back(device == Device::cuda ? "set 'ema.place' host" : "set 'ema.mode' off");
     if (recipe.lora.rank == 0 && has_key(recipe, "lora.rank"))

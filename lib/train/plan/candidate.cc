@@ -160,6 +160,8 @@ Candidate Candidate::of_pass() const {
   one.dp = one.pp = one.vpp = one.replicate = 1;
   one.shard = ShardKind::none;
   one.reshard = dist::Reshard::automatic;
+  if (cp == 1) one.cp_kind = nn::CpKind::gather, one.hybrid = false;
+  if (one.cp_kind != nn::CpKind::all_to_all_ring) one.cp_heads = 1;
   return one;
 }
 

@@ -165,19 +165,13 @@ MemoryNeed LayoutMemory::at_least(const Candidate& candidate) {
   return need;
 }
 
-LayoutMemory::BlockKey LayoutMemory::block_key(const Candidate& c) {
-  return c.of_pass();
-}
-
 /// Of a pass: what it takes with two blocks, and what each more keeps until it comes back. With
 /// 'model.offload' that is next to nothing, and with few blocks what is in none of them counts.
 const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
-  const auto [found, fresh] = kept_.try_emplace(block_key(c));
+  const auto [found, fresh] = kept_.try_emplace(c.of_pass());
   Kept& kept = found->second;
   if (!fresh) return kept;
-  Candidate one = c;
-  one.dp = one.pp = one.vpp = one.replicate = 1;
-  one.shard = ShardKind::none;
+  const Candidate one = c.of_pass();
   const FewBlocks few = cuts_.few(c.offload ? kFewBlocks : 2);
   const int grows = few.more - few.less;
   const MemoryNeed less = count(one, {few.less}, c.micro_packs, 0, passing),
@@ -190,7 +184,7 @@ const LayoutMemory::Kept& LayoutMemory::kept(const Candidate& c) {
 
 /// From stages with one block: what is more with one more microbatch under way is what each keeps.
 const LayoutMemory::KeptOfStages& LayoutMemory::kept_of_stages(const Candidate& c) {
-  const auto [found, fresh] = kept_of_stages_.try_emplace(block_key(c));
+  const auto [found, fresh] = kept_of_stages_.try_emplace(c.of_pass());
   KeptOfStages& each = found->second;
   if (!fresh) return each;
   Candidate one = c;
@@ -263,7 +257,7 @@ LayoutMemory::StageInFlight LayoutMemory::even_stage(const Candidate& c, int sta
 /// besides is what a step of three microbatches has more than they keep.
 const LayoutMemory::StageInFlight& LayoutMemory::uneven_stage(const Candidate& c, int stage) {
   const bool sharded = c.shard == ShardKind::full;
-  const auto [found, fresh] = in_flight_.try_emplace({block_key(c), c.pp, c.vpp, stage, sharded});
+  const auto [found, fresh] = in_flight_.try_emplace({c.of_pass(), c.pp, c.vpp, stage, sharded});
   StageInFlight& there = found->second;
   if (!fresh) return there;
   Candidate one = c;

@@ -49,7 +49,6 @@ class LayoutMemory {
 
   using StateKey = std::tuple<int, bool, Place, ShardKind, int>;
   using PassKey = std::pair<Candidate, int>;  // packs of a rank
-  using BlockKey = Candidate;                 // as block_key() has it
 
   struct Kept {
     double two = 0, block = 0;
@@ -71,7 +70,6 @@ class LayoutMemory {
 
   enum What : std::uint8_t { lasting, passing, all };
   static Place place_of(const Candidate& candidate, int stage);
-  static BlockKey block_key(const Candidate& candidate);
   Recipe counted_recipe(const Candidate& candidate, const std::vector<int>& chunks,
                         int packs) const;
   int rank_of_stage(const Candidate& candidate, const Recipe& recipe, int stage, bool none) const;
@@ -91,13 +89,13 @@ class LayoutMemory {
   const std::vector<data::Entry>& pack_;
   StageCuts& cuts_;
   const Device device_;
-  std::map<BlockKey, Kept> kept_;
-  std::map<BlockKey, KeptOfStages> kept_of_stages_;
+  std::map<Candidate, Kept> kept_;  // by Candidate::of_pass(), as the next two
+  std::map<Candidate, KeptOfStages> kept_of_stages_;
   std::map<int, double> gathered_;  // key: tp
   std::map<std::tuple<int, int, int, int>, std::vector<std::vector<int>>> under_way_;
   std::map<StateKey, std::array<MemoryNeed, 2>> states_;
   std::map<std::tuple<int, int, int, int, ShardKind, int>, MemoryNeed> states_of_stages_;
-  std::map<std::tuple<BlockKey, int, int, int, bool>, StageInFlight> in_flight_;
+  std::map<std::tuple<Candidate, int, int, int, bool>, StageInFlight> in_flight_;
   std::map<PassKey, MemoryNeed> passes_;
   std::deque<std::pair<Candidate, MemoryNeed>> wholes_;
 };

@@ -115,19 +115,6 @@ PassWork::PassWork(const Recipe& recipe, const std::vector<data::Entry>& pack,
   counted_blocks_ = blocks_of(copy) == nullptr ? 1 : few_.less;
 }
 
-PassWork::LocalKey PassWork::local_key(const Candidate& c) {
-  const bool cp = c.cp > 1;
-  return {c.tp,
-          c.tp_chunks,
-          c.cp,
-          cp ? c.cp_kind : nn::CpKind::gather,
-          cp && c.cp_kind == nn::CpKind::all_to_all_ring ? c.cp_heads : 1,
-          cp && c.hybrid,
-          c.recompute,
-          c.offload,
-          c.micro_packs};
-}
-
 /// Passes of the fullest rank of a stage, without what concerns the state.
 CountedWork PassWork::count_pass(const Candidate& one, const std::vector<int>& chunks, int passes,
                                  int stage) const {
@@ -141,7 +128,7 @@ CountedWork PassWork::count_pass(const Candidate& one, const std::vector<int>& c
 
 PassWork::Local& PassWork::local(const Candidate& c, bool later, bool stages) {
   const Candidate one = c.of_pass();
-  Local& local = locals_[local_key(c)];
+  Local& local = locals_[one];
   const double grows = few_.more - few_.less;
   if (local.two.seconds.empty()) {
     local.two = count_pass(one, {few_.less}, 1, 0);
@@ -206,7 +193,7 @@ void PassWork::count_stages(Candidate one, Local& local) const {
 
 /// Between blocks that are alike always the same tensors pass.
 const std::vector<SentMessages>& PassWork::streams(const Candidate& c) {
-  auto [found, fresh] = streams_.try_emplace({local_key(c), c.pp, c.vpp});
+  auto [found, fresh] = streams_.try_emplace({c.of_pass(), c.pp, c.vpp});
   std::vector<SentMessages>& sent = found->second;
   if (!fresh) return sent;
   const int boundaries = c.pp * c.vpp - 1;

@@ -90,10 +90,8 @@ class PassWork {
     CountedWork rest, block, later_block;
     double ranks = 1;  ///< ranks that it was counted with
   };
-  using LocalKey = std::tuple<int, int, int, nn::CpKind, int, bool, nn::Recompute, bool, int>;
   using StateKey = std::tuple<int, ShardKind, bool, bool>;
 
-  static LocalKey local_key(const Candidate& candidate);
   CountedWork count_pass(const Candidate& one, const std::vector<int>& chunks, int passes,
                          int stage) const;
   Local& local(const Candidate& candidate, bool later, bool stages);
@@ -111,8 +109,8 @@ class PassWork {
   StageCuts cuts_;
   const FewBlocks few_;
   int counted_blocks_;  // of few_.less; 1: the model has no blocks and is counted as one
-  std::map<LocalKey, Local> locals_;
-  std::map<std::tuple<LocalKey, int, int>, std::vector<SentMessages>> streams_;
+  std::map<Candidate, Local> locals_;  // by Candidate::of_pass()
+  std::map<std::tuple<Candidate, int, int>, std::vector<SentMessages>> streams_;
   std::map<StateKey, State> states_;
 };
 

@@ -210,6 +210,7 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
                samples = static_cast<double>(pack_.size()) * c.micro_packs,
                positions = architecture.has_tables(*network) ? stream.bytes / stream.calls : 0;
   const SentMessages sent{passes, passes * (4 * samples * of_sample + positions)};
+  if (sent.bytes == 0) return {passes * stages[0].conditioning, 0};
   const GroupOnNodes group = group_on_nodes("pp", c, per_node_);
   // And the gradients of it back.
   return {passes * stages[0].conditioning,

@@ -96,7 +96,13 @@ void check_shards(const Recipe& recipe) {
 }
 
 void check_optimizer(const Recipe& recipe) {
-  if (!optimizer_kind(recipe.optimizer).for_hidden) return;
+  if (!optimizer_kind(recipe.optimizer).for_hidden) {
+    if (recipe.optimizer.momentum != OptimizerRecipe().momentum)
+      fail_usage("{}, and {}: it has no effect without muon; leave it out",
+                 describe_setting(recipe, "optimizer.momentum"),
+                 describe_setting(recipe, "optimizer.kind"));
+    return;
+  }
   const std::string kind = describe_setting(recipe, "optimizer.kind");
   if (recipe.lora.rank > 0)
     fail_usage("{}, and 'lora.rank' is {}: adapters are no matrices of blocks; choose adamw", kind,

@@ -47,17 +47,17 @@ dist::Layout layout_for_model(const Recipe& recipe, int of_machine) {
   if (layout.hybrid && !(network && network->architecture->space_time))
     fail_usage("parallel.hybrid is for model.type={}: a {} has no attention in frames and pixels",
                models::names_of(&models::Architecture::space_time), recipe.model.type);
-  if (network) return nn::settled_cp(std::move(layout), network->heads(), of_machine,
-                                     recipe.data.tokens);
-  if (layout.cp == 1) return layout;
-  if (layout.cp_kind == nn::CpKind::automatic) layout.cp_kind = nn::CpKind::gather;
+  if (network)
+    return nn::settled_cp(std::move(layout), network->heads(), of_machine, recipe.data.tokens);
+  if (layout.cp == 1 || layout.cp_kind == nn::CpKind::automatic)
+    layout.cp_kind = nn::CpKind::gather;
   layout.cp_heads = 1;
   return layout;
 }
 
 dist::Layout layout_on_ranks(const Recipe& recipe, int ranks, int of_machine) {
   dist::Layout layout = layout_for_model(recipe, of_machine);
-  layout.shard = ShardKind::none;
+  layout.shard = ShardKind::none;  // so that the key of the recipe is named here, not by the mesh
   layout = dist::fit_layout(layout, ranks);
   if (recipe.parallel.shards_state() && layout.dp % layout.replicate != 0)
     throw dist::LayoutRefused(

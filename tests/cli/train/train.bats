@@ -180,7 +180,7 @@ print(*sorted(set(json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])) - {"
   tensors $state/state/adam_m.safetensors >moments
   tensors $state/model/diffusion_pytorch_model.safetensors >weights
   grep -q 'attn1.to_q.weight' momentum
-  ! grep -vE '^transformer_blocks\.[0-9]+\.(attn[12]\.to_(q|k|v|out\.0)|ff\.net\.(0\.proj|2))\.weight$' momentum
+  run ! grep -vE '^transformer_blocks\.[0-9]+\.(attn[12]\.to_(q|k|v|out\.0)|ff\.net\.(0\.proj|2))\.weight$' momentum
   diff <(sort momentum moments) weights
   run vfm-train tiny.yaml --data latents -o whole-muon train.steps=9
   [ "$status" -eq 2 ]

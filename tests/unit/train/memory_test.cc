@@ -308,7 +308,7 @@ TEST_CASE("what would make memory less is what is not so yet, and what would hel
   };
   // Full of weights: neither blocks that are recomputed already nor shorter packs help.
   const std::string full = less("", 4, Recompute::block, Device::cpu, 500, 73);
-  CHECK(full.starts_with("set 'parallel.shard' full, set 'optimizer.moments' bf16, "));
+  CHECK(full.starts_with("set 'parallel.shard' full, set 'optimizer.moments' bf16 or 8bit, "));
   CHECK(full.ends_with(" or take a smaller model"));
   CHECK_FALSE(has(full, "recompute"));
   CHECK_FALSE(has(full, "data.tokens"));
@@ -316,7 +316,7 @@ TEST_CASE("what would make memory less is what is not so yet, and what would hel
             "share the state among more ranks"));
   CHECK(has(less("", 1, Recompute::block, Device::cpu, 500, 0),
             "share the state among more ranks ('parallel.shard' full)"));
-  CHECK_FALSE(has(less("optimizer.moments: bf16", 4, Recompute::block, Device::cpu, 500, 0),
+  CHECK_FALSE(has(less("optimizer.moments: 8bit", 4, Recompute::block, Device::cpu, 500, 0),
                   "'optimizer.moments'"));
   // Full of activations.
   const std::string none = less("", 4, Recompute::none, Device::cuda, 20, 100);

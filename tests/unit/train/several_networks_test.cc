@@ -166,7 +166,7 @@ Weights weights_of(const TrainingStep& step) {
 }
 
 /// Steps `from` to `to` of a run that continues at `checkpoint`, if it is not "", and saves the
-/// last one in `out`. Returns the weights after each step.
+/// last one in `out`. Returns the weights before the first step and after each.
 std::vector<Weights> run_taught(int ranks, const std::string& layout, std::uint32_t from,
                                 std::uint32_t to, const std::string& checkpoint = {},
                                 const std::string& out = {}) {
@@ -186,10 +186,14 @@ std::vector<Weights> run_taught(int ranks, const std::string& layout, std::uint3
       step.set_step(from);
     }
     step.gather();
-    for (std::uint32_t i = from; i < to; ++i) {
-      CHECK(std::isfinite(run_step(step, parallel, i)));
+    const auto keep = [&] {
       const std::lock_guard lock(mutex);
       if (world.rank() == 0) after.push_back(weights_of(step));
+    };
+    keep();
+    for (std::uint32_t i = from; i < to; ++i) {
+      CHECK(std::isfinite(run_step(step, parallel, i)));
+      keep();
     }
     if (!out.empty())
       write_checkpoint(parallel.mesh(), out,
@@ -216,11 +220,9 @@ double difference_of(const Weights& a, const Weights& b) {
 
 TEST_CASE("several networks: each moves in its rhythm, and a frozen one never") {
   const std::vector<Weights> after = run_taught(1, "", 0, 4);
-  const std::vector<Weights> before = run_taught(1, "", 0, 0);
-  CHECK(before.empty());
   for (std::size_t i = 1; i < after.size(); ++i) {
-    CHECK((after[i].at("up") != after[i - 1].at("up")) == (i % 2 == 1));
-    CHECK((after[i].at("down") != after[i - 1].at("down")) == (i % 2 == 1));
+    CHECK((after[i].at("up") != after[i - 1].at("up")) == (i % 2 == 0));
+    CHECK((after[i].at("down") != after[i - 1].at("down")) == (i % 2 == 0));
     CHECK(after[i].at("judge") != after[i - 1].at("judge"));
     CHECK(after[i].at("known") == after[0].at("known"));
   }
@@ -263,9 +265,7 @@ TEST_CASE("several networks: a checkpoint has all that are trained, and any rank
   CHECK_FALSE(expected.contains("networks/critic/ema.safetensors"));
   CHECK(expected.contains("state/ema.safetensors"));
   // Ranks that share the state write the same bytes of it.
-  const std::vector<Weights> shared = run_taught(
-      2, "shard: optimizer", 3, 3, checkpoint_path(folder / "begun", 3), folder / "shared");
-  CHECK(shared.empty());
+  run_taught(2, "shard: optimizer", 3, 3, checkpoint_path(folder / "begun", 3), folder / "shared");
   const std::string one = checkpoint_path(folder / "begun", 3),
                     two = checkpoint_path(folder / "shared", 3);
   CHECK(io::read_file(one + "/COMPLETE") == io::read_file(two + "/COMPLETE"));
@@ -287,7 +287,7 @@ TEST_CASE("several networks: their cost is that of a step in which all are due")
         kept += static_cast<double>(tensor.bytes());
   CHECK(kept == 2 * kWide * kWide * 8 + 5 * 2 * kWide * 4);
   CHECK(step.fullest_step() == 1);
-  const auto flops_of = [&](std::int64_t number) {
+  const auto bytes_of = [&](std::int64_t number) {
     std::vector<std::unique_ptr<Batch>> batches;
     batches.push_back(step.objective().blank({{}, {}}));
     const double before = account.work().bytes;
@@ -297,7 +297,7 @@ TEST_CASE("several networks: their cost is that of a step in which all are due")
     step.update(0, 1);
     return account.work().bytes - before;
   };
-  const double some = flops_of(0), all = flops_of(1);
+  const double some = bytes_of(0), all = bytes_of(1);
   CHECK(all - some >= 2 * kWide * kWide * (4 + 2 * 12));  // AdamW of the student and its average
 }
 
