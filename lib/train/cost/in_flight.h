@@ -1,5 +1,6 @@
-// The memory that a rank of a pipeline keeps of a microbatch in flight, and the tensors that it sends to the
-// next stage, measured by the forward pass of its chunks on Device::meta (tensor/meta.h).
+// The memory that a rank of a pipeline keeps of a microbatch in flight, and the tensors that it
+// sends to the next stage, measured by the forward pass of its chunks on Device::meta
+// (tensor/meta.h).
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
