@@ -26,9 +26,8 @@ struct CostedLayout {
 };
 
 /// All layouts of `ranks`, `per_node` of them on a machine, for the clip of job.defaults and the
-/// job's model, which is opened: those
-/// that fit into memory first, each by time. Option `shard` is the job's. Throws what Estimate
-/// throws.
+/// job's model, which is opened: those that fit into memory first, each by time. Option `shard` is
+/// the job's. Throws what ClipEstimate throws.
 std::vector<CostedLayout> costed_layouts(const GenerateJob& job, const models::OpenedModel& opened,
                                          int ranks, int per_node);
 

@@ -118,22 +118,26 @@ void ClipNetwork::serve(const models::VideoTokenizer* tokenizer) {
     ClipWire wire(bytes);
     Work work = Work::end;
     wire(work);
-    if (work == Work::end) return;
+    if (work == Work::end) return wire.end();
     if (work == Work::forward) {
       models::NetworkBatch batch;
       wire(batch);
+      wire.end();
       compute(batch);
     } else if (work == Work::fp8) {
       models::Fp8Parts parts;
       wire(parts);
+      wire.end();
       set_fp8(parts);
     } else if (work == Work::quantize) {
+      wire.end();
       quantize();
     } else {
       if (!tokenizer) fail("a rank without a tokenizer is asked to decode");
       std::vector<float> latents;
       int frames = 0, height = 0, width = 0;
       wire(latents, frames, height, width);
+      wire.end();
       tokenizer->decode_together(ranks_->clip(), latents, frames, height, width,
                                  [](std::span<const float>, int) {});
     }

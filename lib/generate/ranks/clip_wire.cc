@@ -4,10 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 
 namespace vfm::generate {
+
+void ClipWire::end() const {
+  if (!rest_.empty())
+    fail("a message between processes has {} after its last value",
+         counted(static_cast<std::int64_t>(rest_.size()), "byte"));
+}
 
 std::uint64_t ClipWire::count(std::uint64_t n, std::uint64_t least) {
   raw(&n, sizeof n);

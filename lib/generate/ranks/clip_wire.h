@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +33,8 @@ class ClipWire {
     (one(values), ...);
   }
   std::string take() { return std::move(bytes_); }
+  /// Call it after reading the last value. Throws Error if bytes are left.
+  void end() const;
 
  private:
   template <class Value>
@@ -91,7 +92,8 @@ class ClipWire {
   std::string_view rest_;
 };
 
-/// pack() returns the bytes of a message, which may have several values. unpack() reads them.
+/// pack() returns the bytes of a message, which may have several values. unpack() reads them, and
+/// throws Error unless they are all of the message.
 template <class... Values>
 std::string pack(const Values&... values) {
   ClipWire wire;
@@ -102,6 +104,7 @@ template <class... Values>
 void unpack(std::string_view bytes, Values&... values) {
   ClipWire wire(bytes);
   wire(values...);
+  wire.end();
 }
 
 }  // namespace vfm::generate

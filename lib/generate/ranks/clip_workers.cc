@@ -84,9 +84,12 @@ std::string ClipWorkers::tell(const char* what, const std::string& message) {
 
 Asked ClipWorkers::ask(Prompt prompt) {
   Asked asked;
+  std::optional<double> measured;
   std::string failure = failure_of(
-      [&] { unpack(tell("ask", pack(output_error_, prompt)), asked, output_error_, in_use_); },
+      [&] { unpack(tell("ask", pack(output_error_, prompt)), asked, measured, in_use_); },
       &asked.cause);
+  // Written once, by the first request: no thread makes a clip and reads it before.
+  if (measured && !output_error_) output_error_ = measured;
   if (!failure.empty()) asked.error = std::move(failure);
   return asked;
 }

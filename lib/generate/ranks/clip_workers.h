@@ -2,8 +2,7 @@
 // model on its GPU, and writes the clip's files itself, as a rank of mpirun would.
 //
 // This program has no model. A worker is sent a prompt and returns the request, which any worker
-// makes into a clip. If a worker is lost during a clip, another continues from its
-// unfinished work.
+// makes into a clip. If a worker is lost during a clip, another continues from its unfinished work.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +25,8 @@ inline constexpr const char* kClips = "clips";
 std::unique_ptr<workers::Service> open_clips(const GenerateJob& job, int threads);
 
 /// The workers of `models`, whose service number `number` is kClips. They give the clips, records
-/// and errors of ClipMaker. For a folder as output, and no --parallel.
+/// and errors of ClipMaker. For a folder as output, and no --parallel. Thread-safety: as
+/// ClipMakers, and ask() may run while clips are made.
 class ClipWorkers final : public ClipMakers {
  public:
   /// `models` must outlive this object.
@@ -48,7 +48,7 @@ class ClipWorkers final : public ClipMakers {
   std::size_t number_;
   ClipFolder output_;
   ModelInUse in_use_;  ///< what the workers say of it
-  std::optional<double> output_error_;
+  std::optional<double> output_error_;  ///< written once; make() reads it in other threads
 };
 
 }  // namespace vfm::generate

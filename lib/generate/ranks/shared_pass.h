@@ -32,9 +32,9 @@ struct SharedPass {
 };
 
 /// Exchanges of ring attention overlap with attention, except for one part of the keys. Exchanges
-/// of tp overlap as far as the table says. Gathered blocks (with shards) overlap with
-/// computation, except for one block. The batch goes from host to host. `parallel` leaves nothing
-/// open in cp. Throws Error{usage} if the ranks cannot share it. `gpu` may be null.
+/// of tp overlap as far as the table says. Gathered blocks (with shards) overlap with computation,
+/// except for one block. The batch goes from host to host. `parallel` leaves nothing open in cp.
+/// Throws Error{usage} if the ranks cannot share it. `gpu` may be null.
 SharedPass shared_pass(const SharedPassWork& work, const dist::Layout& parallel,
                        const models::Gpu* gpu);
 

@@ -16,8 +16,8 @@ ParallelCost cost_of(const ClipEstimate& estimate, const models::Gpu& gpu, const
 }
 
 bool in_ring(const dist::Layout& parallel) {
-  return parallel.cp > 1 && (parallel.cp_kind == dist::CpKind::ring ||
-                             parallel.cp_kind == dist::CpKind::all_to_all_ring);
+  return parallel.cp > 1 &&
+         (parallel.cp_kind == nn::CpKind::ring || parallel.cp_kind == nn::CpKind::all_to_all_ring);
 }
 
 /// What is faster on an estimate's layout. Where that has a ring, both were costed.

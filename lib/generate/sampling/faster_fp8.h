@@ -25,9 +25,8 @@ struct ParallelCost {
 ParallelCost cost_in_faster_fp8(ClipEstimate& estimate, const GenerateJob& job,
                                 const models::Gpu& gpu, const ModelPart& text);
 
-/// Removes from job.fp8 the parts that are slower in FP8, with a warning. `opened` is the
-/// job's model, `gpu` has the rates. For
-/// jobs whose ranks share clips. Throws what Estimate throws.
+/// Removes from job.fp8 the parts that are slower in FP8, with a warning. `opened` is the job's
+/// model, `gpu` has the rates. For jobs whose ranks share clips. Throws what ClipEstimate throws.
 void settle_fp8(GenerateJob& job, const models::OpenedModel& opened, const models::Gpu& gpu);
 
 }  // namespace vfm::generate

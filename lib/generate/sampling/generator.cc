@@ -327,12 +327,10 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
     const int steps = static_cast<int>(path.levels.size()) - 1;
     s.check_state(request, state, steps);
     if (how_far) how_far(state.step, steps);
-    while (state.step < steps) {
-      models::sample_step(path, state);
-      if (state.step == steps) break;
-      if (how_far) how_far(state.step, steps);
-      if (after_step) after_step(state);
-    }
+    models::sample(path, state, [&](const models::SamplerState& now) {
+      if (how_far) how_far(now.step, steps);
+      if (after_step) after_step(now);
+    });
     latent = s.clean_latent(request, state);
   }
   // What this had of tensors has other sizes than what decodes the clip next.

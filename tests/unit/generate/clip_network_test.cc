@@ -114,6 +114,19 @@ Shared shared_output(const models::NetworkConfig& config, dist::Layout parallel,
   return shared;
 }
 
+/// What the rank that leads sends for two samples in bf16, with parts in FP8 and without.
+struct BothTraffics {
+  dist::Traffic with, without;
+};
+BothTraffics both_traffics(const models::NetworkConfig& config, const char* parallel,
+                           nn::CpKind kind, models::Fp8Parts fp8) {
+  const models::NetworkBatch batch = guided(config, 2);
+  const auto traffic = [&](models::Fp8Parts parts) {
+    return shared_output(config, parse_parallel(parallel), kind, DType::bf16, parts, batch).traffic;
+  };
+  return {traffic(fp8), traffic({})};
+}
+
 double size_of(const Tensor& x) {
   double sum = 0;
   for (const float v : x.floats())
@@ -412,73 +425,54 @@ TEST_CASE(
 
 TEST_CASE("in FP8 what goes into a matrix travels as FP8, and a scale is agreed on for each") {
   const models::NetworkConfig config = fp8_network();
-  const models::NetworkBatch batch = guided(config, 2);
-  const auto traffic = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("tp=2"), nn::CpKind::gather, DType::bf16, fp8,
-                         batch)
-        .traffic;
-  };
-  const dist::Traffic with = traffic({.linear = true}), without = traffic({});
+  const BothTraffics sent = both_traffics(config, "tp=2", nn::CpKind::gather, {.linear = true});
   const auto gathered = [](const dist::Traffic& of) {
     return of.of("tp", dist::Operation::all_gather).bytes;
   };
-  CHECK(gathered(without) > 0);
-  CHECK(2 * gathered(with) == gathered(without));
+  CHECK(gathered(sent.without) > 0);
+  CHECK(2 * gathered(sent.with) == gathered(sent.without));
   // Summands of the results travel in f32.
   const auto summed = [](const dist::Traffic& of) {
     return of.of("tp", dist::Operation::reduce_scatter).bytes;
   };
-  CHECK(summed(without) > 0);
-  CHECK(summed(with) == 2 * summed(without));
+  CHECK(summed(sent.without) > 0);
+  CHECK(summed(sent.with) == 2 * summed(sent.without));
   // Two attentions of three and four products each, and the MLP's two.
-  const dist::Traffic::Count scales = with.of("clip", dist::Operation::all_gather);
+  const dist::Traffic::Count scales = sent.with.of("clip", dist::Operation::all_gather);
   CHECK(scales == dist::Traffic::Count{7 * config.num_layers, 4 * 7 * config.num_layers});
 }
 
 TEST_CASE("queries, keys and values travel as FP8 where attention is FP8") {
   const models::NetworkConfig config = fp8_network();
-  const models::NetworkBatch batch = guided(config, 2);
-  const auto traffic = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("cp=2"), nn::CpKind::all_to_all, DType::bf16, fp8,
-                         batch)
-        .traffic;
-  };
-  const dist::Traffic with = traffic({.attention = true}), without = traffic({});
+  const BothTraffics sent =
+      both_traffics(config, "cp=2", nn::CpKind::all_to_all, {.attention = true});
   const auto moved = [](const dist::Traffic& of) {
     return of.of("cp", dist::Operation::all_to_all).bytes;
   };
   // Of four parts, queries, keys, values and results, three in half of the bytes.
-  CHECK(moved(without) > 0);
-  CHECK(8 * moved(with) == 5 * moved(without));
+  CHECK(moved(sent.without) > 0);
+  CHECK(8 * moved(sent.with) == 5 * moved(sent.without));
   // And a number for each of three kinds of two heads in two samples.
-  const dist::Traffic::Count scales = with.of("cp", dist::Operation::all_gather);
+  const dist::Traffic::Count scales = sent.with.of("cp", dist::Operation::all_gather);
   CHECK(scales == dist::Traffic::Count{config.num_layers, config.num_layers * 4 * 3 * 2 * 2});
 }
 
 TEST_CASE("keys and values travel as FP8 in a ring, and where they are gathered") {
   const models::NetworkConfig config = fp8_network();
-  const models::NetworkBatch batch = guided(config, 2);
   for (const nn::CpKind kind : {nn::CpKind::gather, nn::CpKind::ring}) {
-    const auto traffic = [&](models::Fp8Parts fp8) {
-      return shared_output(config, parse_parallel("cp=2"), kind, DType::bf16, fp8, batch).traffic;
-    };
-    const dist::Traffic with = traffic({.attention = true}), without = traffic({});
+    const BothTraffics sent = both_traffics(config, "cp=2", kind, {.attention = true});
     INFO(nn::cp_kind_name(kind));
     // A number for each of three kinds of two heads in two samples; and half of the bytes.
     const std::int64_t scales = config.num_layers * 4 * 3 * 2 * 2;
-    CHECK(without.of("cp").bytes > 0);
-    CHECK(2 * (with.of("cp").bytes - scales) == without.of("cp").bytes);
+    CHECK(sent.without.of("cp").bytes > 0);
+    CHECK(2 * (sent.with.of("cp").bytes - scales) == sent.without.of("cp").bytes);
     // Two samples of 18 tokens, of which this rank sends a half: keys and values of two heads.
-    CHECK(with.of("cp").bytes - scales == config.num_layers * 18 * 2 * 2 * 64);
+    CHECK(sent.with.of("cp").bytes - scales == config.num_layers * 18 * 2 * 2 * 64);
   }
-  const auto mixed = [&](models::Fp8Parts fp8) {
-    return shared_output(config, parse_parallel("cp=4"), nn::CpKind::all_to_all_ring, DType::bf16,
-                         fp8, batch)
-        .traffic;
-  };
-  const dist::Traffic with = mixed({.attention = true}), without = mixed({});
-  CHECK(without.of("cp_ring").bytes > 0);
-  CHECK(2 * with.of("cp_ring").bytes == without.of("cp_ring").bytes);
+  const BothTraffics mixed =
+      both_traffics(config, "cp=4", nn::CpKind::all_to_all_ring, {.attention = true});
+  CHECK(mixed.without.of("cp_ring").bytes > 0);
+  CHECK(2 * mixed.with.of("cp_ring").bytes == mixed.without.of("cp_ring").bytes);
   // Results come back to their tokens in bf16.
-  CHECK(8 * with.of("cp_heads").bytes == 5 * without.of("cp_heads").bytes);
+  CHECK(8 * mixed.with.of("cp_heads").bytes == 5 * mixed.without.of("cp_heads").bytes);
 }

@@ -84,6 +84,7 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(got.quality == 3);
   CHECK(got.extra == sent.extra);
   CHECK_THROWS_AS(unpack(std::string_view(bytes).substr(0, bytes.size() - 1), got), Error);
+  CHECK_THROWS_WITH(unpack(bytes + "x", got), Catch::Contains("1 byte after its last value"));
 }
 
 TEST_CASE("a round is dealt by cost, faults stay, and results come back in order") {
