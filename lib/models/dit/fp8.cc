@@ -63,15 +63,6 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
   if (compute != DType::bf16) fail_usage("--fp8 all is for models that compute in bf16");
 }
 
-double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts) {
-  return fp8_error([&](Fp8Parts some) { network.set_inference_fp8(some); },
-                   [&] {
-                     ops::Tape tape(false);
-                     return network.forward(tape, batch).to(Device::cpu);
-                   },
-                   parts);
-}
-
 double fp8_error(const std::function<void(Fp8Parts)>& switch_to,
                  const std::function<Tensor()>& output, Fp8Parts parts) {
   switch_to({});

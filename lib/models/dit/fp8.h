@@ -37,10 +37,9 @@ void check_fp8(const NetworkConfig& config, DType compute, Fp8Parts parts);
 /// `without`. Both are on the CPU. NaN if an output has one; infinity if only `without` is zero.
 double output_change(const Tensor& without, const Tensor& with);
 
-/// Runs the batch without and with FP8 and returns output_change(). Leaves FP8 off. Throws what
-/// set_inference_fp8() throws. Not thread-safe.
-double fp8_error(DiffusionNetwork& network, const NetworkBatch& batch, Fp8Parts parts);
-/// The same, where `switch_to` switches FP8, and `output` returns the output on the CPU.
+/// Computes an output without FP8 and with `parts` in FP8, and returns output_change(). `switch_to`
+/// switches FP8, and `output` returns the output on the CPU. Leaves FP8 off. Throws what these two
+/// throw. Not thread-safe.
 double fp8_error(const std::function<void(Fp8Parts)>& switch_to,
                  const std::function<Tensor()>& output, Fp8Parts parts);
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/listed.h"
@@ -10,15 +11,13 @@
 #include "models/folder/config_json.h"
 #include "models/folder/model_facts.h"
 #include "models/process/process.h"
+#include "models/process/sampler.h"
 
 namespace vfm::models {
 namespace {
 
 constexpr std::string_view kEdmScheduler = "EDMEulerScheduler",
                            kFlowScheduler = "FlowMatchEulerDiscreteScheduler";
-
-// Noise levels of vfm-generate where a run says nothing of them.
-constexpr double kOwnSigmaMin = 0.02, kOwnSigmaMax = 40;
 
 void need_value(const Json& config, const char* name, const Json& value, const std::string& path) {
   const auto found = config.find(name);
@@ -54,7 +53,7 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
   const auto known = pipeline.schedulers;
   if (std::ranges::find(known, type) == known.end())
     fail_usage("'{}' is of a {}: only {} {} supported", path, type, listed(known, " and "),
-               known.size() == 1 ? "is" : "are");
+               is_or_are(static_cast<std::int64_t>(known.size())));
   SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
   if (type == kFlowScheduler) {
     need_value(config, "num_train_timesteps", 1000, path);
@@ -70,6 +69,7 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
     sampling.shift = shift;
     return sampling;
   }
+  if (type != kEdmScheduler) fail("'{}' is of a {}, which cannot be read", path, type);
   need_value(config, "sigma_data", kSigmaData, path);
   need_value(config, "sigma_schedule", "karras", path);
   need_value(config, "prediction_type", "epsilon", path);
@@ -95,6 +95,7 @@ Json hf_scheduler(const SamplingFacts& sampling) {
     return {{"_class_name", kFlowScheduler},
             {"num_train_timesteps", 1000},
             {"shift", sampling.shift.value_or(1)}};
+  const NoiseSchedule own{};  // where a run says nothing
   const bool ends_at_minimum = sampling.sampler == Sampler::edm_euler;
   return {{"_class_name", kEdmScheduler},
           {"final_sigmas_type", ends_at_minimum ? "sigma_min" : "zero"},
@@ -102,8 +103,8 @@ Json hf_scheduler(const SamplingFacts& sampling) {
           {"prediction_type", "epsilon"},
           {"rho", 7.0},
           {"sigma_data", kSigmaData},
-          {"sigma_max", sampling.sigma_max.value_or(kOwnSigmaMax)},
-          {"sigma_min", sampling.sigma_min.value_or(kOwnSigmaMin)},
+          {"sigma_max", sampling.sigma_max.value_or(own.sigma_max)},
+          {"sigma_min", sampling.sigma_min.value_or(own.sigma_min)},
           {"sigma_schedule", "karras"}};
 }
 

@@ -10,6 +10,7 @@
 #include "models/folder/model_layout.h"
 
 namespace vfm::models {
+
 OpenedModel::OpenedModel(const std::string& path, bool ema)
     : folder_(open_model(path, {.types = generator_class_names(), .average = ema})), ema_(ema) {}
 

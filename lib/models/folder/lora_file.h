@@ -98,7 +98,7 @@ class LoraFile {
 
 /// Writes adapters into `folder`, for diffusers (pytorch_lora_weights) and for peft (adapter_model,
 /// with adapter_config.json). `base` is the model that they adapt. With a form the names are those
-/// of the form. Throws Error{usage} if it keeps adapted matrices in stacks.
+/// of the form. Throws Error{usage} for a form with stacks or transposed matrices.
 void write_adapters(const LoraFile& file, const std::string& base, const std::string& folder,
                     const TensorForm* form = nullptr);
 

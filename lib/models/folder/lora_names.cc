@@ -89,13 +89,13 @@ Spellings spellings_of(const Architecture& architecture) {
 /// Those of all architectures. They are found once for each.
 std::vector<const Spellings*> all_spellings() {
   static std::mutex mutex;
-  static std::map<const Architecture*, Spellings> known;
+  static std::map<std::string, Spellings, std::less<>> known;  // by class
   const std::lock_guard lock(mutex);
   std::vector<const Spellings*> all;
   for (const Architecture* one : architectures()) {
-    const auto found = known.find(one);
-    all.push_back(found != known.end() ? &found->second
-                                       : &known.emplace(one, spellings_of(*one)).first->second);
+    auto found = known.find(one->class_name);
+    if (found == known.end()) found = known.emplace(one->class_name, spellings_of(*one)).first;
+    all.push_back(&found->second);
   }
   return all;
 }

@@ -1,7 +1,8 @@
 // Models from elsewhere that are not supported, recognised by the names in their folders. A user
 // who gives one gets a message that says what it is and what is supported, before anything is
-// opened. The only list of them is in other_models.cc, one line per name. A class that an
-// architecture lists (models/dit/architecture.h) is supported in spite of it.
+// opened. other_models.cc lists them, one line per name. Models that have the class of a supported
+// architecture are in that architecture's ForeignNetwork (models/dit/foreign.h). A class that an
+// architecture lists (models/dit/architecture.h) is supported in spite of the list.
 // Thread-safety: free functions, any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

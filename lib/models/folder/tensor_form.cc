@@ -9,16 +9,18 @@
 
 #include "base/error.h"
 #include "models/folder/load_tensors.h"
+#include "tensor/meta.h"
 
 namespace vfm::models {
 namespace {
 
 using ShapesByName = std::map<std::string, Shape, std::less<>>;
 
-/// Those of the network, which is not made: it takes no memory.
+/// Those of a network of `config`.
 ShapesByName parameter_shapes(const NetworkConfig& config) {
   ShapesByName shapes;
-  const auto network = make_network(config, 0, DType::bf16, Device::cpu, false);
+  const MetaAccount apart(Device::cpu);  // what it would take counts nowhere
+  const auto network = make_network(config, 0, DType::bf16, Device::meta, false);
   for (const nn::Parameter* parameter : network->parameters())
     shapes[parameter->name] = parameter->shape();
   return shapes;
@@ -70,15 +72,19 @@ std::optional<std::vector<io::TensorView>> split(const StackedRows& stack,
   return parts;
 }
 
-std::vector<std::byte> transposed(const io::TensorView& tensor) {
+/// Elements [first, first + count) of the transposed matrix.
+std::vector<std::byte> transposed(const io::TensorView& tensor, std::int64_t first,
+                                  std::int64_t count) {
   const std::size_t item = io::safetensors_item_size(tensor.dtype);
   if (item == 0) fail("tensor '{}' of type {} cannot be transposed", tensor.name, tensor.dtype);
   const auto rows = static_cast<std::size_t>(tensor.shape[0]),
              columns = static_cast<std::size_t>(tensor.shape[1]);
-  std::vector<std::byte> copy(tensor.data.size());
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < columns; ++c)
-      std::memcpy(&copy[(c * rows + r) * item], &tensor.data[(r * columns + c) * item], item);
+  std::vector<std::byte> copy(static_cast<std::size_t>(count) * item);
+  const auto begin = static_cast<std::size_t>(first);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const std::size_t r = (begin + i) % rows, c = (begin + i) / rows;
+    std::memcpy(&copy[i * item], &tensor.data[(r * columns + c) * item], item);
+  }
   return copy;
 }
 
@@ -98,7 +104,7 @@ TensorCopies take_form(const TensorForm& form, const NetworkConfig& config,
   }
   for (io::TensorView& tensor : taken) {
     if (tensor.shape.size() == 2 && is_transposed(form, tensor.name)) {
-      copies.push_back(transposed(tensor));
+      copies.push_back(transposed(tensor, 0, tensor.elements()));
       tensor.data = copies.back();
       std::swap(tensor.shape[0], tensor.shape[1]);
     }
@@ -110,13 +116,6 @@ TensorCopies take_form(const TensorForm& form, const NetworkConfig& config,
   }
   tensors = std::move(taken);
   return copies;
-}
-
-std::int64_t WrittenTensor::elements() const {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape)
-    count *= size;
-  return count;
 }
 
 std::vector<WrittenTensor> written_tensors(const TensorForm* form, const NetworkConfig& config,
@@ -167,10 +166,10 @@ Tensor written_values(const WrittenTensor& tensor, const io::TensorSet& set, std
                       std::int64_t count) {
   if (tensor.transposed) {
     io::TensorView from = *set.find(tensor.parts[0]);
-    const std::vector<std::byte> copy = transposed(from);
+    const std::vector<std::byte> copy = transposed(from, first, count);
     from.data = copy;
-    from.shape = {from.elements()};
-    return read_floats(from).rows(first, first + count).clone();
+    from.shape = {count};
+    return read_floats(from).clone();
   }
   std::vector<Tensor> pieces;
   std::int64_t begin = 0;  // of the part

@@ -28,11 +28,9 @@ TensorCopies take_form(const TensorForm& form, const NetworkConfig& config,
 /// A tensor of a file to be written, and the tensors here that it is made of.
 struct WrittenTensor {
   std::string name;
-  std::vector<std::int64_t> shape;
+  Shape shape;
   std::vector<std::string> parts;  ///< rows one after the other
   bool transposed = false;         ///< of one part
-
-  std::int64_t elements() const;
 };
 
 /// Returns the tensors of a file in this form that has the values of `set`, a network of `config`.

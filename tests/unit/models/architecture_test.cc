@@ -55,7 +55,7 @@ void write_foreign(const std::string& folder, const NetworkConfig& config,
   for (const WrittenTensor& tensor :
        written_tensors(config.architecture->foreign->written, config, weights)) {
     // In two pieces, as large tensors are written.
-    const std::int64_t all = tensor.elements(), half = all / 2;
+    const std::int64_t all = element_count(tensor.shape), half = all / 2;
     const Tensor values({all});
     for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, all - half}})
       std::ranges::copy(written_values(tensor, weights, begin, count).floats(),
@@ -208,4 +208,11 @@ TEST_CASE("architectures: a pipeline has its architecture's parts and sampling")
   folder.write("scheduler/scheduler_config.json", R"({"_class_name":"EDMEulerScheduler"})");
   CHECK_THAT(usage_error([&] { read_facts(model, FactsFor::training); }),
              Contains("only FlowMatchEulerDiscreteScheduler is supported"));
+  // One that a pipeline lists by mistake is not read as another.
+  folder.write("scheduler/scheduler_config.json", R"({"_class_name":"DDIMScheduler"})");
+  constexpr std::string_view kListed[] = {"DDIMScheduler"};
+  PipelineForm listing = *kDit.foreign->pipeline;
+  listing.schedulers = kListed;
+  CHECK_THROWS_WITH(hf_sampling(folder.path + "/scheduler", listing),
+                    Contains("DDIMScheduler, which cannot be read"));
 }
