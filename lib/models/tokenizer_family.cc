@@ -53,10 +53,10 @@ bool is_builtin_tokenizer(std::string_view name) {
   return family && !family->network;
 }
 
-std::vector<std::string_view> tokenizer_class_names(bool TokenizerFamily::*ability) {
+std::vector<std::string_view> tokenizer_class_names() {
   std::vector<std::string_view> names;
   for (const TokenizerFamily* one : tokenizer_families())
-    if (one->*ability) names.push_back(one->name);
+    if (one->network) names.push_back(one->name);
   return names;
 }
 

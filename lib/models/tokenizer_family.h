@@ -73,9 +73,8 @@ std::span<const TokenizerFamily* const> tokenizer_families();
 const TokenizerFamily* find_tokenizer_family(std::string_view name);
 /// Returns true if this is the name of a built-in tokenizer.
 bool is_builtin_tokenizer(std::string_view name);
-/// Returns the names of the families that have an ability.
-std::vector<std::string_view> tokenizer_class_names(
-    bool TokenizerFamily::*ability = &TokenizerFamily::network);
+/// Returns the names of the families that are networks in folders.
+std::vector<std::string_view> tokenizer_class_names();
 
 /// Returns the facts about the tokenizer of `config`. Throws Error{usage} if make_tokenizer()
 /// refuses it.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "nn/chunked_rows.h"
+#include "ops/pointwise/join.h"
 #include "ops/pointwise/rows.h"
 
 namespace vfm::nn {
@@ -42,9 +43,9 @@ void sort_columns(const Tensor& x, const Tensor& sorted, const Rows& blocks, int
     for (const std::int64_t block : blocks) {
       const std::int64_t width = block / ranks, there = begin + r * width;
       if (back)
-        copy_columns(part, here, x, there, width);
+        ops::copy_columns(part, here, x, there, width);
       else
-        copy_columns(x, there, part, here, width);
+        ops::copy_columns(x, there, part, here, width);
       begin += block, here += width;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "nn/columns.h"
 #include "ops/attention/head_codes.h"
+#include "ops/pointwise/join.h"
 
 namespace vfm::nn {
 namespace {
@@ -17,7 +18,7 @@ Tensor own_heads(const Tensor& largest, const HeadExchange& exchange) {
   const Tensor own({largest.size(0), all / ranks}, largest.dtype(), largest.device());
   std::int64_t begin = 0, to = 0;
   for (const std::int64_t heads : exchange.heads) {
-    copy_columns(largest, begin + heads / ranks * rank, own, to, heads / ranks);
+    ops::copy_columns(largest, begin + heads / ranks * rank, own, to, heads / ranks);
     begin += heads, to += heads / ranks;
   }
   return own;

@@ -6,7 +6,8 @@
 // gets the sums of its own rows. Both run in chunks if the exchange can (ops/row_chunks.h).
 // The bias of divided outputs is divided, too. Any other bias is whole on each rank, which adds it
 // to its own rows, after the sum (ops/matmul/bias.h).
-// If the pass recomputes, backward computes the operand again (nn/operand.h).
+// If the pass recomputes, backward computes the operand again (nn/operand.h). But if inputs are not
+// divided, and the result is of another type than the weight, the operand is kept.
 // In FP8, for inference, x is rounded before it travels, with one scale on all ranks. A rank's
 // summands travel in f32. If each was rounded to bf16, the sum could be 2^-9 away from that of one
 // rank. On the other side of a rounding to FP8 this becomes a step of 2^-3.
@@ -45,7 +46,7 @@ class Linear {
   /// A weight that is made already, without bias and not divided.
   explicit Linear(const Weight& weight, std::optional<DType> out = {});
   /// The same with a bias, which is made now. That of the parameter "NAME.weight" is "NAME.bias".
-  Linear(WeightMaker& make, Weight& weight, std::optional<DType> out = {});
+  Linear(WeightMaker& make, Weight& weight);
 
   /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
   /// [S, O].

@@ -24,7 +24,10 @@ Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::strin
       up_(make, hidden_parts(up, shape.hidden), shape.width,
           {.divided = Divided::outputs, .bias = shape.bias}),
       down_(make, {{down, shape.width}}, shape.hidden,
-            {.divided = Divided::inputs, .bias = shape.bias, .out = shape.out}) {}
+            {.divided = Divided::inputs, .bias = shape.bias, .out = shape.out}) {
+  if (shape.out && activation_ != Activation::swiglu)
+    fail("MlpShape::out is for SwiGLU: GELU is not recomputed for a product in another type");
+}
 
 Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
   const Tensor hidden = up_.forward(tape, x, pass);

@@ -23,7 +23,7 @@ Operand activated(Activation activation, const Tensor& hidden);
 struct MlpShape {
   std::int64_t width = 0, hidden = 0;
   Activation activation = Activation::gelu;
-  std::optional<DType> out = {};  ///< LinearOptions::out of the result
+  std::optional<DType> out = {};  ///< LinearOptions::out of the result; only with SwiGLU
   bool bias = false;              ///< of all matrices
 };
 

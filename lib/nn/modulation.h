@@ -7,7 +7,8 @@
 // Sources: Peebles and Xie, "Scalable diffusion models with transformers" (2023); Wan Team, "Wan:
 // open and advanced large-scale video generative models" (2025).
 // Shape letters: R rows of modulations, D width, P parts: 3 (shift, scale, gate), or 2 without
-// gate. Thread-safety: one thread, that of the tape.
+// gate.
+// Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -35,7 +35,7 @@ class AdaptiveNorm {
                const AdaptiveNormOptions& options)
       : modulation_(std::move(modulation)), compute_(compute), options_(options) {}
   Operand of(ops::Tape& tape, Stream& x, const Conditions& conditions) const {
-    return of(x, modulation_->forward(tape, conditions), 0, conditions);
+    return of(x, modulation_.value().forward(tape, conditions), 0, conditions);
   }
   /// Norm `number` of a block whose norms share `modulation`, [R, P D] with three parts each.
   Operand of(Stream& x, const Tensor& modulation, int number, const Conditions& conditions) const;

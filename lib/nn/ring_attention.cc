@@ -9,6 +9,7 @@
 #include "ops/attention/attention_fp8.h"
 #include "ops/attention/head_codes.h"
 #include "ops/pointwise/add.h"
+#include "ops/pointwise/join.h"
 
 namespace vfm::nn {
 namespace {
@@ -75,8 +76,8 @@ ops::Tape::Made forward(const Tensor& qkv, const Ring& ring) {
 /// The gradient of qkv, of that of its columns in f32.
 Tensor side_by_side(const Tensor& qkv, const Round& round, const Tensor& dq, const Tensor& dkv) {
   const Tensor dqkv(qkv.shape(), qkv.dtype(), qkv.device());
-  copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
-  copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
+  ops::copy_columns(dq.to(qkv.dtype()), 0, dqkv, round.queries().first, round.queries().count);
+  ops::copy_columns(dkv.to(qkv.dtype()), 0, dqkv, round.keys().first, round.keys().count);
   return dqkv;
 }
 
@@ -123,7 +124,7 @@ ops::PartGradients half_backward(const Round& round, std::int64_t half, const Te
                      keys = std::int64_t{pack.key_heads} * pack.head_dim;
   const Tensor kv({qkv.size(0), 2 * keys}, qkv.dtype(), qkv.device());
   for (const std::int64_t of_values : {0, 1})
-    copy_columns(qkv, 2 * width + (2 * of_values + half) * keys, kv, of_values * keys, keys);
+    ops::copy_columns(qkv, 2 * width + (2 * of_values + half) * keys, kv, of_values * keys, keys);
   const Columns own = {half * width, width, 2 * width};
   return ops::attend_part_backward(
       take_columns(qkv, {own.first, own.count, qkv.size(1)}), kv, pack, take_columns(out, own),
@@ -149,10 +150,10 @@ Tensor backward_of_two(const Tensor& qkv, const Ring& ring, const Tensor& out,
       dkv({qkv.size(0), round.keys().count}, DType::f32, qkv.device());
   const std::int64_t width = round.queries().count / 2, keys = round.keys().count / 4;
   for (const std::int64_t half : {0, 1}) {
-    copy_columns(halves[half].dq.to(DType::f32), 0, dq, half * width, width);
+    ops::copy_columns(halves[half].dq.to(DType::f32), 0, dq, half * width, width);
     const Tensor of_half = halves[half].dkv.to(DType::f32);
     for (const std::int64_t of_values : {0, 1})
-      copy_columns(of_half, of_values * keys, dkv, (2 * of_values + half) * keys, keys);
+      ops::copy_columns(of_half, of_values * keys, dkv, (2 * of_values + half) * keys, keys);
   }
   ops::add_in_place(dq, part.dq);
   gradients.wait();

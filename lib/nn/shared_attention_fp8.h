@@ -12,8 +12,8 @@
 
 namespace vfm::nn {
 
-/// `qkv` is bf16 [S, (H + 2 G) K], normed and rotated, for this rank's tokens and heads. `pack` is
-/// NetworkPack::self, which describes whole samples. For inference. A collective of cp.
+/// `qkv` is bf16 [S, (H + 2 G) K], normed and rotated, for this rank's tokens and heads. `pack`
+/// describes whole samples, as SelfTokens::pack does. For inference. A collective of cp.
 Tensor shared_attention_fp8(ops::Tape& tape, const Tensor& qkv, const TokenExchanges& exchanges,
                             const ops::AttentionPack& pack);
 

@@ -4,7 +4,7 @@
 //   x.add(mlp.forward(tape, norm2.of(tape, x, conditions), pass));
 //
 // add() adds nothing yet: the next norm does, in the same pass over memory (nn/norm.h).
-// Shape letters: S tokens, D width, R samples.
+// Shape letters: S tokens, D width, R rows of modulations.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,9 @@ namespace vfm::nn {
 
 /// The stream is x + gate * branch + extra, not yet added.
 struct Stream {
-  Tensor x;       ///< [S, D] f32
+  /// [S, D] f32. A block that reads or changes `x` itself, as when it adds it to `more`, calls
+  /// settle() first.
+  Tensor x;
   Tensor branch;  ///< [S, D]; undefined if nothing is pending
   /// [R, ...]: the gates of the branch are D columns from `gate_column` on. Undefined: it has none.
   /// A norm leaves the gates of the branch to come here.
@@ -27,7 +29,7 @@ struct Stream {
   ops::RowMap rows = {};  ///< row of `gates` of each token
   Tensor extra = {};      ///< [S, D] f32, or undefined
   /// Tensors for later blocks, such as skip connections. A block takes tensors from the end, and
-  /// adds tensors at the end. It calls settle() before it adds or changes `x` itself.
+  /// adds tensors at the end.
   std::vector<Tensor> more = {};
 
   /// Lets `made` be the branch. Throws Error if one is pending.

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "models/dit/architecture.h"
@@ -17,10 +16,6 @@ namespace vfm {
 namespace made_up {
 
 using namespace models;
-
-inline void visit_fields(NetworkConfig& config, ConfigFields& fields) {
-  kDit.visit(config, fields);
-}
 
 inline void visit_class(NetworkConfig& c, ConfigFields& fields) {
   fields.integer("dim_in", c.in_channels, 0, 4096);
@@ -51,12 +46,6 @@ inline void set_defaults(NetworkConfig& config) {
 
 inline std::vector<std::int64_t> patch_shape(const NetworkConfig& c) {
   return {c.width(), c.in_channels + 1, c.patch_size[0], c.patch_size[1], c.patch_size[2]};
-}
-
-inline std::unique_ptr<DiffusionNetwork> make_it(const NetworkConfig& config, std::uint64_t seed,
-                                                 DType compute, Device device, bool trainable,
-                                                 const nn::NetworkLayout& layout) {
-  return std::make_unique<Dit>(config, seed, compute, device, trainable, layout);
 }
 
 inline OtherModel other_model(const NetworkConfig& config) {
@@ -126,9 +115,7 @@ struct MadeUpNetwork {
     made.foreign = &made_up::kForeign;
     made.notes = made_up::kNotes;
     made.defaults = made_up::set_defaults;
-    made.visit = made_up::visit_fields;
     made.visit_json = made_up::visit_class;
-    made.make = made_up::make_it;
     return made;
   }();
   models::AddedArchitecture added{architecture};

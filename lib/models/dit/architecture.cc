@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::string_view kBlocks = "transformer_blocks.";
 
-}  // namespace
-
-namespace {
-
 std::vector<const Architecture*>& all_architectures() {
   static std::vector<const Architecture*> all = {&kDit, &kStdit, &kMovieGen};
   return all;
@@ -29,12 +25,12 @@ std::span<const Architecture* const> architectures() {
   return all_architectures();
 }
 
-AddedArchitecture::AddedArchitecture(const Architecture& added) {
-  all_architectures().push_back(&added);
+AddedArchitecture::AddedArchitecture(const Architecture& added) : added_(&added) {
+  all_architectures().push_back(added_);
 }
 
 AddedArchitecture::~AddedArchitecture() {
-  all_architectures().pop_back();
+  std::erase(all_architectures(), added_);
 }
 
 const Architecture* architecture_of_class(std::string_view class_name) {

@@ -4,8 +4,8 @@
 // To add a network, add a folder with its forward pass and its Architecture, a line in
 // architectures(), and its files in models/meson.build. The parameters of block N are
 // "transformer_blocks.N...". If the blocks are not alike, the Architecture says the kind of each:
-// plans look at few blocks of each kind. Thread-safety: free functions, any thread.
-// AddedArchitecture: while no other thread uses models.
+// plans look at few blocks of each kind.
+// Thread-safety: free functions, any thread. AddedArchitecture: while no other thread uses models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -118,6 +118,9 @@ class AddedArchitecture {
   ~AddedArchitecture();
   AddedArchitecture(const AddedArchitecture&) = delete;
   AddedArchitecture& operator=(const AddedArchitecture&) = delete;
+
+ private:
+  const Architecture* added_;
 };
 
 /// Returns a configuration with the architecture's defaults.

@@ -24,8 +24,10 @@ extern const ForeignNetwork kCosmosInDiffusers;  ///< what other programs know o
 
 /// The fields of kDit and kStdit besides those of NetworkConfig.
 struct DitFields {
-  std::string adaln = "lora";  ///< in recipes: "full" sets adaln_lora_dim to 0
-  int adaln_lora_dim = 256;  ///< width between a modulation's two matrices; 0: one matrix
+  /// The recipe's word: "lora", or "full" where adaln_lora_dim is 0. The network does not read it.
+  std::string adaln = "lora";
+  /// Width between a modulation's two matrices; 0: one matrix. The network reads this field.
+  int adaln_lora_dim = 256;
   std::array<double, 3> rope_scale = {2.0, 1.0, 1.0};
   bool learnable_positions = true;  ///< has learned position tables
 };

@@ -1,8 +1,9 @@
 // The forward pass of one batch through a diffusion network, whole or in parts.
 //
 // The network's State derives from NetworkFrame, and has
+//   Block, Context                                       types; Context derives from BlockContext
 //   std::deque<Block> blocks                             see nn/stack.h
-//   Context context(tape, pack, text) const              of a type that derives from BlockContext
+//   Context context(tape, pack, text) const
 // Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

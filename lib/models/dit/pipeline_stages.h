@@ -15,7 +15,7 @@ namespace vfm::models {
 struct PartWork {
   double embed = 0, head = 0;   ///< operations, forward and backward together
   std::vector<double> blocks;   ///< the same of each block
-  std::vector<double> weights;  ///< the number of weights of each block
+  std::vector<double> weights;  ///< the blocks' shares of the weights, in any unit
 };
 
 /// Returns the work for a pack of these samples, counted by running one block of each kind on

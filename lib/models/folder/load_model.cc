@@ -136,9 +136,4 @@ LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute, D
   return std::move(loaded);
 }
 
-LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute,
-                       Device device) {
-  return retry_if_gone(path, [&] { return load_model(OpenedModel(path, ema), compute, device); });
-}
-
 }  // namespace vfm::models

@@ -91,9 +91,4 @@ LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute = 
                        Device device = Device::cpu, const AdapterChoice& adapters = {},
                        const LoadingRanks& ranks = {});
 
-/// Opens and loads it. If a run that is still training removes the checkpoint meanwhile, its newest
-/// checkpoint is loaded.
-LoadedModel load_model(const std::string& path, bool ema, std::optional<DType> compute = DType::f32,
-                       Device device = Device::cpu);
-
 }  // namespace vfm::models

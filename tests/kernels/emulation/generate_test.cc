@@ -34,7 +34,8 @@ class Pipeline {
 /// `compute` is the tokenizer's, or empty.
 std::vector<std::uint8_t> frames_on(const std::string& folder, Device device,
                                     const std::string& compute) {
-  models::LoadedModel model = models::load_model(folder, true, DType::f32, device);
+  models::LoadedModel model =
+      models::load_model(models::OpenedModel(folder, true), DType::f32, device);
   model.facts.tokenizer->compute = compute;
   const generate::Generator generator(std::move(model));
   const std::string usual = device == Device::cuda ? "bf16" : "";

@@ -74,9 +74,8 @@ LayerOutcome pass_of_rank(dist::World& world, const LayerRanks& ranks, const Mak
   std::vector<std::int64_t> parts;
   for (std::size_t i = 0; i < kLengths.size(); ++i)
     parts.push_back(shard.sequence[i].count());
-  const bool gathers = ranks.kind == nn::CpKind::gather || ranks.cp == 1;
-  nn::SelfTokens self{pass, gathers ? pack_of(parts, kLengths, ranks.tp)
-                                    : pack_of(kLengths, kLengths, ranks.tp * ranks.cp)};
+  nn::SelfTokens self{
+      pass, pack_of(layout.deals_heads() ? kLengths : parts, kLengths, layout.heads_ranks())};
   const ops::RotaryAngles angles = layer_angles();
   self.angles = {ops::take_ranges(silent, angles.cosines, shard.sequence),
                  ops::take_ranges(silent, angles.sines, shard.sequence)};

@@ -73,6 +73,15 @@ TEST_CASE("a modulated norm and an MLP with GELU are their formulas, on ranks an
       [&](std::size_t i, std::size_t j) { return modulation[sample(i)][2 * kLayerWidth + j]; });
 }
 
+TEST_CASE("an MLP with GELU takes no type for its result") {
+  const nn::Activation kind = GENERATE(nn::Activation::gelu, nn::Activation::tanh_gelu);
+  std::deque<nn::Weight> weights;
+  nn::WeightMaker make{weights, {.compute = DType::bf16, .seed = 3}};
+  nn::MlpShape shape{.width = kLayerWidth, .hidden = 20, .activation = kind};
+  shape.out = DType::f32;
+  CHECK_THROWS_WITH(nn::Mlp(make, {"up"}, "down", shape), Catch::Contains("is for SwiGLU"));
+}
+
 TEST_CASE("norms that share a table and a projection have the parts of their own") {
   const LayerOutcome one = check_layer([](LayerRun& r) {
     const nn::Modulation table = nn::Modulation::of_table(r.make, "table", kLayerWidth, 6);
@@ -110,14 +119,18 @@ TEST_CASE("norms that share a table and a projection have the parts of their own
   CHECK(distance(one.y.floats(), wanted) < 1e-5);
 }
 
-TEST_CASE("self-attention is its formula, on ranks of every kind and recomputed") {
+TEST_CASE("self-attention is its formula, with gather, all_to_all and ring, and recomputed") {
   const LayerOutcome one = check_layer(
       [](LayerRun& r) {
         const nn::Norm norm(r.make, "norm", kLayerWidth, 1e-5f);
         const nn::SelfAttention attention(r.make, "a.", kLayerNames, attention_shape_of(true));
         return attention.forward(r.tape, norm.of(r.tape, r.x), r.self);
       },
-      {{1, 2, nn::CpKind::gather}, {2, 2, nn::CpKind::gather}, {1, 2, nn::CpKind::all_to_all}});
+      {{1, 2, nn::CpKind::gather},
+       {2, 2, nn::CpKind::gather},
+       {1, 2, nn::CpKind::all_to_all},
+       {1, 2, nn::CpKind::ring},
+       {2, 2, nn::CpKind::ring}});
   const Doubles x = rms_normed(stream_before());
   const auto project = [&](const std::string& name) {
     return times(x, one.values.at("a." + name + ".weight"));

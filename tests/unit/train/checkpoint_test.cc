@@ -151,8 +151,9 @@ TEST_CASE("checkpoint: the raw weights and the average load as models") {
   write_latents(folder.path + "/data");
   const std::string out = folder.path + "/run";
   train_run(tiny_recipe(), folder.path + "/data", out);
-  const models::LoadedModel raw = models::load_model(out, false);
-  const models::LoadedModel ema = models::load_model(out + "/checkpoints/step-00000006", true);
+  const models::LoadedModel raw = models::load_model(models::OpenedModel(out, false));
+  const models::LoadedModel ema =
+      models::load_model(models::OpenedModel(out + "/checkpoints/step-00000006", true));
   CHECK(ema.ema);
   CHECK_FALSE(raw.ema);
   CHECK(ema.folder == raw.folder);
@@ -162,9 +163,11 @@ TEST_CASE("checkpoint: the raw weights and the average load as models") {
     return model.network->parameters()[0]->value.floats()[0];
   };
   CHECK(first(raw) != first(ema));
-  CHECK_THROWS_WITH(models::load_model(folder.path, true), Catch::Contains("holds no model"));
+  CHECK_THROWS_WITH(models::load_model(models::OpenedModel(folder.path, true)),
+                    Catch::Contains("holds no model"));
   flip_byte(raw.folder + "/model/config.json", 5);
-  CHECK_THROWS_WITH(models::load_model(out, true), Catch::Contains("'model/config.json'"));
+  CHECK_THROWS_WITH(models::load_model(models::OpenedModel(out, true)),
+                    Catch::Contains("'model/config.json'"));
 }
 
 TEST_CASE("checkpoint: which ones stay") {
