@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ops/pointwise/join.h"
+#include "tensor/tensor.h"
 
 namespace vfm::nn {
 
@@ -13,8 +13,6 @@ namespace vfm::nn {
 struct Columns {
   std::int64_t first = 0, count = 0, of = 0;
 };
-
-using ops::copy_columns;
 
 /// x [N, columns.of] to [N, columns.count].
 Tensor take_columns(const Tensor& x, const Columns& columns);

@@ -10,6 +10,7 @@
 #include "models/folder/load_tensors.h"
 #include "nn/columns.h"
 #include "ops/optim/block_codes.h"
+#include "ops/pointwise/join.h"
 
 namespace vfm::train {
 
@@ -107,7 +108,7 @@ Tensor StateParts::Shared::join(const Tensor& parts_in_order) const {
     copy(values, flat(box).rows(part.begin, part.end));
   }
   for (const auto& [first, box] : columns)
-    nn::copy_columns(box, 0, whole, first, box.size(1));
+    ops::copy_columns(box, 0, whole, first, box.size(1));
   return whole;
 }
 
