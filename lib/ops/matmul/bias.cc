@@ -33,8 +33,8 @@ void add_bias(const Tensor& y, std::int64_t first, const Tensor& bias) {
   VFM_RUN(work, add_bias, y.dtype(), to, y.size(0), y.size(1), bias.data<float>(), bias.size(0));
 }
 
-// Of all columns, where the other one takes some. The op that made y takes y's gradient once what is
-// recorded here has read it.
+// Of all columns, where the other one takes some. The op that made y takes y's gradient once what
+// is recorded here has read it.
 void add_bias(Tape& tape, const Tensor& y, const Tensor& bias) {
   if (!bias.defined()) return;
   if (y.dims() != 2 || bias.elements() != y.size(1))
