@@ -194,7 +194,7 @@ TEST_CASE("bytes of layer norm and of gelu in place") {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor z = blank({kTokens, kWidth}, dtype);
       const Kernels gelu = counted([&] { gelu_in_place(silent, z, kind); });
-      CHECK(bytes_of(gelu, "gelu_in_place") == (dtype == DType::f32 ? 8 : 4) * kElements);
+      CHECK(bytes_of(gelu, "gelu_forward") == (dtype == DType::f32 ? 8 : 4) * kElements);
       CHECK(gelu.size() == 1);
     }
 }
