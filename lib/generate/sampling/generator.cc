@@ -34,6 +34,17 @@ std::vector<float> extend(const GivenFrames& given, int height, int width, int f
   return pixels;
 }
 
+/// Pixels (3, `frames`, ...) and grey after them, (3, `all`, ...).
+std::vector<float> with_grey(const std::vector<float>& pixels, int frames, int all) {
+  const std::size_t own = pixels.size() / 3, whole = own / static_cast<std::size_t>(frames) *
+                                                     static_cast<std::size_t>(all);
+  std::vector<float> longer(3 * whole);
+  for (std::size_t channel = 0; channel < 3; ++channel)
+    std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(channel * own), own,
+                longer.begin() + static_cast<std::ptrdiff_t>(channel * whole));
+  return longer;
+}
+
 std::size_t elements(const Latent& latent) {
   return static_cast<std::size_t>(latent.channels) * latent.frames * latent.height * latent.width;
 }
@@ -51,7 +62,7 @@ struct Generator::State {
     if (autoregressive()) {
       shape.take(model.decoder->config());
     } else {
-      shape.take(config());
+      shape.take(config(), facts);
       network = &own.emplace(*model.network);
     }
     shape.channels = tokenizer->channels();
@@ -94,6 +105,7 @@ struct Generator::State {
   }
   Latent latent_of(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
+  void add_given(const ClipRequest& request, DenoiseInput& input) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
   std::vector<double> first_state(const ClipRequest& request, double sigma) const;
   void check_state(const ClipRequest& request, const models::SamplerState& state, int steps) const;
@@ -170,6 +182,23 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
   shape.check(request);
 }
 
+/// Encodes the given frames; for mask_and_latent with grey frames after them, to the clip's end.
+void Generator::State::add_given(const ClipRequest& request, DenoiseInput& input) const {
+  const GivenFrames& given = *request.given;
+  const Latent size = latent_of(request);
+  const int height = size.height * shape.space_factor, width = size.width * shape.space_factor;
+  std::vector<float> pixels = extend(given, request.height, request.width, height, width);
+  int frames = given.frames;
+  if (shape.given == models::GivenFramesBy::mask_and_latent) {
+    frames = shape.pixels_of({size.frames, size.height, size.width}).frames;
+    pixels = with_grey(pixels, given.frames, frames);
+  }
+  input.given_by = shape.given;
+  input.given_frames = 1 + (given.frames - 1) / shape.time_factor;
+  input.given = tokenizer->encode(pixels, frames, height, width);
+  facts.scale->to_model(input.given, 1 + (frames - 1) / shape.time_factor);
+}
+
 Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                                          const SampleOptions& options) const {
   const Latent size = latent_of(request);
@@ -188,15 +217,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
   const bool embedded = request.embedding || request.negative_embedding;
   if (options.guidance != 0 && (embedded || request.prompt != request.negative))
     input.texts.push_back(negative_of(request));
-  if (request.given) {
-    const GivenFrames& given = *request.given;
-    const int height = size.height * tokenizer->space_factor();
-    const int width = size.width * tokenizer->space_factor();
-    input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
-                                    given.frames, height, width);
-    input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
-    facts.scale->to_model(input.given, input.given_frames);
-  }
+  if (request.given) add_given(request, input);
   return Denoiser(*network, std::move(input), options, noise_levels(options), request.seed,
                   random_key(request.prompt));
 }

@@ -17,6 +17,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::GivenFramesBy;
 using models::Sampler;
 
 namespace {
@@ -110,9 +111,11 @@ SampleOptions cosmos(int steps = 4) {
   return options;
 }
 
-// A denoiser of one channel and `frames` frames of 1 x 2, the first `given` of which are given.
+// A denoiser of one channel and three frames of 1 x 2, the first `given` of which are given.
 struct Small {
-  explicit Small(int given, SampleOptions options) : network(2, 1) {
+  explicit Small(int given, SampleOptions options, GivenFramesBy by = GivenFramesBy::mark,
+                 int in_channels = 2)
+      : network(in_channels, 1) {
     DenoiseInput input;
     input.sample.frames = 3;
     input.sample.height = 1;
@@ -120,8 +123,10 @@ struct Small {
     input.channels = 1;
     input.texts = {{std::vector<float>(kWidth), 1, kWidth},
                    {std::vector<float>(kWidth), 1, kWidth}};
+    input.given_by = by;
     input.given_frames = given;
-    input.given.assign(static_cast<std::size_t>(2 * given), 0.25f);
+    const bool whole = by == GivenFramesBy::mask_and_latent;
+    input.given.assign(static_cast<std::size_t>(2 * (whole ? 3 : given)), 0.25f);
     denoiser.emplace(clip, std::move(input), options, std::vector<double>{10, 1, 0.1}, 1, 2);
   }
   Recorder network;
@@ -273,6 +278,51 @@ TEST_CASE("noise on given frames is their own, by level and half, and ends at it
   CHECK((last[6] == 1 && last[8] == 0));
   CHECK(x0[0] != 0.25);
   CHECK_THROWS_AS(ask(2), Error);
+}
+
+TEST_CASE("given frames of noise level 0 are the state and the estimate themselves",
+          "[denoiser]") {
+  SampleOptions options;
+  options.process = models::Process::flow;
+  options.sampler = Sampler::flow;
+  Small small(1, options, GivenFramesBy::clean_time, 1);
+  std::vector<double> x0(6);
+  small.denoiser->estimate(small.x, 0.1, x0);
+  const models::NetworkBatch& batch = small.network.asked[0];
+  CHECK((batch.samples[0].clean_frames == 1 && batch.samples[1].clean_frames == 1));
+  CHECK(batch.samples[0].c_noise == Approx(100));
+  const auto input = batch.latents.floats();
+  REQUIRE(input.size() == 12);
+  for (const std::size_t half : {0u, 6u}) {
+    CHECK((input[half] == 0.25f && input[half + 1] == 0.25f));
+    for (std::size_t i = 2; i < 6; ++i)
+      CHECK(input[half + i] == small.x[i]);
+  }
+  CHECK((x0[0] == 0.25 && x0[1] == 0.25));
+  CHECK(x0[2] != 0.25);
+}
+
+TEST_CASE("a latent of given frames and grey goes in behind a mask, and nothing is overlaid",
+          "[denoiser]") {
+  SampleOptions options;
+  options.process = models::Process::flow;
+  options.sampler = Sampler::flow;
+  Small small(1, options, GivenFramesBy::mask_and_latent, 6);
+  std::vector<double> x0(6);
+  small.denoiser->estimate(small.x, 0.1, x0);
+  const models::NetworkBatch& batch = small.network.asked[0];
+  CHECK(batch.samples[0].clean_frames == 0);
+  const auto input = batch.latents.floats();
+  REQUIRE(input.size() == 2 * 36);
+  for (const std::size_t half : {0u, 36u}) {
+    for (std::size_t i = 0; i < 6; ++i)
+      CHECK(input[half + i] == small.x[i]);
+    for (std::size_t i = 6; i < 30; ++i)
+      CHECK(input[half + i] == (i % 6 < 2 ? 1 : 0));
+    for (std::size_t i = 30; i < 36; ++i)
+      CHECK(input[half + i] == 0.25f);
+  }
+  CHECK((x0[0] != 0.25 && x0[1] != 0.25));
 }
 
 TEST_CASE("video to world: a clip begins with the frames that it was given", "[denoiser]") {
