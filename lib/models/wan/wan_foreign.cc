@@ -87,8 +87,7 @@ constexpr std::pair<const char*, const char*> kRelatives[] = {
 // Values that are not in the tensors are those of all published models.
 NetworkConfig published_wan(const TensorSizes& sizes) {
   for (const auto& [tensor, name] : kRelatives)
-    if (sizes.has(tensor))
-      sizes.refuse(vfm::format("it is of {}, which is not supported", name));
+    if (sizes.has(tensor)) sizes.refuse(vfm::format("it is of {}, which is not supported", name));
   constexpr int kHeadDim = 128;
   const std::string block = "transformer_blocks.0.", patch = "patch_embed.proj.weight";
   const int width = sizes.size(patch, 0);
