@@ -122,7 +122,7 @@ void ModelShape::check_text(const ClipRequest& request) const {
 }
 
 void ModelShape::check_takes_frames() const {
-  if (!video_to_world() || process != models::Process::edm)
+  if (!video_to_world())
     fail_usage(
         "the model takes no condition: it is not a video-to-world model, which is trained with "
         "diffusion.condition_frames");

@@ -195,7 +195,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
     input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
                                     given.frames, height, width);
     input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
-    facts.scale->to_model(input.given, input.given_frames);
+    facts.scale->to_model(input.given, input.given_frames, sampling.process);
   }
   return Denoiser(*network, std::move(input), options, noise_levels(options), request.seed,
                   random_key(request.prompt));
@@ -274,7 +274,7 @@ Latent Generator::State::clean_latent(const ClipRequest& request,
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale->from_model(latent.values, latent.frames);
+  facts.scale->from_model(latent.values, latent.frames, sampling.process);
   return latent;
 }
 

@@ -113,8 +113,6 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   CHECK_THAT(refused(world, clip), Contains("13824 were expected"));
   given->frames = 8, clip.height = 16;
   CHECK_THAT(refused(world, clip), Contains("give 1, 9, 17"));
-  world.process = models::Process::flow;
-  CHECK_THAT(refused(world, clip), Contains("not a video-to-world model"));
 }
 
 TEST_CASE("the parts of a model fit each other") {
