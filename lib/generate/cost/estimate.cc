@@ -76,7 +76,6 @@ ModelShape ClipEstimate::shape_of_model() const {
   shape.vocabulary = tokenizer_.vocabulary;
   shape.time_factor = tokenizer_.time_factor;
   shape.space_factor = tokenizer_.space_factor;
-  shape.process = own_sampling_.process;
   if (text_)
     shape.encoder_width = text_->width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)

@@ -137,8 +137,7 @@ void ModelShape::check_text(const ClipRequest& request) const {
 }
 
 void ModelShape::check_takes_frames() const {
-  const bool marks = given == GivenFramesBy::mark;
-  if (!video_to_world() || (marks && process != models::Process::edm))
+  if (!video_to_world())
     fail_usage(
         "the model takes no condition: it is not a video-to-world model, which is trained with "
         "diffusion.condition_frames");

@@ -56,7 +56,6 @@ struct ModelShape {
   int in_channels = 0, out_channels = 0;  ///< of a diffusion model
   models::GivenFramesBy given = models::GivenFramesBy::none;  ///< of a diffusion model
   std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
-  models::Process process;                ///< that a diffusion model was trained with
   int text_width = 0;                     ///< width of the text that the network takes; 0: none
   int encoder_width = 0;                  ///< width of the text encoder's output; 0: no encoder
   /// The model was trained on embeddings that no encoder here makes: it cannot take prompts.

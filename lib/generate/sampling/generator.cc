@@ -69,7 +69,6 @@ struct Generator::State {
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.process = sampling.process;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
   }
@@ -196,7 +195,7 @@ void Generator::State::add_given(const ClipRequest& request, DenoiseInput& input
   input.given_by = shape.given;
   input.given_frames = 1 + (given.frames - 1) / shape.time_factor;
   input.given = tokenizer->encode(pixels, frames, height, width);
-  facts.scale->to_model(input.given, 1 + (frames - 1) / shape.time_factor);
+  facts.scale->to_model(input.given, 1 + (frames - 1) / shape.time_factor, sampling.process);
 }
 
 Denoiser Generator::State::make_denoiser(const ClipRequest& request,
@@ -295,7 +294,7 @@ Latent Generator::State::clean_latent(const ClipRequest& request,
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale->from_model(latent.values, latent.frames);
+  facts.scale->from_model(latent.values, latent.frames, sampling.process);
   return latent;
 }
 

@@ -27,7 +27,7 @@ void need_value(const Json& config, const char* name, const Json& value, const s
 
 }  // namespace
 
-LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view what) {
+LatentScale hf_latent_scale(const Json& vae, std::string_view what) {
   LatentScale scale = latent_statistics(vae, what).value_or(LatentScale());
   if (scale.mean.empty()) {
     const auto channels =
@@ -35,8 +35,6 @@ LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view w
     scale.mean.assign(channels, 0.0);
     scale.std.assign(channels, 1.0);
   }
-  for (double& deviation : scale.std)
-    deviation *= kSigmaData / process.data_deviation();
   return scale;
 }
 

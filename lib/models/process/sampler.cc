@@ -159,6 +159,10 @@ std::optional<Process> process_of(Sampler sampler) {
   return row_of(sampler).process;
 }
 
+Sampler default_sampler(Process process) {
+  return std::ranges::find(kSamplers, process, &SamplerRow::process)->sampler;
+}
+
 void check_sampler(Sampler sampler, Process process) {
   const bool flow = process == Process::flow;
   if (process_of(sampler).value_or(process) != process)

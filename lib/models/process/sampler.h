@@ -45,6 +45,8 @@ Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
 /// Returns the only process that the sampler is for; nullopt for lcm, which is for both.
 std::optional<Process> process_of(Sampler sampler);
+/// Returns the sampler of a model that names none: euler, or flow for flow matching.
+Sampler default_sampler(Process process);
 /// Throws Error{usage} if the sampler is not for models of this process.
 void check_sampler(Sampler sampler, Process process);
 

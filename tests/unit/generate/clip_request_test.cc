@@ -113,14 +113,11 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   CHECK_THAT(refused(world, clip), Contains("13824 were expected"));
   given->frames = 8, clip.height = 16;
   CHECK_THAT(refused(world, clip), Contains("give 1, 9, 17"));
-  world.process = models::Process::flow;
-  CHECK_THAT(refused(world, clip), Contains("not a video-to-world model"));
 }
 
 TEST_CASE("a model that begins with a picture takes one frame") {
   ModelShape video = shape();
   video.given = models::GivenFramesBy::clean_time;
-  video.process = models::Process::flow;
   ClipRequest clip = request(17, 16, 16);
   CHECK_NOTHROW(video.check(clip));
   auto given = std::make_shared<GivenFrames>();

@@ -364,7 +364,7 @@ TEST_CASE("video to world: a clip begins with the frames that it was given", "[d
 TEST_CASE("a flow-matching model is asked with the state itself and sigma times 1000",
           "[denoiser]") {
   Json train = train_json(6);
-  train["sampling"] = {{"sampler", "flow"}, {"steps", 3}, {"shift", 3.0}, {"guidance", 0.0}};
+  train["sampling"] = {{"process", "flow"}, {"steps", 3}, {"shift", 3.0}, {"guidance", 0.0}};
   auto [network, generator] = setup(6, 6, train);
   const SampleOptions options = generator.sampling();
   CHECK((options.sampler == Sampler::flow && options.steps == 3 && options.shift == 3));
@@ -377,7 +377,7 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
     // The velocity is 1 everywhere, so the state falls with sigma.
     CHECK(network->asked[i].latents.floats()[0] == Approx(2 - (1 - sigmas[i])));
   }
-  CHECK(latent.values[0] == Approx(1.0 / models::kSigmaData + 0.1));
+  CHECK(latent.values[0] == Approx(1.0 + 0.1));
   CHECK_THROWS_AS(generator.denoise(request, cosmos()), Error);
   // Its student of two steps: estimate x - sigma, then noise that only step, seed and prompt
   // decide.
@@ -393,7 +393,7 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
   for (std::size_t i = 0; i < 24; ++i) {
     const double second = 0.25 * (2 - 1) + 0.75 * random.normal(i);
     CHECK(network->asked[1].latents.floats()[i] == Approx(second));
-    CHECK(student.values[i] == Approx((second - 0.75) / models::kSigmaData + 0.1));
+    CHECK(student.values[i] == Approx(second - 0.75 + 0.1));
   }
 }
 

@@ -77,7 +77,7 @@ ClipRequest with_image(ClipRequest request, const Generator& generator) {
 /// The largest difference to a latent of the golden data, which is in model units.
 double latent_error(const Generator& generator, Latent latent, const std::string& name) {
   const std::vector<float> theirs = npy(name);
-  generator.facts().scale->to_model(latent.values, latent.frames);
+  generator.facts().scale->to_model(latent.values, latent.frames, models::Process::flow);
   REQUIRE(latent.values.size() == theirs.size());
   double most = 0;
   for (std::size_t i = 0; i < theirs.size(); ++i)
