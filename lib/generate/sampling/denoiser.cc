@@ -29,6 +29,7 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
       input_(std::move(input)),
       options_(std::move(options)),
       levels_(std::move(levels)),
+      times_(noise_times(options_)),
       seed_(seed),
       key_(key) {
   const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
@@ -39,6 +40,7 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
     batch_.samples.push_back(sample);
     rows.insert(rows.end(), text.values.begin(), text.values.end());
   }
+  batch_.round_embedding = options_.rounds_embedding();
   batch_.text = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
 }
 
@@ -73,7 +75,7 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   const bool marks = network_.config().in_channels > input_.channels;
   const std::size_t stride = n + (marks ? channel : 0);
   batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
-  float time = static_cast<float>(scale.time);
+  float time = static_cast<float>(times_[level]);
   if (input_.round_time) time = bfloat16_to_float(float_to_bfloat16(time));
   for (std::size_t half = 0; half < halves; ++half) {
     batch_.samples[half].c_noise = time;

@@ -88,6 +88,9 @@ struct NetworkBatch {
   /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
   /// recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
+  /// A network that computes in bf16 rounds the embedded noise level to bf16, as diffusers' Wan
+  /// does. Other networks ignore it.
+  bool round_embedding = false;
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.

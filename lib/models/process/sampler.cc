@@ -325,6 +325,16 @@ std::string to_string(Sampler sampler) {
   return std::string(row_of(sampler).name);
 }
 
+std::string to_string(SampledAs as) {
+  return as == SampledAs::reference ? "reference" : "diffusers";
+}
+
+SampledAs parse_sampled_as(std::string_view name) {
+  for (const SampledAs as : {SampledAs::diffusers, SampledAs::reference})
+    if (to_string(as) == name) return as;
+  fail_usage("unknown program '{}' to sample like: choose reference or diffusers", name);
+}
+
 std::optional<Process> process_of(Sampler sampler) {
   return row_of(sampler).process;
 }

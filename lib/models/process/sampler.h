@@ -56,9 +56,12 @@ std::optional<Process> process_of(Sampler sampler);
 /// Throws Error{usage} if the sampler is not for models of this process.
 void check_sampler(Sampler sampler, Process process);
 
-/// Whose levels unipc and dpm++ have in flow matching: those of diffusers, or those of the models'
-/// own program (Wan's), which are a little lower.
+/// Whose levels unipc and dpm++ have in flow matching: those of diffusers, or those of the program
+/// of a model's authors (Wan's).
 enum class SampledAs : std::uint8_t { diffusers, reference };
+std::string to_string(SampledAs as);
+/// Parses "diffusers" or "reference". Throws Error{usage} for anything else.
+SampledAs parse_sampled_as(std::string_view name);
 
 /// The noise levels of a sampling.
 struct NoiseSchedule {
