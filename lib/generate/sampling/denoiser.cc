@@ -31,6 +31,7 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
       input_(std::move(input)),
       options_(std::move(options)),
       levels_(std::move(levels)),
+      times_(noise_times(options_)),
       seed_(seed),
       key_(key) {
   const auto width = static_cast<std::int64_t>(network.config().text_embed_dim);
@@ -42,6 +43,7 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
     batch_.samples.push_back(sample);
     rows.insert(rows.end(), text.values.begin(), text.values.end());
   }
+  batch_.round_embedding = options_.rounds_embedding();
   batch_.text = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
 }
 
@@ -96,7 +98,7 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   const std::size_t channel = n / static_cast<std::size_t>(input_.channels);
   const std::size_t stride = static_cast<std::size_t>(network_.config().in_channels) * channel;
   batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
-  float time = static_cast<float>(scale.time);
+  float time = static_cast<float>(times_[level]);
   if (input_.round_time) time = bfloat16_to_float(float_to_bfloat16(time));
   for (std::size_t half = 0; half < halves; ++half) {
     batch_.samples[half].c_noise = time;

@@ -57,7 +57,7 @@ struct DenoiseInput {
 
 class Denoiser {
  public:
-  /// `levels`: the noise levels of all later estimates. The noise on given frames is that of
+  /// `levels`: noise_levels(options), of all later estimates. The noise on given frames is that of
   /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it.
   /// `network` must outlive this object.
   Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions options,
@@ -77,7 +77,7 @@ class Denoiser {
   const ClipNetwork& network_;
   DenoiseInput input_;
   SampleOptions options_;
-  std::vector<double> levels_;
+  std::vector<double> levels_, times_;
   std::uint64_t seed_, key_;
   models::NetworkBatch batch_;
 };

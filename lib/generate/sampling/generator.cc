@@ -106,7 +106,7 @@ struct Generator::State {
   void check(const ClipRequest& request, const SampleOptions& options) const;
   void add_given(const ClipRequest& request, DenoiseInput& input) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
-  std::vector<double> first_state(const ClipRequest& request, double sigma) const;
+  std::vector<double> first_state(const ClipRequest& request, double deviation) const;
   void check_state(const ClipRequest& request, const models::SamplerState& state, int steps) const;
   Latent clean_latent(const ClipRequest& request, const models::SamplerState& state) const;
   Latent write(const ClipRequest& request, const SampleOptions& options,
@@ -221,9 +221,10 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                   random_key(request.prompt));
 }
 
-/// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
+/// Where sampling begins: noise of this standard deviation. Not of the square root of sigma^2 +
 /// 1, which NVIDIA's own programs have and at sigma 80 is larger by 0.00008.
-std::vector<double> Generator::State::first_state(const ClipRequest& request, double sigma) const {
+std::vector<double> Generator::State::first_state(const ClipRequest& request,
+                                                  double deviation) const {
   std::vector<float> noise(elements(latent_of(request)));
   if (request.noise)
     noise = *request.noise;
@@ -231,7 +232,7 @@ std::vector<double> Generator::State::first_state(const ClipRequest& request, do
     Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
   std::vector<double> x(noise.size());
   for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = sigma * noise[i];
+    x[i] = deviation * noise[i];
   return x;
 }
 
@@ -244,7 +245,8 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const models::NetworkBatch& batch =
+      denoiser.batch(s.first_state(request, first_deviation(options)), sigma);
   return models::fp8_error([&](models::Fp8Parts some) { s.network->switch_fp8(some); },
                            [&] { return s.network->forward(batch); }, parts);
 }
@@ -263,7 +265,8 @@ double Generator::quantize(const ClipRequest& request, const SampleOptions& opti
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const models::NetworkBatch& batch =
+      denoiser.batch(s.first_state(request, first_deviation(options)), sigma);
   const Tensor without = s.network->forward(batch);
   quantize();
   return models::output_change(without, s.network->forward(batch));
@@ -283,7 +286,8 @@ void Generator::State::check_state(const ClipRequest& request, const models::Sam
                                    int steps) const {
   const std::size_t values = elements(latent_of(request));
   const auto fits = [&](const std::vector<double>& x) { return x.size() == values; };
-  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) || state.step > steps)
+  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) || state.step > steps ||
+      !(state.corrected.empty() || fits(state.corrected)))
     fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
 }
 
@@ -343,7 +347,7 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
         .denoise = [&](std::span<const double> x, double level,
                        std::span<double> x0) { denoiser.estimate(x, level, x0); },
         .noise = models::fresh_noise(request.seed, random_key(request.prompt))};
-    if (state.step == 0) state = {0, s.first_state(request, path.levels.front()), {}};
+    if (state.step == 0) state = {0, s.first_state(request, first_deviation(options))};
     const int steps = static_cast<int>(path.levels.size()) - 1;
     s.check_state(request, state, steps);
     if (how_far) how_far(state.step, steps);

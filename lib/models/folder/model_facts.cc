@@ -78,6 +78,7 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   facts.sigma_min = get_number(object, "sigma_min");
   facts.sigma_max = get_number(object, "sigma_max");
   facts.shift = get_number(object, "shift");
+  facts.reference_shift = get_number(object, "reference_shift");
   return facts;
 }
 
@@ -194,6 +195,7 @@ Json SamplingFacts::to_json() const {
   add("sigma_min", sigma_min);
   add("sigma_max", sigma_max);
   add("shift", shift);
+  add("reference_shift", reference_shift);
   return json;
 }
 

@@ -397,6 +397,35 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
   }
 }
 
+TEST_CASE("a multistep sampler begins with the noise itself and asks at whole times",
+          "[denoiser]") {
+  Json train = train_json(6);
+  train["sampling"] = {{"process", "flow"}, {"sampler", "flow"}, {"steps", 3},
+                       {"shift", 3.0},      {"guidance", 0.0},   {"reference_shift", 12.0}};
+  auto [network, generator] = setup(6, 6, train);
+  ClipRequest request = small(1);
+  request.noise = std::make_shared<const std::vector<float>>(6u * 2 * 2, 2.0f);
+  SampleOptions options = generator.sampling();
+  CHECK((options.as == models::SampledAs::reference && options.shift == 12));
+  options.sampler = Sampler::unipc;
+  generator.denoise(request, options);
+  const std::vector<double> levels = noise_levels(options);
+  REQUIRE(network->asked.size() == 3);
+  CHECK(levels[0] < 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(network->asked[i].samples[0].c_noise == std::trunc(1000 * levels[i]));
+    // The velocity is 1 everywhere, which UniPC follows exactly.
+    CHECK(network->asked[i].latents.floats()[0] == Approx(2 - (levels[0] - levels[i])));
+    CHECK_FALSE(network->asked[i].round_embedding);
+  }
+  options.as = models::SampledAs::diffusers;
+  generator.denoise(request, options);
+  CHECK(network->asked.back().round_embedding);
+  options.diffusers_shift.reset();
+  generator.denoise(request, options);
+  CHECK_FALSE(network->asked.back().round_embedding);
+}
+
 TEST_CASE("a state that is not of the clip is refused, one that is goes on to the same latent",
           "[denoiser]") {
   auto [network, generator] = setup(6, 6, train_json(6));
@@ -417,5 +446,15 @@ TEST_CASE("a state that is not of the clip is refused, one that is goes on to th
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
   wrong = states[1];
   wrong.step = 100;
+  CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
+  // UniPC keeps one more state.
+  options.sampler = Sampler::unipc;
+  states.clear();
+  const Latent other = generator.denoise(
+      request, options, {}, [&](const models::SamplerState& state) { states.push_back(state); });
+  for (const models::SamplerState& state : states)
+    CHECK(generator.denoise(request, options, state).values == other.values);
+  wrong = states[1];
+  wrong.corrected.pop_back();
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
 }
