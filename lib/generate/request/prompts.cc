@@ -163,7 +163,7 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
   if (as && !options.diffusers_shift)
     fail_usage(
         "'as' is for models that their authors' program samples otherwise than diffusers, "
-        "such as Wan's, and this is none: leave it out");
+        "such as Wan's: leave it out");
   if (as == models::SampledAs::diffusers) options.shift = *options.diffusers_shift;
   options.as = as.value_or(options.as);
   options.sampler = sampler.value_or(options.sampler);

@@ -29,7 +29,7 @@ struct SampleOptions : models::NoiseSchedule {
   /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
   double temperature = 1, top_p = 0.9;
 
-  /// Whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
+  /// Returns whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
   bool rounds_embedding() const { return diffusers_shift && as == models::SampledAs::diffusers; }
   /// Throws Error{usage} naming what is out of range.
   void validate() const;

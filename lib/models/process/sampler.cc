@@ -404,7 +404,8 @@ void sample_step(const SamplingPath& path, SamplerState& state) {
   const SamplerRow& row = row_of(path.sampler);
   if (state.estimates.size() != std::min(i, row.history) ||
       state.corrected.size() != (row.corrects && i > 0 ? state.x.size() : 0))
-    fail("a state after step {} of {} that is not its own: begin this sampling anew", i, row.name);
+    fail("a state after step {} of {} that is not its own: remove it, and sample again", i,
+         row.name);
   ++state.step;
   if (next == level) return;
   std::vector<double> x0(state.x.size());

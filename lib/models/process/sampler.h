@@ -58,8 +58,8 @@ Sampler default_sampler(Process process);
 /// Throws Error{usage} if the sampler is not for models of this process.
 void check_sampler(Sampler sampler, Process process);
 
-/// Whose levels unipc and dpm++ have in flow matching: those of diffusers, or those of the program
-/// of a model's authors (Wan's).
+/// A program whose noise levels unipc and dpm++ have in flow matching: diffusers, or the program of
+/// a model's authors (Wan's).
 enum class SampledAs : std::uint8_t { diffusers, reference };
 std::string to_string(SampledAs as);
 /// Parses "diffusers" or "reference". Throws Error{usage} for anything else.
@@ -129,7 +129,7 @@ struct SamplerState {
   /// The estimates of the last steps, the newest first: of res and dpm++ one, of unipc as many as
   /// its order, of the other samplers none. After the first steps there are fewer.
   std::vector<std::vector<double>> estimates = {};
-  /// Of unipc after its first step: the corrected state at levels[step - 1].
+  /// After the first step of unipc, the corrected state at levels[step - 1].
   std::vector<double> corrected = {};
 };
 

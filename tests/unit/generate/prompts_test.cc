@@ -11,6 +11,7 @@
 using namespace vfm;
 using namespace vfm::generate;
 using models::Process;
+using models::SampledAs;
 using models::Sampler;
 
 namespace {
