@@ -169,6 +169,21 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   return part;
 }
 
+/// The given frames, alone or with grey ones to the clip's end, are encoded before the first step.
+void ClipEstimate::add_encoding(models::PartCost& cost) const {
+  const bool whole = shape_.given == models::GivenFramesBy::mask_and_latent;
+  const Extents& size = clip_.latent;
+  const models::PartCost encoding =
+      tokenizer_
+          .cost({true, whole ? size.frames : clip_.given_frames, size.height, size.width,
+                 job_.tokenizer_memory, 1})
+          .cost;
+  cost.flops += encoding.flops;
+  add_calls(cost.calls, encoding.calls);
+  cost.activation_bytes = std::max(cost.activation_bytes, encoding.activation_bytes);
+  cost.held_bytes = std::max(cost.held_bytes, encoding.held_bytes);
+}
+
 ModelPart ClipEstimate::tokenizer_part() const {
   const Clip& c = clip_;
   ModelPart part{facts_.tokenizer->name};
@@ -178,6 +193,7 @@ ModelPart ClipEstimate::tokenizer_part() const {
   part.file_bytes = tokenizer_.file_bytes;
   part.split = cost.split;
   part.cost = std::move(cost.cost);
+  if (c.given_frames > 0) add_encoding(part.cost);
   part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
   // keeps, in part.

@@ -91,6 +91,7 @@ class ClipEstimate {
   ModelShape shape_of_model() const;
   void check_fp8() const;
   void plan_clip();
+  void add_encoding(models::PartCost& cost) const;
 
   const GenerateJob& job_;
   models::Fp8Parts fp8_;

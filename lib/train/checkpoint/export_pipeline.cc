@@ -131,7 +131,10 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   PipelineParts parts;
   parts.why_not = why_not(facts, config, options);
   if (!parts.why_not.empty()) return parts;
-  parts.type = pipeline_of(config).classes[config.video_to_world() ? 1 : 0];
+  const models::GivenFramesBy given = models::given_by(config);
+  const bool continues = given == models::GivenFramesBy::mark ||
+                         given == models::GivenFramesBy::mask_and_latent;
+  parts.type = pipeline_of(config).classes[continues ? 1 : 0];
   models::TokenizerConfig tokenizer = *facts.tokenizer;
   parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
   tokenizer.path = parts.vae;
