@@ -41,7 +41,6 @@ constexpr Family kFamilies[] = {
     {"VaceWan", "Wan VACE"},
     {"WanModel_S2V", "Wan 2.2 S2V"},
     {"WanSpeechToVideo", "Wan 2.2 S2V"},
-    {"AutoencoderKLWan", "Wan"},
     {"CausalWan", "a causal Wan"},
     {"SkyReelsV2", "SkyReels-V2, a Wan"},
     {"ChronoEdit", "ChronoEdit, a Wan"},
