@@ -21,6 +21,7 @@ namespace vfm::models {
 /// - AutoencoderKLCosmos: names of NVIDIA's tokenizers are translated
 ///   ("encoder.down.0.block.1.conv1.0.conv3d..."). They count levels downwards; `config` has the
 ///   number of levels.
+/// - AutoencoderKLWan: names of the authors' files are translated (models/wan_vae/names.h).
 /// - t5, umt5: the embedding is "shared.weight", whichever of its names the file has.
 /// Source: diffusers scripts/convert_cosmos_to_diffusers.py.
 std::vector<std::string> names_today(std::string_view type, const Json& config,

@@ -12,7 +12,8 @@
 namespace vfm::models {
 
 /// The configuration of the diffusion network (ForeignNetwork::published) or video tokenizer
-/// (AutoencoderKLCosmos or CausalDiscreteVideoTokenizer) that has these tensors, with
+/// (AutoencoderKLCosmos, CausalDiscreteVideoTokenizer or AutoencoderKLWan) that has these tensors,
+/// with
 /// "_class_name"; null if they belong to neither. Values that are not in the tensors are those of
 /// the published models; the tokenizer's FSQ levels are 8, 8, 8, 5, 5, 5. Reads only names and
 /// shapes. Throws Error{usage} for tensors with these names that do not make such a network.
