@@ -152,6 +152,14 @@ std::unique_ptr<VideoTokenizer> make_cosmos(const TokenizerConfig& config, Devic
       config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
 }
 
+LatentFacts latents_cosmos(const Json& config, std::string_view what) {
+  const CosmosConfig network = cosmos_config_from_json(config, what);
+  LatentScale plain{std::vector<double>(static_cast<std::size_t>(network.latent_channels), 0.0),
+                    std::vector<double>(static_cast<std::size_t>(network.latent_channels), 1.0)};
+  return {latent_statistics(config, what).value_or(std::move(plain)),
+          network.temporal_compression_ratio, network.spatial_compression_ratio};
+}
+
 constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers) {
   return {.name = name,
           .keys = {"path", "hash", "compute"},
@@ -159,7 +167,8 @@ constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers
           .in_diffusers = in_diffusers,
           .inspect = inspect_cosmos,
           .settle = settle_cosmos,
-          .make = make_cosmos};
+          .make = make_cosmos,
+          .latents = latents_cosmos};
 }
 
 }  // namespace

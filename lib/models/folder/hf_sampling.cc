@@ -1,4 +1,4 @@
-// How a pipeline of diffusers is sampled: its scheduler, and the scale of its latents.
+// How a pipeline of diffusers is sampled: its scheduler.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/listed.h"
 #include "io/file.h"
-#include "models/cosmos/config_json.h"
 #include "models/folder/config_json.h"
 #include "models/folder/model_facts.h"
 #include "models/process/process.h"
@@ -111,17 +110,6 @@ void read_flow(const SchedulerFile& file, std::string_view type, const PipelineF
 }
 
 }  // namespace
-
-LatentScale hf_latent_scale(const Json& vae, std::string_view what) {
-  LatentScale scale = latent_statistics(vae, what).value_or(LatentScale());
-  if (scale.mean.empty()) {
-    const auto channels =
-        static_cast<std::size_t>(cosmos_config_from_json(vae, what).latent_channels);
-    scale.mean.assign(channels, 0.0);
-    scale.std.assign(channels, 1.0);
-  }
-  return scale;
-}
 
 SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline) {
   const std::string path = io::join_path(folder, "scheduler_config.json");

@@ -12,6 +12,7 @@
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/text_encoder.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::models {
 namespace {
@@ -109,20 +110,12 @@ void check_parts(const ModelFolder& model) {
   text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
 }
 
-/// The size that most videos of the tokenizer `vae` have, as latents.
-Extents usual_latent(const HfComponent& vae, const PipelineForm& pipeline, const Extents& most) {
-  const std::string what = "'" + vae.config_path() + "'";
-  // Tokenizers of diffusers have one pair of names or the other.
-  const auto ratio = [&](const char* name, const char* other) {
-    return static_cast<int>(
-        need_integer(vae.config(), vae.config().contains(other) ? other : name, what));
-  };
-  const int time = ratio("temporal_compression_ratio", "scale_factor_temporal");
-  const int space = ratio("spatial_compression_ratio", "scale_factor_spatial");
-  if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
-  return {std::min(1 + (pipeline.frames - 1) / time, most.frames),
-          std::min(pipeline.height / space, most.height),
-          std::min(pipeline.width / space, most.width)};
+/// The size that most videos have, as latents.
+Extents usual_latent(const LatentFacts& latents, const PipelineForm& pipeline,
+                     const Extents& most) {
+  return {std::min(1 + (pipeline.frames - 1) / latents.time_factor, most.frames),
+          std::min(pipeline.height / latents.space_factor, most.height),
+          std::min(pipeline.width / latents.space_factor, most.width)};
 }
 
 /// The form of the model in a pipeline, among those of its class.
@@ -145,8 +138,11 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   if (is_there("vae")) {
     const HfComponent& vae = model.part("vae");
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
-    facts.scale = hf_latent_scale(vae.config(), "'" + vae.config_path() + "'");
-    if (all) facts.usual = usual_latent(vae, pipeline, facts.largest);
+    vae.need_type(tokenizer_class_names());
+    LatentFacts latents =
+        find_tokenizer_family(vae.type())->latents(vae.config(), "'" + vae.config_path() + "'");
+    if (all) facts.usual = usual_latent(latents, pipeline, facts.largest);
+    facts.scale = std::move(latents.scale);
   }
   if (is_there("text_encoder")) {
     const HfComponent& text = model.part("text_encoder");

@@ -112,9 +112,6 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
 /// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
 /// again. Its "_class_name" is one of these four.
 Json hf_scheduler(const SamplingFacts& sampling);
-/// The scale from the statistics in `vae`, a tokenizer's config.json, named `what` in messages.
-/// Without statistics mean 0 and deviation 1. Throws Error.
-LatentScale hf_latent_scale(const Json& vae, std::string_view what);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.

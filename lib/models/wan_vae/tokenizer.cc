@@ -132,6 +132,14 @@ std::unique_ptr<VideoTokenizer> make_wan(const TokenizerConfig& config, Device d
   return std::make_unique<WanVaeTokenizer>(config, device, memory, ranks);
 }
 
+LatentFacts latents_wan(const Json& config, std::string_view what) {
+  const WanVaeConfig network = wan_vae_config_from_json(config, what);
+  LatentScale plain{std::vector<double>(static_cast<std::size_t>(network.z_dim), 0.0),
+                    std::vector<double>(static_cast<std::size_t>(network.z_dim), 1.0)};
+  return {wan_vae_statistics(config, what).value_or(std::move(plain)), network.time_factor(),
+          network.space_factor()};
+}
+
 }  // namespace
 
 constinit const TokenizerFamily kWanVaeFamily = {.name = kWanVaeClass,
@@ -140,7 +148,8 @@ constinit const TokenizerFamily kWanVaeFamily = {.name = kWanVaeClass,
                                                  .in_diffusers = true,
                                                  .inspect = inspect_wan,
                                                  .settle = settle_wan,
-                                                 .make = make_wan};
+                                                 .make = make_wan,
+                                                 .latents = latents_wan};
 
 WanVaeTokenizer::WanVaeTokenizer(const TokenizerConfig& config, Device device, std::uint64_t memory,
                                  const LoadingRanks& ranks)
