@@ -16,6 +16,7 @@ Json latent_facts(const Json& record) {
                            "sampler",
                            "steps",
                            "guidance",
+                           "guidance_low",
                            "sigma_min",
                            "sigma_max",
                            "sigmas",

@@ -36,10 +36,10 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
   for (const text::TokenEmbeddings& text : input_.texts) {
     models::NetworkSample sample = input_.sample;
     sample.text_tokens = text.tokens;
-    batch_.samples.push_back(sample);
+    samples_.push_back(sample);
     rows.insert(rows.end(), text.values.begin(), text.values.end());
   }
-  batch_.text = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
+  text_ = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
 }
 
 // Writes the given frames of one sample's input, channel by channel.
@@ -69,7 +69,12 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   const models::NetworkSample& s = input_.sample;
   const std::size_t plane = static_cast<std::size_t>(s.height) * static_cast<std::size_t>(s.width);
   const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
-  const std::size_t n = x.size(), halves = batch_.samples.size();
+  batch_.network = sigma < input_.boundary ? 1 : 0;
+  // Without guidance the negative prompt is not asked.
+  const bool guided = options_.guidance_of(batch_.network) != 0;
+  const std::size_t n = x.size(), halves = guided ? samples_.size() : 1;
+  batch_.samples.assign(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(halves));
+  batch_.text = halves == samples_.size() ? text_ : text_.rows(0, samples_[0].text_tokens);
   const bool marks = network_.config().in_channels > input_.channels;
   const std::size_t stride = n + (marks ? channel : 0);
   batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
@@ -94,11 +99,12 @@ void Denoiser::estimate(std::span<const double> x, double sigma, std::span<doubl
   const std::size_t n = x.size();
   const Tensor both = network_.forward(batch(x, sigma));
   const std::span<const float> f = both.floats();
-  const bool guided = input_.texts.size() == 2;
+  const bool guided = batch_.samples.size() == 2;
+  const double guidance = options_.guidance_of(batch_.network);
   for (std::size_t i = 0; i < n; ++i) {
     const double with_prompt = scale.estimate(x[i], f[i]);
     const double without = guided ? scale.estimate(x[i], f[n + i]) : with_prompt;
-    x0[i] = with_prompt + options_.guidance * (with_prompt - without);
+    x0[i] = with_prompt + guidance * (with_prompt - without);
   }
   if (input_.given_frames == 0 || options_.augment_sigma >= sigma) return;
   const auto channels = static_cast<std::size_t>(input_.channels);

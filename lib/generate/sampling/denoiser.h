@@ -8,6 +8,8 @@
 // noise level augment_sigma down, given frames are denoised like the others, but stay marked.
 // Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
 // trajectories are the same; NVIDIA, cosmos-predict1.
+// Of a model with two networks, each estimate is asked of the network of its noise level, and g may
+// be another one there.
 // models/process/sampler.h begins and moves the state.
 // Shape letters: C latent channels, T H W of the latent.
 // SPDX-License-Identifier: Apache-2.0
@@ -41,6 +43,8 @@ struct DenoiseInput {
   int given_frames = 0;      ///< latent frames that are given, below T
   std::vector<float> given;  ///< (C, given_frames, H, W), in model units
   bool round_time = false;   ///< the time input is rounded to bf16
+  /// ModelFacts::boundary: lower levels are for the second network. 0: there is one.
+  double boundary = 0;
 };
 
 class Denoiser {
@@ -60,11 +64,13 @@ class Denoiser {
  private:
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
 
-  const ClipNetwork& network_;
+  const ClipNetwork::Clip network_;
   DenoiseInput input_;
   SampleOptions options_;
   std::vector<double> levels_;
   std::uint64_t seed_, key_;
+  std::vector<models::NetworkSample> samples_;  // one for each text
+  Tensor text_;                                 // of all of them
   models::NetworkBatch batch_;
 };
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,6 +96,9 @@ struct PipelineForm {
   int text_tokens = 0;  ///< texts are padded to this length with zero vectors; 0: not padded
   int steps = 0;
   double guidance = 1;
+  /// The same for two networks that are chosen by noise level: at high and at low levels. None:
+  /// both have `guidance`.
+  std::optional<std::array<double, 2>> guidance_of_two = {};
   double sigma_min = 0, sigma_max = 0;  ///< of EDM
   double shift = 1;                     ///< of flow matching
   /// Numbers of given latent frames in training, of a network that continues frames.

@@ -88,6 +88,7 @@ struct NetworkBatch {
   /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
   /// recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
+  int network = 0;  ///< number of the network that it is for: DiffusionNetwork::choose()
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.
@@ -106,6 +107,10 @@ class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
 
+  /// Of several networks that are chosen by noise level (models/dit/switched_network.h), makes this
+  /// object the one with this number. A single network is number 0, and ignores the call. A
+  /// collective.
+  virtual void choose(int /*number*/) {}
   virtual const NetworkConfig& config() const = 0;
   virtual Device device() const = 0;
   /// The parameters in a fixed order, which is stable for the life of the network.
