@@ -1,9 +1,8 @@
 // The common part of the diffusion networks: configuration, batches, and the interface that
 // training, checkpoints and generation use. architectures() lists the networks.
 //
-// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
-// other. Attention never crosses samples; each sample has its own noise level, frame rate, size
-// and text.
+// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed. Attention never
+// crosses samples; each sample has its own noise level, frame rate, size and text.
 // Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
 // Thread-safety: several threads may call a network's forward(), each with its own tape. Call all
 // other members from one thread.
@@ -81,14 +80,12 @@ struct NetworkSample {
 
 struct NetworkBatch {
   std::vector<NetworkSample> samples;
-  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
-                   ///< other
+  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W) in turn, already scaled by c_in
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, one number for each sample. If defined, it replaces the samples' c_noise. Then only
-  /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
-  /// recorded and repeated (tensor/graph_cache.h).
+  /// f32, one number for each sample, in place of the samples' c_noise. Then only tensors differ
+  /// between batches of equal sizes and rates, so forward() can be recorded (tensor/graph_cache.h).
   Tensor c_noise;
-  int network = 0;  ///< number of the network that it is for: DiffusionNetwork::choose()
+  int network = 0;  ///< the number of the network that it is for, of several
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.
@@ -107,9 +104,7 @@ class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
 
-  /// Of several networks that are chosen by noise level (models/dit/switched_network.h), makes this
-  /// object the one with this number. A single network is number 0, and ignores the call. A
-  /// collective.
+  /// Makes this the network of a number, of several (models/dit/switched_network.h). A collective.
   virtual void choose(int /*number*/) {}
   virtual const NetworkConfig& config() const = 0;
   virtual Device device() const = 0;
