@@ -11,6 +11,7 @@
 // A model may have two networks that are chosen by noise level, of which one is in memory at a
 // time. Clips that are sampled at the same time use the same one: when all of them need the other,
 // or have ended, it is loaded. So -j N clips take two loads together.
+// Ranks that share clips begin some of them before they finish the first (generate/clip_maker.cc).
 //
 // Thread-safety: forward() of a network of one rank from any thread; everything else from the
 // thread that made the World.
