@@ -187,6 +187,12 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .manual(
           "How strongly to follow the prompt. 0 turns guidance off. See SAMPLING. Default: the "
           "model's, or 1.");
+  options.add("--guidance-low", guidance_low_, "G", "guidance at low noise levels")
+      .check(vfm::cli::not_nan)
+      .shown("")
+      .manual(
+          "Guidance at low noise levels, for models that have another network for these. Default: "
+          "the value of *--guidance*, or the model's.");
   options.add("--sampler", sampler_, "NAME", "euler, res, unipc, dpm++, lcm, ...")
       .one_of({"euler", "edm-euler", "heun", "res", "flow", "unipc", "unipc1", "unipc3", "dpm++",
                "lcm"})
@@ -268,6 +274,7 @@ void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
   if (!sigmas_.empty()) choice.sigmas = vfm::generate::parse_sigmas(sigmas_);
   choice.steps = steps_;
   choice.guidance = guidance_;
+  choice.guidance_low = guidance_low_;
   choice.temperature = temperature_;
   choice.top_p = top_p_;
 }

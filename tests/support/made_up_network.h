@@ -89,6 +89,7 @@ inline constexpr PipelineForm kPipeline = {
     .text_tokens = 20,
     .steps = 11,
     .guidance = 3,
+    .guidance_of_two = {{4, 2}},
     .shift = 5,
 };
 inline constexpr ForeignNetwork kForeign = {

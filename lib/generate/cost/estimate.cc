@@ -52,7 +52,8 @@ ClipEstimate::ClipEstimate(const GenerateJob& job, const models::OpenedModel& op
   if (job.fp8.any()) check_fp8();
   if (job.quantize && network_.decoder)
     fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
-  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.process);
+  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.process,
+                                facts_.networks());
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
   plan_clip();
@@ -127,7 +128,26 @@ void ClipEstimate::plan_clip() {
   if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
   if (request.negative_embedding)
     c.text_tokens = std::max<std::int64_t>(c.text_tokens, request.negative_embedding->tokens);
-  c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
+  c.samples = network_.dit && text && sampling_.guides() ? 2 : 1;
+}
+
+std::optional<std::array<int, 2>> ClipEstimate::passes_of_two() const {
+  if (!facts_.boundary) return std::nullopt;
+  std::array<int, 2> passes = {};
+  // A sampling of one number asks at the levels of any other.
+  const models::SamplingPath path = {
+      .process = sampling_.process,
+      .sampler = sampling_.sampler,
+      .levels = noise_levels(sampling_),
+      .denoise =
+          [&](std::span<const double>, double level, std::span<double> x0) {
+            ++passes[level < *facts_.boundary ? 1 : 0];
+            x0[0] = 0;
+          },
+      .noise = [](int, std::span<float> noise) { noise[0] = 0; }};
+  models::SamplerState state{0, {0}, {}};
+  models::sample(path, state);
+  return passes;
 }
 
 ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
@@ -232,6 +252,11 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   const auto using_it = [&](const ModelPart& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
+  // The second of two networks is read when the memory of a pass is free.
+  const double switching =
+      network_.second_bytes > 0
+          ? using_it(network, 0) + whole - network.cost.weight_bytes + read * network.file_bytes
+          : 0;
   // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
   // back before the clip is decoded (Generator::denoise).
   const double sampling = std::max(
@@ -246,7 +271,7 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   memory.phases = {
       std::pair{"loading", loading},
       {"encoding_text", using_it(text, text.held_bytes) + whole - network.cost.weight_bytes},
-      {"sampling", using_it(network, sampling)},
+      {"sampling", std::max(switching, using_it(network, sampling))},
       {"decoding", using_it(tokenizer, decoding) + host * encoder}};
   for (auto& [phase, bytes] : memory.phases)
     memory.peak = std::max(memory.peak, bytes += memory.program);

@@ -26,7 +26,7 @@ namespace vfm::generate {
 /// A part of the model: facts from its headers, and its cost for the clip.
 struct ModelPart {
   std::string type;
-  double file_bytes = 0;    ///< bytes of the weights' files
+  double file_bytes = 0;    ///< bytes of the weights' files; of two networks, of the larger one
   double mapped_bytes = 0;  ///< bytes of files that stay mapped while in use
   models::PartCost cost;    ///< flops of the clip
   /// Memory while matrices that will be quantised to 8 bits are still whole: at rest, and with a
@@ -61,6 +61,10 @@ class ClipEstimate {
   };
   const Clip& clip() const { return clip_; }
   const SampleOptions& sampling() const { return sampling_; }
+  /// For a model with two networks that are chosen by noise level: how many of the passes each of
+  /// them makes.
+  std::optional<std::array<int, 2>> passes_of_two() const;
+  const ModelFacts& facts() const { return facts_; }
   const NetworkHeaders& network() const { return network_; }
   DType compute() const { return compute_; }
   const dist::Layout& parallel() const { return parallel_; }  ///< with the chosen kind of cp

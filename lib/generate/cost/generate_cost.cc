@@ -45,6 +45,7 @@ Json sampling_json(const ClipEstimate& estimate) {
   else if (sampling.process == models::Process::flow)
     json["shift"] = sampling.shift;
   if (sampling.diffusers_shift) json["as"] = to_string(sampling.as);
+  if (sampling.guidance_low) json["guidance_low"] = *sampling.guidance_low;
   return json;
 }
 
@@ -90,6 +91,10 @@ Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
                {"tokenizer", tokenizer.json()},
                {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
                {"memory_bytes", memory_json(memory)}};
+  if (const auto passes = estimate.passes_of_two())
+    cost["switch"] = {{"level", *estimate.facts().boundary},
+                      {"passes", *passes},
+                      {"file_bytes", rounded(estimate.network().second_bytes)}};
   if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {
     cost["parallel"] = clip_layout_name(estimate.parallel());

@@ -37,6 +37,13 @@ std::string generation_words(const Json& cost) {
                                  number(sampling["steps"], "step"), sampling["guidance"].dump()));
   line("passes",
        fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
+  if (cost.contains("switch")) {
+    const Json& change = cost["switch"];
+    line("switch", fmt::format("below the level {} another network takes the first one's place: {} "
+                               "and {}, {} to read",
+                               change["level"].dump(), number(change["passes"][0], "pass"),
+                               change["passes"][1].dump(), bytes(change["file_bytes"])));
+  }
   if (cost.contains("parallel"))
     line("shared by", fmt::format("{} ranks, {}{}: the network and memory are of one of them",
                                   cost["ranks"].dump(), cost["parallel"].get<std::string>(),

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/decoder/decoder.h"
-#include "models/dit/architecture.h"
+#include "models/dit/given_frames.h"
 #include "models/dit/network.h"
 #include "models/folder/model_facts.h"
 #include "text/encoder.h"

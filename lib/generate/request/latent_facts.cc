@@ -17,6 +17,7 @@ Json latent_facts(const Json& record) {
                            "as",
                            "steps",
                            "guidance",
+                           "guidance_low",
                            "sigma_min",
                            "sigma_max",
                            "sigmas",

@@ -70,7 +70,8 @@ void RequestMaker::note_sizes(const NamedRequest& request) {
 
 std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   refuse_other_model(in_use_, prompt.made_by);
-  prompt.choice.check_for(generator_.autoregressive(), generator_.sampling().process);
+  prompt.choice.check_for(generator_.autoregressive(), generator_.sampling().process,
+                          generator_.facts().networks());
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator_.sampling());
   request->clip = request_of(prompt, generator_.usual(), generator_.facts().fps);

@@ -50,8 +50,8 @@ std::string move_parts(ModelFacts& facts, const GenerateJob& job, bool pipeline)
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
                            Device device);
 
-/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not: those
-/// up to `none` (ModelFacts::no_guidance).
+/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not:
+/// those up to `none` (ModelFacts::no_guidance).
 void note_guidance(double none, double guidance);
 
 /// Tells of the other shift of a model with two (SampleOptions::diffusers_shift), unless the choice

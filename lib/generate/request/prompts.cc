@@ -74,6 +74,7 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take_levels(json, choice, where);
   take(json, "steps", get_int(json, "steps", where), choice.steps);
   take(json, "guidance", get_number(json, "guidance"), choice.guidance);
+  take(json, "guidance_low", get_number(json, "guidance_low"), choice.guidance_low);
   take(json, "sigma_min", get_number(json, "sigma_min"), choice.sigma_min);
   take(json, "sigma_max", get_number(json, "sigma_max"), choice.sigma_max);
   take(json, "shift", get_number(json, "shift"), choice.shift);
@@ -122,7 +123,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where, const std::
 
 }  // namespace
 
-void SampleChoice::check_for(bool autoregressive, models::Process process) const {
+void SampleChoice::check_for(bool autoregressive, models::Process process, int networks) const {
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -140,6 +141,10 @@ void SampleChoice::check_for(bool autoregressive, models::Process process) const
     if (sampler) check_sampler(*sampler, process);
     if (flow && (sigma_min || sigma_max))
       fail_usage("sigma_min and sigma_max are not for this model: it is of flow matching");
+    if (guidance_low && networks < 2)
+      fail_usage(
+          "'guidance_low' is for models with another network for low noise levels, and this one "
+          "has one network");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this one is not");
     return;
   }
@@ -147,6 +152,7 @@ void SampleChoice::check_for(bool autoregressive, models::Process process) const
   refuse(as.has_value(), "as");
   refuse(steps.has_value(), "steps");
   refuse(guidance.has_value(), "guidance");
+  refuse(guidance_low.has_value(), "guidance_low");
   refuse(sigma_min || sigma_max || shift || augment_sigma || !sigmas.empty(), "noise levels");
 }
 
@@ -174,6 +180,7 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
   options.sigma_min = sigma_min.value_or(options.sigma_min);
   options.sigma_max = sigma_max.value_or(options.sigma_max);
   options.shift = shift.value_or(options.shift);
+  if (guidance || guidance_low) options.guidance_low = guidance_low;
   options.guidance = guidance.value_or(options.guidance);
   options.augment_sigma = augment_sigma.value_or(options.augment_sigma);
   return options;

@@ -40,11 +40,11 @@ Denoiser::Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions
     models::NetworkSample sample = input_.sample;
     sample.text_tokens = text.tokens;
     if (input_.given_by == GivenFramesBy::clean_time) sample.clean_frames = input_.given_frames;
-    batch_.samples.push_back(sample);
+    samples_.push_back(sample);
     rows.insert(rows.end(), text.values.begin(), text.values.end());
   }
   batch_.round_embedding = options_.rounds_embedding();
-  batch_.text = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
+  text_ = Tensor::from(rows, {static_cast<std::int64_t>(rows.size()) / width, width});
 }
 
 /// Whether given frames are the given latent, in the input and in the estimate.
@@ -94,7 +94,12 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   if (found == levels_.end())
     fail("an estimate at noise level {}, which is none of the sampling's", sigma);
   const auto level = static_cast<std::size_t>(found - levels_.begin());
-  const std::size_t n = x.size(), halves = batch_.samples.size();
+  batch_.network = sigma < input_.boundary ? 1 : 0;
+  // Without guidance the negative prompt is not asked.
+  const bool guided = options_.guidance_of(batch_.network) != 0;
+  const std::size_t n = x.size(), halves = guided ? samples_.size() : 1;
+  batch_.samples.assign(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(halves));
+  batch_.text = halves == samples_.size() ? text_ : text_.rows(0, samples_[0].text_tokens);
   const std::size_t channel = n / static_cast<std::size_t>(input_.channels);
   const std::size_t stride = static_cast<std::size_t>(network_.config().in_channels) * channel;
   batch_.latents = Tensor::zeros({static_cast<std::int64_t>(stride * halves)});
@@ -117,11 +122,12 @@ void Denoiser::estimate(std::span<const double> x, double sigma, std::span<doubl
   const std::size_t n = x.size();
   const Tensor both = network_.forward(batch(x, sigma));
   const std::span<const float> f = both.floats();
-  const bool guided = input_.texts.size() == 2;
+  const bool guided = batch_.samples.size() == 2;
+  const double guidance = options_.guidance_of(batch_.network);
   for (std::size_t i = 0; i < n; ++i) {
     const double with_prompt = scale.estimate(x[i], f[i]);
     const double without = guided ? scale.estimate(x[i], f[n + i]) : with_prompt;
-    x0[i] = with_prompt + options_.guidance * (with_prompt - without);
+    x0[i] = with_prompt + guidance * (with_prompt - without);
   }
   if (!overlays(sigma)) return;
   const auto channels = static_cast<std::size_t>(input_.channels);

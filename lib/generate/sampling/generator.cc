@@ -205,6 +205,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
   DenoiseInput input;
   input.channels = size.channels;
   input.round_time = facts.round_time;
+  input.boundary = facts.boundary.value_or(0);
   input.sample.frames = size.frames;
   input.sample.height = size.height;
   input.sample.width = size.width;
@@ -214,7 +215,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                      {known.frames, known.height, known.width}, config().patch_size);
   input.texts.push_back(prompt_of(request));
   const bool embedded = request.embedding || request.negative_embedding;
-  if (options.guidance != 0 && (embedded || request.prompt != request.negative))
+  if (options.guides() && (embedded || request.prompt != request.negative))
     input.texts.push_back(negative_of(request));
   if (request.given) add_given(request, input);
   return Denoiser(*network, std::move(input), options, noise_levels(options), request.seed,

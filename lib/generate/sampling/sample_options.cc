@@ -15,7 +15,9 @@ void SampleOptions::validate() const {
   if (steps > models::kMostSteps)
     fail_usage("{} steps are too many: give at most {}", steps, models::kMostSteps);
   noise_levels(*this);
-  if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
+  for (const int network : {0, 1})
+    if (!std::isfinite(guidance_of(network)))
+      fail_usage("guidance {}: must be a finite number", guidance_of(network));
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
     fail_usage("noise {} on condition frames: must not be negative", augment_sigma);
   if (!(temperature >= 0 && std::isfinite(temperature)))
@@ -37,6 +39,7 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
     options.as = models::SampledAs::reference;
   }
   options.guidance = facts.guidance.value_or(options.guidance);
+  options.guidance_low = facts.guidance_low;
   try {
     options.validate();
   } catch (const Error& error) {

@@ -21,6 +21,8 @@ struct SampleOptions : models::NoiseSchedule {
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0:
   /// without guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
+  /// The same of the second of two networks, for low noise levels; none: `guidance`.
+  std::optional<double> guidance_low;
   /// The shift in diffusers, of a model that its authors' program samples otherwise. `as` chooses
   /// between the two: noise levels, the model's own shift, and whether the embedding of the noise
   /// level is rounded.
@@ -31,6 +33,12 @@ struct SampleOptions : models::NoiseSchedule {
 
   /// Returns whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
   bool rounds_embedding() const { return diffusers_shift && as == models::SampledAs::diffusers; }
+  double guidance_of(int network) const {
+    return network == 1 ? guidance_low.value_or(guidance) : guidance;
+  }
+  /// Returns whether any network is guided.
+  bool guides() const { return guidance_of(0) != 0 || guidance_of(1) != 0; }
+
   /// Throws Error{usage} naming what is out of range.
   void validate() const;
   /// Returns the default sampling of a model. Missing facts have the defaults above. Throws Error,

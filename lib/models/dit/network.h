@@ -1,9 +1,8 @@
 // The common part of the diffusion networks: configuration, batches, and the interface that
 // training, checkpoints and generation use. architectures() lists the networks.
 //
-// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
-// other. Attention never crosses samples; each sample has its own noise level, frame rate, size
-// and text.
+// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed. Attention never
+// crosses samples; each sample has its own noise level, frame rate, size and text.
 // Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
 // Thread-safety: several threads may call a network's forward(), each with its own tape. Call all
 // other members from one thread.
@@ -42,7 +41,6 @@ struct NetworkConfig {
   std::array<int, 3> patch_size = {1, 2, 2};
   bool concat_padding_mask = true;
   std::any fields = {};  ///< the architecture's own fields: see own()
-
   /// The architecture's own fields, a struct in the header of its network. Defaults if not set.
   template <class Fields>
   const Fields& own() const {
@@ -58,13 +56,12 @@ struct NetworkConfig {
 
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
+  nn::HeadShape heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
   int text_width() const;       ///< width of text tokens in blocks
-  nn::HeadShape heads() const;
   /// True if the input has one channel more than the output: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
-  /// Throws Error{usage} naming the field.
-  void validate() const;
+  void validate() const;  ///< throws Error{usage} naming the field
 };
 
 /// One sample of a pack. Sizes are of the latent, multiples of the patch size.
@@ -76,25 +73,20 @@ struct NetworkSample {
   /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
   /// tokens into the trained range of positions. Must be 1 if the tape records.
   std::array<double, 3> position_step = {1, 1, 1};
-  /// So many first frames are not noisy: the time input of their tokens is 0, not c_noise. Above 0
-  /// only for GivenFramesBy::clean_time (models/dit/architecture.h).
-  int clean_frames = 0;
+  int clean_frames = 0;  ///< first frames with time input 0, for GivenFramesBy::clean_time only
 
   std::int64_t tokens(const NetworkConfig& config) const;
 };
 
 struct NetworkBatch {
   std::vector<NetworkSample> samples;
-  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
-                   ///< other
+  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W) in turn, already scaled by c_in
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, one number for each sample. If defined, it replaces the samples' c_noise. Then only
-  /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
-  /// recorded and repeated (tensor/graph_cache.h).
+  /// f32, one number for each sample, in place of the samples' c_noise. Then only tensors differ
+  /// between batches of equal sizes and rates, so forward() can be recorded (tensor/graph_cache.h).
   Tensor c_noise;
-  /// A network that computes in bf16 rounds the embedded noise level to bf16, as diffusers' Wan
-  /// does. Other networks ignore it.
-  bool round_embedding = false;
+  bool round_embedding = false;  ///< a Wan in bf16 rounds the embedded time, as in diffusers
+  int network = 0;               ///< the number of the network that it is for, of several
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.
@@ -112,7 +104,8 @@ struct Fp8Parts {
 class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
-
+  /// Makes this the network of a number, of several (models/dit/switched_network.h). A collective.
+  virtual void choose(int /*number*/) {}
   virtual const NetworkConfig& config() const = 0;
   virtual Device device() const = 0;
   /// The parameters in a fixed order, which is stable for the life of the network.
@@ -122,8 +115,8 @@ class DiffusionNetwork {
   virtual void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) = 0;
   /// Each adapter has "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
-  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. The
-  /// results have the same bits for every choice.
+  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. No
+  /// choice changes a bit of the results.
   virtual void set_recompute(nn::Recompute recompute, bool offload = false) = 0;
   /// Chooses what inference computes in FP8 (default: nothing). Rounds the matrices now: call it
   /// again after changing them. With any part, forward() throws Error if the tape records. Throws
@@ -144,11 +137,11 @@ class DiffusionNetwork {
   virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
 };
 
-/// Makes a network on `device`. Weights are initialised from Philox(seed, weight_init, name).
-/// `compute`, f32 or bf16, is the type of products and activations; norms and sums are f32. Without
-/// `trainable` the network has no gradients, and its weights have no values until they are written.
-/// With a layout the network has this rank's part of the weights, and forward() returns zeros at
-/// tokens of other ranks. Throws Error{usage} for a layout that the network cannot have.
+/// Makes a network on `device`, with weights of Philox(seed, weight_init, name). `compute`, f32 or
+/// bf16, is the type of products and activations; norms and sums are f32. Without `trainable` it
+/// has no gradients, and its weights no values until they are written. With a layout it has this
+/// rank's weights, and forward() returns zeros at tokens of other ranks. Throws Error{usage} for a
+/// layout that it cannot have.
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true,

@@ -17,6 +17,9 @@ namespace vfm::models {
 /// Ranks that load one model together.
 struct LoadingRanks {
   dist::Group* group = nullptr;  ///< all of them; null: one rank alone
+  /// The ranks that share the network; null: each has its own. Of a model with two networks they
+  /// load the second one without the others.
+  dist::Group* sharing = nullptr;
   nn::NetworkLayout layout = {};  ///< this rank's part of the network
   /// Runs a function that exchanges nothing, on each rank. If it fails on one, throws there and
   /// ends the others.

@@ -10,7 +10,9 @@
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/config_json.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer_family.h"
 
@@ -87,6 +89,22 @@ Json member(const Json& value, const char* name) {
   return value.is_object() ? value.value(name, Json()) : Json();
 }
 
+/// Two networks that are chosen by noise level, and take each other's place in memory.
+void check_alike(const HfComponent& first, const HfComponent& second) {
+  const auto config = [](const HfComponent& one) {
+    return in_file(one.config_path(),
+                   [&] { return network_config_to_json(network_config_from_json(one.config())); });
+  };
+  const Json one = config(first), other = config(second);
+  for (const auto& [name, value] : one.items())
+    if (other.value(name, Json()) != value)
+      fail_usage(
+          "'{}' has {} {}, and '{}' has {}: networks that are chosen by noise level must have one "
+          "configuration",
+          first.config_path(), name, value.dump(), second.config_path(),
+          other.value(name, Json()).dump());
+}
+
 /// The parts of a pipeline that somebody generates with.
 void check_parts(const ModelFolder& model) {
   const std::string type = model.layout().type();
@@ -100,12 +118,14 @@ void check_parts(const ModelFolder& model) {
     fail_usage("'{}' is a {}: only {} are supported", model.folder(), type, listed(known, " and "));
   }
   const PipelineForm& pipeline = *architecture->foreign->pipeline;
-  const HfComponent &transformer = model.part("transformer"), &vae = model.part("vae"),
-                    &text = model.part("text_encoder");
+  const HfComponent &vae = model.part("vae"), &text = model.part("text_encoder");
   std::vector<std::string_view> networks = {architecture->class_name};
   for (const ForeignClass& one : architecture->foreign->classes)
     networks.push_back(one.name);
-  transformer.need_type(networks);
+  const std::vector<std::string> parts = model.layout().networks();
+  for (const std::string& part : parts)
+    model.part(part).need_type(networks);
+  if (parts.size() > 1) check_alike(model.part(parts[0]), model.part(parts[1]));
   vae.need_type({pipeline.vaes.begin(), pipeline.vaes.end()});
   text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
 }
@@ -124,7 +144,17 @@ const PipelineForm& form_of_model(const PipelineForm& pipeline, const ModelFolde
   if (pipeline.of_model == nullptr) return pipeline;
   return pipeline.of_model({.network = network,
                             .clean_time = model.layout().flag("expand_timesteps"),
-                            .experts = model.layout().has("transformer_2")});
+                            .experts = model.layout().networks().size() > 1});
+}
+
+/// The boundary between two networks in the levels of the model's process.
+void add_boundary(ModelFacts& facts, const ModelLayout& layout, const PipelineForm& pipeline) {
+  const Process flow = Process::flow, own = facts.sampling.process;
+  const double t = layout.boundary();
+  facts.boundary = own == flow ? t : own.level_of(flow.sigma_of(t));
+  if (!pipeline.guidance_of_two) return;
+  facts.sampling.guidance = pipeline.guidance_of_two->front();
+  facts.sampling.guidance_low = pipeline.guidance_of_two->back();
 }
 
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
@@ -135,6 +165,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   };
   if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
+  if (model.layout().networks().size() > 1) add_boundary(facts, model.layout(), pipeline);
   if (is_there("vae")) {
     const HfComponent& vae = model.part("vae");
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
@@ -264,6 +295,12 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
         "'{}' is a network alone, {}, without tokenizer and text encoder: give the pipeline that "
         "it is a part of, or the run or run of adapters that it was exported from",
         model.folder(), model.type());
+  if (!all && model.layout().networks().size() > 1)
+    fail_usage(
+        "'{}' has two networks that are chosen by noise level, and a run trains one: give the "
+        "folder of that one, '{}' or '{}'",
+        model.folder(), model.layout().folder_of(kFirstNetwork),
+        model.layout().folder_of(kSecondNetwork));
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
@@ -286,7 +323,10 @@ std::string text_encoder_hash(const std::string& folder) {
 std::string hash_all(const ModelFolder& model) {
   if (model.is_checkpoint()) return io::hash_file(io::join_path(model.folder(), "COMPLETE"));
   Hasher hasher;
-  for (const char* part : {"transformer", "vae"})
+  std::vector<std::string> parts = model.layout().networks();
+  if (parts.size() > 1) hasher.update(fmt::format("boundary {} ", model.layout().boundary()));
+  parts.emplace_back("vae");
+  for (const std::string& part : parts)
     hasher.update(model.part(part).hash());
   hasher.update(text_encoder_hash(model.layout().folder_of("text_encoder")));
   return hasher.hex128();

@@ -32,7 +32,8 @@ struct Extents {
 /// Default sampling of a model. Values that nobody has set are empty.
 struct SamplingFacts {
   std::optional<std::int64_t> steps;
-  std::optional<double> guidance;
+  /// `guidance_low`: below ModelFacts::boundary, if it differs there.
+  std::optional<double> guidance, guidance_low;
   std::optional<Sampler> sampler;
   Process process;  ///< the process that the model was trained with; left out for EDM
   std::optional<double> sigma_min, sigma_max, shift;
@@ -64,6 +65,10 @@ struct ModelFacts {
   Extents usual;    ///< in latents: the size of most videos (of stills without videos)
   double fps = 0;   ///< frames per second of most videos; 0: not known
   SamplingFacts sampling;
+  /// Of a model with two networks: the lowest noise level of the first one. Below it the second is
+  /// used.
+  std::optional<double> boundary;
+  int networks() const { return boundary ? 2 : 1; }
   /// Prompts are padded to this number of tokens with zero vectors, which are attended to, as
   /// Cosmos was trained; 0: no padding.
   int text_padding = 0;

@@ -31,7 +31,9 @@ std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
 }  // namespace
 
 ModelFolder::ModelFolder(const std::string& path, ModelChoice choice)
-    : layout_(open_layout(path)), choice_(std::move(choice)) {}
+    : layout_(open_layout(path)), choice_(std::move(choice)) {
+  if (choice_.part == kFirstNetwork) choice_.part = layout_->networks().front();
+}
 
 bool ModelFolder::has_adapters() const {
   return is_checkpoint() && models::has_adapters(folder());

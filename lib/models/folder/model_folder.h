@@ -17,7 +17,9 @@ namespace vfm::models {
 
 /// The caller's choices for a folder.
 struct ModelChoice {
-  std::string part = "transformer";          ///< part of a pipeline; also "vae", "text_encoder"
+  /// Part of a pipeline; also "vae", "text_encoder". If the pipeline has no network of this name,
+  /// "transformer" is the one that it has.
+  std::string part = kFirstNetwork;
   std::vector<std::string_view> types = {};  ///< accepted types; empty: any
   bool average = true;  ///< take averaged weights if a checkpoint of ours has some
 };

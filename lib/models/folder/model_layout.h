@@ -7,10 +7,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "io/tensor_set.h"
 
 namespace vfm::models {
+
+/// The parts of a pipeline that may be networks.
+inline constexpr const char *kFirstNetwork = "transformer", *kSecondNetwork = "transformer_2";
 
 /// The base class is the layout of a single model: config.json and weights.
 class ModelLayout {
@@ -25,6 +29,12 @@ class ModelLayout {
   virtual std::string type() const { return {}; }
   /// Returns whether the folder has a part such as "vae". A single model counts as every part.
   virtual bool has(const std::string& /*part*/) const { return true; }
+  /// The parts that are diffusion networks: one, or the two of a model whose networks are chosen by
+  /// noise level. The first of two is for the high levels.
+  virtual std::vector<std::string> networks() const { return {kFirstNetwork}; }
+  /// For two networks, the lowest noise level of the first, as t of flow matching. Throws
+  /// Error{usage} if it is missing or not between 0 and 1.
+  virtual double boundary() const { return 0; }
   /// The folder with the part's config.json. Throws Error{usage} if there is no such part or
   /// folder.
   virtual std::string folder_of(const std::string& /*part*/) const { return folder_; }

@@ -13,6 +13,7 @@ namespace vfm::models {
 namespace {
 
 constexpr const char* kIndex = "model_index.json";
+constexpr const char* kBoundary = "boundary_ratio";
 
 class Pipeline final : public ModelLayout {
  public:
@@ -30,6 +31,23 @@ class Pipeline final : public ModelLayout {
     // A part that was left out is [null, null].
     return found != index_.end() && found->is_array() && found->size() == 2 &&
            (*found)[1].is_string();
+  }
+
+  std::vector<std::string> networks() const override {
+    if (!has(kSecondNetwork)) return {kFirstNetwork};
+    if (!has(kFirstNetwork)) return {kSecondNetwork};
+    return {kFirstNetwork, kSecondNetwork};
+  }
+
+  double boundary() const override {
+    const std::string what = "'" + io::join_path(folder(), kIndex) + "'";
+    const auto ratio = as_usage([&] { return get_number(index_, kBoundary); });
+    if (!ratio || !(*ratio > 0 && *ratio < 1))
+      fail_usage(
+          "{} names two networks, and its {} is {}: must be between 0 and 1, the noise level from "
+          "which on '{}' is used",
+          what, kBoundary, ratio ? fmt::format("{}", *ratio) : "missing", kFirstNetwork);
+    return *ratio;
   }
 
   std::string folder_of(const std::string& part) const override {

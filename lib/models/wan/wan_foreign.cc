@@ -2,7 +2,9 @@
 // transformer_wan.py, scripts/convert_wan_to_diffusers.py; Wan-Video/Wan2.1 and Wan2.2,
 // wan/modules/model.py and wan/configs.
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,16 +112,16 @@ NetworkConfig published_wan(const TensorSizes& sizes) {
 
 constexpr std::string_view kWanVaes[] = {"AutoencoderKLWan"};
 constexpr std::string_view kWanTexts[] = {"umt5"};
-constexpr std::string_view kWanSchedulers[] = {"UniPCMultistepScheduler",
-                                               "FlowMatchEulerDiscreteScheduler",
-                                               "DPMSolverMultistepScheduler"};
+constexpr std::string_view kWanSchedulers[] = {
+    "UniPCMultistepScheduler", "FlowMatchEulerDiscreteScheduler", "DPMSolverMultistepScheduler"};
 constexpr std::string_view kWanLeftOut[] = {"transformer_2"};
 
 const PipelineForm& form_of_wan(const PipelineModel& model);
 
 // Sizes and sampling are those of the authors' own programs. diffusers has 50 steps of guidance 5
 // for all, and the shift of the folder. Guidance here is theirs less 1.
-constexpr PipelineForm wan_form(int steps, double guidance, double shift) {
+constexpr PipelineForm wan_form(int steps, double guidance, double shift,
+                                std::optional<std::array<double, 2>> of_two = {}) {
   return {
       .models = "Wan's",
       .classes = {"WanPipeline", "WanImageToVideoPipeline"},
@@ -136,6 +138,7 @@ constexpr PipelineForm wan_form(int steps, double guidance, double shift) {
       .text_tokens = 512,
       .steps = steps,
       .guidance = guidance,
+      .guidance_of_two = of_two,
       .shift = shift,
       .reference = true,
       .of_model = form_of_wan,
@@ -152,7 +155,8 @@ constexpr PipelineForm larger_wan(PipelineForm form) {
 }
 
 constexpr PipelineForm kWanT2v = wan_form(50, 4, 5), kWanT2vSmall = wan_form(50, 5, 8),
-                       kWanT2vExperts = wan_form(40, 3, 12), kWanI2vExperts = wan_form(40, 2.5, 5),
+                       kWanT2vExperts = wan_form(40, 3, 12, {{3, 2}}),
+                       kWanI2vExperts = wan_form(40, 2.5, 5, {{2.5, 2.5}}),
                        kWanTi2v = larger_wan(wan_form(50, 4, 5));
 
 const PipelineForm& form_of_wan(const PipelineModel& model) {

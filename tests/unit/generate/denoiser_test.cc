@@ -114,9 +114,10 @@ SampleOptions cosmos(int steps = 4) {
 // A denoiser of one channel and three frames of 1 x 2, the first `given` of which are given.
 struct Small {
   explicit Small(int given, SampleOptions options, GivenFramesBy by = GivenFramesBy::mark,
-                 int in_channels = 2)
+                 int in_channels = 2, double boundary = 0)
       : network(in_channels, 1) {
     DenoiseInput input;
+    input.boundary = boundary;
     input.sample.frames = 3;
     input.sample.height = 1;
     input.sample.width = 2;
@@ -231,6 +232,35 @@ TEST_CASE("fault 11, trap 9: the estimate is c + g (c - u)", "[denoiser]") {
   REQUIRE(input.size() == 2 * 12);
   for (std::size_t i = 6; i < 12; ++i)
     CHECK(input[i] == 0);
+}
+
+TEST_CASE("of two networks the one of the noise level is asked, with its own guidance",
+          "[denoiser]") {
+  SampleOptions options = cosmos();
+  options.guidance = 3;
+  options.guidance_low = 0.5;
+  const auto estimates = [&](double boundary) {
+    Small small(0, options, GivenFramesBy::mark, 2, boundary);
+    std::vector<double> x0(6);
+    for (const double sigma : {10.0, 1.0, 0.1}) {
+      small.denoiser->estimate(small.x, sigma, x0);
+      const models::NetworkBatch& asked = small.network.asked.back();
+      const bool low = sigma < boundary;
+      CHECK(asked.network == (low ? 1 : 0));
+      const double guidance = low ? *options.guidance_low : options.guidance;
+      CHECK(asked.samples.size() == (guidance == 0 ? 1 : 2));
+      CHECK(asked.text.size(0) == static_cast<std::int64_t>(asked.samples.size()));
+      // The network answers 1 for the prompt and 2 for the negative one.
+      const models::ProcessLevel c = models::Process().at(sigma);
+      CHECK(x0[4] == Approx(c.skip * small.x[4] + c.out - guidance * c.out));
+    }
+  };
+  for (const double boundary : {0.0, 0.5, 1.0, 5.0, 100.0})
+    estimates(boundary);
+  options.guidance_low = 0;  // no negative prompt at low levels
+  estimates(1.0);
+  options.guidance = 0, options.guidance_low = 2;
+  estimates(5.0);
 }
 
 TEST_CASE("given frames go in with little noise and a mark, and come out as they are",

@@ -37,6 +37,7 @@ NamedRequest full_request() {
       std::make_shared<const text::TokenEmbeddings>(text::TokenEmbeddings{{4, 5}, 2, 1});
   request.sampling.steps = 7;
   request.sampling.guidance = -0.1;
+  request.sampling.guidance_low = 0.25;
   request.sampling.sampler = Sampler::lcm;
   request.sampling.sigmas = {1, 0.5};
   request.sampling.process = models::Process::flow;
@@ -74,6 +75,7 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(!got.clip.negative_embedding);
   CHECK(got.sampling.steps == 7);
   CHECK(got.sampling.guidance == -0.1);
+  CHECK(got.sampling.guidance_low == 0.25);
   CHECK(got.sampling.sampler == Sampler::lcm);
   CHECK(got.sampling.sigmas == std::vector<double>{1, 0.5});
   CHECK(got.sampling.process == models::Process::flow);

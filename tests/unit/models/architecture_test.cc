@@ -185,6 +185,42 @@ TEST_CASE("architectures: classes of a made-up one are supported, and its relati
                       "supported: of video models Cosmos-1.0's and Made-Up's are"));
 }
 
+TEST_CASE("architectures: a pipeline with two networks has a boundary and a guidance for each") {
+  const TemporaryFolder folder;
+  const MadeUpNetwork made;
+  const std::string golden = VFM_GOLDEN;
+  folder.write("model_index.json",
+               R"({"_class_name":"MadeUpPipeline","boundary_ratio":0.9,)"
+               R"("scheduler":["diffusers","FlowMatchEulerDiscreteScheduler"],)"
+               R"("transformer":["diffusers","WanMadeUp3DModel"],)"
+               R"("transformer_2":["diffusers","WanMadeUp3DModel"],)"
+               R"("vae":["diffusers","X"],"text_encoder":["transformers","X"]})");
+  const auto write_network = [&](const char* part, const NetworkConfig& config) {
+    folder.write(std::string(part) + "/config.json", dump_json(network_config_to_json(config)));
+  };
+  write_network("transformer", made.config());
+  write_network("transformer_2", made.config());
+  folder.write("scheduler/scheduler_config.json",
+               R"({"_class_name":"FlowMatchEulerDiscreteScheduler"})");
+  for (const auto& [part, place] :
+       {std::pair{"vae", "/cosmos_vae"}, std::pair{"text_encoder", "/t5/v1_0/text_encoder"}})
+    std::filesystem::create_directory_symlink(golden + place, folder / part);
+  const auto facts = [&] {
+    return read_facts(ModelFolder(folder.path, {.types = model_class_names()}));
+  };
+  const ModelFacts two = facts();
+  CHECK(two.networks() == 2);
+  CHECK(two.boundary == 0.9);
+  CHECK(two.sampling.guidance == 4.0);
+  CHECK(two.sampling.guidance_low == 2.0);
+  CHECK_THAT(usage_error([&] { read_facts(ModelFolder(folder.path), FactsFor::training); }),
+             Contains("a run trains one: give the folder of that one"));
+  NetworkConfig larger = made.config();
+  ++larger.num_layers;
+  write_network("transformer_2", larger);
+  CHECK_THAT(usage_error(facts), Contains("must have one configuration"));
+}
+
 TEST_CASE("architectures: a pipeline has its architecture's parts and sampling") {
   const TemporaryFolder folder;
   const MadeUpNetwork made;
