@@ -57,29 +57,19 @@ struct TpProduct {
   double width = 0, columns = 0;
 };
 
-/// How a network takes given frames.
-enum class GivenFramesBy {
-  none,       ///< not at all
-  mark,       ///< a channel more than those of the latent is 1 there
-  clean_time, ///< the state is their latent, and the noise level is 0 there: clean_frames
-  /// The latent has the channels [state, mask, condition]. The mask has four, which are 1 for the
-  /// given frames of pixels. The condition is the latent of a clip of the given frames and zeros.
-  mask_and_latent,
-};
-
 struct Architecture {
-  std::string_view name;        ///< in recipes, 'model.type'
-  std::string_view class_name;  ///< in config.json, "_class_name"
-  std::string_view words;       ///< for the manual: the sentence after the name
+  std::string_view name;           ///< in recipes, 'model.type'
+  std::string_view class_name;     ///< in config.json, "_class_name"
+  std::string_view words;          ///< for the manual: the sentence after the name
   std::string_view cp_words = {};  ///< for the manual: the kinds of cp that it takes, if not all
   /// What other programs know of it. Null: only this program writes such networks.
   const ForeignNetwork* foreign = nullptr;
   /// Notes on the fields that are not in common_notes(). Recipes have these fields in the order of
   /// visit().
   std::span<const FieldNote> notes = {};
-  bool space_time = false;      ///< attends within frames and within pixels (stdit_shard.h)
-  bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
-  /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
+  bool space_time = false;  ///< attends within frames and within pixels (stdit_shard.h)
+  bool fp8 = false;         ///< can compute in FP8 (Fp8Parts)
+  /// Part of the names of the norm before cross-attention that has parameters; empty: none has.
   std::string_view text_norm = {};
   /// Last words of the names of the matrices that get adapters by default; others are empty.
   std::array<std::string_view, 4> lora_targets;
@@ -107,7 +97,7 @@ struct Architecture {
   std::int64_t (*shared_values)(const NetworkConfig& config);
   /// Returns the products of a block whose rows can travel along tp in chunks (nn/chunked_rows.h).
   std::vector<TpProduct> (*tp_products)(const NetworkConfig& config);
-  /// See given_by() below. Null: by a mark if there is a channel for it.
+  /// See given_by(). Null: by a mark if there is a channel for it.
   GivenFramesBy (*given_by)(const NetworkConfig& config) = nullptr;
   /// See make_network().
   std::unique_ptr<DiffusionNetwork> (*make)(const NetworkConfig& config, std::uint64_t seed,
@@ -139,8 +129,6 @@ class AddedArchitecture {
 
 /// Returns a configuration with the architecture's defaults.
 NetworkConfig default_config(const Architecture& architecture);
-/// Returns how a network of this configuration takes given frames, if it was trained with them.
-GivenFramesBy given_by(const NetworkConfig& config);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 

@@ -97,6 +97,7 @@ constinit const Architecture kWan = {
     .foreign = &kWanInDiffusers,
     .notes = kWanNotes,
     .fp8 = true,
+    .text_norm = ".norm2.",
     .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
     .defaults = defaults_wan,
     .visit = visit_wan,
