@@ -20,7 +20,7 @@ struct NetworkConfig;  // models/dit/network.h
 struct NetworkSample {
   int frames = 1, height = 0, width = 0;
   float fps = 0;        ///< frame rate of the pixels; 0: an image, with the index as time position
-  float c_noise = 0;    ///< the time input: ln(sigma) / 4
+  float c_noise = 0;    ///< the time input (models/process/process.h)
   int text_tokens = 1;  ///< >= 1; "no text" is one zero token
   /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
   /// tokens into the trained range of positions. Must be 1 if the tape records.
@@ -38,8 +38,8 @@ struct NetworkBatch {
                    ///< other
   Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
   /// f32, one number for each sample. If defined, it replaces the samples' c_noise. Then only
-  /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
-  /// recorded and repeated (tensor/graph_cache.h).
+  /// tensors differ between batches of equal sizes, frame rates and clean frames, so that forward()
+  /// can be recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
   /// A network that computes in bf16 rounds the embedded noise level to bf16, as diffusers' Wan
   /// does. Other networks ignore it.

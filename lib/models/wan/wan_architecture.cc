@@ -67,7 +67,7 @@ bool no_tables(const NetworkConfig& /*config*/) {
 
 // The embedded noise level, and what the tables of blocks are added to.
 std::int64_t shared_of_wan(const NetworkConfig& c) {
-  return std::int64_t{8} * c.width();
+  return std::int64_t{7} * c.width();
 }
 
 std::vector<TpProduct> products_wan(const NetworkConfig& c) {
