@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "models/decoder/decoder.h"
-#include "models/dit/given_frames.h"
 #include "models/dit/network.h"
 #include "models/folder/model_facts.h"
 #include "text/encoder.h"
@@ -55,9 +54,9 @@ struct ModelShape {
   bool continues_only = false;            ///< it cannot make the first frame
   int in_channels = 0, out_channels = 0;  ///< of a diffusion model
   models::GivenFramesBy given = models::GivenFramesBy::none;  ///< of a diffusion model
-  std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
-  int text_width = 0;                     ///< width of the text that the network takes; 0: none
-  int encoder_width = 0;                  ///< width of the text encoder's output; 0: no encoder
+  std::array<int, 3> patch = {1, 1, 1};                       ///< latents of a token, (t, h, w)
+  int text_width = 0;     ///< width of the text that the network takes; 0: none
+  int encoder_width = 0;  ///< width of the text encoder's output; 0: no encoder
   /// The model was trained on embeddings that no encoder here makes: it cannot take prompts.
   bool foreign_text = false;
 

@@ -32,7 +32,6 @@
 #include "base/philox.h"
 #include "generate/ranks/clip_network.h"
 #include "generate/sampling/sample_options.h"
-#include "models/dit/given_frames.h"
 #include "models/dit/network.h"
 #include "text/encoder.h"
 

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "models/dit/foreign.h"
-#include "models/dit/given_frames.h"
 #include "models/dit/network.h"
 #include "models/process/process.h"
 
@@ -71,7 +70,7 @@ struct Architecture {
   bool space_time = false;  ///< attends within frames and within pixels (stdit_shard.h)
   bool fp8 = false;         ///< can compute in FP8 (Fp8Parts)
   Process process = {};     ///< of published models, and the default of recipes (models/process/)
-  /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
+  /// Part of the names of the norm before cross-attention that has parameters; empty: none has.
   std::string_view text_norm = {};
   /// Last words of the names of the matrices that get adapters by default; others are empty.
   std::array<std::string_view, 4> lora_targets;

@@ -1,9 +1,5 @@
-// The common part of the diffusion networks: configuration, batches, and the interface that
-// training, checkpoints and generation use. architectures() lists the networks.
-//
-// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed. Attention never
-// crosses samples; each sample has its own noise level, frame rate, size and text.
-// Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
+// The common part of the diffusion networks: configuration, and the interface that training,
+// checkpoints and generation use. architectures() lists the networks.
 // Thread-safety: several threads may call a network's forward(), each with its own tape. Call all
 // other members from one thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -15,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/dit/network_batch.h"
 #include "nn/attached_adapters.h"
 #include "nn/network_layout.h"
 #include "nn/parameter.h"
@@ -41,6 +38,7 @@ struct NetworkConfig {
   std::array<int, 3> patch_size = {1, 2, 2};
   bool concat_padding_mask = true;
   std::any fields = {};  ///< the architecture's own fields: see own()
+
   /// The architecture's own fields, a struct in the header of its network. Defaults if not set.
   template <class Fields>
   const Fields& own() const {
@@ -56,42 +54,26 @@ struct NetworkConfig {
 
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
-  nn::HeadShape heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
   int text_width() const;       ///< width of text tokens in blocks
+  nn::HeadShape heads() const;
   /// True if the input has one channel more than the output: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
-  void validate() const;  ///< throws Error{usage} naming the field
+  /// Throws Error{usage} naming the field.
+  void validate() const;
 };
 
-/// One sample of a pack. Sizes are of the latent, multiples of the patch size.
-struct NetworkSample {
-  int frames = 1, height = 0, width = 0;
-  float fps = 0;        ///< frame rate of the pixels; 0: an image, with the index as time position
-  float c_noise = 0;    ///< the time input: ln(sigma) / 4
-  int text_tokens = 1;  ///< >= 1; "no text" is one zero token
-  /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
-  /// tokens into the trained range of positions. Must be 1 if the tape records.
-  std::array<double, 3> position_step = {1, 1, 1};
-  int clean_frames = 0;  ///< first frames with time input 0, for GivenFramesBy::clean_time only
-
-  std::int64_t tokens(const NetworkConfig& config) const;
+/// How a network takes given frames.
+enum class GivenFramesBy {
+  none,        ///< not at all
+  mark,        ///< a channel more than those of the latent is 1 there
+  clean_time,  ///< the state is their latent, and the time input is 0 there: clean_frames
+  /// The latent has the channels [state, mask, condition]. The mask has four, which are 1 for the
+  /// given frames of pixels. The condition is the latent of a clip of the given frames and zeros.
+  mask_and_latent,
 };
-
-struct NetworkBatch {
-  std::vector<NetworkSample> samples;
-  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W) in turn, already scaled by c_in
-  Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, one number for each sample, in place of the samples' c_noise. Then only tensors differ
-  /// between batches of equal sizes and rates, so forward() can be recorded (tensor/graph_cache.h).
-  Tensor c_noise;
-  bool round_embedding = false;  ///< a Wan in bf16 rounds the embedded time, as in diffusers
-  int network = 0;               ///< the number of the network that it is for, of several
-
-  Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
-  /// Throws Error unless samples and tensors fit each other and the configuration.
-  void check(const NetworkConfig& config) const;
-};
+/// Returns how a network of this configuration takes given frames, if it was trained with them.
+GivenFramesBy given_by(const NetworkConfig& config);
 
 /// Parts that inference computes in FP8 (E4M3) instead of the model's type (models/dit/fp8.h).
 struct Fp8Parts {
@@ -104,6 +86,7 @@ struct Fp8Parts {
 class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
+
   /// Makes this the network of a number, of several (models/dit/switched_network.h). A collective.
   virtual void choose(int /*number*/) {}
   virtual const NetworkConfig& config() const = 0;
@@ -115,8 +98,8 @@ class DiffusionNetwork {
   virtual void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) = 0;
   /// Each adapter has "MODULE.lora_A.weight" [rank, I] and "MODULE.lora_B.weight" [O, rank].
   virtual const nn::ParameterList& adapters() const = 0;
-  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. No
-  /// choice changes a bit of the results.
+  /// With `offload` the inputs of recomputed blocks wait for backward in the host's memory. The
+  /// results have the same bits for every choice.
   virtual void set_recompute(nn::Recompute recompute, bool offload = false) = 0;
   /// Chooses what inference computes in FP8 (default: nothing). Rounds the matrices now: call it
   /// again after changing them. With any part, forward() throws Error if the tape records. Throws
@@ -137,11 +120,11 @@ class DiffusionNetwork {
   virtual Tensor own_part(const Tensor& values, const NetworkBatch& batch) const = 0;
 };
 
-/// Makes a network on `device`, with weights of Philox(seed, weight_init, name). `compute`, f32 or
-/// bf16, is the type of products and activations; norms and sums are f32. Without `trainable` it
-/// has no gradients, and its weights no values until they are written. With a layout it has this
-/// rank's weights, and forward() returns zeros at tokens of other ranks. Throws Error{usage} for a
-/// layout that it cannot have.
+/// Makes a network on `device`. Weights are initialised from Philox(seed, weight_init, name).
+/// `compute`, f32 or bf16, is the type of products and activations; norms and sums are f32. Without
+/// `trainable` the network has no gradients, and its weights have no values until they are written.
+/// With a layout the network has this rank's part of the weights, and forward() returns zeros at
+/// tokens of other ranks. Throws Error{usage} for a layout that the network cannot have.
 std::unique_ptr<DiffusionNetwork> make_network(const NetworkConfig& config, std::uint64_t seed,
                                                DType compute = DType::f32,
                                                Device device = Device::cpu, bool trainable = true,

@@ -67,7 +67,7 @@ bool no_tables(const NetworkConfig& /*config*/) {
 
 // The embedded noise level, and what the tables of blocks are added to.
 std::int64_t shared_of_wan(const NetworkConfig& c) {
-  return std::int64_t{8} * c.width();
+  return std::int64_t{7} * c.width();
 }
 
 std::vector<TpProduct> products_wan(const NetworkConfig& c) {
@@ -98,6 +98,7 @@ constinit const Architecture kWan = {
     .notes = kWanNotes,
     .fp8 = true,
     .process = Process::flow,
+    .text_norm = ".norm2.",
     .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
     .defaults = defaults_wan,
     .visit = visit_wan,

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "models/dit/architecture.h"
 #include "support/usage_error.h"
 
 using namespace vfm;

@@ -39,14 +39,16 @@ namespace {
 const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
 
 NetworkConfig of_type(const Architecture* type, int layers) {
-  NetworkConfig c = tiny_dit();
+  NetworkConfig c = type == &models::kWan ? tiny_wan() : tiny_dit();
   c.architecture = type;
+  c.in_channels = 3;
+  c.text_embed_dim = 10;
   c.num_layers = layers;
   if (type == &kMovieGen) c.own<models::MovieGenFields>().num_key_value_heads = 1;
   return c;
 }
 
-constexpr const Architecture* kTypes[] = {&kDit, &kStdit, &kMovieGen};
+constexpr const Architecture* kTypes[] = {&kDit, &kStdit, &kMovieGen, &models::kWan};
 
 std::vector<NetworkConfig> adaptable_networks() {
   std::vector<NetworkConfig> all;
