@@ -181,8 +181,9 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
     for (models::TimeLine& line : part.exchanges)
       line.seconds *= passes, line.calls *= passes, line.bytes *= passes;
     part.cost.repeat(passes);
-    // Of the sampler, not of the model: its state, the estimate, and two more that some have.
-    part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
+    // Of the sampler, not of the model; 4 with the noise that it begins with or lcm adds.
+    const int states = std::max(4, states_in_memory(sampling_.sampler));
+    part.cost.host_bytes = 1.0 * states * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
   }
   part.held_bytes = part.cost.held_bytes;

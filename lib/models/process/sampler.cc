@@ -392,6 +392,12 @@ int evaluations(const NoiseSchedule& s) {
   return (count_levels(s) - 1) * row.passes + (row.to_zero ? 1 : 0);
 }
 
+int states_in_memory(Sampler sampler) {
+  const SamplerRow& row = row_of(sampler);
+  // Of a second estimate also the state that it is of.
+  return 2 * row.passes + static_cast<int>(row.history) + (row.corrects ? 1 : 0);
+}
+
 FreshNoise fresh_noise(std::uint64_t seed, std::uint64_t key) {
   return [=](int step, std::span<float> noise) {
     Random(seed, Purpose::sampler_noise, static_cast<std::uint32_t>(step), key).fill_normal(noise);

@@ -106,6 +106,9 @@ double first_deviation(const NoiseSchedule& schedule);
 /// Returns the number of estimates in a whole sampling.
 int evaluations(const NoiseSchedule& schedule);
 
+/// Returns how many states and estimates a step has in memory at once.
+int states_in_memory(Sampler sampler);
+
 /// Writes the estimate of the clean latent for `x` at noise level `level` to `x0` (same size).
 using Denoise = std::function<void(std::span<const double> x, double level, std::span<double> x0)>;
 /// Writes the fresh noise after `step` steps, of unit variance.

@@ -296,6 +296,20 @@ TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler
   CHECK(state.x[0] == 1.0);
 }
 
+TEST_CASE("a step holds no more states and estimates than are told", "[sampler]") {
+  for (const auto& [sampler, most] :
+       {std::pair(Sampler::euler, 2), std::pair(Sampler::heun, 4), std::pair(Sampler::res, 3),
+        std::pair(Sampler::dpm, 3), std::pair(Sampler::unipc, 5), std::pair(Sampler::unipc3, 6)}) {
+    CHECK(states_in_memory(sampler) == most);
+    const SamplingPath path{Process::edm, sampler, noise_levels(cosmos(sampler)), gaussian,
+                            fresh_noise(1, 2)};
+    SamplerState state{0, {80}};
+    sample(path, state, [&, most = most](const SamplerState& now) {
+      CHECK(2 + now.estimates.size() + now.corrected.size() <= static_cast<std::size_t>(most));
+    });
+  }
+}
+
 TEST_CASE("a state without its own earlier estimates is refused", "[sampler]") {
   const Denoise same = [](std::span<const double> x, double, std::span<double> x0) {
     std::ranges::copy(x, x0.begin());
