@@ -14,6 +14,7 @@
 #include "train/diffusion/data.h"
 #include "train/diffusion/loss.h"
 #include "train/recipe/recipe_page.h"
+#include "train/state/next_stage.h"
 #include "train/step/trainer.h"
 #include "train/step/validation.h"
 
@@ -94,7 +95,8 @@ TEST_CASE("flow: times, input, loss and gradient are those of diffusers' schedul
 }
 
 TEST_CASE("flow: times are logit-normal, shifted, for videos once more, and clamped") {
-  DiffusionRecipe recipe = read_recipe("diffusion: {process: flow, p_mean: 0.4, p_std: 0.8}").diffusion;
+  DiffusionRecipe recipe =
+      read_recipe("diffusion: {process: flow, p_mean: 0.4, p_std: 0.8}").diffusion;
   const StepLevels levels(recipe, 3, 5, 16);
   std::vector<int> strata(16);
   for (std::size_t i = 0; i < 16; ++i) {
@@ -160,23 +162,25 @@ TEST_CASE("flow: a recipe's process decides the defaults of noise levels, wherev
   CHECK(to_json(own)["diffusion"]["process"] == "flow");
   CHECK(changed_settings(to_json(edm), flow)[0] == "diffusion.process: \"edm\" -> \"flow\"");
   CHECK(changed_settings(to_json(own), flow, Compared::kept_by_stages).empty());
-  const auto stages = changed_settings(to_json(edm), flow, Compared::kept_by_stages);
-  CHECK(stages.size() == 1);
+  CHECK(changed_settings(to_json(edm), flow, Compared::kept_by_stages).size() == 1);
+  // What a next stage changes, though a default is not written.
+  const auto changes = recipe_changes(to_json(own), to_json(flow));
+  CHECK(std::ranges::count(changes, "diffusion.shift: 3.0 -> (default)") == 1);
+  CHECK(recipe_changes(to_json(flow), to_json(own)).size() == 3);
 }
 
 TEST_CASE("flow: noise levels and keys that a process does not have are refused") {
-  CHECK(refusal("diffusion: {process: ddpm}").find("must be one of edm, flow") != std::string::npos);
-  for (const char* text :
-       {"diffusion: {process: flow, sigma_max: 80}",
-        "diffusion: {process: flow}\nvalidation: {sigmas: [0.5, 3]}"}) {
+  CHECK(refusal("diffusion: {process: ddpm}").find("must be one of edm, flow") !=
+        std::string::npos);
+  for (const char* text : {"diffusion: {process: flow, sigma_max: 80}",
+                           "diffusion: {process: flow}\nvalidation: {sigmas: [0.5, 3]}"}) {
     INFO(text);
     CHECK(refusal(text).find("'diffusion.process' is flow: its highest noise level is 1") !=
           std::string::npos);
   }
-  for (const char* text :
-       {"diffusion: {shift: 3}", "sampling: {shift: 3}",
-        "diffusion: {process: flow}\nsampling: {sigma_min: 0.1}",
-        "diffusion: {process: flow}\nsampling: {sigma_max: 0.9}"}) {
+  for (const char* text : {"diffusion: {shift: 3}", "sampling: {shift: 3}",
+                           "diffusion: {process: flow}\nsampling: {sigma_min: 0.1}",
+                           "diffusion: {process: flow}\nsampling: {sigma_max: 0.9}"}) {
     INFO(text);
     CHECK(refusal(text).find("and 'diffusion.process' is ") != std::string::npos);
   }
@@ -205,9 +209,10 @@ TEST_CASE("flow: an architecture says its process, and a model to begin from has
     const auto settings = parse_yaml(text, "'r.yaml'");
     return usage_error([&] { make_recipe(settings, &beginning); });
   };
-  CHECK(begin("diffusion: {process: edm}")
-            .find("'diffusion.process' is edm, but the model to begin from was trained with flow") !=
-        std::string::npos);
+  CHECK(
+      begin("diffusion: {process: edm}")
+          .find("'diffusion.process' is edm, but the model to begin from was trained with flow") !=
+      std::string::npos);
   beginning.facts.sampling.process = Process::edm, beginning.diffusion.shift = 1;
   CHECK(make_recipe({}, &beginning).diffusion.process == Process::edm);
   CHECK(begin(kFlow).find("is flow, but the model to begin from was trained with edm: set it") !=
@@ -230,11 +235,9 @@ TEST_CASE("flow: a checkpoint says its process, and is sampled with the shift of
         Json{{"steps", 4}, {"process", "flow"}, {"shift", 7.0}});
   const models::SamplingFacts base{
       .sampler = models::Sampler::lcm, .process = Process::flow, .shift = 5};
-  CHECK(facts(shifted, base) ==
-        Json{{"process", "flow"}, {"sampler", "lcm"}, {"shift", 3.0}});
+  CHECK(facts(shifted, base) == Json{{"process", "flow"}, {"sampler", "lcm"}, {"shift", 3.0}});
   const auto read = [](const Json& sampling) {
-    return models::ModelFacts::from_json({{"sampling", sampling}}, "it",
-                                         models::FactsFor::training)
+    return models::ModelFacts::from_json({{"sampling", sampling}}, "it", models::FactsFor::training)
         .sampling;
   };
   CHECK(read({{"process", "flow"}, {"shift", 3.0}}).process == Process::flow);
