@@ -259,8 +259,6 @@ TEST_CASE("flow: a tiny network learns by it, with levels of its own in validati
   const Json before = validation.run(trainer.objective(), trainer.parallel());
   CHECK(before["val_sigmas"].size() == 2);
   CHECK(before["val_sigmas"].contains("0.9"));
-  // A network that says nothing has the loss of e - x0: two variances of 1.
-  CHECK(before["val_loss"].get<double>() == Approx(2).margin(0.3));
   for (int step = 0; step < 40; ++step)
     trainer.train_step();
   CHECK(validation.run(trainer.objective(), trainer.parallel())["val_loss"].get<double>() <
