@@ -73,21 +73,21 @@ LatentScale LatentScale::whitened(double degree) const {
 }
 
 void LatentScale::to_model(std::span<float> latent, int latent_frames, Process process) const {
-  for_each_plane(*this, latent, latent_frames,
-                 [sd = process.data_deviation()](std::span<float> values, double middle,
-                                                 double deviation) {
-                   for (float& value : values)
-                     value = static_cast<float>((value - middle) / deviation * sd);
-                 });
+  for_each_plane(
+      *this, latent, latent_frames,
+      [sd = process.data_deviation()](std::span<float> values, double middle, double deviation) {
+        for (float& value : values)
+          value = static_cast<float>((value - middle) / deviation * sd);
+      });
 }
 
 void LatentScale::from_model(std::span<float> latent, int latent_frames, Process process) const {
-  for_each_plane(*this, latent, latent_frames,
-                 [sd = process.data_deviation()](std::span<float> values, double middle,
-                                                 double deviation) {
-                   for (float& value : values)
-                     value = static_cast<float>(value / sd * deviation + middle);
-                 });
+  for_each_plane(
+      *this, latent, latent_frames,
+      [sd = process.data_deviation()](std::span<float> values, double middle, double deviation) {
+        for (float& value : values)
+          value = static_cast<float>(value / sd * deviation + middle);
+      });
 }
 
 }  // namespace vfm::models

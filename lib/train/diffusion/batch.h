@@ -22,8 +22,9 @@
 namespace vfm::train {
 
 /// Noise levels of the whole step in its order, not yet shifted and clamped: ln sigma = p_mean +
-/// p_std * Phi^-1(u). The u of n samples are stratified: (0, 1) is cut into n strata, and each sample gets
-/// one at random. So 16 samples cover the distribution as thousands of independent ones would.
+/// p_std * Phi^-1(u). The u of n samples are stratified: (0, 1) is cut into n strata, and each
+/// sample gets one at random. So 16 samples cover the distribution as thousands of independent ones
+/// would.
 class StepLevels {
  public:
   /// Keeps the reference. The step has `of_step` samples.

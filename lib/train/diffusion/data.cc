@@ -60,8 +60,8 @@ namespace {
 
 class LatentData final : public PackedDataset, public ScaledLatents {
  public:
-  LatentData(const std::string& directory, const std::string& split,
-             const DiffusionRecipe& recipe, const std::optional<models::LatentScale>& scale)
+  LatentData(const std::string& directory, const std::string& split, const DiffusionRecipe& recipe,
+             const std::optional<models::LatentScale>& scale)
       : PackedDataset(directory, split), process_(recipe.process) {
     if (set().vocabulary() == 0) scale_ = read_scale(info(), directory).whitened(recipe.whitening);
     if (scale && scale->channels() == scale_.channels()) scale_ = *scale;

@@ -9,7 +9,7 @@
 namespace vfm::train {
 
 struct DiffusionRecipe {
-  models::Process process;  ///< set it with set_process()
+  models::Process process;           ///< set it with set_process()
   double p_mean = 0.0, p_std = 1.0;  ///< ln sigma ~ N(p_mean, p_std^2), per sample
   double shift = 1;                  ///< of flow matching: sigma is multiplied by it
   /// The noise level (models/process/process.h) is clamped to these.

@@ -63,6 +63,16 @@ std::string Range::short_text() const {
   return fmt::format("{} {}", open ? "above" : "from", low);
 }
 
+FieldList& FieldList::in_stages(bool may) {
+  fields.back().stage_may_change = may;
+  return *this;
+}
+
+FieldList& FieldList::quiet() {
+  fields.back().quiet = true;
+  return *this;
+}
+
 FieldList& FieldList::flag(const char* name, bool& value) {
   return add(
       name,

@@ -86,15 +86,9 @@ class FieldList {
   /// Marks the last field as one that may change when a run is resumed.
   void may_change() { fields.back().may_change = true; }
   /// Sets Field::stage_may_change of the last field.
-  FieldList& in_stages(bool may = true) {
-    fields.back().stage_may_change = may;
-    return *this;
-  }
+  FieldList& in_stages(bool may = true);
   /// Sets Field::quiet of the last field.
-  FieldList& quiet() {
-    fields.back().quiet = true;
-    return *this;
-  }
+  FieldList& quiet();
 
   template <class T>
   FieldList& number(std::string_view name, T& value, Range range) {

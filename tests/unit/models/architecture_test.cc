@@ -235,12 +235,11 @@ TEST_CASE("architectures: a pipeline has its architecture's parts and sampling")
   CHECK(facts.fps == 12);
   CHECK(facts.text_padding == 20);
   CHECK(facts.sampling.process == Process::flow);
-  CHECK(facts.sampling.to_json() ==
-        Json{{"steps", 11},
-             {"guidance", 3.0},
-             {"process", "flow"},
-             {"sampler", "flow"},
-             {"shift", 5.0}});
+  CHECK(facts.sampling.to_json() == Json{{"steps", 11},
+                                         {"guidance", 3.0},
+                                         {"process", "flow"},
+                                         {"sampler", "flow"},
+                                         {"shift", 5.0}});
   // What a run has of it is written so again.
   CHECK(hf_scheduler(facts.sampling) == Json{{"_class_name", "FlowMatchEulerDiscreteScheduler"},
                                              {"num_train_timesteps", 1000},
