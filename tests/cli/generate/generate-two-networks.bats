@@ -194,7 +194,7 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   for number in 2 5; do
     on -o alone "a red fox $number" </dev/null >/dev/null
   done
-  [ "$(ls alone/*.mp4 | wc -l)" -eq 2 ]
+  [ "$(find alone -name "*.mp4" | wc -l)" -eq 2 ]
   for file in alone/*.mp4; do cmp "$file" "many/${file#*/}"; done
   # What is there is not begun again.
   on -v -o many - <prompts 2>log >again.jsonl
