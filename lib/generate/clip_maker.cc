@@ -200,7 +200,7 @@ ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
       generator().denoise(
           request.clip, request.sampling, std::move(state),
           [&, keep = kept.keeper()](const models::SamplerState& now) mutable {
-            if (ends(now)) throw now;
+            if (ends(now)) throw now;  // ends the sampling here
             if (keep) keep(now);
           },
           [&](std::int64_t done, std::int64_t total) { steps.at(done, total); });

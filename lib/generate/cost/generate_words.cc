@@ -33,8 +33,11 @@ std::string generation_words(const Json& cost) {
   line("tokens",
        fmt::format("{} (and {} of text)", cost["tokens"].dump(), cost["text_tokens"].dump()));
   if (sampling.contains("sampler"))
-    line("sampling", fmt::format("{}, {}, guidance {}", sampling["sampler"].get<std::string>(),
-                                 number(sampling["steps"], "step"), sampling["guidance"].dump()));
+    line("sampling",
+         fmt::format(
+             "{}, {}, guidance {}{}", sampling["sampler"].get<std::string>(),
+             number(sampling["steps"], "step"), sampling["guidance"].dump(),
+             sampling.contains("guidance_low") ? " and " + sampling["guidance_low"].dump() : ""));
   line("passes",
        fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
   if (cost.contains("switch")) {

@@ -12,8 +12,8 @@
 
 namespace vfm::models {
 
-/// Thread-safety: as DiffusionNetwork. choose() of the present network may be called from any
-/// thread; of another one only while no thread uses this object otherwise.
+/// Thread-safety: as DiffusionNetwork. Any thread may call choose() with the present number. With
+/// another number, no other thread may use this object during the call.
 class SwitchedNetwork final : public DiffusionNetwork {
  public:
   /// Makes and loads the network of a number, on the device of the first and with its part of the
@@ -24,14 +24,15 @@ class SwitchedNetwork final : public DiffusionNetwork {
   SwitchedNetwork(std::unique_ptr<DiffusionNetwork> first, Load load);
 
   /// Frees the present network, loads the other one, and puts FP8 or 8-bit weights on it, if the
-  /// former had them. If that fails, there is no network until the next choose().
+  /// former had them. After an error the next choose() loads a network again; before that call
+  /// nothing else.
   void choose(int number) override;
   const NetworkConfig& config() const override { return config_; }
   Device device() const override { return device_; }
   void set_inference_fp8(Fp8Parts parts) override;
   void quantize() override;
 
-  // Of the present network:
+  // The rest is done by the present network.
   const nn::ParameterList& parameters() const override { return network_->parameters(); }
   void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) override {
     network_->attach(shapes, trainable);
