@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/block_format.h"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t kMostItems = 65536;
 constexpr std::uint64_t kMostNameBytes = 4096;
-constexpr std::uint32_t kMostGgufDims = 4;
+constexpr std::uint32_t kMostGgufDims = 5;  // ggml's own have 4, those of Wan's patches 5
+constexpr std::string_view kOriginalShape = "comfy.gguf.orig_shape.";
 constexpr std::uint32_t kTextType = 8, kListType = 9;
 
 /// Texts and lists have 0.
@@ -54,6 +56,11 @@ const StoredType& need_type(std::uint32_t number, std::string_view name, std::st
   return *found;
 }
 
+/// What is read, and what is needed only until it is.
+struct GgufReading : GgufContents {
+  std::map<std::string, std::vector<std::int64_t>> shapes;  ///< Other shapes, by tensor.
+};
+
 class GgufHeader {
  public:
   GgufHeader(std::span<const std::byte> bytes, std::string_view what)
@@ -81,51 +88,46 @@ class GgufHeader {
     if (count > kMostItems) fail("{} has {} {}, over {}", what_, count, of, kMostItems);
     return count;
   }
-  void value(const std::string& name, GgufContents& into) {
+  void value(const std::string& name, GgufReading& into) {
     const auto type = number<std::uint32_t>();
-    if (type == kListType) return list(name);
+    if (type == kListType) return list(name, into);
     if (type == kTextType) {
       const std::string_view said = text();
       if (said.size() <= kMostNameBytes) into.texts.emplace(name, said);
       return;
     }
     const std::byte* const from = take(size_of(type, name));
-    std::int64_t whole = 0;
+    if (const auto whole = integer(type, from)) into.counts.emplace(name, *whole);
+  }
+
+ private:
+  /// Nothing for a float.
+  static std::optional<std::int64_t> integer(std::uint32_t type, const std::byte* from) {
     const auto read = [&]<class T>(T value) {
       std::memcpy(&value, from, sizeof value);
-      whole = static_cast<std::int64_t>(value);
+      return static_cast<std::int64_t>(value);
     };
     switch (type) {
       case 0:
       case 7:
-        read(std::uint8_t{});
-        break;
+        return read(std::uint8_t{});
       case 1:
-        read(std::int8_t{});
-        break;
+        return read(std::int8_t{});
       case 2:
-        read(std::uint16_t{});
-        break;
+        return read(std::uint16_t{});
       case 3:
-        read(std::int16_t{});
-        break;
+        return read(std::int16_t{});
       case 4:
-        read(std::uint32_t{});
-        break;
+        return read(std::uint32_t{});
       case 5:
-        read(std::int32_t{});
-        break;
+        return read(std::int32_t{});
       case 10:
       case 11:
-        read(std::int64_t{});
-        break;
+        return read(std::int64_t{});
       default:
-        return;  // Floats are ignored.
+        return {};
     }
-    into.counts.emplace(name, whole);
   }
-
- private:
   const std::byte* take(std::uint64_t count) {
     if (count > bytes_.size() - at_) fail("{} ends within its header: it is cut off", what_);
     const std::byte* const from = bytes_.data() + at_;
@@ -137,7 +139,7 @@ class GgufHeader {
       fail("setting '{}' of {} has values of the type {}, which is unknown", name, what_, type);
     return kValueBytes[type];
   }
-  void list(const std::string& name) {
+  void list(const std::string& name, GgufReading& into) {
     const auto type = number<std::uint32_t>();
     const auto count = number<std::uint64_t>();
     if (type == kTextType) {
@@ -147,7 +149,13 @@ class GgufHeader {
     }
     const std::uint64_t each = size_of(type, name);
     if (count > bytes_.size() / each) fail("list '{}' of {} is cut off", name, what_);
-    take(count * each);
+    const std::byte* const from = take(count * each);
+    if (!name.starts_with(kOriginalShape)) return;
+    if (count < 1 || count > kMostGgufDims || !integer(type, from))
+      fail("'{}' of {} is not a shape", name, what_);
+    std::vector<std::int64_t>& shape = into.shapes[name.substr(kOriginalShape.size())];
+    for (std::uint64_t i = 0; i < count; ++i)
+      shape.push_back(*integer(type, from + i * each));
   }
 
   std::span<const std::byte> bytes_;
@@ -187,6 +195,23 @@ GgufEntry read_entry(GgufHeader& header, std::string_view what) {
   return entry;
 }
 
+/// Gives tensors the shapes that the settings say.
+void take_shapes(const GgufReading& contents, std::vector<GgufEntry>& entries,
+                 std::string_view what) {
+  for (GgufEntry& entry : entries) {
+    TensorView& tensor = entry.tensor;
+    const auto found = contents.shapes.find(tensor.name);
+    if (found == contents.shapes.end()) continue;
+    std::int64_t elements = 1;
+    for (const std::int64_t size : found->second)
+      if (size < 1 || __builtin_mul_overflow(elements, size, &elements)) elements = 0;
+    if (elements != tensor.elements())
+      fail("tensor '{}' of {} has not the numbers of the shape that is set for it", tensor.name,
+           what);
+    tensor.shape = found->second;
+  }
+}
+
 void need_apart(const std::vector<GgufEntry>& entries, std::string_view what) {
   std::vector<const GgufEntry*> sorted;
   for (const GgufEntry& entry : entries)
@@ -217,7 +242,7 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
   if (version != 2 && version != 3)
     fail("{} has version {} of GGUF: 2 and 3, little endian, are supported", what, version);
   const std::uint64_t tensors = header.items("tensors"), settings = header.items("settings");
-  GgufContents contents;
+  GgufReading contents;
   for (std::uint64_t i = 0; i < settings; ++i) {
     const std::string name = header.name();
     if (contents.texts.contains(name) || contents.counts.contains(name))
@@ -227,6 +252,7 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
   std::vector<GgufEntry> entries;
   for (std::uint64_t i = 0; i < tensors; ++i)
     entries.push_back(read_entry(header, what));
+  take_shapes(contents, entries, what);
 
   const std::uint64_t alignment = alignment_of(contents, what);
   const std::uint64_t begin = (header.at() + 4 + alignment - 1) / alignment * alignment;

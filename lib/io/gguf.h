@@ -10,7 +10,9 @@
 //
 // A tensor's dtype is F32, F16, BF16, or the name of a block format (base/block_format.h). All
 // other types are refused. The fastest dimension (whose elements are adjacent) is the last in
-// `shape`. Settings that are lists are ignored. Source: github.com/ggml-org/ggml docs/gguf.md.
+// `shape`. A setting "comfy.gguf.orig_shape.NAME", a list of integers, is the shape of the tensor
+// NAME, which other programs store with fewer dimensions. All other settings that are lists are
+// ignored. Sources: github.com/ggml-org/ggml docs/gguf.md; loader.py of city96's ComfyUI-GGUF.
 // Thread-safety: parse and const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,7 +38,7 @@ struct GgufContents {
 
 /// Parses a whole file. The tensors are views of `bytes`. Throws Error, which names `what`, for
 /// invalid contents. Examples are a text or integer that is set twice, a shape that is not a whole
-/// number of blocks, data that overlap or exceed the file, and more than 65,536 settings or
+/// number of blocks, another shape that has not as many numbers, data that overlap or exceed the file, and more than 65,536 settings or
 /// tensors. Memory grows at most in proportion to the file's size. The bytes may be hostile. Pure;
 /// fuzzed.
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what);

@@ -225,7 +225,8 @@ TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncode
   const T5Config t5 = config_of(*opened.component);
   check_t5(t5, weights);
   if (!config.hash.empty()) opened.hash(config);
-  const DType stored = float_type(weights.tensors().front().dtype);
+  const io::TensorView& table = *weights.find("shared.weight");
+  const DType stored = is_coded(table) ? DType::f32 : float_type(table.dtype);
   return {t5.width, static_cast<double>(weights.bytes()),
           static_cast<double>(dtype_size(stored)) * t5.vocabulary * t5.width,
           [t5, stored, compute = opened.compute](std::int64_t tokens, Device device) {

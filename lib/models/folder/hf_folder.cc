@@ -160,7 +160,7 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
     hasher.update(fmt::format("\n{} {}", tensor->name, tensor->dtype));
     for (const std::int64_t size : tensor->shape)
       hasher.update(fmt::format(" {}", size));
-    hasher.update("\n");
+    hasher.update("\n").update(tensor->scales.data(), tensor->scales.size_bytes());
     const std::span<const std::byte> data = tensor->data;
     if (total <= kHashedWhole || data.size() <= 3 * kPiece) {
       hasher.update(data.data(), data.size());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/load_model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "dist/bytes.h"
 #include "models/folder/adapted_model.h"
@@ -54,6 +56,7 @@ LoraFile open_adapters(const std::string& path, bool ema) {
 
 DType stored_type(const ModelFolder& model) {
   const std::vector<io::TensorView>& tensors = model.tensors().tensors();
+  if (std::ranges::any_of(tensors, is_coded)) return DType::bf16;
   return tensors.empty() || tensors.front().dtype == "F32" ? DType::f32 : DType::bf16;
 }
 

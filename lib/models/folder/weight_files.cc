@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/gguf.h"
 #include "io/safetensors.h"
 #include "io/torch_zip.h"
+#include "models/folder/scaled_weights.h"
 
 namespace vfm::models {
 namespace {
@@ -92,7 +94,8 @@ std::string find_weight_file(const std::string& folder, const std::vector<std::s
 std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
   const std::string name = io::base_name(file);
   if (name.ends_with(".safetensors") || name.find(".safetensors.index.") != std::string::npos)
-    return std::make_unique<io::SafetensorsSet>(file);
+    return take_scales(std::make_unique<io::SafetensorsSet>(file));
+  if (name.ends_with(".gguf")) return std::make_unique<io::GgufFile>(file);
   return std::make_unique<io::TorchZip>(file);
 }
 

@@ -30,7 +30,8 @@ bool has_model_weights(const std::string& folder);
 /// there are no weights, several candidates without the usual name, or damaged files.
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder);
 
-/// Opens a file of weights, or an index, of either format by its name.
+/// Opens a file of weights, or an index. Its name tells the format: .safetensors, with the factors of
+/// 8-bit floats (models/folder/scaled_weights.h), .gguf, or a torch checkpoint.
 std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file);
 
 }  // namespace vfm::models

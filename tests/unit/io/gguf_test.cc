@@ -91,6 +91,26 @@ TEST_CASE("the settings and tensors of a GGUF file are read") {
   }
 }
 
+TEST_CASE("a GGUF tensor has the shape that a setting gives it") {
+  const auto shaped = [](std::vector<std::int32_t> shape, std::uint32_t type = 5) {
+    Bytes bytes;
+    bytes.head(1, 1).text("comfy.gguf.orig_shape.a").number(std::uint32_t{9}).number(type);
+    bytes.number<std::uint64_t>(shape.size());
+    for (const std::int32_t size : shape)
+      bytes.number(size);
+    return bytes.tensor("a", {32, 3}, 8, 0).data(3 * 34);
+  };
+  const TensorView tensor = parse(shaped({3, 2, 1, 4, 4})).tensors.at(0);
+  CHECK(tensor.shape == std::vector<std::int64_t>{3, 2, 1, 4, 4});
+  CHECK(tensor.data.size() == 3 * 34);
+  const std::vector<std::vector<std::int32_t>> wrong = {
+      {3, 31}, {-3, -32}, {0, 32}, {1 << 30, 1 << 30, 1 << 30}};
+  for (const std::vector<std::int32_t>& shape : wrong)
+    CHECK_THAT(refused(shaped(shape)), Catch::Contains("has not the numbers of the shape"));
+  for (const Bytes& bytes : {shaped({}), shaped({1, 1, 1, 1, 3, 32}), shaped({3, 32}, 6)})
+    CHECK_THAT(refused(bytes), Catch::Contains("is not a shape"));
+}
+
 TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK(refused(one_tensor({32, 2}, 8, 0, 68)).empty());
   CHECK_THAT(refused(Bytes{"GGML" + std::string(30, '\0')}), Catch::Contains("no GGUF file"));
@@ -109,7 +129,7 @@ TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK_THAT(refused(one_tensor({1ull << 40, 1ull << 40}, 0, 0, 68)), Catch::Contains("shape"));
   CHECK_THAT(refused(one_tensor({1ull << 40, 1ull << 23}, 0, 0, 68)), Catch::Contains("too large"));
   CHECK_THAT(refused(one_tensor({}, 0, 0, 68)), Catch::Contains("has 0 dimensions"));
-  CHECK_THAT(refused(one_tensor({1, 1, 1, 1, 1}, 0, 0, 68)), Catch::Contains("5 dimensions"));
+  CHECK_THAT(refused(one_tensor({1, 1, 1, 1, 1, 1}, 0, 0, 68)), Catch::Contains("6 dimensions"));
   CHECK_THAT(refused(Bytes().head(2, 0).tensor("a", {32}, 0, 0).tensor("b", {8}, 0, 96).data(200)),
              Catch::Contains("'a' and 'b' of it lie over each other"));
   const auto setting = [](std::uint32_t type) { return Bytes().head(0, 1).text("s").number(type); };
