@@ -57,6 +57,16 @@ struct TpProduct {
   double width = 0, columns = 0;
 };
 
+/// How a network takes given frames.
+enum class GivenFramesBy {
+  none,       ///< not at all
+  mark,       ///< a channel more than those of the latent is 1 there
+  clean_time, ///< the state is their latent, and the noise level is 0 there: clean_frames
+  /// The latent has the channels [state, mask, condition]. The mask has four, which are 1 for the
+  /// given frames of pixels. The condition is the latent of a clip of the given frames and zeros.
+  mask_and_latent,
+};
+
 struct Architecture {
   std::string_view name;        ///< in recipes, 'model.type'
   std::string_view class_name;  ///< in config.json, "_class_name"
@@ -86,6 +96,8 @@ struct Architecture {
   void (*check)(const NetworkConfig& config);
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
+  /// Returns the width of text tokens in blocks. Null: it is text_embed_dim.
+  int (*text_width)(const NetworkConfig& config) = nullptr;
   /// See block_kinds() below. Null: all blocks are alike.
   std::vector<int> (*block_kinds)(const NetworkConfig& config) = nullptr;
   /// Returns true if the network has learned position tables.
@@ -95,6 +107,8 @@ struct Architecture {
   std::int64_t (*shared_values)(const NetworkConfig& config);
   /// Returns the products of a block whose rows can travel along tp in chunks (nn/chunked_rows.h).
   std::vector<TpProduct> (*tp_products)(const NetworkConfig& config);
+  /// See given_by() below. Null: by a mark if there is a channel for it.
+  GivenFramesBy (*given_by)(const NetworkConfig& config) = nullptr;
   /// See make_network().
   std::unique_ptr<DiffusionNetwork> (*make)(const NetworkConfig& config, std::uint64_t seed,
                                             DType compute, Device device, bool trainable,
@@ -125,6 +139,8 @@ class AddedArchitecture {
 
 /// Returns a configuration with the architecture's defaults.
 NetworkConfig default_config(const Architecture& architecture);
+/// Returns how a network of this configuration takes given frames, if it was trained with them.
+GivenFramesBy given_by(const NetworkConfig& config);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 

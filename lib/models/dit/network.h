@@ -59,6 +59,7 @@ struct NetworkConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
+  int text_width() const;       ///< width of text tokens in blocks
   nn::HeadShape heads() const;
   /// True if the input has one channel more than the output: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
@@ -75,6 +76,9 @@ struct NetworkSample {
   /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
   /// tokens into the trained range of positions. Must be 1 if the tape records.
   std::array<double, 3> position_step = {1, 1, 1};
+  /// So many first frames are not noisy: the time input of their tokens is 0, not c_noise. Above 0
+  /// only for GivenFramesBy::clean_time (models/dit/architecture.h).
+  int clean_frames = 0;
 
   std::int64_t tokens(const NetworkConfig& config) const;
 };
@@ -88,6 +92,9 @@ struct NetworkBatch {
   /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
   /// recorded and repeated (tensor/graph_cache.h).
   Tensor c_noise;
+  /// A network that computes in bf16 rounds the embedded noise level to bf16, as diffusers' Wan
+  /// does. Other networks ignore it.
+  bool round_time = false;
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.
