@@ -25,7 +25,7 @@ class ModelLayout {
   virtual std::string type() const { return {}; }
   /// Returns whether the folder has a part such as "vae". A single model counts as every part.
   virtual bool has(const std::string& /*part*/) const { return true; }
-  /// The folder with the part's config.json. Throws Error{usage} if there is no such part or
+  /// The folder with the part's config.json, or a file of weights that needs none. Throws Error{usage} if there is no such part or
   /// folder.
   virtual std::string folder_of(const std::string& /*part*/) const { return folder_; }
   /// Opens averaged weights or adapters; null if there are none.
@@ -40,5 +40,9 @@ class ModelLayout {
 /// Null if `path` has another layout. Throws Error{usage} if it cannot be read.
 std::unique_ptr<ModelLayout> open_pipeline(const std::string& path);
 std::unique_ptr<ModelLayout> open_checkpoint(const std::string& path);
+/// The files of a Wan beside each other. They are a pipeline without a scheduler; folder_of() is a
+/// file, or a folder with config.json. Of the part "tokenizer" it is that of "text_encoder"
+/// (models/folder/text_tokenizer.h). A missing part is told when it is asked for.
+std::unique_ptr<ModelLayout> open_files(const std::string& path);
 
 }  // namespace vfm::models

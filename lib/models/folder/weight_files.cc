@@ -74,6 +74,11 @@ std::string find_torch_file(const std::string& folder) {
 
 }  // namespace
 
+bool is_weight_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
 std::string find_weight_file(const std::string& folder, const std::vector<std::string>& stems) {
   const std::set<std::string> files = files_in(folder);
   for (const char* format : kFormats)
@@ -100,11 +105,11 @@ std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
 }
 
 bool has_model_weights(const std::string& folder) {
-  return !find_weight_file(folder, kModelStems).empty() || !find_torch_file(folder).empty();
+  return is_weight_file(folder) || !find_weight_file(folder, kModelStems).empty() || !find_torch_file(folder).empty();
 }
 
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder) {
-  std::string file = find_weight_file(folder, kModelStems);
+  std::string file = is_weight_file(folder) ? folder : find_weight_file(folder, kModelStems);
   if (file.empty()) file = find_torch_file(folder);
   if (!file.empty()) return open_weight_file(file);
   fail(

@@ -24,10 +24,14 @@ namespace vfm::models {
 /// has. Throws Error if there are only variants, and more than one.
 std::string find_weight_file(const std::string& folder, const std::vector<std::string>& stems);
 
+/// Returns whether a path of weights is one file, not a folder.
+bool is_weight_file(const std::string& path);
+
 /// Returns whether open_model_weights() finds weights. Throws Error if it would have to choose.
 bool has_model_weights(const std::string& folder);
-/// Opens what find_weight_file() finds, or a torch checkpoint with another name. Throws Error if
-/// there are no weights, several candidates without the usual name, or damaged files.
+/// Opens what find_weight_file() finds, or a torch checkpoint with another name. `folder` may also be
+/// a file of weights. Throws Error if there are no weights, several candidates without the usual
+/// name, or damaged files.
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder);
 
 /// Opens a file of weights, or an index. Its name tells the format: .safetensors, with the factors of
