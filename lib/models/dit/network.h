@@ -94,7 +94,7 @@ struct NetworkBatch {
   Tensor c_noise;
   /// A network that computes in bf16 rounds the embedded noise level to bf16, as diffusers' Wan
   /// does. Other networks ignore it.
-  bool round_time = false;
+  bool round_embedding = false;
 
   Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
   /// Throws Error unless samples and tensors fit each other and the configuration.

@@ -11,9 +11,9 @@
 //
 // Queries and keys of both attentions go through an RMS norm over all heads of a token. Rotation
 // turns neighbours (2 i, 2 i + 1); positions are whole numbers along time, height and width, for
-// any frame rate. The time input is 1000 t, for a noise level t in (0, 1]. wave() is the sinusoid of
-// ops/position/positions.h. The time embedding is computed in f32, as in the reference; see
-// NetworkBatch::round_time.
+// any frame rate. The time input is 1000 t, for a noise level t in (0, 1]. wave() is the sinusoid
+// of ops/position/positions.h. The time embedding is computed in f32, as in the reference; see
+// NetworkBatch::round_embedding.
 // Sources: Wan Team, "Wan: open and advanced large-scale video generative models" (2025);
 // diffusers transformer_wan.py; Wan-Video/Wan2.2, wan/modules/model.py.
 // SPDX-License-Identifier: Apache-2.0
@@ -38,8 +38,8 @@ struct WanFields {
   int freq_dim = 256;   ///< width of wave(c_noise)
 };
 
-/// See make_network(). Matrices are initialised xavier uniform, tables and the time embedding normal
-/// 0.02, biases and the matrix W3 zero.
+/// See make_network(). Matrices are initialised xavier uniform, tables and the embeddings of time
+/// and text normal 0.02, biases zero.
 std::unique_ptr<DiffusionNetwork> make_wan(const NetworkConfig& config, std::uint64_t seed,
                                            DType compute, Device device, bool trainable,
                                            const nn::NetworkLayout& layout);

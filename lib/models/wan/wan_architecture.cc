@@ -46,8 +46,7 @@ void check_wan(const NetworkConfig& c) {
   need_field(c.patch_size[0] == 1, "patch_size", c.patch_size[0], "1 along time");
   need_field(own.freq_dim > 0 && own.freq_dim % 2 == 0, "freq_dim", own.freq_dim,
              "positive and even");
-  need_field(own.ffn_dim > 0 && own.ffn_dim <= kMostWidth, "ffn_dim", own.ffn_dim,
-             "1 to 1048576");
+  need_field(own.ffn_dim > 0 && own.ffn_dim <= kMostWidth, "ffn_dim", own.ffn_dim, "1 to 1048576");
 }
 
 int key_value_heads_wan(const NetworkConfig& c) {

@@ -158,7 +158,7 @@ void DiffusionObjective::pass(Batch& batch, bool first, const ops::Tape::Listene
     copy.target = inputs[3];
     return {learn(copy).error.sums};
   };
-  const auto& [samples, latents, text, c_noise] = noisy.input;
+  const auto& [samples, latents, text, c_noise, rounds] = noisy.input;
   pack.loss.error.sums = graphs_.run(shape_of(noisy) + (first ? " first" : ""),
                                      {latents, text, c_noise, noisy.target}, work)[0];
 }
