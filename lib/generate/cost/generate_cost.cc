@@ -61,7 +61,7 @@ Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const Model
 
 Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
   const ClipEstimate estimate(job, opened);
-  note_guidance(opened.folder().is_pipeline(), estimate.sampling().guidance);
+  note_guidance(opened.facts().no_guidance, estimate.sampling().guidance);
   const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();

@@ -29,13 +29,12 @@ std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DTy
   return asked == (before.empty() ? usual : before) ? "" : asked;
 }
 
-void note_guidance(bool pipeline, double guidance) {
-  constexpr double kNoGuidance = 1;  // that much and less is none to them
-  if (!pipeline || guidance == 0 || guidance > kNoGuidance) return;
+void note_guidance(double none, double guidance) {
+  if (none == 0 || guidance == 0 || guidance > none) return;
   log_warning(
       "guidance {}: pipelines of diffusers guide only above {}, vfm at any value except 0; give 0 "
       "to make what they make",
-      guidance, kNoGuidance);
+      guidance, none);
 }
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
@@ -75,7 +74,7 @@ std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   generator_.shape().check_size(request->clip);
   if (!job_.latents_only) generator_.check_decodes(request->clip);
   if (!std::exchange(noted_guidance_, true))
-    note_guidance(generator_.model().pipeline, request->sampling.guidance);
+    note_guidance(generator_.facts().no_guidance, request->sampling.guidance);
   media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
   note_sizes(*request);
   request->files = std::move(prompt.files);

@@ -50,9 +50,9 @@ std::string move_parts(ModelFacts& facts, const GenerateJob& job, bool pipeline)
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
                            Device device);
 
-/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not.
-/// `pipeline`: the model is one of theirs.
-void note_guidance(bool pipeline, double guidance);
+/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not: those
+/// up to `none` (ModelFacts::no_guidance).
+void note_guidance(double none, double guidance);
 
 /// Thread-safety: one thread.
 class RequestMaker {

@@ -80,6 +80,14 @@ struct OtherModel {
   std::string sign;
 };
 
+/// Facts of a pipeline's folder by which models of one class are told apart.
+struct PipelineModel {
+  const NetworkConfig& network;
+  /// "expand_timesteps" of the pipeline: given frames have noise level 0.
+  bool clean_time = false;
+  bool experts = false;  ///< it has one network each for high and low noise levels
+};
+
 /// A pipeline of diffusers with the network as "transformer", and how it is sampled unless the user
 /// says otherwise. Beside the network it has "vae", "text_encoder", "tokenizer" and "scheduler".
 struct PipelineForm {
@@ -89,6 +97,10 @@ struct PipelineForm {
   std::span<const std::string_view> vaes, text_encoders, schedulers;  ///< supported classes
   std::span<const std::string_view> left_out = {};  ///< parts that an export names without them
   std::string_view text_tokenizer;  ///< class of the text tokenizer, if its folder does not say
+  bool clean_texts = false;  ///< prompts go through text::clean_prompt() (text/clean_prompt.h)
+  /// The network is given the noise level in its own type. With bf16 it is rounded.
+  bool rounds_level = false;
+  double no_guidance = 0;  ///< a guidance up to this value is none to the pipeline
 
   int frames = 0, height = 0, width = 0;  ///< size of a video in pixels
   double fps = 0;
@@ -99,6 +111,8 @@ struct PipelineForm {
   double shift = 1;                     ///< of flow matching
   /// Numbers of given latent frames in training, of a network that continues frames.
   std::span<const int> condition_frames = {};
+  /// Returns the form of a model that differs from this one in numbers. Null: none differs.
+  const PipelineForm& (*of_model)(const PipelineModel& model) = nullptr;
 };
 
 /// Sizes of the tensors of a file, under their names here.

@@ -96,9 +96,8 @@ UnfilledModel make_unfilled(const OpenedModel& opened, std::optional<DType> comp
   ModelFacts& facts = loaded.facts;
   if (!compute) compute = model.is_checkpoint() ? facts.trained_in : stored_type(model);
   loaded.compute = *compute;
-  // The reference hands the time over in the network's own type.
   loaded.pipeline = model.is_pipeline();
-  if (loaded.pipeline) facts.round_time = *compute == DType::bf16;
+  if (loaded.pipeline && *compute != DType::bf16) facts.round_time = false;
   if (ranks.rank() == 0) loaded.hash = hash_all(model);
   choice.check_for(model);
 

@@ -21,6 +21,7 @@ constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 // In train.json, and in the config.json of an export.
 constexpr const char* kTextPadding = "text_padding";
 constexpr const char* kEncodeEmpty = "encode_empty";
+constexpr const char* kCleanTexts = "clean_texts";
 
 /// The pipeline that a network is published in; null if it is published in none.
 const PipelineForm* pipeline_of(const NetworkConfig& config) {
@@ -101,14 +102,26 @@ void check_parts(const ModelFolder& model) {
 /// The size that most videos of the tokenizer `vae` have, as latents.
 Extents usual_latent(const HfComponent& vae, const PipelineForm& pipeline, const Extents& most) {
   const std::string what = "'" + vae.config_path() + "'";
-  const auto ratio = [&](const char* name) {
-    return static_cast<int>(need_integer(vae.config(), name, what));
+  // Tokenizers of diffusers have one pair of names or the other.
+  const auto ratio = [&](const char* name, const char* other) {
+    return static_cast<int>(
+        need_integer(vae.config(), vae.config().contains(other) ? other : name, what));
   };
-  const int time = ratio("temporal_compression_ratio"), space = ratio("spatial_compression_ratio");
+  const int time = ratio("temporal_compression_ratio", "scale_factor_temporal");
+  const int space = ratio("spatial_compression_ratio", "scale_factor_spatial");
   if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
   return {std::min(1 + (pipeline.frames - 1) / time, most.frames),
           std::min(pipeline.height / space, most.height),
           std::min(pipeline.width / space, most.width)};
+}
+
+/// The form of the model in a pipeline, among those of its class.
+const PipelineForm& form_of_model(const PipelineForm& pipeline, const ModelFolder& model,
+                                  const NetworkConfig& network) {
+  if (pipeline.of_model == nullptr) return pipeline;
+  return pipeline.of_model({.network = network,
+                            .clean_time = model.layout().flag("expand_timesteps"),
+                            .experts = model.layout().has("transformer_2")});
 }
 
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
@@ -131,6 +144,9 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
     facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
   }
   facts.fps = pipeline.fps;
+  facts.clean_time = model.layout().flag("expand_timesteps");
+  facts.round_time = pipeline.rounds_level;
+  facts.no_guidance = pipeline.no_guidance;
 }
 
 /// What a config.json says of texts, and for what it leaves out what published models do.
@@ -215,6 +231,7 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, Fac
   if (train.contains(kTextPadding))
     facts.text_padding = small_integer(train, kTextPadding, 0, what);
   facts.encode_empty = get_bool(train, kEncodeEmpty).value_or(false);
+  facts.clean_texts = get_bool(train, kCleanTexts).value_or(false);
   facts.round_time = get_bool(train, "round_time").value_or(false);
   facts.step = get_integer(train, "step");
   if (const auto seed = train.find("seed"); seed != train.end() && seed->is_number_integer())
@@ -243,7 +260,9 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   const PipelineForm* const pipeline = network ? pipeline_of(*network) : nullptr;
   if (pipeline == nullptr) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
-  if (model.is_pipeline()) add_pipeline(facts, model, *pipeline, all);
+  facts.clean_texts = pipeline->clean_texts;
+  if (model.is_pipeline())
+    add_pipeline(facts, model, form_of_model(*pipeline, model, *network), all);
   return facts;
 }
 

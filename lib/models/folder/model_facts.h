@@ -67,8 +67,14 @@ struct ModelFacts {
   /// A prompt without text goes through the encoder, which gives it an end token. If false, it is
   /// one zero vector, as a sample whose text was dropped in training.
   bool encode_empty = true;
-  /// The time input is rounded to bf16, as in the network's training.
+  bool clean_texts = false;  ///< prompts go through text::clean_prompt()
+  /// The model was trained with given frames of noise level 0 (GivenFramesBy::clean_time).
+  bool clean_time = false;
+  /// The time input is rounded to bf16, as in the network's training. Of a pipeline: if the network
+  /// computes in bf16.
   bool round_time = false;
+  /// A guidance up to this value is none to the pipeline; 0: as here.
+  double no_guidance = 0;
 
   // Only for a checkpoint:
   std::optional<std::int64_t> step;

@@ -28,6 +28,8 @@ class ModelLayout {
   /// The folder with the part's config.json, or a file of weights that needs none. Throws Error{usage} if there is no such part or
   /// folder.
   virtual std::string folder_of(const std::string& /*part*/) const { return folder_; }
+  /// Returns whether a pipeline's index has the field `name`, and it is true.
+  virtual bool flag(const std::string& /*name*/) const { return false; }
   /// Opens averaged weights or adapters; null if there are none.
   virtual std::unique_ptr<io::TensorSet> average() const { return nullptr; }
   /// Throws Error if a file has changed since it was written. With several ranks each reads a part.

@@ -42,6 +42,11 @@ class Pipeline final : public ModelLayout {
     return path;
   }
 
+  bool flag(const std::string& name) const override {
+    const auto found = index_.find(name);
+    return found != index_.end() && found->is_boolean() && found->get<bool>();
+  }
+
  private:
   Json index_;
 };

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -115,6 +116,59 @@ NetworkConfig published_wan(const TensorSizes& sizes) {
   return c;
 }
 
+constexpr std::string_view kWanVaes[] = {"AutoencoderKLWan"};
+constexpr std::string_view kWanTexts[] = {"umt5"};
+constexpr std::string_view kWanSchedulers[] = {"UniPCMultistepScheduler",
+                                               "FlowMatchEulerDiscreteScheduler"};
+constexpr std::string_view kWanLeftOut[] = {"transformer_2"};
+
+const PipelineForm& form_of_wan(const PipelineModel& model);
+
+// Sizes and sampling are those of the authors' own programs. diffusers has 50 steps of guidance 5
+// for all, and the shift of the folder. Guidance here is theirs less 1.
+constexpr PipelineForm wan_form(int steps, double guidance, double shift) {
+  return {
+      .models = "Wan's",
+      .classes = {"WanPipeline", "WanImageToVideoPipeline"},
+      .vaes = kWanVaes,
+      .text_encoders = kWanTexts,
+      .schedulers = kWanSchedulers,
+      .left_out = kWanLeftOut,
+      .text_tokenizer = "T5TokenizerFast",
+      .clean_texts = true,
+      .frames = 81,
+      .height = 480,
+      .width = 832,
+      .fps = 16,
+      .text_tokens = 512,
+      .steps = steps,
+      .guidance = guidance,
+      .shift = shift,
+      .of_model = form_of_wan,
+  };
+}
+
+// The 5B of 2.2 makes larger videos.
+constexpr PipelineForm larger_wan(PipelineForm form) {
+  form.frames = 121;
+  form.height = 704;
+  form.width = 1280;
+  form.fps = 24;
+  return form;
+}
+
+constexpr PipelineForm kWanT2v = wan_form(50, 4, 5), kWanT2vSmall = wan_form(50, 5, 8),
+                       kWanT2vExperts = wan_form(40, 3, 12), kWanI2vExperts = wan_form(40, 2.5, 5),
+                       kWanTi2v = larger_wan(wan_form(50, 4, 5));
+
+const PipelineForm& form_of_wan(const PipelineModel& model) {
+  constexpr int kSmallWidth = 1536;  // of the 1.3B
+  if (model.clean_time) return kWanTi2v;
+  if (given_by(model.network) == GivenFramesBy::mask_and_latent) return kWanI2vExperts;
+  if (model.experts) return kWanT2vExperts;
+  return model.network.width() <= kSmallWidth ? kWanT2vSmall : kWanT2v;
+}
+
 }  // namespace
 
 constinit const ForeignNetwork kWanInDiffusers = {
@@ -124,6 +178,7 @@ constinit const ForeignNetwork kWanInDiffusers = {
     .written = &kWanForms[1],
     .other = other_wan,
     .published = published_wan,
+    .pipeline = &kWanT2v,
 };
 
 }  // namespace vfm::models

@@ -76,6 +76,7 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const models::M
     facts["trained"][name] = std::max(facts["trained"][name].get<int>(), extent);
   if (const Json sampling = sampling_of(recipe.sampling, base.sampling); !sampling.is_null())
     facts["sampling"] = sampling;
+  if (base.clean_texts) facts["clean_texts"] = true;
   if (recipe.text_padding() > 0) {
     facts["text_padding"] = recipe.text_padding();
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is
