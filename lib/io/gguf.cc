@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "base/block_format.h"
@@ -17,7 +16,7 @@ constexpr std::uint64_t kMostItems = 65536;
 constexpr std::uint64_t kMostNameBytes = 4096;
 constexpr std::uint32_t kMostGgufDims = 5;  // ggml's own have 4, those of Wan's patches 5
 constexpr std::string_view kOriginalShape = "comfy.gguf.orig_shape.";
-constexpr std::uint32_t kTextType = 8, kListType = 9;
+constexpr std::uint32_t kTextType = GgufList::kText, kListType = 9;
 
 /// Texts and lists have 0.
 constexpr std::array<std::uint64_t, 13> kValueBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -56,11 +55,6 @@ const StoredType& need_type(std::uint32_t number, std::string_view name, std::st
   return *found;
 }
 
-/// What is read, and what is needed only until it is.
-struct GgufReading : GgufContents {
-  std::map<std::string, std::vector<std::int64_t>> shapes;  ///< Other shapes, by tensor.
-};
-
 class GgufHeader {
  public:
   GgufHeader(std::span<const std::byte> bytes, std::string_view what)
@@ -88,7 +82,7 @@ class GgufHeader {
     if (count > kMostItems) fail("{} has {} {}, over {}", what_, count, of, kMostItems);
     return count;
   }
-  void value(const std::string& name, GgufReading& into) {
+  void value(const std::string& name, GgufContents& into) {
     const auto type = number<std::uint32_t>();
     if (type == kListType) return list(name, into);
     if (type == kTextType) {
@@ -97,37 +91,42 @@ class GgufHeader {
       return;
     }
     const std::byte* const from = take(size_of(type, name));
-    if (const auto whole = integer(type, from)) into.counts.emplace(name, *whole);
-  }
-
- private:
-  /// Nothing for a float.
-  static std::optional<std::int64_t> integer(std::uint32_t type, const std::byte* from) {
+    std::int64_t whole = 0;
     const auto read = [&]<class T>(T value) {
       std::memcpy(&value, from, sizeof value);
-      return static_cast<std::int64_t>(value);
+      whole = static_cast<std::int64_t>(value);
     };
     switch (type) {
       case 0:
       case 7:
-        return read(std::uint8_t{});
+        read(std::uint8_t{});
+        break;
       case 1:
-        return read(std::int8_t{});
+        read(std::int8_t{});
+        break;
       case 2:
-        return read(std::uint16_t{});
+        read(std::uint16_t{});
+        break;
       case 3:
-        return read(std::int16_t{});
+        read(std::int16_t{});
+        break;
       case 4:
-        return read(std::uint32_t{});
+        read(std::uint32_t{});
+        break;
       case 5:
-        return read(std::int32_t{});
+        read(std::int32_t{});
+        break;
       case 10:
       case 11:
-        return read(std::int64_t{});
+        read(std::int64_t{});
+        break;
       default:
-        return {};
+        return;  // Floats are ignored.
     }
+    into.counts.emplace(name, whole);
   }
+
+ private:
   const std::byte* take(std::uint64_t count) {
     if (count > bytes_.size() - at_) fail("{} ends within its header: it is cut off", what_);
     const std::byte* const from = bytes_.data() + at_;
@@ -139,23 +138,19 @@ class GgufHeader {
       fail("setting '{}' of {} has values of the type {}, which is unknown", name, what_, type);
     return kValueBytes[type];
   }
-  void list(const std::string& name, GgufReading& into) {
+  void list(const std::string& name, GgufContents& into) {
     const auto type = number<std::uint32_t>();
     const auto count = number<std::uint64_t>();
+    const std::uint64_t begin = at_;
     if (type == kTextType) {
       for (std::uint64_t i = 0; i < count; ++i)
         text();
-      return;
+    } else {
+      const std::uint64_t each = size_of(type, name);
+      if (count > bytes_.size() / each) fail("list '{}' of {} is cut off", name, what_);
+      take(count * each);
     }
-    const std::uint64_t each = size_of(type, name);
-    if (count > bytes_.size() / each) fail("list '{}' of {} is cut off", name, what_);
-    const std::byte* const from = take(count * each);
-    if (!name.starts_with(kOriginalShape)) return;
-    if (count < 1 || count > kMostGgufDims || !integer(type, from))
-      fail("'{}' of {} is not a shape", name, what_);
-    std::vector<std::int64_t>& shape = into.shapes[name.substr(kOriginalShape.size())];
-    for (std::uint64_t i = 0; i < count; ++i)
-      shape.push_back(*integer(type, from + i * each));
+    into.lists.emplace(name, GgufList{type, count, bytes_.subspan(begin, at_ - begin)});
   }
 
   std::span<const std::byte> bytes_;
@@ -196,20 +191,35 @@ GgufEntry read_entry(GgufHeader& header, std::string_view what) {
 }
 
 /// Gives tensors the shapes that the settings say.
-void take_shapes(const GgufReading& contents, std::vector<GgufEntry>& entries,
+void take_shapes(const GgufContents& contents, std::vector<GgufEntry>& entries,
                  std::string_view what) {
   for (GgufEntry& entry : entries) {
     TensorView& tensor = entry.tensor;
-    const auto found = contents.shapes.find(tensor.name);
-    if (found == contents.shapes.end()) continue;
+    const auto found = contents.lists.find(std::string(kOriginalShape) + tensor.name);
+    if (found == contents.lists.end()) continue;
+    std::vector<std::int64_t> shape;
     std::int64_t elements = 1;
-    for (const std::int64_t size : found->second)
-      if (size < 1 || __builtin_mul_overflow(elements, size, &elements)) elements = 0;
+    for (const std::int32_t size : found->second.integers(what)) {
+      shape.push_back(size);
+      if (size < 1 || shape.size() > kMostGgufDims ||
+          __builtin_mul_overflow(elements, size, &elements))
+        elements = 0;
+    }
     if (elements != tensor.elements())
       fail("tensor '{}' of {} has not the numbers of the shape that is set for it", tensor.name,
            what);
-    tensor.shape = found->second;
+    tensor.shape = std::move(shape);
   }
+}
+
+/// The values of a list of this type.
+template <class T>
+std::vector<T> values_of(const GgufList& list, std::uint32_t type, std::string_view what) {
+  if (list.type != type)
+    fail("a list of {} has values of the type {}, {} is needed", what, list.type, type);
+  std::vector<T> values(list.count);
+  if (!values.empty()) std::memcpy(values.data(), list.data.data(), values.size() * sizeof(T));
+  return values;
 }
 
 void need_apart(const std::vector<GgufEntry>& entries, std::string_view what) {
@@ -234,6 +244,23 @@ std::uint64_t alignment_of(const GgufContents& contents, std::string_view what) 
 
 }  // namespace
 
+std::vector<std::int32_t> GgufList::integers(std::string_view what) const {
+  return values_of<std::int32_t>(*this, kI32, what);
+}
+
+std::vector<float> GgufList::floats(std::string_view what) const {
+  return values_of<float>(*this, kF32, what);
+}
+
+std::vector<std::string_view> GgufList::texts(std::string_view what) const {
+  if (type != kText) fail("a list of {} has values of the type {}, not texts", what, type);
+  GgufHeader from(data, what);
+  std::vector<std::string_view> all;
+  for (std::uint64_t i = 0; i < count; ++i)
+    all.push_back(from.text());
+  return all;
+}
+
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what) {
   if (bytes.size() < 24 || std::memcmp(bytes.data(), "GGUF", 4) != 0)
     fail("{} is no GGUF file", what);
@@ -242,17 +269,17 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
   if (version != 2 && version != 3)
     fail("{} has version {} of GGUF: 2 and 3, little endian, are supported", what, version);
   const std::uint64_t tensors = header.items("tensors"), settings = header.items("settings");
-  GgufReading contents;
+  GgufContents contents;
   for (std::uint64_t i = 0; i < settings; ++i) {
     const std::string name = header.name();
-    if (contents.texts.contains(name) || contents.counts.contains(name))
+    if (contents.texts.contains(name) || contents.counts.contains(name) ||
+        contents.lists.contains(name))
       fail("{} has setting '{}' twice", what, name);
     header.value(name, contents);
   }
   std::vector<GgufEntry> entries;
   for (std::uint64_t i = 0; i < tensors; ++i)
     entries.push_back(read_entry(header, what));
-  take_shapes(contents, entries, what);
 
   const std::uint64_t alignment = alignment_of(contents, what);
   const std::uint64_t begin = (header.at() + 4 + alignment - 1) / alignment * alignment;
@@ -266,6 +293,7 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
     entry.tensor.data = bytes.subspan(begin + entry.begin, entry.bytes);
   }
   need_apart(entries, what);
+  take_shapes(contents, entries, what);
   for (GgufEntry& entry : entries)
     contents.tensors.push_back(std::move(entry.tensor));
   return contents;
@@ -275,6 +303,7 @@ GgufFile::GgufFile(const std::string& file) : TensorSet(file), map_(file) {
   GgufContents contents = parse_gguf(map_.bytes(), vfm::format("'{}'", file));
   texts_ = std::move(contents.texts);
   counts_ = std::move(contents.counts);
+  lists_ = std::move(contents.lists);
   for (TensorView& tensor : contents.tensors)
     add(std::move(tensor));
 }

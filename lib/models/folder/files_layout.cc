@@ -7,7 +7,7 @@
 //                      folders high_noise_model and low_noise_model.
 //   the VAE            Wan2.1_VAE.pth, wan_2.1_vae.safetensors, ...
 //   the text encoder   models_t5_umt5-xxl-enc-bf16.pth, umt5_xxl_fp16.safetensors, ...
-//   its tokenizer      models/folder/text_tokenizer.h
+//   its tokenizer      beside it, in google/umt5-xxl, or within its file (models/text_encoder.h)
 //
 // What a file is follows from the names of its tensors. Files that are none of these are ignored.
 // SPDX-License-Identifier: Apache-2.0
@@ -131,6 +131,10 @@ class FilesOfWan final : public ModelLayout {
   }
   bool has(const std::string& part) const override {
     return part == "tokenizer" ? paths_.contains("text_encoder") : paths_.contains(part);
+  }
+  /// TI2V-5B is the only one whose latents have 48 channels.
+  bool flag(const std::string& name) const override {
+    return name == "expand_timesteps" && channels_ == kOfTexts[1];
   }
   std::string folder_of(const std::string& part) const override {
     const auto found = paths_.find(part == "tokenizer" ? "text_encoder" : part);

@@ -43,8 +43,8 @@ class ModelLayout {
 std::unique_ptr<ModelLayout> open_pipeline(const std::string& path);
 std::unique_ptr<ModelLayout> open_checkpoint(const std::string& path);
 /// The files of a Wan beside each other. They are a pipeline without a scheduler; folder_of() is a
-/// file, or a folder with config.json. Of the part "tokenizer" it is that of "text_encoder"
-/// (models/folder/text_tokenizer.h). A missing part is told when it is asked for.
+/// file, or a folder with config.json. Of the part "tokenizer" it is that of "text_encoder"; who
+/// needs the tokenizer calls text_encoder_folders(). A missing part is told when it is asked for.
 std::unique_ptr<ModelLayout> open_files(const std::string& path);
 
 }  // namespace vfm::models

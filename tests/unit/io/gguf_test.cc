@@ -70,13 +70,17 @@ TEST_CASE("the settings and tensors of a GGUF file are read") {
   bytes.text("general.alignment").number(std::uint32_t{4}).number(std::uint32_t{64});
   bytes.text("less").number(std::uint32_t{1}).number(std::int8_t{-3});
   bytes.text("list").number(std::uint32_t{9}).number(std::uint32_t{8}).number(std::uint64_t{2});
-  bytes.text("x").text("");
+  bytes.text("xyz").text("");
   bytes.text("numbers").number(std::uint32_t{9}).number(std::uint32_t{6}).number(std::uint64_t{1});
   bytes.number(1.5f);
   bytes.tensor("a", {32, 3}, 8, 128).tensor("b", {5}, 0, 0).data(128 + 3 * 34, 64);
   const GgufContents contents = parse(bytes);
   CHECK(contents.texts.at("general.architecture") == "qwen2vl");
   CHECK(contents.counts.at("less") == -3);
+  CHECK(contents.lists.at("list").texts("it") == std::vector<std::string_view>{"xyz", ""});
+  CHECK(contents.lists.at("numbers").floats("it") == std::vector<float>{1.5F});
+  CHECK_THROWS_AS(contents.lists.at("numbers").texts("it"), Error);
+  CHECK_THROWS_AS(contents.lists.at("numbers").integers("it"), Error);
   REQUIRE(contents.tensors.size() == 2);
   CHECK(contents.tensors[0].shape == std::vector<std::int64_t>{3, 32});
   CHECK(contents.tensors[0].dtype == "Q8_0");
@@ -107,8 +111,9 @@ TEST_CASE("a GGUF tensor has the shape that a setting gives it") {
       {3, 31}, {-3, -32}, {0, 32}, {1 << 30, 1 << 30, 1 << 30}};
   for (const std::vector<std::int32_t>& shape : wrong)
     CHECK_THAT(refused(shaped(shape)), Catch::Contains("has not the numbers of the shape"));
-  for (const Bytes& bytes : {shaped({}), shaped({1, 1, 1, 1, 3, 32}), shaped({3, 32}, 6)})
-    CHECK_THAT(refused(bytes), Catch::Contains("is not a shape"));
+  CHECK_THAT(refused(shaped({})), Catch::Contains("has not the numbers of the shape"));
+  CHECK_THAT(refused(shaped({1, 1, 1, 1, 3, 32})), Catch::Contains("has not the numbers"));
+  CHECK_THAT(refused(shaped({3, 32}, 6)), Catch::Contains("type 6, 5 is needed"));
 }
 
 TEST_CASE("GGUF files that are impossible or not supported are refused") {
