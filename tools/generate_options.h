@@ -56,7 +56,7 @@ class GenerateOptions {
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:
-  std::string model_, text_encoder_, negative_, size_, condition_, sampler_, sigmas_, fp8_,
+  std::string model_, text_encoder_, negative_, size_, condition_, sampler_, as_, sigmas_, fp8_,
       quantize_, parallel_;
   std::vector<std::string> loras_;
   bool no_merge_ = false;

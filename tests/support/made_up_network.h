@@ -114,6 +114,7 @@ struct MadeUpNetwork {
     made.cp_words = "Type *made-up* takes all.";
     made.foreign = &made_up::kForeign;
     made.notes = made_up::kNotes;
+    made.process = models::Process::flow;
     made.defaults = made_up::set_defaults;
     made.visit_json = made_up::visit_class;
     return made;

@@ -71,12 +71,11 @@ ModelShape ClipEstimate::shape_of_model() const {
   if (network_.decoder)
     shape.take(*network_.decoder);
   else
-    shape.take(*network_.dit);
+    shape.take(*network_.dit, facts_);
   shape.channels = tokenizer_.channels;
   shape.vocabulary = tokenizer_.vocabulary;
   shape.time_factor = tokenizer_.time_factor;
   shape.space_factor = tokenizer_.space_factor;
-  shape.process = own_sampling_.process;
   if (text_)
     shape.encoder_width = text_->width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)
@@ -117,6 +116,7 @@ void ClipEstimate::plan_clip() {
   GivenFiles files = job_.defaults.files;
   read_given_files(files, shape_, request);
   shape_.check(request);
+  if (request.given) c.given_frames = 1 + (request.given->frames - 1) / shape_.time_factor;
   c.latent = shape_.latent_of(c.request);
   const std::array<int, 3>& patch = shape_.patch;
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
@@ -140,6 +140,7 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   } else {
     models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
     sample.text_tokens = static_cast<int>(clip_.text_tokens);
+    if (shape_.given == models::GivenFramesBy::clean_time) sample.clean_frames = clip_.given_frames;
     const Extents &size = clip_.latent, &known = facts_.largest;
     sample.position_step =
         position_steps({size.frames, size.height, size.width},

@@ -57,6 +57,7 @@ class ClipEstimate {
     ClipRequest request;
     Extents latent;
     std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+    int given_frames = 0;  ///< latent frames
   };
   const Clip& clip() const { return clip_; }
   const SampleOptions& sampling() const { return sampling_; }

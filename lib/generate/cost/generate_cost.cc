@@ -40,7 +40,11 @@ Json sampling_json(const ClipEstimate& estimate) {
                {"guidance", sampling.guidance},
                {"passes", evaluations(sampling)},
                {"samples", c.samples}};
-  if (!sampling.sigmas.empty()) json["sigmas"] = sampling.sigmas;
+  if (!sampling.sigmas.empty())
+    json["sigmas"] = sampling.sigmas;
+  else if (sampling.process == models::Process::flow)
+    json["shift"] = sampling.shift;
+  if (sampling.diffusers_shift) json["as"] = to_string(sampling.as);
   return json;
 }
 
@@ -61,6 +65,8 @@ Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const Model
 
 Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
   const ClipEstimate estimate(job, opened);
+  note_shift(SampleOptions::of(opened.facts().sampling, "'" + job.model + "'"),
+             job.defaults.choice);
   note_guidance(opened.facts().no_guidance, estimate.sampling().guidance);
   const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),

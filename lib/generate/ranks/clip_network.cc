@@ -16,7 +16,7 @@
 namespace vfm::generate {
 
 static void fields(ClipWire& wire, models::NetworkBatch& batch) {
-  wire(batch.samples, batch.latents, batch.text);
+  wire(batch.samples, batch.latents, batch.text, batch.round_embedding);
 }
 
 namespace {
@@ -30,6 +30,7 @@ models::NetworkBatch half_of(const models::NetworkBatch& batch, std::int64_t hal
   const std::int64_t latents = batch.latents.elements() / 2;
   one.latents = batch.latents.rows(half * latents, (half + 1) * latents);
   const std::int64_t first = batch.samples[0].text_tokens;
+  one.round_embedding = batch.round_embedding;
   one.text = half == 0 ? batch.text.rows(0, first) : batch.text.rows(first, batch.text.size(0));
   return one;
 }

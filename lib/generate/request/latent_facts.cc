@@ -14,6 +14,7 @@ Json latent_facts(const Json& record) {
                            "height",
                            "fps",
                            "sampler",
+                           "as",
                            "steps",
                            "guidance",
                            "sigma_min",

@@ -37,6 +37,15 @@ void note_guidance(double none, double guidance) {
       guidance, none);
 }
 
+void note_shift(const SampleOptions& own, const SampleChoice& choice) {
+  if (own.diffusers_shift.value_or(own.shift) == own.shift) return;
+  if (choice.as || choice.shift || !choice.sigmas.empty()) return;
+  log_warning(
+      "the shift of noise levels is {}, as in the program of the model's authors; in diffusers it "
+      "is {}: give --as reference or --as diffusers",
+      own.shift, *own.diffusers_shift);
+}
+
 void RequestMaker::note_sizes(const NamedRequest& request) {
   const Extents largest = generator_.largest();
   const ClipRequest& clip = request.clip;
@@ -73,8 +82,10 @@ std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   request->extra = std::move(prompt.extra);
   generator_.shape().check_size(request->clip);
   if (!job_.latents_only) generator_.check_decodes(request->clip);
-  if (!std::exchange(noted_guidance_, true))
+  if (!std::exchange(noted_sampling_, true)) {
+    note_shift(generator_.sampling(), prompt.choice);
     note_guidance(generator_.facts().no_guidance, request->sampling.guidance);
+  }
   media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
   note_sizes(*request);
   request->files = std::move(prompt.files);

@@ -83,6 +83,8 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   if (const auto sampler = get_string(json, "sampler"))
     choice.sampler = models::parse_sampler(*sampler);
   json.erase("sampler");
+  if (const auto as = get_string(json, "as")) choice.as = models::parse_sampled_as(*as);
+  json.erase("as");
 }
 
 void take_file(Json& json, const std::string& name, const std::string& folder, GivenFile& file) {
@@ -142,6 +144,7 @@ void SampleChoice::check_for(bool autoregressive, models::Process process) const
     return;
   }
   refuse(sampler.has_value(), "sampler");
+  refuse(as.has_value(), "as");
   refuse(steps.has_value(), "steps");
   refuse(guidance.has_value(), "guidance");
   refuse(sigma_min || sigma_max || shift || augment_sigma || !sigmas.empty(), "noise levels");
@@ -157,6 +160,12 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
     refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
   if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
     refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
+  if (as && !options.diffusers_shift)
+    fail_usage(
+        "'as' is for models that their authors' program samples otherwise than diffusers, "
+        "such as Wan's, and this is none: leave it out");
+  if (as == models::SampledAs::diffusers) options.shift = *options.diffusers_shift;
+  options.as = as.value_or(options.as);
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);
   options.top_p = top_p.value_or(options.top_p);

@@ -26,11 +26,16 @@ void SampleOptions::validate() const {
 SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::string& what) {
   SampleOptions options;
   options.process = facts.process;
-  options.sampler = facts.sampler.value_or(options.sampler);
+  options.sampler = facts.sampler.value_or(default_sampler(facts.process));
   options.steps = static_cast<int>(facts.steps.value_or(options.steps));
   options.sigma_min = facts.sigma_min.value_or(options.sigma_min);
   options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
   options.shift = facts.shift.value_or(options.shift);
+  if (facts.reference_shift) {
+    options.diffusers_shift = options.shift;
+    options.shift = *facts.reference_shift;
+    options.as = models::SampledAs::reference;
+  }
   options.guidance = facts.guidance.value_or(options.guidance);
   try {
     options.validate();

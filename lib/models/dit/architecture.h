@@ -19,6 +19,7 @@
 
 #include "models/dit/foreign.h"
 #include "models/dit/network.h"
+#include "models/process/process.h"
 
 namespace vfm::models {
 
@@ -79,6 +80,7 @@ struct Architecture {
   std::span<const FieldNote> notes = {};
   bool space_time = false;      ///< attends within frames and within pixels (stdit_shard.h)
   bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
+  Process process = {};  ///< of published models, and the default of recipes (models/process/)
   /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
   std::string_view text_norm = {};
   /// Last words of the names of the matrices that get adapters by default; others are empty.

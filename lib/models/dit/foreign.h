@@ -109,6 +109,9 @@ struct PipelineForm {
   double guidance = 1;
   double sigma_min = 0, sigma_max = 0;  ///< of EDM
   double shift = 1;                     ///< of flow matching
+  /// The program of the model's authors samples it otherwise than diffusers. Its shift is `shift`,
+  /// and that of diffusers is in the scheduler's folder.
+  bool reference = false;
   /// Numbers of given latent frames in training, of a network that continues frames.
   std::span<const int> condition_frames = {};
   /// Returns the form of a model that differs from this one in numbers. Null: none differs.

@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 
 // In train.json, and in the config.json of an export.
+constexpr const char* kProcess = "process";
 constexpr const char* kTextPadding = "text_padding";
 constexpr const char* kEncodeEmpty = "encode_empty";
 constexpr const char* kCleanTexts = "clean_texts";
@@ -38,6 +39,13 @@ struct UsualTextPadding {
     return config.text_embed_dim > 0 ? kDecoderTextTokens : 0;
   }
   int operator()(const CosmosConfig& /*config*/) const { return 0; }
+};
+
+/// The process of published models.
+struct UsualProcess {
+  Process operator()(const NetworkConfig& config) const { return config.architecture->process; }
+  Process operator()(const DecoderConfig& /*config*/) const { return Process::edm; }
+  Process operator()(const CosmosConfig& /*config*/) const { return Process::edm; }
 };
 
 struct TakesText {
@@ -62,13 +70,15 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   SamplingFacts facts;
   if (object.contains("steps")) facts.steps = small_integer(object, "steps", 1, what);
   facts.guidance = get_number(object, "guidance");
+  if (const auto name = get_string(object, kProcess)) facts.process = parse_process(*name);
   if (const std::string name = get_string(object, "sampler").value_or(""); !name.empty()) {
     facts.sampler = parse_sampler(name);
-    facts.process = process_of(*facts.sampler).value_or(facts.process);
+    check_sampler(*facts.sampler, facts.process);
   }
   facts.sigma_min = get_number(object, "sigma_min");
   facts.sigma_max = get_number(object, "sigma_max");
   facts.shift = get_number(object, "shift");
+  facts.reference_shift = get_number(object, "reference_shift");
   return facts;
 }
 
@@ -135,8 +145,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   if (is_there("vae")) {
     const HfComponent& vae = model.part("vae");
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
-    facts.scale =
-        hf_latent_scale(vae.config(), facts.sampling.process, "'" + vae.config_path() + "'");
+    facts.scale = hf_latent_scale(vae.config(), "'" + vae.config_path() + "'");
     if (all) facts.usual = usual_latent(vae, pipeline, facts.largest);
   }
   if (is_there("text_encoder")) {
@@ -149,9 +158,11 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   facts.no_guidance = pipeline.no_guidance;
 }
 
-/// What a config.json says of texts, and for what it leaves out what published models do.
-void read_texts(ModelFacts& facts, const ModelConfig& model, const Json& config,
-                const std::string& what) {
+/// What a config.json says of training, and for what it leaves out what published models do.
+void read_training(ModelFacts& facts, const ModelConfig& model, const Json& config,
+                   const std::string& what) {
+  facts.sampling.process = std::visit(UsualProcess(), model);
+  if (const auto name = get_string(config, kProcess)) facts.sampling.process = parse_process(*name);
   facts.text_padding = std::visit(UsualTextPadding(), model);
   if (config.contains(kTextPadding))
     facts.text_padding = small_integer(config, kTextPadding, 0, what);
@@ -160,7 +171,10 @@ void read_texts(ModelFacts& facts, const ModelConfig& model, const Json& config,
 
 }  // namespace
 
-void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json) {
+void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& json) {
+  json.erase(kProcess);
+  if (facts.sampling.process != std::visit(UsualProcess(), model))
+    json[kProcess] = facts.sampling.process.name();
   json.erase(kTextPadding);
   json.erase(kEncodeEmpty);
   if (!std::visit(TakesText(), model)) return;
@@ -176,10 +190,12 @@ Json SamplingFacts::to_json() const {
   };
   add("steps", steps);
   add("guidance", guidance);
+  if (process != Process::edm) json[kProcess] = process.name();
   if (sampler) json["sampler"] = to_string(*sampler);
   add("sigma_min", sigma_min);
   add("sigma_max", sigma_max);
   add("shift", shift);
+  add("reference_shift", reference_shift);
   return json;
 }
 
@@ -255,7 +271,7 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
-  as_usage([&] { read_texts(facts, config, model.config(), "'" + model.config_path() + "'"); });
+  as_usage([&] { read_training(facts, config, model.config(), "'" + model.config_path() + "'"); });
   const auto* network = std::get_if<NetworkConfig>(&config);
   const PipelineForm* const pipeline = network ? pipeline_of(*network) : nullptr;
   if (pipeline == nullptr) return facts;

@@ -34,8 +34,11 @@ struct SamplingFacts {
   std::optional<std::int64_t> steps;
   std::optional<double> guidance;
   std::optional<Sampler> sampler;
-  Process process;  ///< the process that the model was trained with
+  Process process;  ///< the process that the model was trained with; left out for EDM
   std::optional<double> sigma_min, sigma_max, shift;
+  /// The shift in the program of the model's authors, if that samples the model otherwise than
+  /// diffusers (SampledAs). Then `shift` is that of diffusers.
+  std::optional<double> reference_shift;
 
   Json to_json() const;  ///< null if no value is set
 };
@@ -94,24 +97,24 @@ struct ModelFacts {
 /// supported ones. For training some parts may be missing.
 ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generation);
 
-/// Writes facts about texts into `json`, the config.json of an export of `model`, if they differ
-/// from what read_facts() assumes for published models: "text_padding", a number of tokens, and
-/// "encode_empty", false. diffusers ignores both with a warning.
-void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json);
+/// Writes facts into `json`, the config.json of an export of `model`, if they differ from what
+/// read_facts() assumes for published models: "process", "text_padding", a number of tokens, and
+/// "encode_empty", false. diffusers ignores them with a warning.
+void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& json);
 
 /// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or for flow matching a
-/// FlowMatchEulerDiscreteScheduler. Values that it does not have are those of the pipeline. Throws
-/// Error{usage} for a scheduler that the pipeline does not have, for unsupported settings of these
-/// two (the message lists the supported ones), and for values of another type or with which nothing
-/// can be sampled.
+/// FlowMatchEulerDiscreteScheduler, UniPCMultistepScheduler or DPMSolverMultistepScheduler. Values
+/// that it does not have are those of the pipeline, or of diffusers if the pipeline has a
+/// reference. Throws Error{usage} for a scheduler that the pipeline does not have, for unsupported
+/// settings (the message lists the supported ones), and for values of another type or with which
+/// nothing can be sampled.
 SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline);
-/// Returns the scheduler_config.json of a model with this sampling. Its "_class_name" is one of the
-/// two.
+/// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
+/// again. Its "_class_name" is one of these four.
 Json hf_scheduler(const SamplingFacts& sampling);
 /// The scale from the statistics in `vae`, a tokenizer's config.json, named `what` in messages.
-/// Without statistics mean 0 and deviation 1. The scaled latents have the deviation of x0 in the
-/// process. Throws Error.
-LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view what);
+/// Without statistics mean 0 and deviation 1. Throws Error.
+LatentScale hf_latent_scale(const Json& vae, std::string_view what);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.

@@ -97,6 +97,7 @@ constinit const Architecture kWan = {
     .foreign = &kWanInDiffusers,
     .notes = kWanNotes,
     .fp8 = true,
+    .process = Process::flow,
     .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
     .defaults = defaults_wan,
     .visit = visit_wan,

@@ -119,7 +119,8 @@ NetworkConfig published_wan(const TensorSizes& sizes) {
 constexpr std::string_view kWanVaes[] = {"AutoencoderKLWan"};
 constexpr std::string_view kWanTexts[] = {"umt5"};
 constexpr std::string_view kWanSchedulers[] = {"UniPCMultistepScheduler",
-                                               "FlowMatchEulerDiscreteScheduler"};
+                                               "FlowMatchEulerDiscreteScheduler",
+                                               "DPMSolverMultistepScheduler"};
 constexpr std::string_view kWanLeftOut[] = {"transformer_2"};
 
 const PipelineForm& form_of_wan(const PipelineModel& model);
@@ -144,6 +145,7 @@ constexpr PipelineForm wan_form(int steps, double guidance, double shift) {
       .steps = steps,
       .guidance = guidance,
       .shift = shift,
+      .reference = true,
       .of_model = form_of_wan,
   };
 }

@@ -43,7 +43,7 @@ void write_network(const models::ModelFolder& model, const models::ModelFacts& f
   io::make_directories(folder);
   const models::ModelConfig read = models::read_model_config(model);
   Json config = model.config();
-  models::tell_of_texts(facts, read, config);
+  models::tell_of_training(facts, read, config);
   io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(config));
   const auto* network = std::get_if<models::NetworkConfig>(&read);
   const io::TensorSet& weights = model.weights();

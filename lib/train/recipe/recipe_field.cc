@@ -95,9 +95,9 @@ FieldList& FieldList::choice(const char* name, std::string& value, std::vector<s
       [&value] { return Json(value); }, fmt::format("{}", fmt::join(words, ", ")));
 }
 
-FieldList& FieldList::numbered(const char* name, std::span<const std::string_view> words,
-                               std::function<void(std::size_t)> set,
-                               std::function<std::size_t()> get) {
+FieldList& FieldList::choice(const char* name, std::span<const std::string_view> words,
+                             std::function<void(std::size_t)> set,
+                             std::function<std::size_t()> get) {
   return add(
       name, [set, words](const Setting& setting) { set(place_of(setting, words)); },
       [get, words] { return Json(words[get()]); }, fmt::format("{}", fmt::join(words, ", ")));

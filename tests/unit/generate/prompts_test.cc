@@ -165,6 +165,7 @@ TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
   CHECK_THAT(refused({.sampler = Sampler::heun}, true, Process::edm),
              Contains("'sampler' is for diffusion models"));
   CHECK_THAT(refused({.steps = 1}, true, Process::edm), Contains("'steps'"));
+  CHECK_THAT(refused({.as = SampledAs::diffusers}, true, Process::edm), Contains("'as'"));
   CHECK_THAT(refused({.guidance = 1}, true, Process::edm), Contains("'guidance'"));
   for (const Process own : {Process::flow, Process::edm})
     CHECK_NOTHROW(SampleChoice{.sampler = Sampler::lcm, .sigmas = {1}}.check_for(false, own));
@@ -194,6 +195,32 @@ TEST_CASE("what is chosen of sampling goes before the model's own, and must go w
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_min = 80}.over(own)); }),
              Contains("sigma_min 80 does not go with the model's own sigma_max 80"));
   CHECK_NOTHROW(SampleChoice{.sigma_min = 79}.over(own));
+}
+
+TEST_CASE("a model with two ways to sample has the chosen one", "[prompts]") {
+  const SampleChoice diffusers{.as = SampledAs::diffusers}, reference{.as = SampledAs::reference};
+  for (const SampleChoice& choice : {diffusers, reference})
+    CHECK_THAT(usage_error([&] { choice.over({}); }), Catch::Contains("'as' is for models"));
+  models::SamplingFacts facts;
+  facts.process = Process::flow;
+  facts.sampler = Sampler::unipc;
+  facts.shift = 3;
+  CHECK_FALSE(SampleOptions::of(facts, "x").diffusers_shift);
+  facts.reference_shift = 12;
+  const SampleOptions own = SampleOptions::of(facts, "x");
+  const auto is = [](const SampleOptions& options, SampledAs as, double shift) {
+    return options.as == as && options.shift == shift &&
+           options.rounds_embedding() == (as == SampledAs::diffusers);
+  };
+  CHECK(is(own, SampledAs::reference, 12));
+  CHECK(is(SampleChoice().over(own), SampledAs::reference, 12));
+  CHECK(is(reference.over(own), SampledAs::reference, 12));
+  CHECK(is(diffusers.over(own), SampledAs::diffusers, 3));
+  CHECK(
+      is(SampleChoice{.shift = 7, .as = SampledAs::diffusers}.over(own), SampledAs::diffusers, 7));
+  CHECK(is(parse(R"({"prompt":"p","as":"diffusers"})").choice.over(own), SampledAs::diffusers, 3));
+  CHECK(error_of(R"({"prompt":"p","as":"comfy"})").find("choose reference or diffusers") !=
+        std::string::npos);
 }
 
 TEST_CASE("a prompt of the command line is a text, or what stands in a file, in UTF-8",
