@@ -48,8 +48,8 @@ struct TextEncoderOptions {
   std::string folder_option;     ///< the program's option for `folder`, for messages; or empty
 };
 
-/// The folders of a text encoder's model and of its tokenizer, or files. text_encoder_folders() throws
-/// Error{usage} if `folder` does not exist.
+/// The folders of a text encoder's model and of its tokenizer, or files. text_encoder_folders()
+/// throws Error{usage} if `folder` does not exist.
 struct TextFolders {
   std::string model, tokenizer;
 };

@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kHigh = "transformer", kLow = "transformer_2";
+constexpr std::string_view kHigh = kFirstNetwork, kLow = kSecondNetwork;
 constexpr std::string_view kHighFolder = "high_noise_model", kLowFolder = "low_noise_model";
 const std::vector<std::string> kAuthorsStem = {"diffusion_pytorch_model"};
 
@@ -125,16 +125,21 @@ class FilesOfWan final : public ModelLayout {
   bool is_one() const { return paths_.size() > (by_folder_ ? 1 : 0); }
 
   bool is_pipeline() const override { return true; }
+  bool is_files() const override { return true; }
   std::string type() const override {
-    const bool image = channels_ > 0 && channels_ != kOfTexts[0] && channels_ != kOfTexts[1];
-    return image ? "WanImageToVideoPipeline" : "WanPipeline";
+    return of_images() ? "WanImageToVideoPipeline" : "WanPipeline";
   }
+  std::vector<std::string> networks() const override {
+    if (!of_two_) return {std::string(kHigh)};
+    return {std::string(kHigh), std::string(kLow)};
+  }
+  /// Of the authors' configurations.
+  double boundary() const override { return of_images() ? 0.9 : 0.875; }
   bool has(const std::string& part) const override {
     return part == "tokenizer" ? paths_.contains("text_encoder") : paths_.contains(part);
   }
-  /// TI2V-5B is the only one whose latents have 48 channels.
   bool flag(const std::string& name) const override {
-    return name == "expand_timesteps" && channels_ == kOfTexts[1];
+    return name == "expand_timesteps" && channels_ == kOfTi2v;
   }
   std::string folder_of(const std::string& part) const override {
     const auto found = paths_.find(part == "tokenizer" ? "text_encoder" : part);
@@ -155,7 +160,10 @@ class FilesOfWan final : public ModelLayout {
   }
 
  private:
-  static constexpr std::int64_t kOfTexts[] = {16, 48};
+  /// TI2V-5B is the only one whose latents have 48 channels. I2V has a mask and a latent besides.
+  static constexpr std::int64_t kOfTi2v = 48, kOfImages = 36;
+
+  bool of_images() const { return channels_ == kOfImages; }
 
   /// Takes transformers with a config.json. Returns whether the folder itself has one.
   bool find_folders() {

@@ -23,8 +23,9 @@ struct TensorTarget {
 };
 
 /// Hands each tensor of `set` to its target, in the order of the targets. F32 is not copied; all
-/// that read_floats() reads is converted. Names, shapes and types are compared before any value is read. Throws
-/// one Error that lists all tensors that are missing, left over, of another shape or not floats.
+/// that read_floats() reads is converted. Names, shapes and types are compared before any value is
+/// read. Throws one Error that lists all tensors that are missing, left over, of another shape or
+/// not floats.
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
 
 /// Only that comparison. The targets' `store` may be empty.

@@ -11,6 +11,7 @@
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/weight_files.h"
 #include "models/text_encoder.h"
 
 namespace vfm::models {
@@ -137,10 +138,13 @@ const PipelineForm& form_of_model(const PipelineForm& pipeline, const ModelFolde
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
                   bool all) {
   const auto is_there = [&](const char* part) {
-    return all || (model.layout().has(part) &&
-                   io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
+    if (all || !model.layout().has(part)) return all;
+    const std::string path = model.layout().folder_of(part);
+    return is_weight_file(path) || io::file_exists(io::join_path(path, "config.json"));
   };
-  if (all || model.layout().has("scheduler"))
+  if (model.layout().is_files())
+    facts.sampling = reference_sampling(pipeline);
+  else if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
   if (is_there("vae")) {
     const HfComponent& vae = model.part("vae");

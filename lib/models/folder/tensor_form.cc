@@ -78,7 +78,8 @@ std::optional<std::vector<io::TensorView>> split(const StackedRows& stack,
 std::vector<std::byte> transposed(const io::TensorView& tensor, std::int64_t first,
                                   std::int64_t count) {
   const std::size_t item = io::safetensors_item_size(tensor.dtype);
-  if (item == 0 || tensor.scales.size() > 1) fail("tensor '{}' of type {} cannot be transposed", tensor.name, tensor.dtype);
+  if (item == 0 || tensor.scales.size() > 1)
+    fail("tensor '{}' of type {} cannot be transposed", tensor.name, tensor.dtype);
   const auto rows = static_cast<std::size_t>(tensor.shape[0]),
              columns = static_cast<std::size_t>(tensor.shape[1]);
   std::vector<std::byte> copy(static_cast<std::size_t>(count) * item);

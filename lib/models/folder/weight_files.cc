@@ -105,7 +105,8 @@ std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
 }
 
 bool has_model_weights(const std::string& folder) {
-  return is_weight_file(folder) || !find_weight_file(folder, kModelStems).empty() || !find_torch_file(folder).empty();
+  return is_weight_file(folder) || !find_weight_file(folder, kModelStems).empty() ||
+         !find_torch_file(folder).empty();
 }
 
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder) {

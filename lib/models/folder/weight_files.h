@@ -29,13 +29,13 @@ bool is_weight_file(const std::string& path);
 
 /// Returns whether open_model_weights() finds weights. Throws Error if it would have to choose.
 bool has_model_weights(const std::string& folder);
-/// Opens what find_weight_file() finds, or a torch checkpoint with another name. `folder` may also be
-/// a file of weights. Throws Error if there are no weights, several candidates without the usual
+/// Opens what find_weight_file() finds, or a torch checkpoint with another name. `folder` may also
+/// be a file of weights. Throws Error if there are no weights, several candidates without the usual
 /// name, or damaged files.
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder);
 
-/// Opens a file of weights, or an index. Its name tells the format: .safetensors, with the factors of
-/// 8-bit floats (models/folder/scaled_weights.h), .gguf, or a torch checkpoint.
+/// Opens a file of weights, or an index. Its name tells the format: .safetensors, with the factors
+/// of 8-bit floats (models/folder/scaled_weights.h), .gguf, or a torch checkpoint.
 std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file);
 
 }  // namespace vfm::models

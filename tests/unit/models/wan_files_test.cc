@@ -500,6 +500,8 @@ TEST_CASE("wan files: a file that is of another model, missing or there twice is
   CHECK(both->layout().folder_of("transformer").ends_with("_HIGH_fp8.safetensors"));
   CHECK(both->layout().folder_of("transformer_2").ends_with("low_noise_14B.safetensors"));
   CHECK_FALSE(both->layout().flag("expand_timesteps"));
+  CHECK(both->layout().boundary() == 0.9);
+  CHECK(both->layout().networks() == std::vector<std::string>{"transformer", "transformer_2"});
   CHECK_THAT(usage_error([&] { HfComponent(folder / "lora.safetensors"); }),
              Contains("is of no model that works here by the names of its tensors"));
 }
