@@ -35,7 +35,8 @@ constexpr StoredType stored_blocks(std::uint32_t number, BlockFormat format) {
 constexpr std::array kStoredTypes{
     StoredType{0, "F32", 1, 4},           StoredType{1, "F16", 1, 2},
     StoredType{30, "BF16", 1, 2},         stored_blocks(8, BlockFormat::q8_0),
-    stored_blocks(12, BlockFormat::q4_k), stored_blocks(14, BlockFormat::q6_k)};
+    stored_blocks(12, BlockFormat::q4_k), stored_blocks(13, BlockFormat::q5_k),
+    stored_blocks(14, BlockFormat::q6_k)};
 
 std::string other_type(std::uint32_t number) {
   constexpr std::array<std::string_view, 31> names{
@@ -50,8 +51,11 @@ std::string other_type(std::uint32_t number) {
 const StoredType& need_type(std::uint32_t number, std::string_view name, std::string_view what) {
   const auto* const found = std::ranges::find(kStoredTypes, number, &StoredType::number);
   if (found == kStoredTypes.end())
-    fail("tensor '{}' of {} is {}, which is not supported: F32, F16, BF16, Q8_0, Q4_K and Q6_K are",
-         name, what, other_type(number));
+    fail(
+        "tensor '{}' of {} is {}, which is not supported: F32, F16, BF16, Q8_0, Q4_K, Q5_K and "
+        "Q6_K "
+        "are",
+        name, what, other_type(number));
   return *found;
 }
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/golden/wan_files/: files in the forms of ComfyUI, Wan's authors and llama.cpp, by torch and gguf.
 
-eight_bits.safetensors has all codes of the 8-bit floats and matrices with factors. comfy.safetensors (8-bit floats with
-factors, and the tokenizer as a tensor), authors.pth (bf16, the authors' names) and llama.gguf (Q8_0, and the tokenizer
-as settings) are tiny umT5 encoders. numbers.safetensors has the values of the matrices, what transformers computes in
-f32 with the values of each encoder, and the ids that sentencepiece makes of texts. Run scripts/golden/text_tokenizers.py
-first: the tokenizer is from there.
+eight_bits.safetensors has all codes of the 8-bit floats and matrices with factors, five_bits.gguf a matrix in Q5_K.
+comfy.safetensors (8-bit floats with factors, and the tokenizer as a tensor), authors.pth (bf16, the authors' names) and
+llama.gguf (Q8_0, and the tokenizer as settings) are tiny umT5 encoders. numbers.safetensors has the values of the matrices, what transformers computes in
+f32 with the values of each encoder, and the ids that sentencepiece makes of texts. Run
+scripts/golden/text_tokenizers.py first: the tokenizer is from there.
 
     python3 -m venv venv
     venv/bin/pip install torch==2.15.0 transformers==5.24.0 safetensors==0.8.0 gguf==0.19.0 sentencepiece protobuf
@@ -52,6 +52,19 @@ def eight_bits() -> None:
     file["rows.comfy_quant"] = torch.frombuffer(bytearray(description), dtype=torch.uint8)
     file["scaled_fp8"] = torch.empty(2, dtype=torch.float8_e4m3fn).zero_()
     save_file(file, FOLDER / "eight_bits.safetensors")
+
+
+def five_bits() -> None:
+    kind = gguf.GGMLQuantizationType.Q5_K
+    blocks = np.random.default_rng(5).integers(0, 256, (6, 176), dtype=np.uint8)
+    blocks[:, :4] = np.random.default_rng(6).uniform(0.5, 1, (6, 2)).astype(np.float16).view(np.uint8)
+    writer = gguf.GGUFWriter(FOLDER / "five_bits.gguf", "none")
+    writer.add_tensor("five_bits", blocks.reshape(3, 352), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    numbers["five_bits"] = torch.from_numpy(gguf.quants.dequantize(blocks.reshape(3, 352), kind))
 
 
 def encoder(vocabulary: int) -> UMT5EncoderModel:
@@ -113,7 +126,8 @@ def llama(spiece: bytes) -> None:
     values = {}
     for name, value in weights_of(model).items():
         there = names.get_name(name, try_suffixes=(".weight",))
-        kind = gguf.GGMLQuantizationType.Q8_0 if value.ndim == 2 and "bias" not in name else gguf.GGMLQuantizationType.F32
+        rounds = value.ndim == 2 and "bias" not in name
+        kind = gguf.GGMLQuantizationType.Q8_0 if rounds else gguf.GGMLQuantizationType.F32
         data = gguf.quants.quantize(value.numpy(), kind)
         writer.add_tensor(there, data, raw_dtype=kind)
         values[name] = torch.from_numpy(gguf.quants.dequantize(data, kind).astype(np.float32)).reshape(value.shape)
@@ -142,6 +156,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     spiece = load_file(GOLDEN / "tokenizers.safetensors")["file.t5.model"].numpy().tobytes()
     eight_bits()
+    five_bits()
     comfy(spiece)
     authors()
     llama(spiece)

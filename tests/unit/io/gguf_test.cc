@@ -124,7 +124,7 @@ TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK_THAT(refused(Bytes().head(1ull << 60, 0)), Catch::Contains("tensors, over 65536"));
   CHECK_THAT(refused(Bytes().head(0, 1ull << 60)), Catch::Contains("settings, over 65536"));
   CHECK_THAT(refused(one_tensor({33, 2}, 8, 0, 68)), Catch::Contains("not a multiple of 32"));
-  CHECK_THAT(refused(one_tensor({256}, 13, 0, 200)), Catch::Contains("is Q5_K, which is not"));
+  CHECK_THAT(refused(one_tensor({256}, 11, 0, 200)), Catch::Contains("is Q3_K, which is not"));
   CHECK_THAT(refused(one_tensor({256}, 4, 0, 200)), Catch::Contains("is type 4, which is not"));
   CHECK_THAT(refused(one_tensor({256}, 1000, 0, 200)), Catch::Contains("is type 1000"));
   CHECK_THAT(refused(one_tensor({32, 2}, 8, 16, 200)), Catch::Contains("multiple of 32"));

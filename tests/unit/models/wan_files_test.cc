@@ -246,6 +246,20 @@ TEST_CASE("wan files: 8-bit floats are the numbers of torch, times their factors
   }
 }
 
+TEST_CASE("wan files: blocks of Q5_K are the numbers of the gguf package, to the bit") {
+  const auto set = open_weight_file(kWanFiles + "/five_bits.gguf");
+  const io::TensorView& blocks = *set->find("five_bits");
+  CHECK(blocks.dtype == "Q5_K");
+  const io::TensorView& expected = *golden_numbers().find("five_bits");
+  CHECK(blocks.shape == expected.shape);
+  CHECK(same_bits(read_floats(blocks), expected));
+  const Tensor all = read_floats(expected);
+  for (const std::int64_t first : {0, 5, 255, 256, 1100}) {
+    const Tensor some = read_floats(blocks, first, 300);
+    CHECK(std::memcmp(some.raw(), all.data<float>() + first, some.bytes()) == 0);
+  }
+}
+
 TEST_CASE("wan files: factors without a weight in 8 bits, or of another number, are refused") {
   const auto weight = [](const char* dtype) {
     return file_tensor<std::uint8_t>("a.weight", dtype, {2, 3}, {1, 2, 3, 4, 5, 6});
