@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "models/dit/architecture.h"
+#include "models/wan_vae/names.h"
 
 namespace vfm::models {
 namespace {
@@ -148,6 +149,7 @@ std::vector<std::string> names_today(std::string_view type, const Json& config,
         name = name_here(*form, std::move(name));
   if (type == "AutoencoderKLCosmos" || type == "CausalDiscreteVideoTokenizer")
     rename_tokenizer(today, config);
+  if (type == kWanVaeClass) rename_wan_vae(today);
   if (type == "t5" || type == "umt5") rename_text(today);
   return today;
 }

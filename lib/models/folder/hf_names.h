@@ -24,8 +24,8 @@ inline constexpr std::string_view kInnerTokenizer = "spiece_model";
 /// - AutoencoderKLCosmos: names of NVIDIA's tokenizers are translated
 ///   ("encoder.down.0.block.1.conv1.0.conv3d..."). They count levels downwards; `config` has the
 ///   number of levels.
-/// - t5, umt5: names of Wan's authors and of GGUF files (llama.cpp) are translated. The embedding
-/// is
+/// - AutoencoderKLWan: names of the authors' files are translated (models/wan_vae/names.h).
+/// - t5, umt5: names of Wan's authors and of GGUF files (llama.cpp) are translated. The embedding is
 ///   "shared.weight", whichever of its names the file has.
 /// Sources: diffusers scripts/convert_cosmos_to_diffusers.py; Wan-Video/Wan2.1 wan/modules/t5.py;
 /// llama.cpp's gguf-py, tensor names of T5ENCODER.

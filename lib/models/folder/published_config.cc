@@ -12,6 +12,7 @@
 #include "models/dit/network_json.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
+#include "models/wan_vae/names.h"
 
 namespace vfm::models {
 namespace {
@@ -152,6 +153,12 @@ Json published_config(const io::TensorSet& tensors) {
   if (any_name_has(tensors, "encoder.conv_in.0.conv3d.") &&
       any_name_has(tensors, "decoder.conv_in.0.conv3d."))
     return published_tokenizer(tensors);
+  std::vector<std::string> names;
+  for (const io::TensorView& tensor : tensors.tensors())
+    names.push_back(tensor.name);
+  if (are_wan_vae_names(names))
+    return wan_vae_config_of(
+        NamedShapes(tensors.path(), named_today(tensors, kWanVaeClass, Json::object())));
   return nullptr;
 }
 

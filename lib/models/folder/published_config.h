@@ -12,11 +12,11 @@
 namespace vfm::models {
 
 /// The configuration of the diffusion network (ForeignNetwork::published), video tokenizer
-/// (AutoencoderKLCosmos or CausalDiscreteVideoTokenizer) or text encoder (t5 or umt5) that has
-/// these tensors, with "_class_name" or "model_type"; null if they belong to none. Values that are
-/// not in the tensors are those of the published models; the tokenizer's FSQ levels are 8, 8, 8, 5,
-/// 5, 5. Reads only names and shapes. Throws Error{usage} for tensors with these names that do not
-/// make such a network.
+/// (AutoencoderKLCosmos, CausalDiscreteVideoTokenizer or AutoencoderKLWan) or text encoder (t5 or
+/// umt5) that has these tensors, with "_class_name" or "model_type"; null if they belong to none.
+/// Values that are not in the tensors are those of the published models; the tokenizer's FSQ levels
+/// are 8, 8, 8, 5, 5, 5. Reads only names and shapes. Throws Error{usage} for tensors with these
+/// names that do not make such a network.
 Json published_config(const io::TensorSet& tensors);
 
 }  // namespace vfm::models
