@@ -45,7 +45,10 @@ struct PartOfWan {
 constexpr PartOfWan kParts[] = {
     {kHigh, "transformer", "wan2.1_t2v_1.3B_bf16.safetensors", {"head.modulation"}},
     {kLow, "transformer for low noise", "wan2.2_t2v_low_noise_14B_fp8_scaled.safetensors", {}},
-    {"vae", "VAE", "wan_2.1_vae.safetensors", {"decoder.middle.0.residual."}},
+    {"vae",
+     "VAE",
+     "wan_2.1_vae.safetensors",
+     {"decoder.middle.0.residual.2.", "decoder.mid_block.resnets.0.norm1.gamma"}},
     // T5 has its bias in the first block only.
     {"text_encoder",
      "text encoder",

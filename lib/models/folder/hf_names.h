@@ -25,8 +25,8 @@ inline constexpr std::string_view kInnerTokenizer = "spiece_model";
 ///   ("encoder.down.0.block.1.conv1.0.conv3d..."). They count levels downwards; `config` has the
 ///   number of levels.
 /// - AutoencoderKLWan: names of the authors' files are translated (models/wan_vae/names.h).
-/// - t5, umt5: names of Wan's authors and of GGUF files (llama.cpp) are translated. The embedding is
-///   "shared.weight", whichever of its names the file has.
+/// - t5, umt5: names of Wan's authors and of llama.cpp's GGUF files are translated. The embedding
+///   is "shared.weight", whichever of its names the file has.
 /// Sources: diffusers scripts/convert_cosmos_to_diffusers.py; Wan-Video/Wan2.1 wan/modules/t5.py;
 /// llama.cpp's gguf-py, tensor names of T5ENCODER.
 std::vector<std::string> names_today(std::string_view type, const Json& config,

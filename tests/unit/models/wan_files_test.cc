@@ -210,7 +210,7 @@ void check_encoder(const std::string& file, const std::string& name, int vocabul
 
 /// A VAE as far as a layout looks.
 void write_vae_names(const std::string& path) {
-  write_tensors(path, {file_tensor<float>("decoder.middle.0.residual.0.gamma", "F32", {1}, {1})});
+  write_tensors(path, {file_tensor<float>("decoder.middle.0.residual.2.bias", "F32", {1}, {1})});
 }
 
 std::string refused_scales(std::vector<FileTensor> tensors) {
