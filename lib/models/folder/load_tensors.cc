@@ -66,6 +66,8 @@ const std::array<float, 256>& numbers_of(std::string_view dtype) {
 Tensor read_eight_bits(const io::TensorView& from, std::int64_t first, std::int64_t count) {
   const std::array<float, 256>& numbers = numbers_of(from.dtype);
   const auto scales = static_cast<std::int64_t>(from.scales.size());
+  if (scales > 1 && (from.shape.empty() || scales != from.shape[0]))
+    fail("tensor '{}' has {} factors of other rows", from.name, scales);
   const std::int64_t each = from.elements() / std::max<std::int64_t>(scales, 1);
   const std::byte* const codes = from.data.data() + first;
   const Tensor values({count});

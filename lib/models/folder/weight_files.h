@@ -7,7 +7,7 @@
 //   STEM.VARIANT.safetensors   STEM.VARIANT-00001-of-..., STEM.safetensors.index.VARIANT.json
 //   STEM.VARIANT.bin           the same with .bin
 // Weights without a variant come first, and safetensors before .bin. If there are none of these, a
-// torch checkpoint with any name is used (*.pt, *.pth, *.bin, *.jit).
+// torch checkpoint with any name is used (*.pt, *.pth, *.bin, *.jit), or else a GGUF file.
 // Thread-safety: free functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -23,6 +23,7 @@
 #include "models/folder/hf_folder.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/load_together.h"
+#include "models/folder/model_facts.h"
 #include "models/folder/model_folder.h"
 #include "models/folder/scaled_weights.h"
 #include "models/folder/weight_files.h"
@@ -441,6 +442,10 @@ TEST_CASE("wan files: a transformer in one file is what it is in a folder of dif
   wan.check_loaded(folder / "plain.safetensors", plain);
   wan.check_loaded(folder / "scaled.safetensors", eight);
   wan.check_loaded(folder / "wan.gguf", blocks);
+  // Beside a configuration, as in a pipeline of diffusers.
+  folder.write("transformer/config.json", dump_json(network_config_to_json(wan.config)));
+  fs::copy_file(folder / "wan.gguf", folder / "transformer/wan.gguf");
+  wan.check_loaded(folder / "transformer", blocks);
   const ModelFolder file(folder / "wan.gguf");
   CHECK_FALSE(file.is_pipeline());
   CHECK(file.type() == "WanTransformer3DModel");
@@ -478,6 +483,13 @@ TEST_CASE("wan files: files of the authors beside each other are a pipeline") {
   CHECK(model.layout().folder_of("transformer") == folder.path);
   CHECK(model.part("text_encoder").type() == "umt5");
   CHECK(model.type() == "WanModel");
+  const ModelFacts facts = read_facts(model, FactsFor::training);
+  CHECK(facts.sampling.sampler == Sampler::unipc);
+  CHECK(facts.sampling.process == Process::flow);
+  CHECK(facts.sampling.shift == 8);  // of the 1.3B
+  CHECK_FALSE(facts.tokenizer);
+  REQUIRE(facts.text_encoder);
+  CHECK(facts.text_encoder->path == folder / "models_t5_umt5-xxl-enc-bf16.pth");
   const std::string missing = usage_error([&] { model.layout().folder_of("vae"); });
   CHECK_THAT(missing, Contains("has no VAE of Wan, such as wan_2.1_vae.safetensors"));
   CHECK_THAT(missing, Contains("'models_t5_umt5-xxl-enc-bf16.pth' is the text encoder"));
