@@ -134,6 +134,14 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
   return sampling;
 }
 
+SamplingFacts reference_sampling(const PipelineForm& pipeline) {
+  SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
+  sampling.process = Process::flow;
+  sampling.sampler = Sampler::unipc;
+  sampling.shift = sampling.reference_shift = pipeline.shift;
+  return sampling;
+}
+
 /// Of flow matching. What is not said is so in diffusers.
 static Json flow_scheduler(const SamplingFacts& sampling) {
   const double shift = sampling.shift.value_or(1);

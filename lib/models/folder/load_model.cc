@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/load_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -61,6 +62,7 @@ LoraFile open_adapters(const std::string& path, bool ema, std::optional<int> net
 
 DType stored_type(const ModelFolder& model) {
   const std::vector<io::TensorView>& tensors = model.tensors().tensors();
+  if (std::ranges::any_of(tensors, is_coded)) return DType::bf16;
   return tensors.empty() || tensors.front().dtype == "F32" ? DType::f32 : DType::bf16;
 }
 

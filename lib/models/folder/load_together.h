@@ -31,10 +31,10 @@ struct LoadingRanks {
 
 /// load_parameters() on all ranks of `group`. Each rank gets what it holds (Parameter::placement).
 /// All have the same parameters, whole, in parts or in stretches of parts, and the same set. Values
-/// travel in the type of the file, in rounds of one piece per rank, of at most `piece` bytes and 64
-/// MiB together. Names, shapes and types are compared before anything is read, with the same result
-/// on all ranks. A later exception, such as a file that cannot be read, leaves the other ranks
-/// waiting. A collective.
+/// travel in the type of the file, or in f32 if the file has codes, in rounds of one piece per
+/// rank, of at most `piece` bytes and 64 MiB together. Names, shapes and types are compared before
+/// anything is read, with the same result on all ranks. A later exception, such as a file that
+/// cannot be read, leaves the other ranks waiting. A collective.
 void load_parameters(const io::TensorSet& set, const nn::ParameterList& parameters,
                      dist::Group& group, std::int64_t piece = std::int64_t{4} << 20);
 

@@ -13,6 +13,7 @@
 #include "models/dit/network_json.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/config_json.h"
+#include "models/folder/weight_files.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer_family.h"
 
@@ -160,10 +161,13 @@ void add_boundary(ModelFacts& facts, const ModelLayout& layout, const PipelineFo
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
                   bool all) {
   const auto is_there = [&](const char* part) {
-    return all || (model.layout().has(part) &&
-                   io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
+    if (all || !model.layout().has(part)) return all;
+    const std::string path = model.layout().folder_of(part);
+    return is_weight_file(path) || io::file_exists(io::join_path(path, "config.json"));
   };
-  if (all || model.layout().has("scheduler"))
+  if (model.layout().is_files())
+    facts.sampling = reference_sampling(pipeline);
+  else if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
   if (model.layout().networks().size() > 1) add_boundary(facts, model.layout(), pipeline);
   if (is_there("vae")) {

@@ -114,6 +114,8 @@ void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& j
 /// settings (the message lists the supported ones), and for values of another type or with which
 /// nothing can be sampled.
 SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline);
+/// Returns how the authors of a pipeline of flow matching sample it, where no scheduler says how.
+SamplingFacts reference_sampling(const PipelineForm& pipeline);
 /// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
 /// again. Its "_class_name" is one of these four.
 Json hf_scheduler(const SamplingFacts& sampling);

@@ -26,7 +26,8 @@ struct ModelChoice {
 
 /// Opens any of these (models/folder/model_layout.h), with weights under the names used here:
 ///   - a pipeline of diffusers (model_index.json); one of its parts is the model
-///   - such a part by itself (config.json and weights)
+///   - files of a Wan beside each other (models/folder/files_layout.cc)
+///   - such a part by itself (config.json and weights), or one file with such a part of Wan
 ///   - NVIDIA's own checkpoint of such a part (models/folder/published_config.h,
 ///     models/folder/published_decoder.h)
 ///   - a run of vfm-train, with its newest checkpoint, or one of its checkpoints

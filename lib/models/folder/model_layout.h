@@ -25,6 +25,8 @@ class ModelLayout {
   const std::string& folder() const { return folder_; }
   virtual bool is_pipeline() const { return false; }
   virtual bool is_checkpoint() const { return false; }
+  /// Returns whether it is a pipeline by open_files(), which says nothing of sampling.
+  virtual bool is_files() const { return false; }
   /// Class of a pipeline, "CosmosTextToWorldPipeline"; empty for other layouts.
   virtual std::string type() const { return {}; }
   /// Returns whether the folder has a part such as "vae". A single model counts as every part.
@@ -35,8 +37,8 @@ class ModelLayout {
   /// For two networks, the lowest noise level of the first, as t of flow matching. Throws
   /// Error{usage} if it is missing or not between 0 and 1.
   virtual double boundary() const { return 0; }
-  /// The folder with the part's config.json. Throws Error{usage} if there is no such part or
-  /// folder.
+  /// The folder with the part's config.json, or a file of weights that needs none. Throws
+  /// Error{usage} if there is no such part or folder.
   virtual std::string folder_of(const std::string& /*part*/) const { return folder_; }
   /// Returns whether a pipeline's index has the field `name`, and it is true.
   virtual bool flag(const std::string& /*name*/) const { return false; }
@@ -52,5 +54,9 @@ class ModelLayout {
 /// Null if `path` has another layout. Throws Error{usage} if it cannot be read.
 std::unique_ptr<ModelLayout> open_pipeline(const std::string& path);
 std::unique_ptr<ModelLayout> open_checkpoint(const std::string& path);
+/// The files of a Wan beside each other. They are a pipeline without a scheduler; folder_of() is a
+/// file, or a folder with config.json. Of the part "tokenizer" it is that of "text_encoder"; who
+/// needs the tokenizer calls text_encoder_folders(). A missing part is told when it is asked for.
+std::unique_ptr<ModelLayout> open_files(const std::string& path);
 
 }  // namespace vfm::models

@@ -104,10 +104,15 @@ constexpr Family kFamilies[] = {
     {"internvl", "InternVL", kWords},
 };
 
-/// Parts of tensors' names in folders without a configuration.
+/// Parts of tensors' names of models without a configuration that tells them apart.
 constexpr std::pair<std::string_view, std::string_view> kTensorSigns[] = {
     {"blocks.0.adaln_modulation_self_attn.", "Cosmos-Predict2"},
-    {"head.modulation", "Wan"},
+    {"img_emb.proj.", "Wan 2.1 I2V, whose image encoder is CLIP"},
+    {"vace_patch_embedding.", "Wan VACE"},
+    {"pose_patch_embedding.", "Wan 2.2 Animate"},
+    {"casual_audio_encoder.", "Wan 2.2 S2V"},
+    {"control_adapter.conv.", "Wan Fun with a camera"},
+    {"ref_conv.", "Wan Fun Control"},
     {"txt_in.individual_token_refiner.", "HunyuanVideo"},
 };
 

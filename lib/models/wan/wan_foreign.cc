@@ -7,15 +7,35 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/format.h"
 #include "models/dit/architecture.h"
 #include "models/wan/wan.h"
 
 namespace vfm::models {
 namespace {
+
+// The fields of the authors' config.json.
+void visit_authors(NetworkConfig& c, ConfigFields& fields) {
+  WanFields& own = c.own<WanFields>();
+  int width = c.width();
+  fields.integer("dim", width, 2, 1 << 17);
+  fields.integer("num_heads", c.num_attention_heads, 1, 1024);
+  fields.integer("num_layers", c.num_layers, 1, 1024);
+  fields.integer("ffn_dim", own.ffn_dim, 1, 1048576);
+  fields.integer("freq_dim", own.freq_dim, 2, 65536);
+  fields.integer("text_dim", c.text_embed_dim, 0, 65536);
+  fields.integer("in_dim", c.in_channels, 0, 4096);
+  fields.integer("out_dim", c.out_channels, 0, 4096);
+  if (c.num_attention_heads < 1 || width % c.num_attention_heads != 0)
+    fail_usage("model configuration: a 'dim' of {} is not made of {} heads", width,
+               c.num_attention_heads);
+  c.attention_head_dim = width / c.num_attention_heads;
+}
+
+constexpr ForeignClass kWanClasses[] = {{"WanModel", visit_authors}};
 
 constexpr ForeignField kWanFields[] = {
     {"pos_embed_seq_len", "null", "Wan 2.1 FLF2V"},
@@ -76,20 +96,8 @@ OtherModel other_wan(const NetworkConfig& c) {
           vfm::format("'in_channels' {}, 'out_channels' {}", c.in_channels, c.out_channels)};
 }
 
-// Tensors of relatives, under the names that kAuthorsNames gives them.
-constexpr std::pair<const char*, const char*> kRelatives[] = {
-    {"img_emb.proj.1.weight", "Wan 2.1 I2V, whose image encoder is CLIP"},
-    {"vace_patch_embed.proj.weight", "Wan VACE"},
-    {"pose_patch_embed.proj.weight", "Wan 2.2 Animate"},
-    {"casual_audio_encoder.weights", "Wan 2.2 S2V"},
-    {"control_adapter.conv.weight", "Wan Fun with a camera"},
-    {"ref_conv.weight", "Wan Fun Control"},
-};
-
 // Values that are not in the tensors are those of all published models.
 NetworkConfig published_wan(const TensorSizes& sizes) {
-  for (const auto& [tensor, name] : kRelatives)
-    if (sizes.has(tensor)) sizes.refuse(vfm::format("it is of {}, which is not supported", name));
   constexpr int kHeadDim = 128;
   const std::string block = "transformer_blocks.0.", patch = "patch_embed.proj.weight";
   const int width = sizes.size(patch, 0);
@@ -170,6 +178,7 @@ const PipelineForm& form_of_wan(const PipelineModel& model) {
 }  // namespace
 
 constinit const ForeignNetwork kWanInDiffusers = {
+    .classes = kWanClasses,
     .fields = kWanFields,
     .tensors = kWanForms,
     .written = &kWanForms[1],

@@ -15,6 +15,7 @@
 #include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/weight_files.h"
 #include "models/process/process.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer_family.h"
@@ -149,6 +150,9 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   const models::TextFolders folders = models::text_encoder_folders(path);
   parts.text_model = folders.model;
   parts.tokenizer = folders.tokenizer;
+  for (const std::string& part : {parts.vae, parts.text_model})
+    if (models::is_weight_file(part))
+      fail_usage("'{}' is one file: a pipeline is made of folders, as diffusers writes them", part);
   return parts;
 }
 
