@@ -73,14 +73,16 @@ OtherModel other_wan(const NetworkConfig& c) {
           vfm::format("'in_channels' {}, 'out_channels' {}", c.in_channels, c.out_channels)};
 }
 
-// Tensors of relatives, under the names that kAuthorsNames gives them.
+// Tensors of relatives, under the names that kAuthorsNames gives them. Several relatives have the
+// image embedding of the last one.
 constexpr std::pair<const char*, const char*> kRelatives[] = {
-    {"img_emb.proj.1.weight", "Wan 2.1 I2V, whose image encoder is CLIP"},
     {"vace_patch_embed.proj.weight", "Wan VACE"},
     {"pose_patch_embed.proj.weight", "Wan 2.2 Animate"},
     {"casual_audio_encoder.weights", "Wan 2.2 S2V"},
     {"control_adapter.conv.weight", "Wan Fun with a camera"},
     {"ref_conv.weight", "Wan Fun Control"},
+    {"audio_proj.audio_proj_glob_1.layer.bias", "HuMo, a Wan"},
+    {"img_emb.proj.1.weight", "Wan 2.1 I2V"},
 };
 
 // Values that are not in the tensors are those of all published models.

@@ -374,8 +374,9 @@ TEST_CASE("wan: a network without a configuration is known by its sizes") {
                                      {"vace_patch_embed.proj.weight", "VACE"},
                                      {"pose_patch_embed.proj.weight", "Animate"},
                                      {"casual_audio_encoder.weights", "S2V"},
-                                     {"control_adapter.conv.weight", "Fun"},
-                                     {"ref_conv.weight", "Fun Control"}}) {
+                                     {"control_adapter.conv.weight", "camera"},
+                                     {"ref_conv.weight", "Fun Control"},
+                                     {"audio_proj.audio_proj_glob_1.layer.bias", "HuMo"}}) {
     SizesOfNetwork other(c);
     other.shapes[tensor] = {1};
     CHECK_THAT(usage_error([&] { kWan.foreign->published(other); }), Contains(name));
