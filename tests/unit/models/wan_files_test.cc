@@ -539,10 +539,13 @@ TEST_CASE("wan files: relatives of Wan are refused by their names") {
                                      {"pose_patch_embedding.weight", "Wan 2.2 Animate"},
                                      {"casual_audio_encoder.weights", "Wan 2.2 S2V"},
                                      {"control_adapter.conv.weight", "Wan Fun with a camera"},
-                                     {"ref_conv.weight", "Wan Fun Control"}}) {
+                                     {"ref_conv.weight", "Wan Fun Control"},
+                                     {"audio_proj.audio_proj_glob_1.layer.bias", "HuMo"}}) {
     const TemporaryFolder folder;
     std::vector<FileTensor> tensors = wan.tensors();
     tensors.push_back(file_tensor<float>(tensor, "F32", {1}, {1}));
+    if (name != std::string_view("Wan 2.1 I2V"))
+      tensors.push_back(file_tensor<float>("img_emb.proj.1.weight", "F32", {1}, {1}));
     write_tensors(folder / "wan.safetensors", tensors);
     const ModelFolder model(folder.path);
     CHECK(model.layout().flag("expand_timesteps"));
