@@ -25,8 +25,8 @@ struct NetworkSample {
   /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
   /// tokens into the trained range of positions. Must be 1 if the tape records.
   std::array<double, 3> position_step = {1, 1, 1};
-  /// So many first frames are not noisy: the time input of their tokens is 0, not c_noise. Above 0
-  /// only for GivenFramesBy::clean_time (models/dit/network.h).
+  /// The number of first frames that are not noisy. The time input of their tokens is 0, not
+  /// c_noise. Above 0 only for GivenFramesBy::clean_time (models/dit/network.h).
   int clean_frames = 0;
 
   std::int64_t tokens(const NetworkConfig& config) const;

@@ -104,15 +104,17 @@ constexpr Family kFamilies[] = {
     {"internvl", "InternVL", kWords},
 };
 
-/// Parts of tensors' names of models without a configuration that tells them apart.
+/// Parts of tensors' names of models without a configuration that tells them apart. Of two that fit
+/// the first one counts: several relatives of Wan have the image embedding of the last one.
 constexpr std::pair<std::string_view, std::string_view> kTensorSigns[] = {
     {"blocks.0.adaln_modulation_self_attn.", "Cosmos-Predict2"},
-    {"img_emb.proj.", "Wan 2.1 I2V, whose image encoder is CLIP"},
     {"vace_patch_embedding.", "Wan VACE"},
     {"pose_patch_embedding.", "Wan 2.2 Animate"},
     {"casual_audio_encoder.", "Wan 2.2 S2V"},
     {"control_adapter.conv.", "Wan Fun with a camera"},
     {"ref_conv.", "Wan Fun Control"},
+    {"audio_proj.audio_proj_glob_1.", "HuMo, a Wan"},
+    {"img_emb.proj.", "Wan 2.1 I2V, whose image encoder is CLIP"},
     {"txt_in.individual_token_refiner.", "HunyuanVideo"},
 };
 
@@ -235,8 +237,8 @@ void refuse_part_of_other(const std::string& folder) {
 }
 
 void refuse_other_tensors(const io::TensorSet& tensors) {
-  for (const io::TensorView& tensor : tensors.tensors())
-    for (const auto& [part, name] : kTensorSigns)
+  for (const auto& [part, name] : kTensorSigns)
+    for (const io::TensorView& tensor : tensors.tensors())
       if (tensor.name.find(part) != std::string::npos)
         refuse(tensors.path(), name, "its tensors have '" + tensor.name + "'");
 }

@@ -31,8 +31,7 @@ struct ForeignNetwork;
 extern const Architecture kWan;
 extern const ForeignNetwork kWanInDiffusers;  ///< what other programs know of kWan
 
-/// The fields of kWan besides those of NetworkConfig, of which it does not use mlp_ratio and
-/// concat_padding_mask.
+/// The fields of kWan besides those of NetworkConfig. The network does not read mlp_ratio.
 struct WanFields {
   int ffn_dim = 13824;  ///< hidden width of the MLP
   int freq_dim = 256;   ///< width of wave(c_noise)

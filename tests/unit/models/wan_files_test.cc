@@ -29,6 +29,7 @@
 #include "models/folder/weight_files.h"
 #include "models/t5/t5.h"
 #include "models/text_encoder.h"
+#include "models/tokenizer_family.h"
 #include "models/wan/wan.h"
 #include "support/distance.h"
 #include "support/noise.h"
@@ -498,6 +499,26 @@ TEST_CASE("wan files: files of the authors beside each other are a pipeline") {
              Contains("a 'dim' of 130 is not made of 4 heads"));
 }
 
+TEST_CASE("wan files: three files beside each other are all that generation needs") {
+  const WanOfFiles wan;
+  const TemporaryFolder folder;
+  write_tensors(folder / "wan.safetensors", wan.tensors("diffusion_model."));
+  fs::copy_file(std::string(VFM_GOLDEN) + "/wan_vae/2.1/diffusion_pytorch_model.safetensors",
+                folder / "vae.safetensors");
+  fs::copy_file(kWanFiles + "/comfy.safetensors", folder / "umt5.safetensors");
+  const ModelFolder model(folder.path);
+  CHECK(model.type() == "WanTransformer3DModel");
+  const ModelFacts facts = read_facts(model);
+  REQUIRE((facts.tokenizer && facts.text_encoder));
+  CHECK(facts.tokenizer->path == folder / "vae.safetensors");
+  CHECK(inspect_tokenizer(*facts.tokenizer).family->name == "AutoencoderKLWan");
+  CHECK((facts.usual.frames == 21 && facts.usual.height == 60 && facts.usual.width == 104));
+  CHECK(make_text_encoder(*facts.text_encoder)->dim() == 32);
+  CHECK(facts.clean_texts);
+  CHECK_FALSE(facts.boundary);
+  CHECK(hash_all(model) != model.hash());
+}
+
 TEST_CASE("wan files: a file that is of another model, missing or there twice is told") {
   const WanOfFiles wan(36);
   const TemporaryFolder folder;
@@ -539,10 +560,13 @@ TEST_CASE("wan files: relatives of Wan are refused by their names") {
                                      {"pose_patch_embedding.weight", "Wan 2.2 Animate"},
                                      {"casual_audio_encoder.weights", "Wan 2.2 S2V"},
                                      {"control_adapter.conv.weight", "Wan Fun with a camera"},
-                                     {"ref_conv.weight", "Wan Fun Control"}}) {
+                                     {"ref_conv.weight", "Wan Fun Control"},
+                                     {"audio_proj.audio_proj_glob_1.layer.bias", "HuMo"}}) {
     const TemporaryFolder folder;
     std::vector<FileTensor> tensors = wan.tensors();
     tensors.push_back(file_tensor<float>(tensor, "F32", {1}, {1}));
+    if (name != std::string_view("Wan 2.1 I2V"))
+      tensors.push_back(file_tensor<float>("img_emb.proj.1.weight", "F32", {1}, {1}));
     write_tensors(folder / "wan.safetensors", tensors);
     const ModelFolder model(folder.path);
     CHECK(model.layout().flag("expand_timesteps"));
