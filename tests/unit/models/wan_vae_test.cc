@@ -321,26 +321,34 @@ TEST_CASE("a folder of Wan's autoencoder is a tokenizer") {
   }
 }
 
-TEST_CASE("a limit of memory is kept by Wan's autoencoder, and gives the same bits") {
-  const OneThread one;
-  const TokenizerConfig config = tokenizer_config(std::string(kWan) + "/2.1");
-  const std::vector<float> latents = drawn("latents", 3 * 3 * 20 * 30);
-  const auto within = [&](std::uint64_t memory) {
-    return make_tokenizer(config, Device::cpu, memory);
+TEST_CASE("a limit of memory makes the bands of Wan's autoencoder smaller, or is refused") {
+  WanVaeConfig config = config_of("2.1");
+  config.base_dim = config.decoder_base_dim = 16;
+  const WanVaeWork work{false, 3, 40, 40};
+  const auto cost = [&](std::int64_t band) {
+    return wan_vae_cost(config, work, band, Device::cpu, DType::f32).activation_bytes;
   };
-  const auto cost = [&](std::uint64_t memory) {
-    return inspect_tokenizer(config).cost({false, 3, 20, 30, memory, 1}).cost.activation_bytes;
+  const auto band = [&](double memory) {
+    return wan_vae_band(config, work, memory, Device::cpu, DType::f32);
   };
-  const std::vector<float> shown = within(0)->decode(latents, 3, 20, 30);
-  const auto memory = static_cast<std::uint64_t>(0.9 * cost(0));
-  CHECK(cost(memory) <= static_cast<double>(memory));
-  CHECK(within(memory)->decode(latents, 3, 20, 30) == shown);
-  const auto small = within(1000);
+  const std::int64_t usual = band(0);
+  CHECK(band(1.04 * cost(usual)) == usual);
+  const std::int64_t smaller = band(1.02 * cost(usual));
+  CHECK(smaller < usual);
+  CHECK(1.03 * cost(smaller) <= 1.02 * cost(usual));
+
+  const TokenizerConfig folder = tokenizer_config(std::string(kWan) + "/2.1");
+  const auto small = make_tokenizer(folder, Device::cpu, 1000);
   const std::string told = usage_error([&] { small->check_memory(false, 3, 20, 30, 1); });
   CHECK_THAT(told, Contains("to decode 9 frames of 120x80 the tokenizer needs ") &&
                        Contains(" at least: --tokenizer-memory is 1000 B"));
+  const std::vector<float> latents = drawn("latents", 3 * 3 * 20 * 30);
   CHECK(usage_error([&] { small->decode(latents, 3, 20, 30); }) == told);
-  CHECK_THROWS_AS(small->encode(drawn("pixels", 3 * 80 * 80), 1, 80, 80), Error);
+  const TokenizerFacts facts = inspect_tokenizer(folder);
+  CHECK(usage_error([&] { facts.cost({false, 3, 20, 30, 1000, 1}); }) == told);
+  const std::vector<float> pixels = drawn("pixels", std::int64_t{3} * 80 * 80);
+  CHECK_THAT(usage_error([&] { small->encode(pixels, 1, 80, 80); }),
+             Contains("to encode 1 frame of 80x80"));
 }
 
 namespace {
