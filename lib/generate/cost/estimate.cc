@@ -197,8 +197,8 @@ void ClipEstimate::add_encoding(models::PartCost& cost) const {
   const models::PartCost encoding =
       tokenizer_.cost({true, size.frames, size.height, size.width, job_.tokenizer_memory, 1}).cost;
   const Extents pixels = shape_.pixels_of(size);
-  cost.host_bytes = std::max(cost.host_bytes, 3.0 * sizeof(float) * pixels.frames * pixels.height *
-                                                  pixels.width);
+  cost.host_bytes =
+      std::max(cost.host_bytes, 3.0 * sizeof(float) * pixels.frames * pixels.height * pixels.width);
   cost.flops += encoding.flops;
   add_calls(cost.calls, encoding.calls);
   cost.activation_bytes = std::max(cost.activation_bytes, encoding.activation_bytes);
