@@ -53,12 +53,17 @@ class GenerateCostTool : public vfm::cli::Tool {
     generate_.add_precision(options);
     options.row("--fp8").everyday();
     options.row("--quantize").everyday();
-    for (const char* name :
-         {"--model",    "--lora",     "--no-merge",         "--text-encoder", "--tokenizer",
-          "--negative", "--size",     "--frames",           "--condition",    "--condition-frames",
-          "--steps",    "--guidance", "--sampler",          "--sigmas",       "--temperature",
-          "--top-p",    "--compute",  "--tokenizer-memory", "--fp8",          "--quantize",
-          "--parallel"})
+    for (const char* name : {"--model",       "--lora",
+                             "--no-merge",    "--text-encoder",
+                             "--tokenizer",   "--negative",
+                             "--size",        "--frames",
+                             "--condition",   "--condition-frames",
+                             "--steps",       "--guidance",
+                             "--sampler",     "--sigmas",
+                             "--temperature", "--top-p",
+                             "--compute",     "--tokenizer-memory",
+                             "--fp8",         "--quantize",
+                             "--parallel",    "--guidance-low"})
       options.row(name).explained_in("vfm-generate(1)");
   }
 

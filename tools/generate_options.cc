@@ -187,11 +187,26 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
       .manual(
           "How strongly to follow the prompt. 0 turns guidance off. See SAMPLING. Default: the "
           "model's, or 1.");
-  options.add("--sampler", sampler_, "NAME", "euler, edm-euler, heun, res or lcm")
-      .one_of({"euler", "edm-euler", "heun", "res", "lcm"})
+  options.add("--guidance-low", guidance_low_, "G", "guidance at low noise levels")
+      .check(vfm::cli::not_nan)
+      .shown("")
+      .manual(
+          "Guidance at low noise levels, for models that have another network for these. Default: "
+          "the value of *--guidance*, or the model's.");
+  options.add("--sampler", sampler_, "NAME", "euler, res, unipc, dpm++, lcm, ...")
+      .one_of({"euler", "edm-euler", "heun", "res", "flow", "unipc", "unipc1", "unipc3", "dpm++",
+               "lcm"})
       .shown("")
       .everyday()
-      .manual("*euler*, *edm-euler*, *heun*, *res* or *lcm*. See SAMPLING. Default: the model's.");
+      .manual(
+          "*euler*, *edm-euler*, *heun*, *res*, *flow*, *unipc*, *unipc1*, *unipc3*, *dpm++* or "
+          "*lcm*. See SAMPLING. Default: the model's.");
+  options.add("--as", as_, "NAME", "sample as in the reference or in diffusers")
+      .one_of({"reference", "diffusers"})
+      .shown("reference")
+      .manual(
+          "Sample a model of Wan as in the program of its authors (*reference*), or as in "
+          "*diffusers*. See SAMPLING. Other models take no *--as*.");
   options.add("--sigmas", sigmas_, "S,S,...", "sample at these noise levels, in place of --steps")
       .check(vfm::cli::not_blank)
       .excludes(steps)
@@ -254,10 +269,12 @@ void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
   prompt.files.condition.path = condition_;
   prompt.files.condition_frames = condition_frames_;
   vfm::generate::SampleChoice& choice = prompt.choice;
+  if (!as_.empty()) choice.as = vfm::models::parse_sampled_as(as_);
   if (!sampler_.empty()) choice.sampler = vfm::models::parse_sampler(sampler_);
   if (!sigmas_.empty()) choice.sigmas = vfm::generate::parse_sigmas(sigmas_);
   choice.steps = steps_;
   choice.guidance = guidance_;
+  choice.guidance_low = guidance_low_;
   choice.temperature = temperature_;
   choice.top_p = top_p_;
 }

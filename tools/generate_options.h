@@ -56,11 +56,11 @@ class GenerateOptions {
   bool lacks_condition() const { return condition_frames_ && condition_.empty(); }
 
  private:
-  std::string model_, text_encoder_, negative_, size_, condition_, sampler_, sigmas_, fp8_,
+  std::string model_, text_encoder_, negative_, size_, condition_, sampler_, as_, sigmas_, fp8_,
       quantize_, parallel_;
   std::vector<std::string> loras_;
   bool no_merge_ = false;
   int frames_ = 0;  // Number of frames, or 0 for the number in training.
   std::optional<int> condition_frames_, steps_;
-  std::optional<double> guidance_, temperature_, top_p_;
+  std::optional<double> guidance_, guidance_low_, temperature_, top_p_;
 };

@@ -239,7 +239,7 @@ class CaptionTool : public vfm::cli::Tool {
         .manual(
             "When the model is opened, round matrices to 8 bits with a scale for each row. Weights "
             "take half the memory of bf16, and texts differ. The vision layers of SmolVLM and "
-            "Idefics3 are not rounded. Refused for GGUF files in Q8_0, Q4_K or Q6_K.");
+            "Idefics3 are not rounded. Refused for GGUF files in Q8_0, Q4_K, Q5_K or Q6_K.");
   }
 
   void add_refine_options(vfm::cli::Options& options) {

@@ -1,4 +1,5 @@
-// 8-bit floats of the type E4M3: a sign bit, 4 bits of exponent (bias 7), 3 bits of mantissa.
+// 8-bit floats of the type E4M3: a sign bit, 4 bits of exponent (bias 7), 3 bits of mantissa. Files
+// may also have E5M2, with 5 bits of exponent (bias 15), infinities, and several NaN.
 //
 // The largest value is 448. E4M3 has no infinity, and one NaN for each sign. Values of at least
 // 2^-6 are normal, and their relative rounding error is at most 2^-4. Smaller values are multiples
@@ -37,6 +38,20 @@ inline float f8e4m3_to_float(std::uint8_t code) noexcept {
     return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
   }
   return std::bit_cast<float>(sign | (magnitude + (120u << 3)) << 20);
+}
+
+/// The value of an E5M2.
+inline float f8e5m2_to_float(std::uint8_t code) noexcept {
+  const std::uint32_t sign = std::uint32_t{code & 0x80u} << 24, magnitude = code & 0x7fu;
+  if (magnitude >= 0x7cu) {
+    const std::uint32_t mantissa = (magnitude & 3u) << 21;
+    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa ? mantissa | 0x400000u : 0u));
+  }
+  if (magnitude < 4) {  // subnormal value: exactly magnitude * 2^-16
+    const float value = static_cast<float>(magnitude) * 0x1p-16f;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(value));
+  }
+  return std::bit_cast<float>(sign | (magnitude + (112u << 2)) << 21);
 }
 
 }  // namespace vfm

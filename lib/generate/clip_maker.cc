@@ -38,6 +38,13 @@ ModelInUse in_use_by(const GenerateJob& job, const UsableModel& usable) {
           .quantize = job.quantize ? std::string(ops::row_format_name(*job.quantize)) : ""};
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Clips that ranks make together, one after the other, for each load of either of two networks.
+constexpr int kTogether = 4;
+
 /// What lies in the output's folder of a clip that is not finished.
 class KeptWork {
  public:
@@ -168,19 +175,57 @@ Json ClipMaker::record_of(const NamedRequest& request) const {
   return record;
 }
 
-Result ClipMaker::make(Asked& asked) {
+/// Of a clip that is still to be made, the steps for which only the first of two networks is asked.
+/// An error shows again when the clip is made.
+ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
+  if (!asked.error.empty()) return {};
+  Begun begun;
+  const auto start = std::chrono::steady_clock::now();
+  const NamedRequest& request = *asked.request;
+  const KeptWork kept(job_, in_use_, request);
+  const std::vector<double> levels = noise_levels(request.sampling);
+  const auto ends = [&](const models::SamplerState& state) {
+    const auto step = static_cast<std::size_t>(state.step);
+    return step >= levels.size() || levels[step] < *generator().facts().boundary;
+  };
+  failure_of([&] {
+    Json record = record_of(request);
+    output_->add_coded_size(record);
+    const bool file = !output_->to_stream() && !job_.latents_only && !job_.force;
+    if ((file && output_->is_there(record, request.name)) || kept.latent()) return;
+    models::SamplerState state = kept.state();
+    if (ends(state)) return;
+    ClipProgress steps(progress_, request.name, "step");
+    try {
+      generator().denoise(
+          request.clip, request.sampling, std::move(state),
+          [&, keep = kept.keeper()](const models::SamplerState& now) mutable {
+            if (ends(now)) throw now;  // ends the sampling here
+            if (keep) keep(now);
+          },
+          [&](std::int64_t done, std::int64_t total) { steps.at(done, total); });
+    } catch (models::SamplerState& reached) {
+      begun.state = std::move(reached);
+    }
+  });
+  begun.seconds = seconds_since(start);
+  return begun;
+}
+
+Result ClipMaker::make(Asked& asked, Begun begun) {
   Result result;
   result.asked = std::move(asked);
   if (!result.asked.error.empty()) return result;
   const NamedRequest& request = *result.asked.request;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto start = std::chrono::steady_clock::now();
   // Made, or read if it was made before; in a folder it is kept until the clip is there.
   const auto latent = [&]() -> Latent {
     const KeptWork kept(job_, in_use_, request);
     ClipProgress steps(progress_, request.name, generator().autoregressive() ? "code" : "step");
     if (std::optional<Latent> whole = kept.latent()) return *std::move(whole);
+    models::SamplerState state = begun.state.step > 0 ? std::move(begun.state) : kept.state();
     Latent made =
-        generator().denoise(request.clip, request.sampling, kept.state(), kept.keeper(),
+        generator().denoise(request.clip, request.sampling, std::move(state), kept.keeper(),
                             [&](std::int64_t done, std::int64_t total) { steps.at(done, total); });
     kept.keep(made);
     return made;
@@ -218,7 +263,7 @@ Result ClipMaker::make(Asked& asked) {
           make_clip_file();
       },
       &result.asked.cause);
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.seconds = begun.seconds + seconds_since(start);
   return result;
 }
 
@@ -244,8 +289,12 @@ std::vector<Asked> ClipMaker::read_round(const std::function<std::optional<Asked
 std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots& slots) {
   std::vector<Result> results;
   if (ranks_.clip().size() > 1) {
-    for (Asked& one : asked)
-      results.push_back(make(one));
+    std::vector<Begun> begun(asked.size());
+    if (generator().facts().boundary && asked.size() > 1)
+      for (std::size_t i = 0; i < asked.size(); ++i)
+        begun[i] = begin(asked[i]);
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      results.push_back(make(asked[i], std::move(begun[i])));
     return results;
   }
   std::size_t taken = 0;
@@ -262,7 +311,8 @@ std::vector<Result> ClipMaker::make_all(std::vector<Asked>& asked, share::Slots&
 bool ClipMaker::make_in_rounds(const std::function<std::optional<Asked>()>& next,
                                const std::function<void(Result&)>& done, share::Slots& slots) {
   if (ranks_.world().size() == 1) return false;
-  const int each = ranks_.clip().size() > 1 ? 1 : slots.threads();
+  const int together = generator().facts().boundary ? kTogether : 1;
+  const int each = ranks_.clip().size() > 1 ? together : slots.threads();
   const auto most = static_cast<std::size_t>(each) * ranks_.clips().size();
   for (bool more = true; more;) {
     std::vector<std::uint64_t> costs;

@@ -43,7 +43,7 @@ class ClipMaker final : public ClipMakers {
   std::optional<double> output_error() const override { return output_error_; }
   /// Uses FP8 or 8-bit weights from now on if another process has measured their error.
   void use_known(std::optional<double> output_error);
-  Result make(Asked& asked) override;
+  Result make(Asked& asked) override { return make(asked, {}); }
   void report(const std::string& incomplete) override;
   /// Writes the job's page about these clips.
   void report(const std::vector<Json>& records, const std::string& incomplete) const;
@@ -56,6 +56,13 @@ class ClipMaker final : public ClipMakers {
   std::vector<Asked> read_round(const std::function<std::optional<Asked>()>& next, std::size_t most,
                                 std::vector<std::uint64_t>& costs, bool& more) const;
   std::vector<Result> make_all(std::vector<Asked>& asked, share::Slots& slots);
+  /// The first steps of a clip, and the time that they took.
+  struct Begun {
+    models::SamplerState state;  ///< of step 0: there are none
+    double seconds = 0;
+  };
+  Begun begin(const Asked& asked);
+  Result make(Asked& asked, Begun begun);
   Json record_of(const NamedRequest& request) const;
 
   Progress& progress_;

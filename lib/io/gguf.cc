@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::uint64_t kMostItems = 65536;
 constexpr std::uint64_t kMostNameBytes = 4096;
-constexpr std::uint32_t kMostGgufDims = 4;
-constexpr std::uint32_t kTextType = 8, kListType = 9;
+constexpr std::uint32_t kMostGgufDims = 5;  // ggml's own have 4, those of Wan's patches 5
+constexpr std::string_view kOriginalShape = "comfy.gguf.orig_shape.";
+constexpr std::uint32_t kTextType = GgufList::kText, kListType = 9;
 
 /// Texts and lists have 0.
 constexpr std::array<std::uint64_t, 13> kValueBytes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -34,7 +35,8 @@ constexpr StoredType stored_blocks(std::uint32_t number, BlockFormat format) {
 constexpr std::array kStoredTypes{
     StoredType{0, "F32", 1, 4},           StoredType{1, "F16", 1, 2},
     StoredType{30, "BF16", 1, 2},         stored_blocks(8, BlockFormat::q8_0),
-    stored_blocks(12, BlockFormat::q4_k), stored_blocks(14, BlockFormat::q6_k)};
+    stored_blocks(12, BlockFormat::q4_k), stored_blocks(13, BlockFormat::q5_k),
+    stored_blocks(14, BlockFormat::q6_k)};
 
 std::string other_type(std::uint32_t number) {
   constexpr std::array<std::string_view, 31> names{
@@ -49,8 +51,11 @@ std::string other_type(std::uint32_t number) {
 const StoredType& need_type(std::uint32_t number, std::string_view name, std::string_view what) {
   const auto* const found = std::ranges::find(kStoredTypes, number, &StoredType::number);
   if (found == kStoredTypes.end())
-    fail("tensor '{}' of {} is {}, which is not supported: F32, F16, BF16, Q8_0, Q4_K and Q6_K are",
-         name, what, other_type(number));
+    fail(
+        "tensor '{}' of {} is {}, which is not supported: F32, F16, BF16, Q8_0, Q4_K, Q5_K and "
+        "Q6_K "
+        "are",
+        name, what, other_type(number));
   return *found;
 }
 
@@ -83,7 +88,7 @@ class GgufHeader {
   }
   void value(const std::string& name, GgufContents& into) {
     const auto type = number<std::uint32_t>();
-    if (type == kListType) return list(name);
+    if (type == kListType) return list(name, into);
     if (type == kTextType) {
       const std::string_view said = text();
       if (said.size() <= kMostNameBytes) into.texts.emplace(name, said);
@@ -137,17 +142,19 @@ class GgufHeader {
       fail("setting '{}' of {} has values of the type {}, which is unknown", name, what_, type);
     return kValueBytes[type];
   }
-  void list(const std::string& name) {
+  void list(const std::string& name, GgufContents& into) {
     const auto type = number<std::uint32_t>();
     const auto count = number<std::uint64_t>();
+    const std::uint64_t begin = at_;
     if (type == kTextType) {
       for (std::uint64_t i = 0; i < count; ++i)
         text();
-      return;
+    } else {
+      const std::uint64_t each = size_of(type, name);
+      if (count > bytes_.size() / each) fail("list '{}' of {} is cut off", name, what_);
+      take(count * each);
     }
-    const std::uint64_t each = size_of(type, name);
-    if (count > bytes_.size() / each) fail("list '{}' of {} is cut off", name, what_);
-    take(count * each);
+    into.lists.emplace(name, GgufList{type, count, bytes_.subspan(begin, at_ - begin)});
   }
 
   std::span<const std::byte> bytes_;
@@ -187,6 +194,38 @@ GgufEntry read_entry(GgufHeader& header, std::string_view what) {
   return entry;
 }
 
+/// Gives tensors the shapes that the settings say.
+void take_shapes(const GgufContents& contents, std::vector<GgufEntry>& entries,
+                 std::string_view what) {
+  for (GgufEntry& entry : entries) {
+    TensorView& tensor = entry.tensor;
+    const auto found = contents.lists.find(std::string(kOriginalShape) + tensor.name);
+    if (found == contents.lists.end()) continue;
+    std::vector<std::int64_t> shape;
+    std::int64_t elements = 1;
+    for (const std::int32_t size : found->second.integers(what)) {
+      shape.push_back(size);
+      if (size < 1 || shape.size() > kMostGgufDims ||
+          __builtin_mul_overflow(elements, size, &elements))
+        elements = 0;
+    }
+    if (elements != tensor.elements())
+      fail("tensor '{}' of {} has not the numbers of the shape that is set for it", tensor.name,
+           what);
+    tensor.shape = std::move(shape);
+  }
+}
+
+/// The values of a list of this type.
+template <class T>
+std::vector<T> values_of(const GgufList& list, std::uint32_t type, std::string_view what) {
+  if (list.type != type)
+    fail("a list of {} has values of the type {}, {} is needed", what, list.type, type);
+  std::vector<T> values(list.count);
+  if (!values.empty()) std::memcpy(values.data(), list.data.data(), values.size() * sizeof(T));
+  return values;
+}
+
 void need_apart(const std::vector<GgufEntry>& entries, std::string_view what) {
   std::vector<const GgufEntry*> sorted;
   for (const GgufEntry& entry : entries)
@@ -209,6 +248,23 @@ std::uint64_t alignment_of(const GgufContents& contents, std::string_view what) 
 
 }  // namespace
 
+std::vector<std::int32_t> GgufList::integers(std::string_view what) const {
+  return values_of<std::int32_t>(*this, kI32, what);
+}
+
+std::vector<float> GgufList::floats(std::string_view what) const {
+  return values_of<float>(*this, kF32, what);
+}
+
+std::vector<std::string_view> GgufList::texts(std::string_view what) const {
+  if (type != kText) fail("a list of {} has values of the type {}, not texts", what, type);
+  GgufHeader from(data, what);
+  std::vector<std::string_view> all;
+  for (std::uint64_t i = 0; i < count; ++i)
+    all.push_back(from.text());
+  return all;
+}
+
 GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what) {
   if (bytes.size() < 24 || std::memcmp(bytes.data(), "GGUF", 4) != 0)
     fail("{} is no GGUF file", what);
@@ -220,7 +276,8 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
   GgufContents contents;
   for (std::uint64_t i = 0; i < settings; ++i) {
     const std::string name = header.name();
-    if (contents.texts.contains(name) || contents.counts.contains(name))
+    if (contents.texts.contains(name) || contents.counts.contains(name) ||
+        contents.lists.contains(name))
       fail("{} has setting '{}' twice", what, name);
     header.value(name, contents);
   }
@@ -240,6 +297,7 @@ GgufContents parse_gguf(std::span<const std::byte> bytes, std::string_view what)
     entry.tensor.data = bytes.subspan(begin + entry.begin, entry.bytes);
   }
   need_apart(entries, what);
+  take_shapes(contents, entries, what);
   for (GgufEntry& entry : entries)
     contents.tensors.push_back(std::move(entry.tensor));
   return contents;
@@ -249,6 +307,7 @@ GgufFile::GgufFile(const std::string& file) : TensorSet(file), map_(file) {
   GgufContents contents = parse_gguf(map_.bytes(), vfm::format("'{}'", file));
   texts_ = std::move(contents.texts);
   counts_ = std::move(contents.counts);
+  lists_ = std::move(contents.lists);
   for (TensorView& tensor : contents.tensors)
     add(std::move(tensor));
 }

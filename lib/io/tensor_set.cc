@@ -16,7 +16,8 @@ std::int64_t TensorView::elements() const {
 }
 
 std::uint64_t TensorView::bytes() const {
-  return static_cast<std::uint64_t>(elements()) * safetensors_item_size(dtype);
+  const std::size_t item = safetensors_item_size(dtype);
+  return item ? static_cast<std::uint64_t>(elements()) * item : data.size();
 }
 
 std::size_t safetensors_item_size(std::string_view dtype) {

@@ -21,9 +21,12 @@ struct TensorView {
   std::string dtype;                ///< Type as in safetensors, such as "F32", "BF16", "I64".
   std::vector<std::int64_t> shape;  ///< Dimensions in C order. Empty for a scalar.
   std::span<const std::byte> data;
+  /// Factors of the values: none, one, or one for each row (the first dimension). Not owned. Only
+  /// 8-bit floats have some (models/folder/scaled_weights.h).
+  std::span<const float> scales = {};
 
   std::int64_t elements() const;
-  std::uint64_t bytes() const;
+  std::uint64_t bytes() const;  ///< of the data as they are stored
 };
 
 /// The highest number of dimensions of a tensor.

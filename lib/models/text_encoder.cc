@@ -13,9 +13,11 @@
 #include "models/encoder/sentence_encoder.h"
 #include "models/encoder/sentence_folder.h"
 #include "models/folder/hf_folder.h"
+#include "models/folder/inner_tokenizer.h"
 #include "models/folder/load_tensors.h"
 #include "models/folder/model_layout.h"
 #include "models/folder/other_models.h"
+#include "models/folder/weight_files.h"
 #include "tensor/device.h"
 #include "text/tokenizer.h"
 
@@ -27,8 +29,12 @@ namespace fs = std::filesystem;
 /// T5's, where the tokenizer does not say.
 constexpr int kSentinels = 100;
 
-/// The tokenizer's file in a folder, or nothing.
+/// Where Wan's authors have the tokenizer.
+constexpr const char* kAuthorsTokenizer = "google/umt5-xxl";
+
+/// The tokenizer's file in a folder, or nothing. `folder` may be a file of weights that holds it.
 std::string find_tokenizer(const std::string& folder) {
+  if (is_weight_file(folder)) return folder;
   for (const char* name : {"tokenizer.json", "spiece.model"})
     if (std::string path = io::join_path(folder, name); io::file_exists(path)) return path;
   return {};
@@ -49,10 +55,23 @@ int sentinels_of(const std::string& folder) {
       std::clamp<std::int64_t>(get_integer(config, "extra_ids").value_or(kSentinels), 0, 10000));
 }
 
+/// The spiece.model in a file of weights.
+std::string need_inner_tokenizer(const std::string& file) {
+  std::string inner = inner_tokenizer(file);
+  if (inner.empty())
+    fail_usage(
+        "the text encoder '{}' has no tokenizer: put tokenizer.json or spiece.model beside it, or "
+        "into {}",
+        file, kAuthorsTokenizer);
+  return inner;
+}
+
 std::unique_ptr<text::Tokenizer> open_tokenizer(const std::string& folder) {
   const std::string path = tokenizer_file(folder);
-  const io::MappedFile file(path);
   const std::string what = fmt::format("'{}'", path);
+  if (path == folder)
+    return text::make_sentencepiece_tokenizer(need_inner_tokenizer(path), kSentinels, what);
+  const io::MappedFile file(path);
   return path.ends_with(".json")
              ? text::make_json_tokenizer(file.text(), what)
              : text::make_sentencepiece_tokenizer(file.text(), sentinels_of(folder), what);
@@ -60,7 +79,10 @@ std::unique_ptr<text::Tokenizer> open_tokenizer(const std::string& folder) {
 
 /// Changes with the model and with the tokenizer.
 std::string hash_of(const HfComponent& component, const std::string& tokenizer_folder) {
-  return hash_hex(component.hash() + io::hash_file(tokenizer_file(tokenizer_folder)));
+  const std::string path = tokenizer_file(tokenizer_folder);
+  return hash_hex(component.hash() + (path == tokenizer_folder
+                                          ? hash_hex(need_inner_tokenizer(path))
+                                          : io::hash_file(path)));
 }
 
 T5Config config_of(const HfComponent& component) {
@@ -225,7 +247,8 @@ TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncode
   const T5Config t5 = config_of(*opened.component);
   check_t5(t5, weights);
   if (!config.hash.empty()) opened.hash(config);
-  const DType stored = float_type(weights.tensors().front().dtype);
+  const io::TensorView& table = *weights.find("shared.weight");
+  const DType stored = is_coded(table) ? DType::f32 : float_type(table.dtype);
   return {t5.width, static_cast<double>(weights.bytes()),
           static_cast<double>(dtype_size(stored)) * t5.vocabulary * t5.width,
           [t5, stored, compute = opened.compute](std::int64_t tokens, Device device) {
@@ -295,11 +318,19 @@ text::EncoderConfig text_config_from_json(const Json& json) {
 
 TextFolders text_encoder_folders(const std::string& folder) {
   need_model_folder(folder);
+  if (is_weight_file(folder)) {
+    const std::string beside = io::dir_name(folder);
+    for (const std::string& place : {beside, io::join_path(beside, kAuthorsTokenizer)})
+      if (!find_tokenizer(place).empty()) return {folder, place};
+    return {folder, folder};
+  }
   if (const auto pipeline = open_pipeline(folder)) {
     // Texts may be encoded by that of a pipeline of which nothing else works here.
     if (!pipeline->has("text_encoder")) refuse_other_models(folder);
     return {pipeline->folder_of("text_encoder"), pipeline->folder_of("tokenizer")};
   }
+  if (const auto files = open_files(folder); files && files->has("text_encoder"))
+    return text_encoder_folders(files->folder_of("text_encoder"));
   const std::string model = io::join_path(folder, "text_encoder");
   if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
   const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");

@@ -11,6 +11,9 @@
 //   a pipeline   text_encoder/ with config.json and weights, tokenizer/ with the tokenizer's files
 //   a model      config.json, weights and the tokenizer's files beside each other; text_encoder/ of
 //                a pipeline will do, too
+//   a file       a text encoder of Wan or a folder with its files (models/folder/files_layout.cc).
+//                The tokenizer is beside it, in google/umt5-xxl, or within the file
+//                (models/folder/inner_tokenizer.h)
 //   sentences    models/encoder/sentence_folder.h
 // T5's tokenizer is tokenizer.json, or spiece.model where there is none.
 // Thread-safety: free functions, any thread; encoders as text/encoder.h says.
@@ -45,8 +48,8 @@ struct TextEncoderOptions {
   std::string folder_option;     ///< the program's option for `folder`, for messages; or empty
 };
 
-/// The folders of a text encoder's model and of its tokenizer. text_encoder_folders() throws
-/// Error{usage} if `folder` does not exist.
+/// The folders of a text encoder's model and of its tokenizer, or files. text_encoder_folders()
+/// throws Error{usage} if `folder` does not exist.
 struct TextFolders {
   std::string model, tokenizer;
 };

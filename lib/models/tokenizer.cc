@@ -123,6 +123,23 @@ void VideoTokenizer::decode_stream(std::span<const float> latents, int frames, i
   sink(decode(latents, frames, height, width), 1 + (frames - 1) * time_factor());
 }
 
+std::vector<float> VideoTokenizer::collect_frames(std::span<const float> latents, int frames,
+                                                  int height, int width) const {
+  const int space = space_factor(), total = 1 + (frames - 1) * time_factor();
+  const std::size_t plane = static_cast<std::size_t>(height * space) * (width * space);
+  std::vector<float> pixels;
+  std::size_t done = 0;
+  decode_stream(latents, frames, height, width, [&](std::span<const float> some, int count) {
+    pixels.resize(3 * plane * total);
+    const std::size_t piece = plane * static_cast<std::size_t>(count);
+    for (std::size_t c = 0; c < 3; ++c)
+      std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(c * piece), piece,
+                  pixels.begin() + static_cast<std::ptrdiff_t>((c * total + done) * plane));
+    done += static_cast<std::size_t>(count);
+  });
+  return pixels;
+}
+
 void VideoTokenizer::decode_together(dist::Group& group, std::span<const float> latents, int frames,
                                      int height, int width, const FrameSink& sink) const {
   if (group.rank() == 0) decode_stream(latents, frames, height, width, sink);

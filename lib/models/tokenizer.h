@@ -96,6 +96,11 @@ class VideoTokenizer {
   /// Returns mean and deviation of the tokenizer's latents; nullopt if they must be measured.
   virtual std::optional<LatentScale> statistics() const { return std::nullopt; }
   virtual TokenizerConfig config() const = 0;
+
+ protected:
+  /// decode() from the pieces of decode_stream().
+  std::vector<float> collect_frames(std::span<const float> latents, int frames, int height,
+                                    int width) const;
 };
 
 /// Returns 10 log10(4 / mean square of the difference), in dB, between pixels in [-1, 1] and their

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/listed.h"
 #include "models/cosmos/tokenizer.h"
+#include "models/wan_vae/tokenizer.h"
 #include "models/wavelet/fsq_wavelet.h"
 
 namespace vfm::models {
@@ -37,8 +38,8 @@ const TokenizerFamily& known_family(const TokenizerConfig& config, std::uint64_t
 }  // namespace
 
 std::span<const TokenizerFamily* const> tokenizer_families() {
-  static constexpr const TokenizerFamily* all[] = {&kWaveletFamily, &kFsqWaveletFamily,
-                                                   &kCosmosFamily, &kCosmosDiscreteFamily};
+  static constexpr const TokenizerFamily* all[] = {
+      &kWaveletFamily, &kFsqWaveletFamily, &kCosmosFamily, &kCosmosDiscreteFamily, &kWanVaeFamily};
   return all;
 }
 

@@ -18,6 +18,7 @@
 
 #include "models/cosmos/decode_split.h"
 #include "models/part_cost.h"
+#include "models/process/latent_scale.h"
 #include "models/tokenizer.h"
 
 namespace vfm::models {
@@ -48,6 +49,12 @@ struct TokenizerFacts {
   std::function<TokenizerCost(const TokenizerWork&)> cost;
 };
 
+/// Facts about a network's latents.
+struct LatentFacts {
+  LatentScale scale;  ///< mean 0 and deviation 1 if the configuration has no statistics
+  int time_factor = 1, space_factor = 1;
+};
+
 struct TokenizerFamily {
   std::string_view name;                 ///< for a network, its class in config.json
   std::array<std::string_view, 3> keys;  ///< keys of its configuration, besides "name"
@@ -65,6 +72,9 @@ struct TokenizerFamily {
   /// See make_tokenizer().
   std::unique_ptr<VideoTokenizer> (*make)(const TokenizerConfig& config, Device device,
                                           std::uint64_t memory, const LoadingRanks& ranks);
+  /// Returns what a network's config.json says of latents. `what` names it in messages. Throws
+  /// Error{usage} for impossible values. Null for a built-in tokenizer.
+  LatentFacts (*latents)(const Json& config, std::string_view what) = nullptr;
 };
 
 /// Returns all families.

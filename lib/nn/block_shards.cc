@@ -57,6 +57,8 @@ BlockShards::BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* repl
     : whole_(whole), cut_(cut), replicas_(replicas), options_(options) {}
 
 void BlockShards::set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks) {
+  blocks_.clear();
+  gathered_ = 0;
   for (std::vector<ShardedMatrix*>& matrices : blocks) {
     Block& block = blocks_.emplace_back();
     block.matrices = std::move(matrices);

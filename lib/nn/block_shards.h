@@ -78,7 +78,7 @@ class BlockShards {
   BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* replicas, Options options);
 
   dist::Group& group(bool whole) const { return whole ? whole_ : cut_; }
-  /// Sets the matrices of each block, in order. They must outlive this object. Call once.
+  /// Sets the matrices of each block, in order. They must outlive all use before the next call.
   void set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks);
 
   /// With at_once, begins to gather what is not gathered. If backward follows, also lends the

@@ -33,7 +33,7 @@ Linear::Linear(WeightMaker& make, std::vector<Weight::Part> parts, std::int64_t 
 Linear::Linear(const Weight& weight, std::optional<DType> out)
     : weight_(&weight), out_(out.value_or(weight.dtype())) {}
 
-Linear::Linear(WeightMaker& make, Weight& weight) : Linear(weight) {
+Linear::Linear(WeightMaker& make, Weight& weight, std::optional<DType> out) : Linear(weight, out) {
   constexpr std::string_view kEnd = ".weight";
   std::vector<Weight::Part> biases;
   for (const Parameter& matrix : weight.parameters())

@@ -46,7 +46,7 @@ class Linear {
   /// A weight that is made already, without bias and not divided.
   explicit Linear(const Weight& weight, std::optional<DType> out = {});
   /// The same with a bias, which is made now. That of the parameter "NAME.weight" is "NAME.bias".
-  Linear(WeightMaker& make, Weight& weight);
+  Linear(WeightMaker& make, Weight& weight, std::optional<DType> out = {});
 
   /// x [S, I] to [N, O] if outputs are divided; [N, I] to [S, O] if inputs are; else [S, I] to
   /// [S, O].

@@ -42,7 +42,7 @@ class Kind {
   /// Takes a model to begin from and returns its 'model.type'; "" if it is of another kind.
   virtual std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const = 0;
   /// The model's keys, which stand between 'model.type' and 'model.compute'.
-  virtual void add_model_fields(FieldList& list, ModelRecipe& model) const = 0;
+  virtual void add_model_fields(FieldList& list, Recipe& recipe) const = 0;
   /// The sections that this kind alone has.
   virtual void add_sections(FieldList& list, Recipe& recipe) const = 0;
   /// Adds this kind's keys in 'data', before the others, and in 'validation', after them.

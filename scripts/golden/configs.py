@@ -10,7 +10,7 @@ import inspect
 import json
 import pathlib
 
-from diffusers import AutoencoderKLCosmos, CosmosTransformer3DModel
+from diffusers import AutoencoderKLCosmos, CosmosTransformer3DModel, WanTransformer3DModel
 from transformers import T5Config, UMT5Config
 
 T5_FIELDS = ["vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads",
@@ -26,7 +26,7 @@ def constructor_defaults(model) -> dict:
 
 def main() -> None:
     defaults = {model.__name__: constructor_defaults(model)
-                for model in (AutoencoderKLCosmos, CosmosTransformer3DModel)}
+                for model in (AutoencoderKLCosmos, CosmosTransformer3DModel, WanTransformer3DModel)}
     for name, config in ("t5", T5Config()), ("umt5", UMT5Config()):
         defaults[name] = {field: getattr(config, field) for field in T5_FIELDS}
     path = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/config_defaults.json"

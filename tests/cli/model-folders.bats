@@ -49,12 +49,12 @@ pipeline() {
 @test "a model of a family that does not work here is refused by its name, and what works is said" {
   # A pipeline is refused by its class, whatever of it is there.
   pipeline predict2 Cosmos2VideoToWorldPipeline transformer vae scheduler
-  every_tool "predict2' is of Cosmos-Predict2 (Cosmos2VideoToWorldPipeline), which is not supported: of video models Cosmos-1.0's are" predict2
+  every_tool "predict2' is of Cosmos-Predict2 (Cosmos2VideoToWorldPipeline), which is not supported: of video models Cosmos-1.0's and Wan's are" predict2
   pipeline cosmos3 Cosmos3OmniPipeline transformer vae
   every_tool "of Cosmos 3 (Cosmos3OmniPipeline)" cosmos3
   local one
   for one in "Cosmos2_5_PredictBasePipeline=Cosmos-Predict2.5" "Cosmos2_5_TransferPipeline=Cosmos-Transfer2.5" \
-    "WanImageToVideoPipeline=Wan" "HunyuanVideo15Pipeline=HunyuanVideo-1.5" "HunyuanVideoPipeline=HunyuanVideo" \
+    "HunyuanVideo15Pipeline=HunyuanVideo-1.5" "HunyuanVideoPipeline=HunyuanVideo" \
     "LTXConditionPipeline=LTX-Video" "LTX2Pipeline=LTX-2" "MochiPipeline=Mochi" "CogVideoXImageToVideoPipeline=CogVideoX"; do
     pipeline other "${one%=*}" transformer vae
     refused "'other' is of ${one#*=} (${one%=*})," vfm-generate --model other -o out x
@@ -68,10 +68,10 @@ pipeline() {
   for one in "WanAnimateTransformer3DModel=Wan 2.2 Animate" "WanVACETransformer3DModel=Wan VACE" "WanModel_S2V=Wan 2.2 S2V"; do
     mkdir -p part
     echo "{\"_class_name\": \"${one%=*}\"}" >part/config.json
-    video_tools "'part' is of ${one#*=} (${one%=*}), which is not supported: of video models Cosmos-1.0's are" part
+    video_tools "'part' is of ${one#*=} (${one%=*}), which is not supported: of video models Cosmos-1.0's and Wan's are" part
   done
   # Its part by itself is, too.
-  for one in "WanTransformer3DModel=Wan" "WanModel=Wan" "AutoencoderKLWan=Wan" "AutoencoderKLHunyuanVideo15=HunyuanVideo-1.5" \
+  for one in "AutoencoderKLHunyuanVideo15=HunyuanVideo-1.5" \
     "AutoencoderKLLTXVideo=LTX-Video" "AutoencoderKLMochi=Mochi" "AutoencoderKLCogVideoX=CogVideoX" "Cosmos3OmniTransformer=Cosmos 3"; do
     mkdir -p part
     echo "{\"_class_name\": \"${one%=*}\", \"model_type\": \"t2v\"}" >part/config.json
@@ -114,6 +114,26 @@ predict2_network() {
   echo '{}' >net/vfm-export.json
   run vfm-train r.yaml --init net --data nowhere -o out
   [[ "$output" == *"'net' has no weights"* ]]
+}
+
+@test "a relative of Wan is not taken for Wan, whose class it has" {
+  # wan_network FIELDS: its config.json.
+  wan_network() {
+    echo '{"_class_name": "WanTransformer3DModel", "num_attention_heads": 1, "attention_head_dim": 12, "num_layers": 1}' |
+      jq ". + {$1}" >"$2/config.json"
+  }
+  mkdir -p net wan/transformer
+  wan_network 'in_channels: 36, image_dim: 1280, added_kv_proj_dim: 12' net
+  video_tools "'net' is of Wan 2.1 I2V ('image_dim')" net
+  wan_network 'in_channels: 36, image_dim: 1280, pos_embed_seq_len: 514' net
+  video_tools "'net' is of Wan 2.1 FLF2V ('pos_embed_seq_len')" net
+  wan_network 'in_channels: 48' net
+  video_tools "'net' is of a Wan with inputs of its own, such as Wan Fun ('in_channels' 48, 'out_channels' 16)" net
+  # A pipeline that makes something else is named with those that work.
+  pipeline wan WanVideoToVideoPipeline transformer vae text_encoder tokenizer scheduler
+  wan_network 'in_channels: 16' wan/transformer
+  refused "'wan' is a WanVideoToVideoPipeline: only CosmosTextToWorldPipeline, CosmosVideoToWorldPipeline, WanPipeline and WanImageToVideoPipeline are supported" \
+    vfm-generate --model wan -o out x
 }
 
 @test "a name on a hub is no folder: nothing is downloaded, and what to do is said" {

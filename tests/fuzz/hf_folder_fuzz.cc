@@ -36,6 +36,10 @@ void count(const models::DecoderConfig& config) {
   models::writing_cost(config, {}, {1, 2, 3, 10}, DType::f32, Device::cpu);
 }
 
+constexpr std::string_view kSchedulers[] = {"EDMEulerScheduler", "FlowMatchEulerDiscreteScheduler",
+                                            "UniPCMultistepScheduler",
+                                            "DPMSolverMultistepScheduler"};
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -56,7 +60,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     for (const char* name : {"transformer", "vae", "text_encoder", "tokenizer"})
       if (pipeline.layout().has(name)) attempt([&] { pipeline.layout().folder_of(name); });
   });
-  attempt([&] { models::hf_sampling(folder.path, *models::kDit.foreign->pipeline); });
+  models::PipelineForm pipeline = *models::kDit.foreign->pipeline;
+  pipeline.schedulers = kSchedulers;
+  attempt([&] { models::hf_scheduler(models::hf_sampling(folder.path, pipeline)); });
   return 0;
 }
 
@@ -67,6 +73,8 @@ std::vector<std::string> fuzz_seeds() {
           R"({"model_type":"t5","d_model":16,"d_kv":8,"num_heads":3,"d_ff":40,"num_layers":2,
           "feed_forward_proj":"gated-gelu","vocab_size":99})",
           R"({"model_type":"umt5","layer_norm_epsilon":1e-6,"relative_attention_num_buckets":32})",
+          R"({"_class_name":"UniPCMultistepScheduler","prediction_type":"flow_prediction",
+          "use_flow_sigmas":true,"flow_shift":3,"solver_order":3,"disable_corrector":[]})",
           R"({"_class_name":"CosmosTextToWorldPipeline","transformer":["diffusers",
           "CosmosTransformer3DModel"],"vae":[null,null],"scheduler":["diffusers","x"]})",
           R"({"_class_name":"EDMEulerScheduler","sigma_max":80,"sigma_min":0.002,"sigma_data":0.5,

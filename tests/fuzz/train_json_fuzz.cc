@@ -25,7 +25,8 @@ std::vector<std::string> fuzz_seeds() {
   return {R"({"tokenizer":{"name":"builtin:wavelet","channels":2,"time_factor":8,"space_factor":8},
       "text_encoder":{"name":"builtin:hash","dim":4},"latent_scale":{"mean":[0,0.5],"std":[1,2]},
       "trained":{"frames":3,"height":8,"width":8,"usual":{"frames":2,"height":8,"width":8},
-      "fps":[12]},"recipe":{"model":{"compute":"bf16"}}})",
+      "fps":[12]},"sampling":{"process":"flow","shift":3,"steps":4},
+      "recipe":{"model":{"compute":"bf16"}}})",
           R"({"tokenizer":{"name":"builtin:fsq","levels":[8,8,8,5,5,5],"time_factor":4,
       "space_factor":4},"text_encoder":{"name":"t5","path":"/x"},"latent_scale":null,"trained":
       {"frames":3,"height":8,"width":8,"fps":[]},"sampling":{"sampler":"edm-euler","steps":36,

@@ -20,6 +20,7 @@
 #include "models/dit/lora.h"
 #include "models/dit/network.h"
 #include "models/moviegen/moviegen.h"
+#include "models/wan/wan.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
@@ -333,17 +334,27 @@ void check_fp8_parts(Checker& checker) {
                   std::memcmp(made[0][i].raw(), made[1][i].raw(), made[0][i].bytes()) == 0);
 }
 
-// MovieGen-Llama and ST-DiT, and all of them with adapters.
+// The tiny one of another type.
+models::NetworkConfig tiny_of(const models::Architecture& type) {
+  models::NetworkConfig config = tiny();
+  config.architecture = &type;
+  if (&type == &models::kMovieGen) config.own<models::MovieGenFields>().num_key_value_heads = 1;
+  if (&type == &models::kWan) {
+    config.own<models::WanFields>() = {.ffn_dim = 64, .freq_dim = 16};
+    config.concat_padding_mask = false;
+  }
+  return config;
+}
+
+// The other networks, and all of them with adapters.
 void small_other_networks(Checker& checker) {
-  using models::Architecture, nn::Recompute, models::kDit, models::kMovieGen, models::kStdit;
-  for (const Architecture* type : {&kDit, &kMovieGen, &kStdit})
+  using models::Architecture, nn::Recompute, models::kDit;
+  for (const Architecture* type : {&kDit, &models::kMovieGen, &models::kStdit, &models::kWan})
     for (const int rank : {0, 3}) {
       if (type == &kDit && rank == 0) continue;  // that has more tests
-      Comparison c{std::string(type->name), tiny(), few_tokens()};
+      Comparison c{std::string(type->name), tiny_of(*type), few_tokens()};
       c.name += rank > 0 ? " with adapters" : "";
       c.rank = rank;
-      c.config.architecture = type;
-      c.config.own<models::MovieGenFields>().num_key_value_heads = 1;
       c.tolerance = 2e-5;
       compare(checker, c);
       c.name += " bf16", c.compute = DType::bf16, c.recompute = Recompute::elementwise;
@@ -360,9 +371,9 @@ void check_graphs(Checker& checker, DType compute) {
   for (const auto& [type, rank] : {std::pair{&models::kDit, 0},
                                    {&models::kMovieGen, 0},
                                    {&models::kStdit, 0},
+                                   {&models::kWan, 0},
                                    {&models::kDit, 2}}) {
-    models::NetworkConfig config = tiny();
-    config.architecture = type;
+    models::NetworkConfig config = tiny_of(*type);
     config.num_layers = 1;
     if (compute == DType::bf16) config.num_attention_heads = 1, config.attention_head_dim = 64;
     const auto network = make(config, compute, Device::cuda, rank);

@@ -181,6 +181,30 @@ END
   [ ! -e other ]
 }
 
+@test "a pipeline of flow matching is trained on, and so is its export" {
+  ffmpeg -v error -f lavfi -i testsrc=s=96x64:r=30:d=1 -c:v libx264 -pix_fmt yuv420p drawn.mp4
+  vfm-clip drawn.mp4 --min-length 0.3s -o clips | vfm-caption | vfm-embed --text cosmos --device cpu |
+    vfm-shard -o dataset | vfm-pack --size 39 --frames 5 --tokenizer cosmos --device cpu -o latents >latents.jsonl
+  printf 'optimizer: {lr: 0.001}\nschedule: {warmup: 1}\nvalidation: {every: 0}\ntrain: {steps: 4}\n' >tune.yaml
+  echo '{"_class_name": "FlowMatchEulerDiscreteScheduler", "num_train_timesteps": 1000, "shift": 3.0}' \
+    >cosmos/scheduler/scheduler_config.json
+  vfm-train tune.yaml --init cosmos --data latents -o run --device cpu >/dev/null
+  jq -e '.sampling == {steps: 36, guidance: 7, process: "flow", sampler: "flow", shift: 3}
+    and .recipe.diffusion.process == "flow" and .recipe.diffusion.shift == 3' run/checkpoints/*/train.json
+  vfm-generate --model run "${call[@]}" -o of-run <<<"$prompt" >/dev/null
+  vfm-train export run -o copy --parts copy 2>words >/dev/null
+  grep -q "CosmosTextToWorldPipeline samples models of 'edm', and this one is of 'flow'" words
+  cmp <(jq -S . cosmos/scheduler/scheduler_config.json) <(jq -S . copy/scheduler/scheduler_config.json)
+  vfm-generate --model copy "${call[@]}" -o of-copy <<<"$prompt" >/dev/null
+  cmp of-run/fox.mp4 of-copy/fox.mp4
+  # The export has the weights that are sampled with: a step of nothing leaves them as they are.
+  vfm-train tune.yaml --init copy --data latents -o more --device cpu train.steps=1 optimizer.lr=1e-30 \
+    optimizer.weight_decay=0 >/dev/null
+  cmp more/checkpoints/*/model/diffusion_pytorch_model.safetensors copy/transformer/diffusion_pytorch_model.safetensors
+  cmp <(jq -S .latent_scale run/checkpoints/*/train.json) <(jq -S .latent_scale more/checkpoints/*/train.json)
+  jq -e '.sampling.process == "flow" and .sampling.shift == 3' more/checkpoints/*/train.json
+}
+
 @test "denoising and decoding as two stages of a pipe give the same bytes" {
   vfm-generate --model cosmos "${call[@]}" -o whole <<<"$prompt" >/dev/null
   vfm-generate --model cosmos "${call[@]}" --latents-only -o latents <<<"$prompt" |

@@ -89,6 +89,7 @@ inline constexpr PipelineForm kPipeline = {
     .text_tokens = 20,
     .steps = 11,
     .guidance = 3,
+    .guidance_of_two = {{4, 2}},
     .shift = 5,
 };
 inline constexpr ForeignNetwork kForeign = {
@@ -114,6 +115,7 @@ struct MadeUpNetwork {
     made.cp_words = "Type *made-up* takes all.";
     made.foreign = &made_up::kForeign;
     made.notes = made_up::kNotes;
+    made.process = models::Process::flow;
     made.defaults = made_up::set_defaults;
     made.visit_json = made_up::visit_class;
     return made;

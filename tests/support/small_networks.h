@@ -8,6 +8,7 @@
 #include "models/dit/architecture.h"
 #include "models/dit/dit.h"
 #include "models/dit/network.h"
+#include "models/wan/wan.h"
 #include "support/golden.h"
 
 namespace vfm {
@@ -41,6 +42,19 @@ inline models::NetworkConfig tiny_stdit() {
   c.max_size = {4, 8, 8};
   c.own<models::DitFields>().rope_scale = {2, 1, 3};
   c.concat_padding_mask = false;
+  return c;
+}
+
+/// That of tests/golden/wan/t2v.safetensors.
+inline models::NetworkConfig tiny_wan() {
+  models::NetworkConfig c = models::default_config(models::kWan);
+  c.in_channels = c.out_channels = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 12;
+  c.num_layers = 2;
+  c.text_embed_dim = 6;
+  c.own<models::WanFields>().ffn_dim = 20;
+  c.own<models::WanFields>().freq_dim = 8;
   return c;
 }
 

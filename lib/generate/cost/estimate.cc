@@ -52,7 +52,8 @@ ClipEstimate::ClipEstimate(const GenerateJob& job, const models::OpenedModel& op
   if (job.fp8.any()) check_fp8();
   if (job.quantize && network_.decoder)
     fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
-  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.process);
+  job.defaults.choice.check_for(network_.decoder.has_value(), own_sampling_.process,
+                                facts_.networks());
   sampling_ = job.defaults.choice.over(own_sampling_);
   sampling_.validate();
   plan_clip();
@@ -71,12 +72,11 @@ ModelShape ClipEstimate::shape_of_model() const {
   if (network_.decoder)
     shape.take(*network_.decoder);
   else
-    shape.take(*network_.dit);
+    shape.take(*network_.dit, facts_);
   shape.channels = tokenizer_.channels;
   shape.vocabulary = tokenizer_.vocabulary;
   shape.time_factor = tokenizer_.time_factor;
   shape.space_factor = tokenizer_.space_factor;
-  shape.process = own_sampling_.process;
   if (text_)
     shape.encoder_width = text_->width;
   else if (shape.foreign_text = foreign_text(); shape.foreign_text)
@@ -117,6 +117,7 @@ void ClipEstimate::plan_clip() {
   GivenFiles files = job_.defaults.files;
   read_given_files(files, shape_, request);
   shape_.check(request);
+  if (request.given) c.given_frames = 1 + (request.given->frames - 1) / shape_.time_factor;
   c.latent = shape_.latent_of(c.request);
   const std::array<int, 3>& patch = shape_.patch;
   c.tokens = std::int64_t{c.latent.frames / patch[0]} * (c.latent.height / patch[1]) *
@@ -127,7 +128,26 @@ void ClipEstimate::plan_clip() {
   if (request.embedding) c.text_tokens = std::max(facts_.text_padding, request.embedding->tokens);
   if (request.negative_embedding)
     c.text_tokens = std::max<std::int64_t>(c.text_tokens, request.negative_embedding->tokens);
-  c.samples = network_.dit && text && sampling_.guidance != 0 ? 2 : 1;
+  c.samples = network_.dit && text && sampling_.guides() ? 2 : 1;
+}
+
+std::optional<std::array<int, 2>> ClipEstimate::passes_of_two() const {
+  if (!facts_.boundary) return std::nullopt;
+  std::array<int, 2> passes = {};
+  // A sampling of one number asks at the levels of any other.
+  const models::SamplingPath path = {
+      .process = sampling_.process,
+      .sampler = sampling_.sampler,
+      .levels = noise_levels(sampling_),
+      .denoise =
+          [&](std::span<const double>, double level, std::span<double> x0) {
+            ++passes[level < *facts_.boundary ? 1 : 0];
+            x0[0] = 0;
+          },
+      .noise = [](int, std::span<float> noise) { noise[0] = 0; }};
+  models::SamplerState state{0, {0}, {}};
+  models::sample(path, state);
+  return passes;
 }
 
 ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
@@ -140,6 +160,7 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   } else {
     models::NetworkSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width};
     sample.text_tokens = static_cast<int>(clip_.text_tokens);
+    if (shape_.given == models::GivenFramesBy::clean_time) sample.clean_frames = clip_.given_frames;
     const Extents &size = clip_.latent, &known = facts_.largest;
     sample.position_step =
         position_steps({size.frames, size.height, size.width},
@@ -160,12 +181,28 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
     for (models::TimeLine& line : part.exchanges)
       line.seconds *= passes, line.calls *= passes, line.bytes *= passes;
     part.cost.repeat(passes);
-    // Of the sampler, not of the model: its state, the estimate, and two more that some have.
-    part.cost.host_bytes = 4.0 * sizeof(double) * shape_.channels * clip_.latent.frames *
+    // Of the sampler, not of the model; 4 with the noise that it begins with or lcm adds.
+    const int states = std::max(4, states_in_memory(sampling_.sampler));
+    part.cost.host_bytes = 1.0 * states * sizeof(double) * shape_.channels * clip_.latent.frames *
                            clip_.latent.height * clip_.latent.width;
   }
   part.held_bytes = part.cost.held_bytes;
   return part;
+}
+
+/// The given frames, alone or with grey ones to the clip's end, are encoded before the first step.
+void ClipEstimate::add_encoding(models::PartCost& cost) const {
+  Extents size = clip_.latent;
+  if (shape_.given != models::GivenFramesBy::mask_and_latent) size.frames = clip_.given_frames;
+  const models::PartCost encoding =
+      tokenizer_.cost({true, size.frames, size.height, size.width, job_.tokenizer_memory, 1}).cost;
+  const Extents pixels = shape_.pixels_of(size);
+  cost.host_bytes =
+      std::max(cost.host_bytes, 3.0 * sizeof(float) * pixels.frames * pixels.height * pixels.width);
+  cost.flops += encoding.flops;
+  add_calls(cost.calls, encoding.calls);
+  cost.activation_bytes = std::max(cost.activation_bytes, encoding.activation_bytes);
+  cost.held_bytes = std::max(cost.held_bytes, encoding.held_bytes);
 }
 
 ModelPart ClipEstimate::tokenizer_part() const {
@@ -177,6 +214,7 @@ ModelPart ClipEstimate::tokenizer_part() const {
   part.file_bytes = tokenizer_.file_bytes;
   part.split = cost.split;
   part.cost = std::move(cost.cost);
+  if (c.given_frames > 0) add_encoding(part.cost);
   part.held_bytes = part.cost.held_bytes;
   // Its many sizes come one after the other: what the allocator gives back of them the C library
   // keeps, in part.
@@ -215,6 +253,11 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   const auto using_it = [&](const ModelPart& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
+  // The second of two networks is read when the memory of a pass is free.
+  const double switching =
+      network_.second_bytes > 0
+          ? using_it(network, 0) + whole - network.cost.weight_bytes + read * network.file_bytes
+          : 0;
   // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
   // back before the clip is decoded (Generator::denoise).
   const double sampling = std::max(
@@ -229,7 +272,7 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   memory.phases = {
       std::pair{"loading", loading},
       {"encoding_text", using_it(text, text.held_bytes) + whole - network.cost.weight_bytes},
-      {"sampling", using_it(network, sampling)},
+      {"sampling", std::max(switching, using_it(network, sampling))},
       {"decoding", using_it(tokenizer, decoding) + host * encoder}};
   for (auto& [phase, bytes] : memory.phases)
     memory.peak = std::max(memory.peak, bytes += memory.program);

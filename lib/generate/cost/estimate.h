@@ -26,7 +26,7 @@ namespace vfm::generate {
 /// A part of the model: facts from its headers, and its cost for the clip.
 struct ModelPart {
   std::string type;
-  double file_bytes = 0;    ///< bytes of the weights' files
+  double file_bytes = 0;    ///< bytes of the weights' files; of two networks, of the larger one
   double mapped_bytes = 0;  ///< bytes of files that stay mapped while in use
   models::PartCost cost;    ///< flops of the clip
   /// Memory while matrices that will be quantised to 8 bits are still whole: at rest, and with a
@@ -57,9 +57,14 @@ class ClipEstimate {
     ClipRequest request;
     Extents latent;
     std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+    int given_frames = 0;  ///< latent frames
   };
   const Clip& clip() const { return clip_; }
   const SampleOptions& sampling() const { return sampling_; }
+  /// For a model with two networks that are chosen by noise level: how many of the passes each of
+  /// them makes.
+  std::optional<std::array<int, 2>> passes_of_two() const;
+  const ModelFacts& facts() const { return facts_; }
   const NetworkHeaders& network() const { return network_; }
   DType compute() const { return compute_; }
   const dist::Layout& parallel() const { return parallel_; }  ///< with the chosen kind of cp
@@ -90,6 +95,7 @@ class ClipEstimate {
   ModelShape shape_of_model() const;
   void check_fp8() const;
   void plan_clip();
+  void add_encoding(models::PartCost& cost) const;
 
   const GenerateJob& job_;
   models::Fp8Parts fp8_;

@@ -40,7 +40,12 @@ Json sampling_json(const ClipEstimate& estimate) {
                {"guidance", sampling.guidance},
                {"passes", evaluations(sampling)},
                {"samples", c.samples}};
-  if (!sampling.sigmas.empty()) json["sigmas"] = sampling.sigmas;
+  if (!sampling.sigmas.empty())
+    json["sigmas"] = sampling.sigmas;
+  else if (sampling.process == models::Process::flow)
+    json["shift"] = sampling.shift;
+  if (sampling.diffusers_shift) json["as"] = to_string(sampling.as);
+  if (sampling.guidance_low) json["guidance_low"] = *sampling.guidance_low;
   return json;
 }
 
@@ -61,7 +66,9 @@ Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const Model
 
 Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
   const ClipEstimate estimate(job, opened);
-  note_guidance(opened.folder().is_pipeline(), estimate.sampling().guidance);
+  note_shift(SampleOptions::of(opened.facts().sampling, "'" + job.model + "'"),
+             job.defaults.choice);
+  note_guidance(opened.facts().no_guidance, estimate.sampling().guidance);
   const ClipEstimate::Clip& c = estimate.clip();
   const ModelPart network = estimate.network_part(job.gpu), tokenizer = estimate.tokenizer_part(),
                   text = estimate.text_part();
@@ -84,6 +91,10 @@ Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
                {"tokenizer", tokenizer.json()},
                {"flops", network.cost.flops + text.cost.flops + tokenizer.cost.flops},
                {"memory_bytes", memory_json(memory)}};
+  if (const auto passes = estimate.passes_of_two())
+    cost["switch"] = {{"level", *estimate.facts().boundary},
+                      {"passes", *passes},
+                      {"file_bytes", rounded(estimate.network().second_bytes)}};
   if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {
     cost["parallel"] = clip_layout_name(estimate.parallel());

@@ -33,10 +33,20 @@ std::string generation_words(const Json& cost) {
   line("tokens",
        fmt::format("{} (and {} of text)", cost["tokens"].dump(), cost["text_tokens"].dump()));
   if (sampling.contains("sampler"))
-    line("sampling", fmt::format("{}, {}, guidance {}", sampling["sampler"].get<std::string>(),
-                                 number(sampling["steps"], "step"), sampling["guidance"].dump()));
+    line("sampling",
+         fmt::format(
+             "{}, {}, guidance {}{}", sampling["sampler"].get<std::string>(),
+             number(sampling["steps"], "step"), sampling["guidance"].dump(),
+             sampling.contains("guidance_low") ? " and " + sampling["guidance_low"].dump() : ""));
   line("passes",
        fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
+  if (cost.contains("switch")) {
+    const Json& change = cost["switch"];
+    line("switch", fmt::format("below the level {} another network takes the first one's place: {} "
+                               "and {}, {} to read",
+                               change["level"].dump(), number(change["passes"][0], "pass"),
+                               change["passes"][1].dump(), bytes(change["file_bytes"])));
+  }
   if (cost.contains("parallel"))
     line("shared by", fmt::format("{} ranks, {}{}: the network and memory are of one of them",
                                   cost["ranks"].dump(), cost["parallel"].get<std::string>(),

@@ -38,10 +38,13 @@ std::string number(double value) {
 // Of a record: how its latents were drawn, by a sampler or code after code.
 std::string describe_sampling(const Json& clip) {
   if (clip.contains("sampler"))
-    return fmt::format("{} sampler, {}, guidance {}", clip["sampler"].get<std::string>(),
+    return fmt::format("{} sampler, {}, guidance {}{}", clip["sampler"].get<std::string>(),
                        clip.contains("sigmas") ? "noise levels " + clip["sigmas"].dump()
                                                : clip["steps"].dump() + " steps",
-                       clip["guidance"].dump());
+                       clip["guidance"].dump(),
+                       clip.contains("guidance_low")
+                           ? fmt::format(", at low noise levels {}", clip["guidance_low"].dump())
+                           : "");
   return fmt::format("codes drawn at temperature {} from the likeliest {}",
                      clip["temperature"].dump(), clip["top_p"].dump());
 }

@@ -92,6 +92,8 @@ void write_state(const std::string& folder, const std::string& name,
   for (std::size_t i = 0; i < state.estimates.size(); ++i)
     tensors.push_back(
         view<double>(estimate_name(i), "F64", length(state.estimates[i]), state.estimates[i]));
+  if (!state.corrected.empty())
+    tensors.push_back(view<double>("corrected", "F64", length(state.corrected), state.corrected));
   io::write_safetensors(folder, name + kState, std::move(tensors));
 }
 
@@ -100,10 +102,10 @@ models::SamplerState read_state(const std::string& folder, const std::string& na
   const io::SafetensorsSet set = open(folder, name + kState, address);
   const std::vector<std::int64_t> step = values_of<std::int64_t>(need(set, "step", "I64"));
   if (step.size() != 1 || step[0] < 0 || step[0] > kLastStep) fail("'{}' has no step", set.path());
-  models::SamplerState state{
-      static_cast<int>(step[0]), values_of<double>(need(set, "x", "F64")), {}};
+  models::SamplerState state{static_cast<int>(step[0]), values_of<double>(need(set, "x", "F64"))};
   for (std::size_t i = 0; set.find(estimate_name(i)); ++i)
     state.estimates.push_back(values_of<double>(need(set, estimate_name(i), "F64")));
+  if (set.find("corrected")) state.corrected = values_of<double>(need(set, "corrected", "F64"));
   return state;
 }
 

@@ -3,6 +3,7 @@
 //   NAME.latents.safetensors   "latent" F32 (C,T,H,W), in the tokenizer's units; "address" U8
 //   NAME.state.safetensors     "x" F64, "step" I64; "address" U8; of earlier steps the estimates
 //                              that the sampler keeps, newest first: "previous" F64, "previous2"
+//                              and so on; of unipc "corrected" F64 (models/process/sampler.h)
 //
 // The address is a hash, as text, of everything that decides the latent. A file with another
 // address belongs to another clip or model. Hostile files give an Error, never a crash.

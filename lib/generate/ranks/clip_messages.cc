@@ -27,13 +27,14 @@ void fields(ClipWire& wire, ClipRequest& clip) {
 }
 
 void fields(ClipWire& wire, SampleOptions& o) {
-  wire(o.process, o.sampler, o.steps, o.sigma_min, o.sigma_max, o.shift, o.sigmas, o.guidance,
-       o.augment_sigma, o.temperature, o.top_p);
+  wire(o.process, o.sampler, o.steps, o.sigma_min, o.sigma_max, o.shift, o.sigmas, o.as, o.guidance,
+       o.guidance_low, o.diffusers_shift, o.augment_sigma, o.temperature, o.top_p);
 }
 
 void fields(ClipWire& wire, SampleChoice& choice) {
   wire(choice.sampler, choice.steps, choice.sigma_min, choice.sigma_max, choice.shift,
-       choice.guidance, choice.augment_sigma, choice.sigmas, choice.temperature, choice.top_p);
+       choice.guidance, choice.guidance_low, choice.augment_sigma, choice.sigmas, choice.as,
+       choice.temperature, choice.top_p);
 }
 
 void fields(ClipWire& wire, MadeBy& by) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generate/ranks/clip_network.h"
 
+#include <chrono>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "dist/bytes.h"
 #include "generate/decode/shared_tokenizer.h"
 #include "generate/ranks/clip_wire.h"
@@ -16,20 +18,24 @@
 namespace vfm::generate {
 
 static void fields(ClipWire& wire, models::NetworkBatch& batch) {
-  wire(batch.samples, batch.latents, batch.text);
+  wire(batch.samples, batch.latents, batch.text, batch.round_embedding, batch.network);
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds kLookForStop(100);
 
 enum class Work : char { forward, fp8, quantize, decode, end };
 
 /// The one sample of two.
 models::NetworkBatch half_of(const models::NetworkBatch& batch, std::int64_t half) {
   models::NetworkBatch one;
+  one.network = batch.network;
   one.samples = {batch.samples[static_cast<std::size_t>(half)]};
   const std::int64_t latents = batch.latents.elements() / 2;
   one.latents = batch.latents.rows(half * latents, (half + 1) * latents);
   const std::int64_t first = batch.samples[0].text_tokens;
+  one.round_embedding = batch.round_embedding;
   one.text = half == 0 ? batch.text.rows(0, first) : batch.text.rows(first, batch.text.size(0));
   return one;
 }
@@ -48,12 +54,54 @@ Tensor ClipNetwork::forward(const models::NetworkBatch& batch) const {
   }
   ops::Tape tape(false);
   const auto turn = take_turn(network_.device());
+  network_.choose(batch.network);
   return network_.forward(tape, batch).to(Device::cpu);
+}
+
+ClipNetwork::Clip::Clip(const ClipNetwork& network) : network_(network) {
+  const std::lock_guard lock(network_.turn_.mutex);
+  ++network_.turn_.clips;
+}
+
+ClipNetwork::Clip::~Clip() {
+  Turn& turn = network_.turn_;
+  const std::lock_guard lock(turn.mutex);
+  --turn.clips;
+  turn.changed.notify_all();
+}
+
+Tensor ClipNetwork::Clip::forward(const models::NetworkBatch& batch) const {
+  wait_for(batch.network);
+  return network_.forward(batch);
+}
+
+void ClipNetwork::Clip::wait_for(int number) const {
+  Turn& turn = network_.turn_;
+  std::unique_lock lock(turn.mutex);
+  if (turn.number == number) return;
+  ++turn.waiting;
+  while (turn.number != number) {
+    if (stop_requested()) {
+      --turn.waiting;
+      check_stop();
+    }
+    if (turn.waiting == turn.clips) {
+      turn.number = number;
+      turn.waiting = 0;
+      turn.changed.notify_all();
+    } else {
+      turn.changed.wait_for(lock, kLookForStop);
+    }
+  }
 }
 
 /// This rank's part of the output, and on the leading rank all of it.
 Tensor ClipNetwork::compute(const models::NetworkBatch& batch) const {
   dist::Group& halves = ranks_->halves();
+  {
+    const auto turn = take_turn(network_.device());
+    network_.choose(batch.network);
+  }
   const bool split = halves.size() > 1 && batch.samples.size() > 1;
   // Without guidance the second half has nothing to do, but for what it exchanges with the first.
   const bool idle = halves.size() > 1 && !split && halves.rank() > 0;

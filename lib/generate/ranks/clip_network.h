@@ -7,12 +7,20 @@
 // With cfg=2 the first half of the ranks computes the first sample of the batch, the other half the
 // second. A rank's output has zeros at other ranks' tokens, so the sum is exact. Errors: a rank
 // that fails leaves the others waiting, so its process ends them all (dist/launch.h).
+//
+// A model may have two networks that are chosen by noise level, of which one is in memory at a
+// time. Clips that are sampled at the same time use the same one: when all of them need the other,
+// or have ended, it is loaded. So -j N clips take two loads together.
+// Ranks that share clips begin some of them before they finish the first (generate/clip_maker.cc).
+//
 // Thread-safety: forward() of a network of one rank from any thread; everything else from the
 // thread that made the World.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "generate/ranks/clip_ranks.h"
@@ -32,9 +40,28 @@ class ClipNetwork {
 
   const models::NetworkConfig& config() const { return network_.config(); }
   bool shared() const { return ranks_ != nullptr; }
-  /// DiffusionNetwork::forward(), on the CPU, without gradients; of a shared network for one or two
-  /// samples. Called by the leading rank.
+  /// DiffusionNetwork::forward() of the network that the batch is for, on the CPU, without
+  /// gradients; of a shared network for one or two samples. Called by the leading rank. No other
+  /// thread may have a clip that uses another network.
   Tensor forward(const models::NetworkBatch& batch) const;
+
+  /// A clip that is being sampled.
+  class Clip {
+   public:
+    explicit Clip(const ClipNetwork& network);
+    ~Clip();
+    Clip(const Clip&) = delete;
+    Clip& operator=(const Clip&) = delete;
+
+    const models::NetworkConfig& config() const { return network_.config(); }
+    /// ClipNetwork::forward(), once the other clips need this network too. Honours base/stop.h.
+    Tensor forward(const models::NetworkBatch& batch) const;
+
+   private:
+    void wait_for(int number) const;
+    const ClipNetwork& network_;
+  };
+
   /// set_inference_fp8() on all ranks. All ranks call set_fp8(). Only the leading rank calls
   /// switch_fp8(), while the others serve.
   void set_fp8(models::Fp8Parts parts);
@@ -53,6 +80,15 @@ class ClipNetwork {
   void serve(const models::VideoTokenizer* tokenizer);
 
  private:
+  /// Which of several networks the clips use.
+  struct Turn {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int number = 0;   ///< of the network
+    int clips = 0;    ///< that are being sampled
+    int waiting = 0;  ///< of these, the ones that need the other network
+  };
+
   void tell(const std::string& order) const;
   Tensor compute(const models::NetworkBatch& batch) const;
 
@@ -60,6 +96,7 @@ class ClipNetwork {
   const ClipRanks* ranks_ = nullptr;  ///< of a shared network
   std::unique_ptr<models::VideoTokenizer> tokenizer_;
   bool fp8_ = false;
+  mutable Turn turn_;
 };
 
 }  // namespace vfm::generate

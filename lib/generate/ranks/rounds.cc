@@ -14,7 +14,7 @@ std::uint64_t clip_cost(const NamedRequest& request, const Extents& latent, bool
                       static_cast<std::uint64_t>(latent.width);
   if (autoregressive) return tokens;
   const auto steps = static_cast<std::uint64_t>(request.sampling.steps);
-  return tokens * steps * (request.sampling.guidance != 0 ? 2 : 1);
+  return tokens * steps * (request.sampling.guides() ? 2 : 1);
 }
 
 Round::Round(dist::Group& leaders, std::vector<Asked> asked,

@@ -20,8 +20,13 @@ int round_up(int value, int unit) {
 
 }  // namespace
 
-void ModelShape::take(const models::NetworkConfig& network) {
+using models::GivenFramesBy;
+
+void ModelShape::take(const models::NetworkConfig& network, const ModelFacts& facts) {
   autoregressive = false;
+  given = models::given_by(network);
+  if (given == GivenFramesBy::clean_time && !facts.clean_time) given = GivenFramesBy::none;
+  continues_only = given == GivenFramesBy::mask_and_latent;
   in_channels = network.in_channels;
   out_channels = network.out_channels;
   patch = network.patch_size;
@@ -46,14 +51,24 @@ Extents ModelShape::pixels_of(const Extents& latent) const {
           latent.width * space_factor};
 }
 
+bool ModelShape::takes_picture() const {
+  return given == GivenFramesBy::clean_time || given == GivenFramesBy::mask_and_latent;
+}
+
+int ModelShape::channels_in() const {
+  if (given == GivenFramesBy::mark) return channels + 1;
+  // A pixel frame of a latent frame has a channel of the mask.
+  return given == GivenFramesBy::mask_and_latent ? 2 * channels + time_factor : channels;
+}
+
 void ModelShape::check_parts(const ModelFacts& facts, const std::string& folder) const {
   if (autoregressive && codes != vocabulary)
     fail("'{}' does not fit together: tokenizer and model have {} and {} codes", folder, vocabulary,
          codes);
   if (!autoregressive) {
-    const bool fits = in_channels == channels || video_to_world();
     const std::size_t scaled = facts.scale ? facts.scale->channels() : 0;
-    if (scaled != static_cast<std::size_t>(channels) || !fits || out_channels != channels)
+    if (scaled != static_cast<std::size_t>(channels) || in_channels != channels_in() ||
+        out_channels != channels)
       fail(
           "'{}' does not fit together: tokenizer, statistics and model have {}, {} and {} channels",
           folder, channels, scaled, in_channels);
@@ -122,7 +137,7 @@ void ModelShape::check_text(const ClipRequest& request) const {
 }
 
 void ModelShape::check_takes_frames() const {
-  if (!video_to_world() || process != models::Process::edm)
+  if (!video_to_world())
     fail_usage(
         "the model takes no condition: it is not a video-to-world model, which is trained with "
         "diffusion.condition_frames");
@@ -134,6 +149,9 @@ void ModelShape::check_given(const ClipRequest& request) const {
   if (frames >= request.frames)
     fail_usage("{} of the condition leave nothing to make: the clip has {}",
                counted(frames, "frame"), counted(request.frames, "frame"));
+  if (takes_picture() && frames > 1)
+    fail_usage("{} of the condition cannot be used: the model begins with 1",
+               counted(frames, "frame"));
   if (frames < 1 || (frames - 1) % time_factor != 0)
     fail_usage("{} of the condition cannot be used: give 1, {}, {}, ...", counted(frames, "frame"),
                1 + time_factor, 1 + 2 * time_factor);

@@ -53,19 +53,21 @@ struct ModelShape {
   int codes = 0;                          ///< of an autoregressive model: number of codes
   bool continues_only = false;            ///< it cannot make the first frame
   int in_channels = 0, out_channels = 0;  ///< of a diffusion model
-  std::array<int, 3> patch = {1, 1, 1};   ///< latents of a token, (t, h, w)
-  models::Process process;                ///< that a diffusion model was trained with
-  int text_width = 0;                     ///< width of the text that the network takes; 0: none
-  int encoder_width = 0;                  ///< width of the text encoder's output; 0: no encoder
+  models::GivenFramesBy given = models::GivenFramesBy::none;  ///< of a diffusion model
+  std::array<int, 3> patch = {1, 1, 1};                       ///< latents of a token, (t, h, w)
+  int text_width = 0;     ///< width of the text that the network takes; 0: none
+  int encoder_width = 0;  ///< width of the text encoder's output; 0: no encoder
   /// The model was trained on embeddings that no encoder here makes: it cannot take prompts.
   bool foreign_text = false;
 
-  void take(const models::NetworkConfig& network);
+  void take(const models::NetworkConfig& network, const ModelFacts& facts);
   void take(const models::DecoderConfig& decoder);
 
   /// Returns whether the model takes given frames, as video-to-world and all autoregressive models
   /// do.
-  bool video_to_world() const { return autoregressive || in_channels == channels + 1; }
+  bool video_to_world() const { return autoregressive || given != models::GivenFramesBy::none; }
+  /// Returns whether a model that takes given frames was trained with one, a picture.
+  bool takes_picture() const;
   bool reads_text() const { return encoder_width > 0; }
   /// The extents of the latent that a clip is cut from, for a size that check_size() accepts; and
   /// the extents of the pixels that a latent decodes to.
@@ -84,6 +86,7 @@ struct ModelShape {
   void check(const ClipRequest& request) const;
 
  private:
+  int channels_in() const;  ///< that the network must have
   void check_given(const ClipRequest& request) const;
   void check_text(const ClipRequest& request) const;
 };

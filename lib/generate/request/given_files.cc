@@ -43,13 +43,17 @@ std::deque<media::Frame> last_frames(media::Decoder& decoder, std::size_t most) 
   return frames;
 }
 
-std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, int time_factor,
+std::shared_ptr<const GivenFrames> read_condition(const GivenFiles& files, const ModelShape& shape,
                                                   const ClipRequest& request) {
-  const bool two = request.frames > 1 + time_factor;  // latent frames, with one left to make
+  const int time_factor = shape.time_factor;
+  // Latent frames, with one left to make.
+  const bool two = request.frames > 1 + time_factor && !shape.takes_picture();
   const int asked = files.condition_frames.value_or(two ? 1 + time_factor : 1);
   if (asked < 1 || (asked - 1) % time_factor != 0)
     fail("{} of the condition cannot be used: give 1, {}, {}, ...", counted(asked, "frame"),
          1 + time_factor, 1 + 2 * time_factor);
+  if (asked > 1 && shape.takes_picture())
+    fail("{} of the condition cannot be used: the model begins with 1", counted(asked, "frame"));
   if (asked >= request.frames && files.condition_frames)
     fail("{} of the condition leave nothing to make: the clip has {}", counted(asked, "frame"),
          counted(request.frames, "frame"));
@@ -149,7 +153,7 @@ void read_given_files(GivenFiles& files, const ModelShape& shape, ClipRequest& r
   if (files.condition.path.empty()) return;
   shape.check_takes_frames();
   check_hash(files.condition);
-  request.given = read_condition(files, shape.time_factor, request);
+  request.given = read_condition(files, shape, request);
 }
 
 }  // namespace vfm::generate

@@ -29,13 +29,21 @@ std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DTy
   return asked == (before.empty() ? usual : before) ? "" : asked;
 }
 
-void note_guidance(bool pipeline, double guidance) {
-  constexpr double kNoGuidance = 1;  // that much and less is none to them
-  if (!pipeline || guidance == 0 || guidance > kNoGuidance) return;
+void note_guidance(double none, double guidance) {
+  if (none == 0 || guidance == 0 || guidance > none) return;
   log_warning(
       "guidance {}: pipelines of diffusers guide only above {}, vfm at any value except 0; give 0 "
       "to make what they make",
-      guidance, kNoGuidance);
+      guidance, none);
+}
+
+void note_shift(const SampleOptions& own, const SampleChoice& choice) {
+  if (own.diffusers_shift.value_or(own.shift) == own.shift) return;
+  if (choice.as || choice.shift || !choice.sigmas.empty()) return;
+  log_warning(
+      "the shift of noise levels is {}, as in the program of the model's authors; in diffusers it "
+      "is {}: give --as reference or --as diffusers",
+      own.shift, *own.diffusers_shift);
 }
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
@@ -62,7 +70,8 @@ void RequestMaker::note_sizes(const NamedRequest& request) {
 
 std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   refuse_other_model(in_use_, prompt.made_by);
-  prompt.choice.check_for(generator_.autoregressive(), generator_.sampling().process);
+  prompt.choice.check_for(generator_.autoregressive(), generator_.sampling().process,
+                          generator_.facts().networks());
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator_.sampling());
   request->clip = request_of(prompt, generator_.usual(), generator_.facts().fps);
@@ -74,8 +83,10 @@ std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
   request->extra = std::move(prompt.extra);
   generator_.shape().check_size(request->clip);
   if (!job_.latents_only) generator_.check_decodes(request->clip);
-  if (!std::exchange(noted_guidance_, true))
-    note_guidance(generator_.model().pipeline, request->sampling.guidance);
+  if (!std::exchange(noted_sampling_, true)) {
+    note_shift(generator_.sampling(), prompt.choice);
+    note_guidance(generator_.facts().no_guidance, request->sampling.guidance);
+  }
   media::frame_rate(request->clip.fps);  // refuses a rate now, not after the clip was made
   note_sizes(*request);
   request->files = std::move(prompt.files);

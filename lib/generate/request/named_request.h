@@ -50,9 +50,13 @@ std::string move_parts(ModelFacts& facts, const GenerateJob& job, bool pipeline)
 std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DType> compute,
                            Device device);
 
-/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not.
-/// `pipeline`: the model is one of theirs.
-void note_guidance(bool pipeline, double guidance);
+/// Warns of a guidance value that diffusers' pipelines treat as no guidance, but vfm does not:
+/// those up to `none` (ModelFacts::no_guidance).
+void note_guidance(double none, double guidance);
+
+/// Tells of the other shift of a model with two (SampleOptions::diffusers_shift), unless the choice
+/// says which. `own`: the model's sampling.
+void note_shift(const SampleOptions& own, const SampleChoice& choice);
 
 /// Thread-safety: one thread.
 class RequestMaker {
@@ -63,9 +67,9 @@ class RequestMaker {
       : job_(job), generator_(generator), in_use_(in_use), output_(output) {}
 
   /// Reads the files that the prompt names. The request has the prompt's name, or none yet. Warns
-  /// once a run of sizes beyond training, of sizes that the encoder cannot hold, and of a guidance
-  /// that other programs treat as none. Throws Error for an impossible clip and a record of another
-  /// model.
+  /// once a run of sizes beyond training, of sizes that the encoder cannot hold, of a guidance that
+  /// other programs treat as none, and of another shift in diffusers. Throws Error for an
+  /// impossible clip and a record of another model.
   std::shared_ptr<NamedRequest> make(Prompt prompt);
 
  private:
@@ -75,7 +79,7 @@ class RequestMaker {
   const Generator& generator_;
   const ModelInUse& in_use_;
   const ClipFolder& output_;
-  bool noted_size_ = false, noted_odd_ = false, noted_guidance_ = false;
+  bool noted_size_ = false, noted_odd_ = false, noted_sampling_ = false;
 };
 
 /// The names of a run's clips. Thread-safety: one thread, in the order of the prompts, since names

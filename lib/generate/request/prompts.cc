@@ -74,6 +74,7 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take_levels(json, choice, where);
   take(json, "steps", get_int(json, "steps", where), choice.steps);
   take(json, "guidance", get_number(json, "guidance"), choice.guidance);
+  take(json, "guidance_low", get_number(json, "guidance_low"), choice.guidance_low);
   take(json, "sigma_min", get_number(json, "sigma_min"), choice.sigma_min);
   take(json, "sigma_max", get_number(json, "sigma_max"), choice.sigma_max);
   take(json, "shift", get_number(json, "shift"), choice.shift);
@@ -83,6 +84,8 @@ void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   if (const auto sampler = get_string(json, "sampler"))
     choice.sampler = models::parse_sampler(*sampler);
   json.erase("sampler");
+  if (const auto as = get_string(json, "as")) choice.as = models::parse_sampled_as(*as);
+  json.erase("as");
 }
 
 void take_file(Json& json, const std::string& name, const std::string& folder, GivenFile& file) {
@@ -120,7 +123,7 @@ void take_origin(Json& json, Prompt& prompt, std::string_view where, const std::
 
 }  // namespace
 
-void SampleChoice::check_for(bool autoregressive, models::Process process) const {
+void SampleChoice::check_for(bool autoregressive, models::Process process, int networks) const {
   const auto refuse = [&](bool said, const char* name) {
     if (said)
       fail_usage("'{}' is for {} models, and this one is {}", name,
@@ -138,12 +141,18 @@ void SampleChoice::check_for(bool autoregressive, models::Process process) const
     if (sampler) check_sampler(*sampler, process);
     if (flow && (sigma_min || sigma_max))
       fail_usage("sigma_min and sigma_max are not for this model: it is of flow matching");
+    if (guidance_low && networks < 2)
+      fail_usage(
+          "'guidance_low' is for models with another network for low noise levels, and this one "
+          "has one network");
     if (!flow && shift) fail_usage("'shift' is for models of flow matching, and this one is not");
     return;
   }
   refuse(sampler.has_value(), "sampler");
+  refuse(as.has_value(), "as");
   refuse(steps.has_value(), "steps");
   refuse(guidance.has_value(), "guidance");
+  refuse(guidance_low.has_value(), "guidance_low");
   refuse(sigma_min || sigma_max || shift || augment_sigma || !sigmas.empty(), "noise levels");
 }
 
@@ -157,6 +166,12 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
     refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
   if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
     refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
+  if (as && !options.diffusers_shift)
+    fail_usage(
+        "'as' is for models that their authors' program samples otherwise than diffusers, "
+        "such as Wan's: leave it out");
+  if (as == models::SampledAs::diffusers) options.shift = *options.diffusers_shift;
+  options.as = as.value_or(options.as);
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);
   options.top_p = top_p.value_or(options.top_p);
@@ -165,6 +180,7 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
   options.sigma_min = sigma_min.value_or(options.sigma_min);
   options.sigma_max = sigma_max.value_or(options.sigma_max);
   options.shift = shift.value_or(options.shift);
+  if (guidance || guidance_low) options.guidance_low = guidance_low;
   options.guidance = guidance.value_or(options.guidance);
   options.augment_sigma = augment_sigma.value_or(options.augment_sigma);
   return options;

@@ -20,13 +20,16 @@ namespace vfm::generate {
 struct SampleChoice {
   std::optional<models::Sampler> sampler;
   std::optional<int> steps;
-  std::optional<double> sigma_min, sigma_max, shift, guidance, augment_sigma;
-  std::vector<double> sigmas = {};           ///< empty: not chosen
+  std::optional<double> sigma_min, sigma_max, shift, guidance, guidance_low, augment_sigma;
+  std::vector<double> sigmas = {};  ///< empty: not chosen
+  std::optional<models::SampledAs> as;
   std::optional<double> temperature, top_p;  ///< for autoregressive models
 
-  /// Throws Error{usage} that names a choice that the model does not have; `own` is the model's
-  /// sampler.
-  void check_for(bool autoregressive, models::Process process) const;
+  /// Throws Error{usage} that names a choice that the model does not have. `networks` is the number
+  /// of networks that it chooses by noise level.
+  void check_for(bool autoregressive, models::Process process, int networks) const;
+  /// Returns the model's own `options` with what is chosen; a guidance without `guidance_low` is
+  /// for all noise levels. Throws Error{usage} if they do not go together.
   SampleOptions over(SampleOptions options) const;
 };
 
@@ -59,12 +62,12 @@ ClipRequest request_of(const Prompt& prompt, const Extents& usual, double fps);
 
 /// Parses one line. Bare text is the prompt. A line that begins with '{' is an object with "prompt"
 /// and, to differ from `defaults`, any of negative_prompt, seed, name, frames, width, height, fps,
-/// sampler, steps, guidance, sigma_min, sigma_max, sigmas, shift, temperature, top_p, condition,
-/// condition_frames, augment_sigma, noise, embedding, negative_embedding, encoder, quality,
-/// weights, model_hash, fp8, quantize, parallel, compute, lora. So a record of the manifest, used
-/// as a line, asks for the same clip. The prompt may be missing if there is an embedding. Other
-/// keys are kept in `extra`. Relative file names start at `folder`; "": the working directory.
-/// Throws Error naming the key. Malformed UTF-8 becomes U+FFFD.
+/// sampler, as, steps, guidance, guidance_low, sigma_min, sigma_max, sigmas, shift, temperature,
+/// top_p, condition, condition_frames, augment_sigma, noise, embedding, negative_embedding,
+/// encoder, quality, weights, model_hash, fp8, quantize, parallel, compute, lora. So a record of
+/// the manifest, used as a line, asks for the same clip. The prompt may be missing if there is an
+/// embedding. Other keys are kept in `extra`. Relative file names start at `folder`; "": the
+/// working directory. Throws Error naming the key. Malformed UTF-8 becomes U+FFFD.
 Prompt parse_prompt(std::string_view line, const Prompt& defaults, std::string_view where,
                     const std::string& folder = {});
 

@@ -1,13 +1,24 @@
 // The network as a denoiser: the estimate of a clean latent, guided, with condition frames.
 //
 // With the prompt c and the negative prompt u the estimate is c + g (c - u). Both are samples of
-// one pack. A network with one input channel more than the latent has is a video-to-world model:
-// that channel is 1 in the latent frames that are given (the clip's first) and 0 in the others. In
-// given frames the input is not the state, but the given latent with a little noise of its own,
-// augment_sigma, scaled as at that noise level; and the estimate is the given latent. From the
-// noise level augment_sigma down, given frames are denoised like the others, but stay marked.
-// Sources: diffusers' pipeline_cosmos_text2world.py and pipeline_cosmos_video2world.py, whose
-// trajectories are the same; NVIDIA, cosmos-predict1.
+// one pack. A network takes the latent frames that are given, the clip's first, in one of three
+// ways (models::GivenFramesBy):
+//
+//   mark             A further channel is 1 in given frames and 0 in others. In given frames the
+//                    input is not the state, but the given latent with a little noise of its own,
+//                    augment_sigma, scaled as at that noise level; and the estimate is the given
+//                    latent. From the noise level augment_sigma down, given frames are denoised
+//                    like the others, but stay marked.
+//   clean_time       In given frames input and estimate are the given latent, and the noise level
+//                    is 0.
+//   mask_and_latent  After the state come channels that are 1 in given frames and 0 in others, and
+//                    the latent of a clip that begins with the given frames and is grey. Given
+//                    frames are denoised like the others.
+//
+// Of a model with two networks, each estimate is asked of the network of its noise level, and g may
+// be another one there.
+// Sources: diffusers' pipeline_cosmos_text2world.py, pipeline_cosmos_video2world.py and
+// pipeline_wan_i2v.py, whose trajectories are the same; NVIDIA, cosmos-predict1.
 // models/process/sampler.h begins and moves the state.
 // Shape letters: C latent channels, T H W of the latent.
 // SPDX-License-Identifier: Apache-2.0
@@ -38,14 +49,18 @@ struct DenoiseInput {
   int channels = 0;              ///< C
   /// Embeddings of the prompt and, for guidance, of the negative prompt; at least one token each.
   std::vector<text::TokenEmbeddings> texts;
-  int given_frames = 0;      ///< latent frames that are given, below T
-  std::vector<float> given;  ///< (C, given_frames, H, W), in model units
-  bool round_time = false;   ///< the time input is rounded to bf16
+  models::GivenFramesBy given_by = models::GivenFramesBy::none;
+  int given_frames = 0;  ///< latent frames that are given, below T
+  /// (C, given_frames, H, W), in model units; for mask_and_latent (C, T, H, W), of the grey clip.
+  std::vector<float> given;
+  bool round_time = false;  ///< the time input is rounded to bf16
+  /// ModelFacts::boundary: lower levels are for the second network. 0: there is one.
+  double boundary = 0;
 };
 
 class Denoiser {
  public:
-  /// `levels`: the noise levels of all later estimates. The noise on given frames is that of
+  /// `levels`: noise_levels(options), of all later estimates. The noise on given frames is that of
   /// (`seed`, condition_noise, the level's place, `key`), so earlier steps do not change it.
   /// `network` must outlive this object.
   Denoiser(const ClipNetwork& network, DenoiseInput input, SampleOptions options,
@@ -58,13 +73,17 @@ class Denoiser {
   const models::NetworkBatch& batch(std::span<const double> x, double sigma);
 
  private:
+  bool overlays(double sigma) const;
   void put_given(std::span<float> input, std::size_t half, std::size_t level) const;
+  void put_marks(std::span<float> rest) const;
 
-  const ClipNetwork& network_;
+  const ClipNetwork::Clip network_;
   DenoiseInput input_;
   SampleOptions options_;
-  std::vector<double> levels_;
+  std::vector<double> levels_, times_;
   std::uint64_t seed_, key_;
+  std::vector<models::NetworkSample> samples_;  // one for each text
+  Tensor text_;                                 // of all of them
   models::NetworkBatch batch_;
 };
 

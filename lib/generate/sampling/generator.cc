@@ -34,6 +34,17 @@ std::vector<float> extend(const GivenFrames& given, int height, int width, int f
   return pixels;
 }
 
+/// Pixels (3, `frames`, ...) and grey after them, (3, `all`, ...).
+std::vector<float> with_grey(const std::vector<float>& pixels, int frames, int all) {
+  const std::size_t own = pixels.size() / 3,
+                    whole = own / static_cast<std::size_t>(frames) * static_cast<std::size_t>(all);
+  std::vector<float> longer(3 * whole);
+  for (std::size_t channel = 0; channel < 3; ++channel)
+    std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(channel * own), own,
+                longer.begin() + static_cast<std::ptrdiff_t>(channel * whole));
+  return longer;
+}
+
 std::size_t elements(const Latent& latent) {
   return static_cast<std::size_t>(latent.channels) * latent.frames * latent.height * latent.width;
 }
@@ -51,14 +62,13 @@ struct Generator::State {
     if (autoregressive()) {
       shape.take(model.decoder->config());
     } else {
-      shape.take(config());
+      shape.take(config(), facts);
       network = &own.emplace(*model.network);
     }
     shape.channels = tokenizer->channels();
     shape.vocabulary = tokenizer->vocabulary();
     shape.time_factor = tokenizer->time_factor();
     shape.space_factor = tokenizer->space_factor();
-    shape.process = sampling.process;
     shape.encoder_width = prompts.reads_text() ? prompts.dim() : 0;
     shape.foreign_text = prompts.foreign();
   }
@@ -94,8 +104,9 @@ struct Generator::State {
   }
   Latent latent_of(const ClipRequest& request) const;
   void check(const ClipRequest& request, const SampleOptions& options) const;
+  void add_given(const ClipRequest& request, DenoiseInput& input) const;
   Denoiser make_denoiser(const ClipRequest& request, const SampleOptions& options) const;
-  std::vector<double> first_state(const ClipRequest& request, double sigma) const;
+  std::vector<double> first_state(const ClipRequest& request, double deviation) const;
   void check_state(const ClipRequest& request, const models::SamplerState& state, int steps) const;
   Latent clean_latent(const ClipRequest& request, const models::SamplerState& state) const;
   Latent write(const ClipRequest& request, const SampleOptions& options,
@@ -170,6 +181,23 @@ void Generator::State::check(const ClipRequest& request, const SampleOptions& op
   shape.check(request);
 }
 
+/// Encodes the given frames; for mask_and_latent with grey frames after them, to the clip's end.
+void Generator::State::add_given(const ClipRequest& request, DenoiseInput& input) const {
+  const GivenFrames& given = *request.given;
+  const Latent size = latent_of(request);
+  const int height = size.height * shape.space_factor, width = size.width * shape.space_factor;
+  std::vector<float> pixels = extend(given, request.height, request.width, height, width);
+  int frames = given.frames;
+  if (shape.given == models::GivenFramesBy::mask_and_latent) {
+    frames = shape.pixels_of({size.frames, size.height, size.width}).frames;
+    pixels = with_grey(pixels, given.frames, frames);
+  }
+  input.given_by = shape.given;
+  input.given_frames = 1 + (given.frames - 1) / shape.time_factor;
+  input.given = tokenizer->encode(pixels, frames, height, width);
+  facts.scale->to_model(input.given, 1 + (frames - 1) / shape.time_factor, sampling.process);
+}
+
 Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                                          const SampleOptions& options) const {
   const Latent size = latent_of(request);
@@ -177,6 +205,7 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
   DenoiseInput input;
   input.channels = size.channels;
   input.round_time = facts.round_time;
+  input.boundary = facts.boundary.value_or(0);
   input.sample.frames = size.frames;
   input.sample.height = size.height;
   input.sample.width = size.width;
@@ -186,24 +215,17 @@ Denoiser Generator::State::make_denoiser(const ClipRequest& request,
                      {known.frames, known.height, known.width}, config().patch_size);
   input.texts.push_back(prompt_of(request));
   const bool embedded = request.embedding || request.negative_embedding;
-  if (options.guidance != 0 && (embedded || request.prompt != request.negative))
+  if (options.guides() && (embedded || request.prompt != request.negative))
     input.texts.push_back(negative_of(request));
-  if (request.given) {
-    const GivenFrames& given = *request.given;
-    const int height = size.height * tokenizer->space_factor();
-    const int width = size.width * tokenizer->space_factor();
-    input.given = tokenizer->encode(extend(given, request.height, request.width, height, width),
-                                    given.frames, height, width);
-    input.given_frames = 1 + (given.frames - 1) / tokenizer->time_factor();
-    facts.scale->to_model(input.given, input.given_frames);
-  }
+  if (request.given) add_given(request, input);
   return Denoiser(*network, std::move(input), options, noise_levels(options), request.seed,
                   random_key(request.prompt));
 }
 
-/// Where sampling begins: noise of standard deviation `sigma`. Not of the square root of sigma^2 +
+/// Where sampling begins: noise of this standard deviation. Not of the square root of sigma^2 +
 /// 1, which NVIDIA's own programs have and at sigma 80 is larger by 0.00008.
-std::vector<double> Generator::State::first_state(const ClipRequest& request, double sigma) const {
+std::vector<double> Generator::State::first_state(const ClipRequest& request,
+                                                  double deviation) const {
   std::vector<float> noise(elements(latent_of(request)));
   if (request.noise)
     noise = *request.noise;
@@ -211,7 +233,7 @@ std::vector<double> Generator::State::first_state(const ClipRequest& request, do
     Random(request.seed, Purpose::sampler_noise, 0, random_key(request.prompt)).fill_normal(noise);
   std::vector<double> x(noise.size());
   for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = sigma * noise[i];
+    x[i] = deviation * noise[i];
   return x;
 }
 
@@ -224,7 +246,8 @@ double Generator::fp8_error(models::Fp8Parts parts, const ClipRequest& request,
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const models::NetworkBatch& batch =
+      denoiser.batch(s.first_state(request, first_deviation(options)), sigma);
   return models::fp8_error([&](models::Fp8Parts some) { s.network->switch_fp8(some); },
                            [&] { return s.network->forward(batch); }, parts);
 }
@@ -243,7 +266,8 @@ double Generator::quantize(const ClipRequest& request, const SampleOptions& opti
   const OneThread one_thread;
   Denoiser denoiser = s.make_denoiser(request, options);
   const double sigma = noise_levels(options).front();
-  const models::NetworkBatch& batch = denoiser.batch(s.first_state(request, sigma), sigma);
+  const models::NetworkBatch& batch =
+      denoiser.batch(s.first_state(request, first_deviation(options)), sigma);
   const Tensor without = s.network->forward(batch);
   quantize();
   return models::output_change(without, s.network->forward(batch));
@@ -263,7 +287,8 @@ void Generator::State::check_state(const ClipRequest& request, const models::Sam
                                    int steps) const {
   const std::size_t values = elements(latent_of(request));
   const auto fits = [&](const std::vector<double>& x) { return x.size() == values; };
-  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) || state.step > steps)
+  if (!fits(state.x) || !std::ranges::all_of(state.estimates, fits) || state.step > steps ||
+      !(state.corrected.empty() || fits(state.corrected)))
     fail("a state after step {} with {} values is not of this clip", state.step, state.x.size());
 }
 
@@ -274,7 +299,7 @@ Latent Generator::State::clean_latent(const ClipRequest& request,
     fail("the model '{}' makes values that are not finite: its weights are damaged", model.folder);
   Latent latent = latent_of(request);
   latent.values.assign(state.x.begin(), state.x.end());
-  facts.scale->from_model(latent.values, latent.frames);
+  facts.scale->from_model(latent.values, latent.frames, sampling.process);
   return latent;
 }
 
@@ -323,7 +348,7 @@ Latent Generator::denoise(const ClipRequest& request, const SampleOptions& optio
         .denoise = [&](std::span<const double> x, double level,
                        std::span<double> x0) { denoiser.estimate(x, level, x0); },
         .noise = models::fresh_noise(request.seed, random_key(request.prompt))};
-    if (state.step == 0) state = {0, s.first_state(request, path.levels.front()), {}};
+    if (state.step == 0) state = {0, s.first_state(request, first_deviation(options))};
     const int steps = static_cast<int>(path.levels.size()) - 1;
     s.check_state(request, state, steps);
     if (how_far) how_far(state.step, steps);

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/model_config.h"
@@ -10,16 +13,34 @@
 namespace vfm::generate {
 namespace {
 
-/// Of a file, a folder with one, or a run.
-void check_adapters(NetworkHeaders& network, const std::string& path, const GenerateJob& job) {
+/// Of a file, a folder with one, or a run. `number`: of two networks the one that it is for.
+void check_adapters(NetworkHeaders& network, const std::string& path, const GenerateJob& job,
+                    std::optional<int> number) {
   const models::LoraFile file =
-      models::retry_if_gone(path, [&] { return models::open_adapters(path, job.ema); });
+      models::retry_if_gone(path, [&] { return models::open_adapters(path, job.ema, number); });
   if (network.decoder)
     file.check(*network.decoder);
   else
     file.check(*network.dit);
-  network.file_bytes += static_cast<double>(file.bytes());
-  if (job.lora.separate) network.adapters.push_back(file.shapes(1));
+  (number == 1 ? network.second_bytes : network.file_bytes) += static_cast<double>(file.bytes());
+  if (job.lora.separate && !file.empty()) network.adapters.push_back(file.shapes(1));
+}
+
+/// One of the networks and its adapters.
+void read_headers(NetworkHeaders& network, const models::OpenedModel& opened,
+                  const GenerateJob& job, std::optional<int> number) {
+  const models::ModelFolder& model = opened.folder();
+  Faults& faults = network.faults;
+  faults.look([&] {
+    models::check_headers(model, opened.config());
+    (number == 1 ? network.second_bytes : network.file_bytes) +=
+        static_cast<double>(model.tensors().bytes());
+    if (!model.is_checkpoint() && number != 1) network.trained = models::stored_type(model);
+  });
+  if (model.has_adapters())
+    faults.look([&] { check_adapters(network, model.folder(), job, number); });
+  for (const models::AdapterChoice::Set& set : job.lora.sets)
+    faults.look([&] { check_adapters(network, set.path, job, number); });
 }
 
 }  // namespace
@@ -41,15 +62,15 @@ NetworkHeaders read_network(const GenerateJob& job, const models::OpenedModel& o
   else
     network.dit = std::get<models::NetworkConfig>(config);
   if (model.is_checkpoint()) network.trained = opened.facts().trained_in;
-  network.faults.look([&] {
-    models::check_headers(model, config);
-    network.file_bytes += static_cast<double>(model.tensors().bytes());
-    if (!model.is_checkpoint()) network.trained = models::stored_type(model);
-  });
-  if (model.has_adapters())
-    network.faults.look([&] { check_adapters(network, model.folder(), job); });
-  for (const models::AdapterChoice::Set& set : job.lora.sets)
-    network.faults.look([&] { check_adapters(network, set.path, job); });
+  if (model.layout().networks().size() < 2) {
+    read_headers(network, opened, job, {});
+    return network;
+  }
+  read_headers(network, opened, job, 0);
+  const auto first = std::exchange(network.adapters, {});
+  read_headers(network, models::OpenedModel(job.model, job.ema, models::kSecondNetwork), job, 1);
+  network.file_bytes = std::max(network.file_bytes, network.second_bytes);
+  if (first.size() > network.adapters.size()) network.adapters = first;
   return network;
 }
 

@@ -35,13 +35,15 @@ class Faults {
   std::vector<std::string> found_;
 };
 
-/// A diffusion network or a decoder, one of them.
+/// A diffusion network or a decoder, one of them. Two networks have one configuration.
 struct NetworkHeaders {
   std::string type;
   std::optional<models::NetworkConfig> dit;
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
-  double file_bytes = 0;  ///< of the weights, and of adapters
+  double file_bytes = 0;  ///< of the weights, and of adapters; of two networks of the larger one
+  /// Of two networks that are chosen by noise level: of the second one. 0: there is one network.
+  double second_bytes = 0;
   /// The shapes of each set of adapters that stays beside the weights.
   std::vector<std::vector<nn::AdapterShape>> adapters;
   Faults faults;  ///< tensors and adapters that do not fit the network

@@ -15,7 +15,9 @@ void SampleOptions::validate() const {
   if (steps > models::kMostSteps)
     fail_usage("{} steps are too many: give at most {}", steps, models::kMostSteps);
   noise_levels(*this);
-  if (!std::isfinite(guidance)) fail_usage("guidance {}: must be a finite number", guidance);
+  for (const int network : {0, 1})
+    if (!std::isfinite(guidance_of(network)))
+      fail_usage("guidance {}: must be a finite number", guidance_of(network));
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
     fail_usage("noise {} on condition frames: must not be negative", augment_sigma);
   if (!(temperature >= 0 && std::isfinite(temperature)))
@@ -26,12 +28,18 @@ void SampleOptions::validate() const {
 SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::string& what) {
   SampleOptions options;
   options.process = facts.process;
-  options.sampler = facts.sampler.value_or(options.sampler);
+  options.sampler = facts.sampler.value_or(default_sampler(facts.process));
   options.steps = static_cast<int>(facts.steps.value_or(options.steps));
   options.sigma_min = facts.sigma_min.value_or(options.sigma_min);
   options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
   options.shift = facts.shift.value_or(options.shift);
+  if (facts.reference_shift) {
+    options.diffusers_shift = options.shift;
+    options.shift = *facts.reference_shift;
+    options.as = models::SampledAs::reference;
+  }
   options.guidance = facts.guidance.value_or(options.guidance);
+  options.guidance_low = facts.guidance_low;
   try {
     options.validate();
   } catch (const Error& error) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,23 @@ struct SampleOptions : models::NoiseSchedule {
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0:
   /// without guidance. Many programs write u + w (c - u); their w is guidance + 1.
   double guidance = 1;
+  /// The same of the second of two networks, for low noise levels; none: `guidance`.
+  std::optional<double> guidance_low;
+  /// The shift in diffusers, of a model that its authors' program samples otherwise. `as` chooses
+  /// between the two: noise levels, the model's own shift, and whether the embedding of the noise
+  /// level is rounded.
+  std::optional<double> diffusers_shift;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
   /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
   double temperature = 1, top_p = 0.9;
+
+  /// Returns whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
+  bool rounds_embedding() const { return diffusers_shift && as == models::SampledAs::diffusers; }
+  double guidance_of(int network) const {
+    return network == 1 ? guidance_low.value_or(guidance) : guidance;
+  }
+  /// Returns whether any network is guided.
+  bool guides() const { return guidance_of(0) != 0 || guidance_of(1) != 0; }
 
   /// Throws Error{usage} naming what is out of range.
   void validate() const;

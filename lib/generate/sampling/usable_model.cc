@@ -103,9 +103,16 @@ void check_condition(const GenerateJob& job, const Generator& generator) {
   read_given_files(files, generator.shape(), request);
 }
 
+/// Separate adapters may also be only on a network that is not in memory yet.
+void refuse_separate_in_fp8(const GenerateJob& job) {
+  if (job.fp8.linear && job.lora.separate)
+    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
+}
+
 /// Throws Error{usage} unless the generator can do what the job asks of it.
 void check_generator(const GenerateJob& job, Generator& generator) {
-  job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().process);
+  job.defaults.choice.check_for(generator.autoregressive(), generator.sampling().process,
+                                generator.facts().networks());
   job.defaults.choice.over(generator.sampling()).validate();
   check_condition(job, generator);
   if (job.tokenizer_memory > 0 && !job.latents_only)
@@ -113,15 +120,17 @@ void check_generator(const GenerateJob& job, Generator& generator) {
   if (job.quantize && generator.autoregressive())
     fail_usage("--quantize is for diffusion models, and this one is autoregressive: leave it out");
   // Refuses a model that cannot; one that ranks share has been asked.
-  if (job.fp8.any() && job.parallel.alone()) generator.set_fp8(job.fp8);
+  if (job.fp8.any() && job.parallel.alone()) {
+    generator.set_fp8(job.fp8);
+    refuse_separate_in_fp8(job);
+  }
 }
 
 /// Of ranks that share the network, before they exchange anything.
 void check_shared_fp8(const GenerateJob& job, const models::DiffusionNetwork& network,
                       DType compute) {
   models::check_fp8(network.config(), compute, job.fp8);
-  if (job.fp8.linear && !network.adapters().empty())
-    fail_usage("--fp8 takes no separate adapters: leave out --no-merge");
+  refuse_separate_in_fp8(job);
 }
 
 /// as_usage(), but for what ranks have refused together already.
@@ -147,6 +156,7 @@ void load(UsableModel& usable, std::optional<models::OpenedModel>& opened) {
   if (ranks.world().size() > 1) {
     loading.group = &ranks.all();
     loading.layout = ranks.network();
+    if (ranks.clip().size() > 1) loading.sharing = &ranks.clip();
     loading.agree = [&](const std::function<void()>& act) {
       on_all_ranks(ranks.world(), [&] { as_usage([&] { act(); }); });
     };
@@ -154,7 +164,7 @@ void load(UsableModel& usable, std::optional<models::OpenedModel>& opened) {
   loading.layout.quantized = job.quantize;
   as_usage_of_ranks([&] {
     models::LoadedModel model = models::load_model(*opened, compute, job.device, job.lora, loading);
-    opened.reset();
+    opened.reset();  // of two networks the other one is opened when it is needed
     loading.agree([&] { usable.tokenizer_compute = move_parts(model.facts, job, model.pipeline); });
     auto tokenizer = models::make_tokenizer(model.facts.tokenizer.value(), job.device,
                                             job.tokenizer_memory, loading);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -13,30 +12,13 @@
 #include "base/stop.h"
 #include "dist/bytes.h"
 #include "models/folder/load_tensors.h"
-#include "models/folder/model_folder.h"
 #include "models/tokenizer_family.h"
+#include "models/tokenizer_folder.h"
 #include "ops/picture/scale_picture.h"
 #include "tensor/device.h"
 
 namespace vfm::models {
 namespace {
-
-DType compute_of(const TokenizerConfig& config, Device device) {
-  const std::string& name = config.compute;
-  if (name != "" && name != "f32" && name != "bf16")
-    fail_usage("'compute' is '{}': it must be f32 or bf16", name);
-  const bool low = name.empty() ? device == Device::cuda : name == "bf16";
-  return low ? DType::bf16 : DType::f32;
-}
-
-std::string existing_folder(const TokenizerConfig& config) {
-  std::string folder = config.path;
-  if (folder.empty()) fail("the tokenizer has no 'path'");
-  if (!std::filesystem::exists(folder))
-    fail_usage("the tokenizer is not in '{}' any more; give its folder with --tokenizer DIR",
-               folder);
-  return folder;
-}
 
 // latent_statistics(), and with `says` a word where they are not the folder's own.
 std::optional<LatentScale> statistics_of(const HfComponent& component, bool says) {
@@ -51,33 +33,14 @@ std::optional<LatentScale> statistics_of(const HfComponent& component, bool says
   return statistics;
 }
 
-// The folder of a tokenizer's configuration, before its weights are read.
-struct Opened {
-  Opened(const TokenizerConfig& config, Device device)
-      : folder(existing_folder(config)),
-        compute(compute_of(config, device)),
-        model(folder, {.part = "vae", .types = tokenizer_class_names()}) {
-    const HfComponent& component = model.component();
-    const std::string& type = config.name;
-    component.need_type({type});
-    const std::string what = "'" + component.config_path() + "'";
-    network = cosmos_config_from_json(component.config(), what);
-    if (network.discrete() != (type == kCosmosDiscrete))
-      fail_usage("{}: a {} with {} levels", what, type, network.levels.size());
+// A tokenizer's folder and the configuration of its network, before its weights are read.
+struct Opened : TokenizerFolder {
+  Opened(const TokenizerConfig& config, Device device) : TokenizerFolder(config, device) {
+    const std::string what = "'" + model.config_path() + "'";
+    network = cosmos_config_from_json(model.config(), what);
+    if (network.discrete() != (config.name == kCosmosDiscrete))
+      fail_usage("{}: a {} with {} levels", what, config.name, network.levels.size());
   }
-  // Its hash, which must be that of `config` if that has one.
-  std::string hash(const TokenizerConfig& config) const {
-    std::string own = model.hash();
-    if (!config.hash.empty() && config.hash != own)
-      fail_usage(
-          "'{}' holds another tokenizer (hash {}) than the latents were made with ({}); give the "
-          "folder of that one with --tokenizer DIR",
-          folder, own, config.hash);
-    return own;
-  }
-  std::string folder;
-  DType compute;
-  ModelFolder model;
   CosmosConfig network;
 };
 
@@ -189,6 +152,14 @@ std::unique_ptr<VideoTokenizer> make_cosmos(const TokenizerConfig& config, Devic
       config, device, CosmosRoom{.memory = static_cast<double>(memory)}, ranks);
 }
 
+LatentFacts latents_cosmos(const Json& config, std::string_view what) {
+  const CosmosConfig network = cosmos_config_from_json(config, what);
+  LatentScale plain{std::vector<double>(static_cast<std::size_t>(network.latent_channels), 0.0),
+                    std::vector<double>(static_cast<std::size_t>(network.latent_channels), 1.0)};
+  return {latent_statistics(config, what).value_or(std::move(plain)),
+          network.temporal_compression_ratio, network.spatial_compression_ratio};
+}
+
 constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers) {
   return {.name = name,
           .keys = {"path", "hash", "compute"},
@@ -196,7 +167,8 @@ constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers
           .in_diffusers = in_diffusers,
           .inspect = inspect_cosmos,
           .settle = settle_cosmos,
-          .make = make_cosmos};
+          .make = make_cosmos,
+          .latents = latents_cosmos};
 }
 
 }  // namespace
@@ -364,19 +336,7 @@ void CosmosTokenizer::decode_together(dist::Group& group, std::span<const float>
 
 std::vector<float> CosmosTokenizer::decode(std::span<const float> latents, int frames, int height,
                                            int width) const {
-  const int space = space_factor(), total = 1 + (frames - 1) * time_factor();
-  const std::size_t plane = static_cast<std::size_t>(height * space) * (width * space);
-  std::vector<float> pixels;
-  std::size_t done = 0;
-  decode_stream(latents, frames, height, width, [&](std::span<const float> some, int count) {
-    pixels.resize(3 * plane * total);
-    const std::size_t piece = plane * static_cast<std::size_t>(count);
-    for (std::size_t c = 0; c < 3; ++c)
-      std::copy_n(some.begin() + static_cast<std::ptrdiff_t>(c * piece), piece,
-                  pixels.begin() + static_cast<std::ptrdiff_t>((c * total + done) * plane));
-    done += static_cast<std::size_t>(count);
-  });
-  return pixels;
+  return collect_frames(latents, frames, height, width);
 }
 
 std::vector<std::int32_t> CosmosTokenizer::encode_codes(std::span<const float> pixels, int frames,

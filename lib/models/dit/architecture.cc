@@ -8,6 +8,7 @@
 #include "base/listed.h"
 #include "models/dit/dit.h"
 #include "models/moviegen/moviegen.h"
+#include "models/wan/wan.h"
 
 namespace vfm::models {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::string_view kBlocks = "transformer_blocks.";
 
 std::vector<const Architecture*>& all_architectures() {
-  static std::vector<const Architecture*> all = {&kDit, &kStdit, &kMovieGen};
+  static std::vector<const Architecture*> all = {&kDit, &kStdit, &kMovieGen, &kWan};
   return all;
 }
 
@@ -66,6 +67,11 @@ const Architecture& find_architecture(std::string_view name) {
     names.push_back(one->name);
   }
   fail_usage("unknown model type '{}': choose {}", name, listed(names, " or "));
+}
+
+GivenFramesBy given_by(const NetworkConfig& config) {
+  if (config.architecture->given_by != nullptr) return config.architecture->given_by(config);
+  return config.video_to_world() ? GivenFramesBy::mark : GivenFramesBy::none;
 }
 
 std::string names_of(bool Architecture::*ability) {

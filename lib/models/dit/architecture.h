@@ -19,6 +19,7 @@
 
 #include "models/dit/foreign.h"
 #include "models/dit/network.h"
+#include "models/process/process.h"
 
 namespace vfm::models {
 
@@ -58,18 +59,18 @@ struct TpProduct {
 };
 
 struct Architecture {
-  std::string_view name;        ///< in recipes, 'model.type'
-  std::string_view class_name;  ///< in config.json, "_class_name"
-  std::string_view words;       ///< for the manual: the sentence after the name
+  std::string_view name;           ///< in recipes, 'model.type'
+  std::string_view class_name;     ///< in config.json, "_class_name"
+  std::string_view words;          ///< for the manual: the sentence after the name
   std::string_view cp_words = {};  ///< for the manual: the kinds of cp that it takes, if not all
   /// What other programs know of it. Null: only this program writes such networks.
   const ForeignNetwork* foreign = nullptr;
-  /// Notes on the fields that are not in common_notes(). Recipes have these fields in the order of
-  /// visit().
+  /// Notes on fields that are not in common_notes(). Recipes have them in the order of visit().
   std::span<const FieldNote> notes = {};
-  bool space_time = false;      ///< attends within frames and within pixels (stdit_shard.h)
-  bool fp8 = false;             ///< can compute in FP8 (Fp8Parts)
-  /// Part of the names of the norm before cross-attention that has a modulation; empty: none has.
+  bool space_time = false;  ///< attends within frames and within pixels (stdit_shard.h)
+  bool fp8 = false;         ///< can compute in FP8 (Fp8Parts)
+  Process process = {};     ///< of published models, and the default of recipes (models/process/)
+  /// Part of the names of the norm before cross-attention that has parameters; empty: none has.
   std::string_view text_norm = {};
   /// Last words of the names of the matrices that get adapters by default; others are empty.
   std::array<std::string_view, 4> lora_targets;
@@ -86,6 +87,7 @@ struct Architecture {
   void (*check)(const NetworkConfig& config);
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
+  int (*text_width)(const NetworkConfig& config) = nullptr;  ///< in blocks; null: text_embed_dim
   /// See block_kinds() below. Null: all blocks are alike.
   std::vector<int> (*block_kinds)(const NetworkConfig& config) = nullptr;
   /// Returns true if the network has learned position tables.
@@ -95,6 +97,8 @@ struct Architecture {
   std::int64_t (*shared_values)(const NetworkConfig& config);
   /// Returns the products of a block whose rows can travel along tp in chunks (nn/chunked_rows.h).
   std::vector<TpProduct> (*tp_products)(const NetworkConfig& config);
+  /// See given_by(). Null: by a mark if there is a channel for it.
+  GivenFramesBy (*given_by)(const NetworkConfig& config) = nullptr;
   /// See make_network().
   std::unique_ptr<DiffusionNetwork> (*make)(const NetworkConfig& config, std::uint64_t seed,
                                             DType compute, Device device, bool trainable,

@@ -3,16 +3,15 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 
 #include "base/error.h"
 #include "models/dit/dit_block.h"
 #include "models/dit/fp8.h"
 #include "models/dit/framed_forward.h"
+#include "models/dit/place_tables.h"
 #include "models/dit/stdit_shard.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/pointwise/silu.h"
-#include "tensor/gpu_graph.h"
 
 namespace vfm::models {
 
@@ -22,9 +21,7 @@ using ops::Tape;
 
 namespace {
 
-// What follows from where tokens are, and from nothing else.
-struct PlaceTables {
-  std::vector<ops::TokenGrid> grids;
+struct DitPlaces {
   ops::RotaryAngles angles;
   SpaceTimePacks space_time;  // of the ST-DiT
 };
@@ -35,7 +32,7 @@ struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
       : NetworkFrame(c, seed, compute_dtype, where, trainable,
-                     c.own<DitFields>().learnable_positions, ranks),
+                     {.tables = c.own<DitFields>().learnable_positions}, ranks),
         time(make, "time_embed.t_embedder", c.width(), 3 * std::int64_t{c.width()}),
         time_norm(make.table("time_embed.norm.weight", {c.width()}, Init::one)) {
     make_blocks(blocks);
@@ -46,41 +43,28 @@ struct Dit::State : NetworkFrame {
   using Context = DitContext;
   DitContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
   void see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
-                             const PlaceTables& places) const;
-  std::shared_ptr<const PlaceTables> tables(const std::vector<ops::TokenGrid>& grids,
-                                            bool keep) const;
+                             const DitPlaces& at) const;
+  DitPlaces tables(const std::vector<ops::TokenGrid>& grids) const;
 
   Fp8Parts fp8;
   const nn::TimeEmbedding time;
   const Weight& time_norm;
   std::deque<DitBlock> blocks;
-  mutable std::mutex mutex;
-  mutable std::shared_ptr<const PlaceTables> kept;  // of the last call that keeps them
+  mutable PlaceTables<DitPlaces> places;
 };
 
-// The host works tens of milliseconds on those of a large clip, which each step of sampling asks
-// for again.
-std::shared_ptr<const PlaceTables> Dit::State::tables(const std::vector<ops::TokenGrid>& grids,
-                                                      bool keep) const {
-  if (keep) {
-    const std::lock_guard lock(mutex);
-    if (kept && kept->grids == grids) return kept;
-    kept = nullptr;
-  }
-  auto made = std::make_shared<PlaceTables>();
-  made->grids = grids;
-  made->angles = ops::rotary_angles(grids, config.attention_head_dim,
-                                    config.own<DitFields>().rope_scale, {.device = device});
+DitPlaces Dit::State::tables(const std::vector<ops::TokenGrid>& grids) const {
+  DitPlaces made;
+  made.angles = ops::rotary_angles(grids, config.attention_head_dim,
+                                   config.own<DitFields>().rope_scale, {.device = device});
   if (config.architecture == &kStdit && !layout.hybrid) {
-    made->space_time = space_time_packs(grids, config.num_attention_heads / layout.heads_ranks(),
-                                        config.attention_head_dim, device);
+    made.space_time = space_time_packs(grids, config.num_attention_heads / layout.heads_ranks(),
+                                       config.attention_head_dim, device);
     Tape silent(false);
-    const ops::RowOrder& order = made->space_time.pixel_order;
-    made->space_time.pixel_angles = {ops::reorder_rows(silent, made->angles.cosines, order),
-                                     ops::reorder_rows(silent, made->angles.sines, order)};
+    const ops::RowOrder& order = made.space_time.pixel_order;
+    made.space_time.pixel_angles = {ops::reorder_rows(silent, made.angles.cosines, order),
+                                    ops::reorder_rows(silent, made.angles.sines, order)};
   }
-  const std::lock_guard lock(mutex);
-  if (keep) kept = made;
   return made;
 }
 
@@ -88,20 +72,20 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   if (fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   DitContext result{NetworkFrame::context(tape, pack, text)};
   if (config.own<DitFields>().learnable_positions) result.positions = positions(tape, pack, true);
-  // What is recorded keeps its own (tensor/gpu_graph.h), and training has other sizes each time.
-  const auto places = tables(pack.grids, !tape.recording() && !GpuGraph::recording());
+  const auto here =
+      places.of(tape, pack.grids, [this](const auto& grids) { return tables(grids); });
   const Tensor wave = ops::sinusoid(pack.times, config.width());
   result.conditions.shared = time.forward(tape, wave);
   result.conditions.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm.op(tape), kDitNormEpsilon));
-  result.self.angles = own_angles(places->angles, pack);
+  result.self.angles = own_angles(here->angles, pack);
   if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
-  if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *places);
+  if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *here);
   return result;
 }
 
 void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& pack,
-                                       const PlaceTables& places) const {
+                                       const DitPlaces& at) const {
   context.frames = context.pixels = context.self;
   // The scales of a sample are those of attention within it, and not within frames and pixels.
   if (fp8.attention) context.frames.fp8 = context.pixels.fp8 = nn::Fp8Attention::alone;
@@ -109,7 +93,7 @@ void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& p
   nn::SelfTokens &frames = context.frames, &pixels = context.pixels;
   if (pack.frames) {  // a rank has whole frames, and gets whole pixels
     const PixelMove move(*pack.frames, layout);
-    const SpaceTimePacks packs = space_time_packs(*pack.frames, move, places.angles,
+    const SpaceTimePacks packs = space_time_packs(*pack.frames, move, at.angles,
                                                   config.num_attention_heads / layout.tp_size(),
                                                   config.attention_head_dim, layout, device);
     const ops::Exchange way = to_pixels(move, layout, device);
@@ -125,15 +109,15 @@ void Dit::State::see_frames_and_pixels(DitContext& context, const NetworkPack& p
     pixels.recompute &= recompute < nn::Recompute::block_but_attention;
     return;
   }
-  frames.pack = places.space_time.frames;
-  pixels.pack = places.space_time.pixels;
-  pixels.order = places.space_time.pixel_order;
+  frames.pack = at.space_time.frames;
+  pixels.pack = at.space_time.pixels;
+  pixels.order = at.space_time.pixel_order;
   // Rows of the width go to another order more cheaply than queries, keys and values do. Not so in
   // FP8, which is rounded in passing.
   if (all.any_of_cp() || fp8.linear) return;
   pixels.ordered = true;
-  pixels.angles = places.space_time.pixel_angles;
-  pixels.exchanges.gather = in_pixel_order(all.gather, places.space_time.pixel_order);
+  pixels.angles = at.space_time.pixel_angles;
+  pixels.exchanges.gather = in_pixel_order(all.gather, at.space_time.pixel_order);
 }
 
 Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,

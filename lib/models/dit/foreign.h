@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "models/dit/network.h"
+#include "models/dit/pipeline_form.h"
 
 namespace vfm::models {
 
@@ -78,27 +79,6 @@ struct ForeignField {
 struct OtherModel {
   std::string_view name;
   std::string sign;
-};
-
-/// A pipeline of diffusers with the network as "transformer", and how it is sampled unless the user
-/// says otherwise. Beside the network it has "vae", "text_encoder", "tokenizer" and "scheduler".
-struct PipelineForm {
-  std::string_view models;  ///< for messages: "Cosmos-1.0's"
-  /// The class of a pipeline that makes videos from texts, and of one that continues given frames.
-  std::array<std::string_view, 2> classes;
-  std::span<const std::string_view> vaes, text_encoders, schedulers;  ///< supported classes
-  std::span<const std::string_view> left_out = {};  ///< parts that an export names without them
-  std::string_view text_tokenizer;  ///< class of the text tokenizer, if its folder does not say
-
-  int frames = 0, height = 0, width = 0;  ///< size of a video in pixels
-  double fps = 0;
-  int text_tokens = 0;  ///< texts are padded to this length with zero vectors; 0: not padded
-  int steps = 0;
-  double guidance = 1;
-  double sigma_min = 0, sigma_max = 0;  ///< of EDM
-  double shift = 1;                     ///< of flow matching
-  /// Numbers of given latent frames in training, of a network that continues frames.
-  std::span<const int> condition_frames = {};
 };
 
 /// Sizes of the tensors of a file, under their names here.

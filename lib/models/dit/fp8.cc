@@ -56,7 +56,7 @@ void check_fp8(const NetworkConfig& c, DType compute, Fp8Parts parts) {
   const std::int64_t width = c.width(), hidden = c.hidden();
   if (parts.linear)
     for (const Shape& matrix :
-         {Shape{width, width}, Shape{2 * width, c.text_embed_dim}, Shape{hidden, width}})
+         {Shape{width, width}, Shape{2 * width, c.text_width()}, Shape{hidden, width}})
       need(ops::why_no_fp8_product(matrix));
   if (!parts.attention) return;
   need(ops::why_no_fp8_attention(c.attention_head_dim));

@@ -28,13 +28,15 @@ class FramedForward final
     s_.watch(tape);
     this->context_ = s_.context(tape, pack_, batch.text);
     const nn::Conditions& conditions = this->context_.conditions;
-    this->read_ = {this->context_.positions, conditions.embedding, conditions.shared};
+    this->read_ = {this->context_.positions, conditions.embedding, conditions.shared,
+                   this->context_.text.text};
   }
 
  private:
   Tensor start() override { return s_.enter(this->tape_, batch_, pack_); }
   Tensor finish(const nn::Stream& x) override {
-    return s_.leave(this->tape_, x, this->context_.conditions, pack_);
+    const auto& context = this->context_;
+    return s_.leave(this->tape_, x, context.last ? *context.last : context.conditions, pack_);
   }
   NetworkPack checked_pack() const {
     batch_.check(s_.config);

@@ -1,10 +1,5 @@
-// The common part of the diffusion networks: configuration, batches, and the interface that
-// training, checkpoints and generation use. architectures() lists the networks.
-//
-// A batch is a *pack*: samples of any sizes, images (one frame) and videos mixed, one after the
-// other. Attention never crosses samples; each sample has its own noise level, frame rate, size
-// and text.
-// Shape letters: C latent channels, T frames, H, W, L text tokens of the pack, E text width.
+// The common part of the diffusion networks: configuration, and the interface that training,
+// checkpoints and generation use. architectures() lists the networks.
 // Thread-safety: several threads may call a network's forward(), each with its own tape. Call all
 // other members from one thread.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/dit/network_batch.h"
 #include "nn/attached_adapters.h"
 #include "nn/network_layout.h"
 #include "nn/parameter.h"
@@ -59,6 +55,7 @@ struct NetworkConfig {
   int width() const { return num_attention_heads * attention_head_dim; }
   int key_value_heads() const;
   std::int64_t hidden() const;  ///< width of the MLP
+  int text_width() const;       ///< width of text tokens in blocks
   nn::HeadShape heads() const;
   /// True if the input has one channel more than the output: the last one marks given frames.
   bool video_to_world() const { return in_channels == out_channels + 1; }
@@ -66,33 +63,17 @@ struct NetworkConfig {
   void validate() const;
 };
 
-/// One sample of a pack. Sizes are of the latent, multiples of the patch size.
-struct NetworkSample {
-  int frames = 1, height = 0, width = 0;
-  float fps = 0;        ///< frame rate of the pixels; 0: an image, with the index as time position
-  float c_noise = 0;    ///< the time input: ln(sigma) / 4
-  int text_tokens = 1;  ///< >= 1; "no text" is one zero token
-  /// Step between the positions of neighbouring tokens along T, H, W. A step below 1 fits more
-  /// tokens into the trained range of positions. Must be 1 if the tape records.
-  std::array<double, 3> position_step = {1, 1, 1};
-
-  std::int64_t tokens(const NetworkConfig& config) const;
+/// How a network takes given frames.
+enum class GivenFramesBy {
+  none,        ///< not at all
+  mark,        ///< a channel more than those of the latent is 1 there
+  clean_time,  ///< the state is their latent, and the time input is 0 there: clean_frames
+  /// The latent has the channels [state, mask, condition]. The mask has four, which are 1 for the
+  /// given frames of pixels. The condition is the latent of a clip of the given frames and zeros.
+  mask_and_latent,
 };
-
-struct NetworkBatch {
-  std::vector<NetworkSample> samples;
-  Tensor latents;  ///< f32, flat: each sample's (C, T, H, W), already scaled by c_in, one after the
-                   ///< other
-  Tensor text;     ///< f32 (L, E): each sample's text tokens, one after the other
-  /// f32, one number for each sample. If defined, it replaces the samples' c_noise. Then only
-  /// tensors differ between batches of equal sizes and frame rates, so that forward() can be
-  /// recorded and repeated (tensor/graph_cache.h).
-  Tensor c_noise;
-
-  Tensor noise_levels(Device device) const;  ///< the samples' c_noise on `device`
-  /// Throws Error unless samples and tensors fit each other and the configuration.
-  void check(const NetworkConfig& config) const;
-};
+/// Returns how a network of this configuration takes given frames, if it was trained with them.
+GivenFramesBy given_by(const NetworkConfig& config);
 
 /// Parts that inference computes in FP8 (E4M3) instead of the model's type (models/dit/fp8.h).
 struct Fp8Parts {
@@ -106,6 +87,8 @@ class DiffusionNetwork {
  public:
   virtual ~DiffusionNetwork() = default;
 
+  /// Makes this the network of a number, of several (models/dit/switched_network.h). A collective.
+  virtual void choose(int /*number*/) {}
   virtual const NetworkConfig& config() const = 0;
   virtual Device device() const = 0;
   /// The parameters in a fixed order, which is stable for the life of the network.

@@ -53,6 +53,10 @@ std::int64_t NetworkSample::tokens(const NetworkConfig& config) const {
   return std::int64_t{frames / p[0]} * (height / p[1]) * (width / p[2]);
 }
 
+int NetworkConfig::text_width() const {
+  return architecture->text_width != nullptr ? architecture->text_width(*this) : text_embed_dim;
+}
+
 void NetworkBatch::check(const NetworkConfig& config) const {
   std::int64_t latent_values = 0, text_rows = 0;
   const auto& p = config.patch_size;
@@ -62,6 +66,11 @@ void NetworkBatch::check(const NetworkConfig& config) const {
       fail("a latent of {}x{}x{} is not made of patches of {}x{}x{}", s.frames, s.height, s.width,
            p[0], p[1], p[2]);
     if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
+    if (s.clean_frames < 0 || s.clean_frames > s.frames || s.clean_frames % p[0])
+      fail("{} of {} latent frames are not noisy", s.clean_frames, s.frames);
+    if (s.clean_frames > 0 && given_by(config) != GivenFramesBy::clean_time)
+      fail("the noise level of a sample of '{}' is that of all its frames",
+           config.architecture->name);
     latent_values += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
     text_rows += s.text_tokens;
   }

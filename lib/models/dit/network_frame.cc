@@ -13,9 +13,14 @@ namespace vfm::models {
 using nn::Init;
 
 NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype,
-                           Device where, bool trainable, bool tables,
+                           Device where, bool trainable, const FrameParts& parts,
                            const nn::NetworkLayout& ranks)
-    : config(c), compute(compute_dtype), device(where), layout(ranks), make{weights, {}, ranks} {
+    : config(c),
+      compute(compute_dtype),
+      device(where),
+      layout(ranks),
+      make{weights, {}, ranks},
+      biases_(parts.biases) {
   config.validate();
   layout.check(config.num_layers, config.heads());
   if (compute != DType::f32 && compute != DType::bf16)
@@ -27,13 +32,12 @@ NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType com
   make.options.absent = !layout.first_stage();
   make.options.state = layout.state;
   make.options.to_quantize = layout.quantized.has_value();
-  embed_.emplace(
-      make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch()),
-      DType::f32);
+  embed_.emplace(first_or_last(
+      make.matrix({"patch_embed.proj.weight"}, c.width(), (c.in_channels + masks()) * patch())));
   // What comes before the blocks besides, all of them read.
   make.options.absent = false;
   make.options.on_all_stages = layout.pp_size() > 1;
-  if (!tables) return;
+  if (!parts.tables) return;
   const std::array<const char*, 3> names = {"pos_emb_t", "pos_emb_h", "pos_emb_w"};
   for (std::size_t i = 0; i < 3; ++i)
     tables_[i] = &make.table(std::string("learnable_pos_embed.") + names[i],
@@ -58,12 +62,16 @@ void NetworkFrame::begin_head() {
 
 void NetworkFrame::finish(nn::AdaptiveNorm last_norm) {
   last_norm_.emplace(std::move(last_norm));
-  project_.emplace(make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width()),
-                   DType::f32);
+  project_.emplace(first_or_last(
+      make.matrix({"proj_out.weight"}, patch() * config.out_channels, config.width())));
   for (nn::Weight& weight : weights)
     for (nn::Parameter& parameter : weight.parameters())
       parameters.push_back(&parameter);
   of_blocks.gather_by(layout.blocks);
+}
+
+nn::Linear NetworkFrame::first_or_last(nn::Weight& matrix) {
+  return biases_ ? nn::Linear(make, matrix, DType::f32) : nn::Linear(matrix, DType::f32);
 }
 
 void NetworkFrame::quantize() {

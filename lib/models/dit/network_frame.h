@@ -26,13 +26,21 @@ struct BlockContext : nn::Pass {
   Tensor positions;     ///< [S, D], added to the stream in each block; or undefined
   nn::SelfTokens self;  ///< the tokens of a sample
   nn::TextTokens text;
+  /// What the last norm's modulation is made of; none: `conditions`.
+  std::optional<nn::Conditions> last = {};
+};
+
+/// Parts of the frame that not every network has.
+struct FrameParts {
+  bool tables = false;  ///< position tables
+  bool biases = false;  ///< of the patch embedding and the last matrix
 };
 
 struct NetworkFrame {
-  /// Makes the patch embedding and, if `tables`, the position tables. Throws Error{usage} for an
-  /// impossible configuration or `compute`.
+  /// Makes the patch embedding, and the position tables if the network has them. Throws
+  /// Error{usage} for an impossible configuration or `compute`.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-               bool trainable, bool tables, const nn::NetworkLayout& layout = {});
+               bool trainable, const FrameParts& parts, const nn::NetworkLayout& layout = {});
   virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
@@ -109,6 +117,9 @@ struct NetworkFrame {
   std::int64_t patch() const;
   int masks() const { return config.concat_padding_mask ? 1 : 0; }
 
+  nn::Linear first_or_last(nn::Weight& matrix);
+
+  const bool biases_;
   std::optional<nn::Linear> embed_, project_;
   std::optional<nn::AdaptiveNorm> last_norm_;
   std::array<const nn::Weight*, 3> tables_{};

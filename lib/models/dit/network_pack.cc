@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/dit/network_pack.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "tensor/meta.h"
@@ -28,6 +29,21 @@ std::vector<ops::RowRange> own_rows(const NetworkConfig& config,
   return nn::TokenShard(lengths, layout, Device::cpu).own;
 }
 
+namespace {
+
+// With a 0 for the clean frames of all samples, if there are any.
+Tensor times_of(const NetworkBatch& batch, Device device) {
+  const Tensor levels = batch.noise_levels(device);
+  if (std::ranges::all_of(batch.samples, [](const auto& s) { return s.clean_frames == 0; }))
+    return levels;
+  const std::int64_t samples = levels.elements();
+  const Tensor all = Tensor::zeros({samples + 1}, DType::f32, device);
+  copy(levels.reshape({samples}), all.rows(0, samples));
+  return all;
+}
+
+}  // namespace
+
 NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch, Device device,
                          const nn::NetworkLayout& layout) {
   const auto& p = config.patch_size;
@@ -39,7 +55,8 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
     self.query_lengths.push_back(s.tokens(config));
     cross.key_lengths.push_back(s.text_tokens);
   }
-  times = batch.noise_levels(device);
+  times = times_of(batch, device);
+  round_embedding = batch.round_embedding;
   rates = Tensor::from(of_samples, {static_cast<std::int64_t>(of_samples.size())}).to(device);
   self.key_lengths = self.query_lengths;
   const std::vector<std::int64_t> lengths = self.key_lengths;
@@ -68,9 +85,18 @@ NetworkPack::NetworkPack(const NetworkConfig& config, const NetworkBatch& batch,
     ops::prepare(*pack, device);
   }
   std::vector<std::int32_t> of_tokens;
-  for (std::size_t r = 0; r < own.size(); ++r)
-    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(own[r]),
+  std::int64_t begin = 0;  // of the sample, in the pack
+  for (std::size_t r = 0; r < own.size(); ++r) {
+    const std::int64_t first = shard ? shard->own[r].begin - begin : 0,
+                       clean = std::int64_t{batch.samples[r].clean_frames / p[0]} *
+                               grids[r].height * grids[r].width,
+                       cleared = std::clamp(clean - first, std::int64_t{0}, own[r]);
+    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(cleared),
+                     static_cast<std::int32_t>(own.size()));
+    of_tokens.insert(of_tokens.end(), static_cast<std::size_t>(own[r] - cleared),
                      static_cast<std::int32_t>(r));
+    begin += lengths[r];
+  }
   const std::int64_t longest = ops::longest_run(own, config.width(), layout_device(device));
   rows = ops::RowMap(of_tokens, device, longest);
 }

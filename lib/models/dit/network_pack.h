@@ -32,12 +32,15 @@ struct NetworkPack {
 
   std::vector<ops::PatchGrid> patches;  ///< sizes of the latents
   std::vector<ops::TokenGrid> grids;    ///< sizes in tokens
-  Tensor times, rates;                  ///< [R] on the device: c_noise, and frames per second
+  /// c_noise of the samples, on the device: [R], or [R + 1] with a 0 at the end for clean frames.
+  Tensor times;
+  Tensor rates;                         ///< [R] on the device: frames per second
   ops::AttentionPack self, cross;       ///< for this rank's heads and queries; ready on the device
   std::optional<nn::FramePlan> frames;  ///< only in a hybrid
   std::optional<nn::TokenShard> shard;  ///< only if ranks share the pack
+  bool round_embedding = false;         ///< NetworkBatch::round_embedding
   std::int64_t tokens = 0;              ///< S, the tokens of all ranks
-  ops::RowMap rows;                     ///< sample of each token of this rank between sub-layers
+  ops::RowMap rows;                     ///< of `times`, for this rank's tokens between sub-layers
 };
 
 }  // namespace vfm::models

@@ -50,17 +50,16 @@ Tensor table_rows(const io::TensorView& table, std::span<const std::int32_t> num
   const std::int64_t rows = table.shape.at(0), width = table.shape.at(1);
   const auto count = static_cast<std::int64_t>(numbers.size());
   if (device == Device::meta) return Tensor({count, width}, DType::f32, device);
-  const std::size_t row_bytes = table.data.size() / static_cast<std::size_t>(rows);
-  std::vector<std::byte> bytes(numbers.size() * row_bytes);
+  const Tensor values({count, width});
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < 0 || numbers[i] >= rows)
       fail("token {} is not in the vocabulary of {}: do the tokenizer and '{}' belong together?",
            numbers[i], rows, path);
-    std::memcpy(bytes.data() + i * row_bytes,
-                table.data.data() + static_cast<std::size_t>(numbers[i]) * row_bytes, row_bytes);
+    const Tensor row = read_floats(table, numbers[i] * width, width);
+    std::memcpy(values.data<float>() + static_cast<std::int64_t>(i) * width, row.raw(),
+                row.bytes());
   }
-  io::TensorView gathered{table.name, table.dtype, {count, width}, bytes};
-  return read_floats(gathered).clone().to(device);
+  return values.to(device);
 }
 
 void need_lengths(std::size_t tokens, std::span<const std::int64_t> lengths, const char* model) {

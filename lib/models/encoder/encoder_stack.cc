@@ -216,7 +216,7 @@ Tensor EncoderStack::forward(const Tensor& x, std::span<const std::int64_t> leng
 }
 
 Tensor use_weight(const io::TensorView& view, DType dtype, Device device) {
-  if (block_format(view.dtype))
+  if (is_coded(view))
     return device == Device::meta ? Tensor(view.shape, dtype, device)
                                   : read_floats(view).to(dtype).to(device);
   const DType stored = float_type(view.dtype);

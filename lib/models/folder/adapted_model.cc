@@ -34,6 +34,7 @@ class MergedWeights final : public io::TensorSet {
         adapters.merge(view.name, 1, values);
         view.dtype = "F32";
         view.data = {values.data<std::byte>(), values.bytes()};
+        view.scales = {};
       }
       add(std::move(view));
     }

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
+#include "models/wan_vae/names.h"
 
 namespace vfm::models {
 namespace {
@@ -122,6 +123,7 @@ Json defaults_of(std::string_view type) {
     return defaults_of_network(*found);
   if (type == "t5") return Json::parse(kT5);
   if (type == "umt5") return Json::parse(kUmt5);
+  if (type == kWanVaeClass) return wan_vae_defaults();
   if (type != "AutoencoderKLCosmos") return Json::object();
   return Json::parse(kCosmosVae);
 }
@@ -143,6 +145,7 @@ Json with_defaults(std::string_view type, Json config) {
   for (const auto& [key, value] : defaults.items())
     if (!config.contains(key)) config[key] = value;
   if (type == "AutoencoderKLCosmos") add_statistics(config);
+  if (type == kWanVaeClass) add_wan_vae_statistics(config);
   if (type == "t5" || type == "umt5") {
     // "relu", "gated-gelu", "gated-silu": what the file says of the parts does not count.
     const std::string ff = get_string(config, "feed_forward_proj").value_or("");

@@ -34,6 +34,7 @@ std::unique_ptr<io::TensorSet> renamed(std::unique_ptr<io::TensorSet> source, st
   std::vector<io::TensorView> tensors = named_today(*source, type, config);
   TensorCopies copies;
   if (const Architecture* const found = architecture_of_class(type); found && found->foreign) {
+    refuse_other_tensors(*source);
     std::vector<std::string> names;
     for (const io::TensorView& tensor : source->tensors())
       names.push_back(tensor.name);
@@ -80,6 +81,8 @@ HfComponent::HfComponent(std::string folder) : folder_(std::move(folder)) {
   type_ = type_in(said_);
   if ((type_.empty() || may_be_published_decoder(said_)) && has_weights() && take_published())
     return;
+  if (is_weight_file(folder_))
+    fail_usage("'{}' is of no model that works here by the names of its tensors", folder_);
   if (!there) read_config(folder_, "config.json");  // says that there is none
   if (type_.empty())
     fail_usage("'{}' names no model type: it has neither '_class_name' nor 'model_type'", path);
@@ -160,7 +163,7 @@ std::string hash_model(std::string_view type, const Json& config, const io::Tens
     hasher.update(fmt::format("\n{} {}", tensor->name, tensor->dtype));
     for (const std::int64_t size : tensor->shape)
       hasher.update(fmt::format(" {}", size));
-    hasher.update("\n");
+    hasher.update("\n").update(tensor->scales.data(), tensor->scales.size_bytes());
     const std::span<const std::byte> data = tensor->data;
     if (total <= kHashedWhole || data.size() <= 3 * kPiece) {
       hasher.update(data.data(), data.size());

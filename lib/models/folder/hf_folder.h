@@ -1,5 +1,5 @@
 // One model as Hugging Face's libraries write it: a folder with config.json and weights
-// (models/folder/weight_files.h).
+// (models/folder/weight_files.h). Of models whose tensors say enough one file of weights will do.
 //
 // Not here: folders of several models (models/folder/model_folder.h), and what a model computes.
 // Thread-safety: free functions and other objects, any thread. Two threads must not make the first
@@ -35,9 +35,9 @@ std::string canonical_folder(const std::string& folder);
 /// A model's configuration, read by the constructor, and its weights, opened when asked for.
 class HfComponent {
  public:
-  /// If the folder has no config.json, or one without a type, it may have NVIDIA's own checkpoint.
-  /// Then models/folder/published_config.h and published_decoder.h give the configuration. Throws
-  /// Error{usage} without either.
+  /// If the folder has no config.json, or one without a type, it may have its authors' checkpoint,
+  /// and `folder` may be a file of weights instead. Then models/folder/published_config.h and
+  /// published_decoder.h give the configuration. Throws Error{usage} without either.
   explicit HfComponent(std::string folder);
 
   const std::string& folder() const { return folder_; }

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "models/dit/architecture.h"
+#include "models/wan_vae/names.h"
 
 namespace vfm::models {
 namespace {
@@ -36,6 +37,39 @@ constexpr Renaming kTokenizer[] = {
 };
 constexpr TensorForm kTokenizerForm = {.sign = ".conv3d.", .renamings = kTokenizer};
 
+// umT5 as Wan's authors have it. Its last norm has a name that is the end of others.
+constexpr Renaming kAuthorsText[] = {
+    {"token_embedding.", "shared."},
+    {"blocks.", "encoder.block."},
+    {".norm1.", ".layer.0.layer_norm."},
+    {".norm2.", ".layer.1.layer_norm."},
+    {".attn.", ".layer.0.SelfAttention."},
+    {".pos_embedding.embedding.", ".layer.0.SelfAttention.relative_attention_bias."},
+    {".ffn.gate.0.", ".layer.1.DenseReluDense.wi_0."},
+    {".ffn.fc1.", ".layer.1.DenseReluDense.wi_1."},
+    {".ffn.fc2.", ".layer.1.DenseReluDense.wo."},
+};
+constexpr const char* kAuthorsLastNorm = "norm.weight";
+
+// The names of llama.cpp.
+constexpr Renaming kGgufText[] = {
+    {"token_embd.", "shared."},
+    {"enc.output_norm.", "encoder.final_layer_norm."},
+    {"enc.blk.", "encoder.block."},
+    {".attn_norm.", ".layer.0.layer_norm."},
+    {".ffn_norm.", ".layer.1.layer_norm."},
+    {".attn_q.", ".layer.0.SelfAttention.q."},
+    {".attn_k.", ".layer.0.SelfAttention.k."},
+    {".attn_v.", ".layer.0.SelfAttention.v."},
+    {".attn_o.", ".layer.0.SelfAttention.o."},
+    {".attn_rel_b.", ".layer.0.SelfAttention.relative_attention_bias."},
+    {".ffn_gate.", ".layer.1.DenseReluDense.wi_0."},
+    {".ffn_up.", ".layer.1.DenseReluDense.wi_1."},
+    {".ffn_down.", ".layer.1.DenseReluDense.wo."},
+};
+constexpr TensorForm kTextForms[] = {{.sign = ".pos_embedding.", .renamings = kAuthorsText},
+                                     {.sign = "enc.blk.", .renamings = kGgufText}};
+
 // Buffers and counters that training leaves in a state dict.
 constexpr std::array<std::string_view, 7> kNoWeights = {"_extra_state",     "accum_",    "logvar.",
                                                         "pos_embedder.seq", ".wavelets", "._arange",
@@ -52,8 +86,8 @@ void turn_levels(std::string& name, std::int64_t levels) {
 
 // A prefix that all weights share is a wrapper's, not the model's.
 void drop_wrappers(std::vector<std::string>& names) {
-  constexpr std::array<std::string_view, 5> kWrappers = {"module.", "_orig_mod.", "model.", "net.",
-                                                         "transformer."};
+  constexpr std::array<std::string_view, 6> kWrappers = {
+      "module.", "_orig_mod.", "model.", "net.", "transformer.", "diffusion_model."};
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view wrapper : kWrappers) {
@@ -88,10 +122,15 @@ void rename_tokenizer(std::vector<std::string>& names, const Json& config) {
 }
 
 void rename_text(std::vector<std::string>& names) {
+  if (const TensorForm* const form = form_of(kTextForms, names))
+    for (std::string& name : names)
+      name = name == kAuthorsLastNorm ? "encoder.final_layer_norm.weight"
+                                      : name_here(*form, std::move(name));
   const bool shared = std::ranges::find(names, "shared.weight") != names.end();
   for (std::string& name : names) {
     if (name == "encoder.embed_tokens.weight") name = shared ? "" : "shared.weight";
-    if (name.starts_with("decoder.") || name == "lm_head.weight") name.clear();
+    if (name.starts_with("decoder.") || name == "lm_head.weight" || name == kInnerTokenizer)
+      name.clear();
   }
 }
 
@@ -110,6 +149,7 @@ std::vector<std::string> names_today(std::string_view type, const Json& config,
         name = name_here(*form, std::move(name));
   if (type == "AutoencoderKLCosmos" || type == "CausalDiscreteVideoTokenizer")
     rename_tokenizer(today, config);
+  if (type == kWanVaeClass) rename_wan_vae(today);
   if (type == "t5" || type == "umt5") rename_text(today);
   return today;
 }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/load_model.h"
 
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
 #include "base/error.h"
+#include "base/log.h"
 #include "dist/bytes.h"
+#include "models/dit/switched_network.h"
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
 #include "models/folder/load_tensors.h"
@@ -11,8 +17,10 @@
 
 namespace vfm::models {
 
-OpenedModel::OpenedModel(const std::string& path, bool ema)
-    : folder_(open_model(path, {.types = generator_class_names(), .average = ema})), ema_(ema) {}
+OpenedModel::OpenedModel(const std::string& path, bool ema, std::string part)
+    : folder_(open_model(
+          path, {.part = std::move(part), .types = generator_class_names(), .average = ema})),
+      ema_(ema) {}
 
 const ModelFacts& OpenedModel::facts() const {
   if (!facts_) facts_ = read_facts(folder_);
@@ -42,9 +50,9 @@ void AdapterChoice::check_for(const ModelFolder& model) const {
                model.folder());
 }
 
-LoraFile open_adapters(const std::string& path, bool ema) {
+LoraFile open_adapters(const std::string& path, bool ema, std::optional<int> network) {
   const auto run = open_checkpoint(path);
-  if (!run) return LoraFile(path);
+  if (!run) return LoraFile(path, network);
   if (!has_adapters(run->folder()))
     fail_usage("'{}' has no adapters: it is a model of its own", run->folder());
   LoraFile file(lora_folder(run->folder()));
@@ -54,21 +62,24 @@ LoraFile open_adapters(const std::string& path, bool ema) {
 
 DType stored_type(const ModelFolder& model) {
   const std::vector<io::TensorView>& tensors = model.tensors().tensors();
+  if (std::ranges::any_of(tensors, is_coded)) return DType::bf16;
   return tensors.empty() || tensors.front().dtype == "F32" ? DType::f32 : DType::bf16;
 }
 
 namespace {
 
 /// Puts the adapters of choice.sets on the model; `ema`: the averaged ones of a run.
-void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema) {
+void add_adapters(LoadedModel& model, const AdapterChoice& choice, bool ema, int number) {
+  std::optional<int> network;
+  if (model.facts.boundary) network = number;
   std::vector<CountedAdapters> adapters;
   for (const AdapterChoice::Set& set : choice.sets) {
-    adapters.push_back(retry_if_gone(set.path, [&]() -> CountedAdapters {
+    CountedAdapters some = retry_if_gone(set.path, [&]() -> CountedAdapters {
       if (const auto run = open_checkpoint(set.path)) run->verify(0, 1);
-      return {open_adapters(set.path, ema), set.scale};
-    }));
-    const LoraFile& file = adapters.back().file;
-    model.adapters.push_back({file.hash(), set.scale, choice.separate, file.path()});
+      return {open_adapters(set.path, ema, network), set.scale};
+    });
+    model.adapters.push_back({some.file.hash(), set.scale, choice.separate, some.file.path()});
+    if (!some.file.empty()) adapters.push_back(std::move(some));
   }
   if (model.decoder)
     adapt(*model.decoder, adapters, choice.separate);
@@ -93,9 +104,8 @@ UnfilledModel make_unfilled(const OpenedModel& opened, std::optional<DType> comp
   ModelFacts& facts = loaded.facts;
   if (!compute) compute = model.is_checkpoint() ? facts.trained_in : stored_type(model);
   loaded.compute = *compute;
-  // The reference hands the time over in the network's own type.
   loaded.pipeline = model.is_pipeline();
-  if (loaded.pipeline) facts.round_time = *compute == DType::bf16;
+  if (loaded.pipeline && *compute != DType::bf16) facts.round_time = false;
   if (ranks.rank() == 0) loaded.hash = hash_all(model);
   choice.check_for(model);
 
@@ -118,10 +128,9 @@ UnfilledModel make_unfilled(const OpenedModel& opened, std::optional<DType> comp
   return unfilled;
 }
 
-}  // namespace
-
-LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute, Device device,
-                       const AdapterChoice& adapters, const LoadingRanks& ranks) {
+/// The model with its network of this number.
+LoadedModel load_number(int number, const OpenedModel& model, std::optional<DType> compute,
+                        Device device, const AdapterChoice& adapters, const LoadingRanks& ranks) {
   UnfilledModel unfilled;
   ranks.agree([&] { unfilled = make_unfilled(model, compute, device, adapters, ranks); });
   LoadedModel& loaded = unfilled.loaded;
@@ -132,8 +141,31 @@ LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute, D
   else
     load_parameters(weights, loaded.parameters());
   const AdapterChoice& sets = unfilled.adapters;
-  if (!sets.sets.empty()) ranks.agree([&] { add_adapters(loaded, sets, model.ema()); });
+  if (!sets.sets.empty()) ranks.agree([&] { add_adapters(loaded, sets, model.ema(), number); });
   return std::move(loaded);
+}
+
+}  // namespace
+
+LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute, Device device,
+                       const AdapterChoice& adapters, const LoadingRanks& ranks) {
+  LoadedModel loaded = load_number(0, model, compute, device, adapters, ranks);
+  if (!loaded.facts.boundary) return loaded;
+  LoadingRanks later{.group = ranks.sharing, .layout = ranks.layout};
+  const auto load = [=, path = loaded.folder, ema = model.ema(), compute = loaded.compute,
+                     hash = loaded.hash, later = std::move(later)](int number) {
+    const char* const part = number == 0 ? kFirstNetwork : kSecondNetwork;
+    const auto begin = std::chrono::steady_clock::now();
+    LoadedModel other =
+        load_number(number, OpenedModel(path, ema, part), compute, device, adapters, later);
+    if (other.hash != hash)
+      fail("'{}' has changed since its first clip was begun: run the command again", path);
+    log_info("'{}' of '{}' is in memory, loaded in {:.3g} s", part, path,
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    return std::move(other.network);
+  };
+  loaded.network = std::make_unique<SwitchedNetwork>(std::move(loaded.network), load);
+  return loaded;
 }
 
 }  // namespace vfm::models

@@ -22,9 +22,9 @@ namespace vfm::models {
 class OpenedModel {
  public:
   /// Opens a pipeline, a run or a checkpoint; of adapters, also the model that they are of. `ema`
-  /// selects the averaged weights if the checkpoint has them. Throws Error{usage} if `path` is none
-  /// of these.
-  OpenedModel(const std::string& path, bool ema);
+  /// selects the averaged weights if the checkpoint has them, `part` the network of a pipeline.
+  /// Throws Error{usage} if `path` is none of these.
+  OpenedModel(const std::string& path, bool ema, std::string part = kFirstNetwork);
 
   const ModelFolder& folder() const { return folder_; }
   bool ema() const { return ema_; }
@@ -47,7 +47,8 @@ struct AdaptersInUse {
 };
 
 struct LoadedModel {
-  std::unique_ptr<DiffusionNetwork> network;  ///< null for a decoder
+  /// Null for a decoder. For a model with two networks a SwitchedNetwork with the first of them.
+  std::unique_ptr<DiffusionNetwork> network;
   ModelFacts facts;
   std::string folder;  ///< folder of the checkpoint
   bool ema = false;    ///< the weights are averaged
@@ -75,8 +76,9 @@ struct AdapterChoice {
 };
 
 /// The adapters for the path of a set. `ema` selects the averaged adapters of a run. Reads headers
-/// but no values, and verifies nothing. Throws Error{usage} if there are none.
-LoraFile open_adapters(const std::string& path, bool ema);
+/// but no values, and verifies nothing. `network` is that of LoraFile. Throws Error{usage} if there
+/// are none.
+LoraFile open_adapters(const std::string& path, bool ema, std::optional<int> network = {});
 
 /// The type in which models of the folder compute: f32 or bf16.
 DType stored_type(const ModelFolder& model);
@@ -86,7 +88,8 @@ DType stored_type(const ModelFolder& model);
 /// must be unchanged, with its adapters. Any other model gets the adapters of `adapters`. Throws
 /// Error{usage} if tensors do not fit, which the message lists; Error if it is damaged. With
 /// `ranks` this is a collective: all load the same checkpoint together, read its bytes once, and
-/// each has its part of the network.
+/// each has its part of the network. A model with two networks opens its folder again for each
+/// switch between them, and throws Error if the model has changed.
 LoadedModel load_model(const OpenedModel& model, std::optional<DType> compute = DType::f32,
                        Device device = Device::cpu, const AdapterChoice& adapters = {},
                        const LoadingRanks& ranks = {});

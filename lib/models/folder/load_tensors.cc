@@ -2,6 +2,8 @@
 #include "models/folder/load_tensors.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <set>
@@ -9,6 +11,7 @@
 
 #include "base/block_format.h"
 #include "base/error.h"
+#include "base/float8.h"
 #include "ops/matmul/block_rows.h"
 
 namespace vfm::models {
@@ -39,11 +42,63 @@ struct Mismatch {
 
 constexpr std::int64_t kRangePiece = std::int64_t{1} << 20;  // elements: what a cache holds
 
+bool is_eight_bits(std::string_view dtype) {
+  return dtype == "F8_E4M3" || dtype == "F8_E5M2";
+}
+
 bool is_float(std::string_view dtype) {
-  return dtype == "F32" || dtype == "F16" || dtype == "BF16" || block_format(dtype);
+  return dtype == "F32" || dtype == "F16" || dtype == "BF16" || is_eight_bits(dtype) ||
+         block_format(dtype);
+}
+
+/// The numbers of all codes. E5M2 is the upper byte of an f16.
+const std::array<float, 256>& numbers_of(std::string_view dtype) {
+  static const auto make = [](auto number) {
+    std::array<float, 256> all{};
+    for (int code = 0; code < 256; ++code)
+      all[static_cast<std::size_t>(code)] = number(static_cast<std::uint8_t>(code));
+    return all;
+  };
+  static const std::array<float, 256> e4m3 = make(f8e4m3_to_float), e5m2 = make(f8e5m2_to_float);
+  return dtype == "F8_E4M3" ? e4m3 : e5m2;
+}
+
+Tensor read_eight_bits(const io::TensorView& from, std::int64_t first, std::int64_t count) {
+  const std::array<float, 256>& numbers = numbers_of(from.dtype);
+  const auto scales = static_cast<std::int64_t>(from.scales.size());
+  if (scales > 1 && (from.shape.empty() || scales != from.shape[0]))
+    fail("tensor '{}' has {} factors of other rows", from.name, scales);
+  const std::int64_t each = from.elements() / std::max<std::int64_t>(scales, 1);
+  const std::byte* const codes = from.data.data() + first;
+  const Tensor values({count});
+  float* const to = values.data<float>();
+  for (std::int64_t i = 0; i < count;) {
+    const std::int64_t of = (first + i) / each, end = std::min(count, (of + 1) * each - first);
+    const float scale = scales == 0 ? 1.0F : from.scales[static_cast<std::size_t>(of)];
+    for (; i < end; ++i)
+      to[i] = numbers[std::to_integer<std::size_t>(codes[i])] * scale;
+  }
+  return values;
+}
+
+Tensor read_blocks(const io::TensorView& from, std::int64_t first, std::int64_t count) {
+  const BlockFormat format = block_format(from.dtype).value();
+  const BlockLayout layout = block_layout(format);
+  const std::int64_t begin = first / layout.elements,
+                     end = (first + count + layout.elements - 1) / layout.elements;
+  const Tensor bytes = Tensor::borrow(from.data.data() + begin * layout.bytes,
+                                      {end - begin, layout.bytes}, DType::u8, nullptr);
+  const std::int64_t skipped = first - begin * layout.elements;
+  return ops::dequantize_blocks({bytes, format}, DType::f32)
+      .reshape({(end - begin) * layout.elements})
+      .rows(skipped, skipped + count);
 }
 
 }  // namespace
+
+bool is_coded(const io::TensorView& from) {
+  return is_eight_bits(from.dtype) || block_format(from.dtype);
+}
 
 DType float_type(std::string_view dtype) {
   return dtype == "F32" ? DType::f32 : dtype == "BF16" ? DType::bf16 : DType::f16;
@@ -52,8 +107,7 @@ DType float_type(std::string_view dtype) {
 Tensor read_floats(const io::TensorView& from) {
   if (!is_float(from.dtype))
     fail("tensor '{}' is {}, a float type is needed", from.name, from.dtype);
-  if (block_format(from.dtype))
-    return ops::dequantize_blocks(stored_blocks(from), DType::f32).reshape(from.shape);
+  if (is_coded(from)) return read_floats(from, 0, from.elements()).reshape(from.shape);
   const DType dtype = float_type(from.dtype);
   // The data of a file that another program wrote may begin anywhere.
   if (reinterpret_cast<std::uintptr_t>(from.data.data()) % dtype_size(dtype) == 0)
@@ -61,6 +115,18 @@ Tensor read_floats(const io::TensorView& from) {
   const Tensor aligned(from.shape, dtype);
   std::memcpy(aligned.raw(), from.data.data(), from.data.size());
   return aligned.to(DType::f32);
+}
+
+Tensor read_floats(const io::TensorView& from, std::int64_t first, std::int64_t count) {
+  if (count == 0) return Tensor({0});
+  if (block_format(from.dtype)) return read_blocks(from, first, count);
+  if (is_eight_bits(from.dtype)) return read_eight_bits(from, first, count);
+  io::TensorView part = from;
+  const std::size_t item = io::safetensors_item_size(from.dtype);
+  part.shape = {count};
+  part.data = from.data.subspan(static_cast<std::size_t>(first) * item,
+                                static_cast<std::size_t>(count) * item);
+  return read_floats(part);
 }
 
 ops::BlockRows stored_blocks(const io::TensorView& from, Device device) {
@@ -109,6 +175,20 @@ void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& tar
     target.store(read_floats(*set.find(target.name)));
 }
 
+namespace {
+
+/// Elements [begin, begin + size of `into`) of the range.
+void read_coded(const io::TensorView& from, const io::TensorRange& range, std::int64_t begin,
+                const Tensor& into) {
+  io::RangeRuns(range).for_each(
+      begin, begin + into.elements(), [&](std::int64_t at, std::int64_t in, std::int64_t count) {
+        const Tensor values = read_floats(from, at, count);
+        std::memcpy(into.data<float>() + (in - begin), values.raw(), values.bytes());
+      });
+}
+
+}  // namespace
+
 void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets) {
   std::vector<TensorTarget> wholes;
   std::int64_t most = 0;
@@ -119,17 +199,23 @@ void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targe
   check_tensors(set, wholes);
   std::map<DType, Tensor> buffers;
   for (const RangeTarget& target : targets) {
-    const DType dtype = target.codes ? DType::u8 : float_type(set.find(target.name)->dtype);
+    const io::TensorView& from = *set.find(target.name);
+    const DType dtype = target.codes     ? DType::u8
+                        : is_coded(from) ? DType::f32
+                                         : float_type(from.dtype);
     Tensor& buffer = buffers[dtype];
     if (!buffer.defined()) buffer = Tensor({most}, dtype);
     const std::int64_t count = target.elements();
     for (std::int64_t begin = 0; begin < count; begin += kRangePiece) {
       const Tensor piece = buffer.rows(0, std::min(kRangePiece, count - begin));
-      set.read(target.name, target.range, target.first + begin,
-               {piece.data<std::byte>(), piece.bytes()});
+      if (is_coded(from))
+        read_coded(from, target.range, target.first + begin, piece);
+      else
+        set.read(target.name, target.range, target.first + begin,
+                 {piece.data<std::byte>(), piece.bytes()});
       target.store(target.codes ? piece : piece.to(DType::f32), begin);
     }
-    set.release(*set.find(target.name));
+    set.release(from);
   }
 }
 

@@ -22,9 +22,10 @@ struct TensorTarget {
   bool codes = false;  ///< the tensor is U8, no floats
 };
 
-/// Hands each tensor of `set` to its target, in the order of the targets. F32 is not copied; F16
-/// and BF16 are converted. Names, shapes and types are compared before any value is read. Throws
-/// one Error that lists all tensors that are missing, left over, of another shape or not floats.
+/// Hands each tensor of `set` to its target, in the order of the targets. F32 is not copied; all
+/// that read_floats() reads is converted. Names, shapes and types are compared before any value is
+/// read. Throws one Error that lists all tensors that are missing, left over, of another shape or
+/// not floats.
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
 
 /// Only that comparison. The targets' `store` may be empty.
@@ -48,7 +49,8 @@ struct RangeTarget {
   std::int64_t elements() const { return count < 0 ? range.elements() : count; }
 };
 
-/// The same for parts of tensors. Nothing else is read (TensorSet::read). Here, too, the tensors
+/// The same for parts of tensors. Nothing else is read (TensorSet::read), except that blocks are
+/// read whole. Here, too, the tensors
 /// must be exactly those of the targets, with the shapes of the ranges. 4 MiB of values are in
 /// memory at a time, and the same number of values in f32.
 void load_ranges(const io::TensorSet& set, const std::vector<RangeTarget>& targets);
@@ -67,8 +69,15 @@ TensorTarget value_target(nn::Parameter& parameter);
 
 /// The DType for `dtype`, which must be "F32", "F16" or "BF16".
 DType float_type(std::string_view dtype);
-/// F32, F16, BF16 or blocks (base/block_format.h) as f32. Borrows the data if they are f32 already.
+/// Returns whether the values are codes that read_floats() makes numbers: blocks
+/// (base/block_format.h), F8_E4M3 or F8_E5M2.
+bool is_coded(const io::TensorView& from);
+/// F32, F16, BF16 or codes as f32, times the factors of the view. Borrows the data if they are f32
+/// already. A factor's product is rounded to f32.
 Tensor read_floats(const io::TensorView& from);
+/// The same of elements [first, first + count) of the tensor, [count]. Reads only these, and of
+/// blocks those that hold them.
+Tensor read_floats(const io::TensorView& from, std::int64_t first, std::int64_t count);
 /// A tensor of blocks, borrowed, as a matrix of its last dimension by all others. On Device::meta
 /// it must not be read.
 ops::BlockRows stored_blocks(const io::TensorView& from, Device device = Device::cpu);

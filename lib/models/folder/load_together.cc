@@ -30,7 +30,7 @@ std::vector<FilePiece> pieces_of(const io::TensorSet& set, const nn::ParameterLi
   std::vector<FilePiece> pieces;
   for (nn::Parameter* const parameter : parameters) {
     const io::TensorView* const tensor = set.find(parameter->name);
-    const DType dtype = float_type(tensor->dtype);
+    const DType dtype = is_coded(*tensor) ? DType::f32 : float_type(tensor->dtype);
     const std::int64_t count = tensor->elements();
     const std::int64_t step =
         std::max<std::int64_t>(1, most / static_cast<std::int64_t>(dtype_size(dtype)));
@@ -85,8 +85,13 @@ void load_parameters(const io::TensorSet& set, const nn::ParameterList& paramete
         rank < here ? all.rows(before, before + sizes[rank]) : Tensor({0}, DType::u8);
     if (rank < here) {
       const FilePiece& own = pieces[round + rank];
-      set.read(own.tensor->name, io::TensorRange::whole(own.tensor->shape), own.begin,
-               {mine.data<std::byte>(), mine.bytes()});
+      if (is_coded(*own.tensor)) {
+        const Tensor values = read_floats(*own.tensor, own.begin, own.end - own.begin);
+        std::memcpy(mine.raw(), values.raw(), mine.bytes());
+      } else {
+        set.read(own.tensor->name, io::TensorRange::whole(own.tensor->shape), own.begin,
+                 {mine.data<std::byte>(), mine.bytes()});
+      }
     }
     group.all_gather(mine, all, sizes).wait();
     std::int64_t at = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -32,7 +33,7 @@ constexpr std::string_view kA = ".lora_A.weight", kB = ".lora_B.weight", kWeight
 /// The tensors of a file under the names of peft, without prefix, whatever program wrote it.
 class AdapterSet : public io::TensorSet {
  public:
-  explicit AdapterSet(const std::string& file) {
+  AdapterSet(const std::string& file, std::optional<int> network) {
     set_path(file);
     if (io::base_name(file).find(kSuffix) != std::string::npos) {
       auto set = std::make_unique<io::SafetensorsSet>(file);
@@ -41,8 +42,14 @@ class AdapterSet : public io::TensorSet {
     } else {
       file_ = std::make_unique<io::TorchZip>(file);
     }
+    const auto of_second = [](const io::TensorView& tensor) {
+      return tensor.name.starts_with(kSecondLoraPrefix);
+    };
+    if (network && std::ranges::any_of(file_->tensors(), of_second)) network_ = network;
     for (io::TensorView tensor : file_->tensors()) {
-      const AdapterName name = parse_adapter_name(tensor.name);
+      if (network_ && of_second(tensor) != (*network_ == 1)) continue;
+      const AdapterName name = parse_adapter_name(
+          std::string_view(tensor.name).substr(network_ == 1 ? kSecondLoraPrefix.size() : 0));
       tensor.name = name.module;
       if (name.part == AdapterPart::alpha) {
         if (tensor.elements() != 1)
@@ -57,11 +64,14 @@ class AdapterSet : public io::TensorSet {
   }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::map<std::string, double>& alphas() const { return alphas_; }
+  /// The network whose adapters these are, of a file that tells networks apart.
+  std::optional<int> network() const { return network_; }
 
  private:
   std::unique_ptr<io::TensorSet> file_;
   std::map<std::string, std::string> metadata_;
   std::map<std::string, double> alphas_;  // by module
+  std::optional<int> network_;
 };
 
 bool is_adapter_file(std::string_view name) {
@@ -84,7 +94,8 @@ std::string file_of(const std::string& path) {
 
 /// Of diffusers, or of peft; {} if there are none.
 Json settings_of(const AdapterSet& set, const std::string& file) {
-  if (set.metadata().contains(kMetadataKey)) return lora_settings(set.metadata());
+  if (set.metadata().contains(kMetadataKey))
+    return lora_settings(set.metadata(), set.network() == 1 ? kSecondLoraPrefix : kLoraPrefix);
   const std::string beside = io::join_path(io::dir_name(file), "adapter_config.json");
   if (!io::file_exists(beside)) return Json::object();
   return parse_json(io::read_file(beside, io::kMostModelJson), "'" + beside + "'");
@@ -116,14 +127,14 @@ std::map<std::string, std::string> lora_metadata(const std::vector<std::string>&
   return {{kMetadataKey, dump_json(packed)}};
 }
 
-Json lora_settings(const std::map<std::string, std::string>& metadata) {
+Json lora_settings(const std::map<std::string, std::string>& metadata, std::string_view prefix) {
   const auto found = metadata.find(kMetadataKey);
   if (found == metadata.end()) return Json::object();
   const Json packed = parse_json(found->second, fmt::format("'{}' of adapters", kMetadataKey));
   if (!packed.is_object()) return packed;
   Json settings = Json::object();
   for (const auto& [key, value] : packed.items())
-    settings[key.starts_with(kLoraPrefix) ? key.substr(kLoraPrefix.size()) : key] = value;
+    settings[key.starts_with(prefix) ? key.substr(prefix.size()) : key] = value;
   return settings;
 }
 
@@ -172,10 +183,11 @@ std::map<std::string, double> lora_scales(const Json& settings,
   return scales;
 }
 
-LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
+LoraFile::LoraFile(const std::string& path, std::optional<int> network) : path_(file_of(path)) {
   const std::string what = "'" + path_ + "'";
   as_usage([&] {
-    auto set = std::make_unique<AdapterSet>(path_);
+    auto set = std::make_unique<AdapterSet>(path_, network);
+    network_ = set->network();
     for (const io::TensorView& tensor : set->tensors()) {
       if (tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.name.ends_with(kA))
         ranks_[module_of(tensor.name, kA)] = tensor.shape[0];
@@ -183,7 +195,8 @@ LoraFile::LoraFile(const std::string& path) : path_(file_of(path)) {
         fail("{} holds '{}': there are MODULE{} and MODULE{}, or the same as lora_down and lora_up",
              what, tensor.name, kA, kB);
     }
-    if (ranks_.empty()) fail("{} holds no adapters (MODULE{} and MODULE{})", what, kA, kB);
+    if (ranks_.empty() && !network_)
+      fail("{} holds no adapters (MODULE{} and MODULE{})", what, kA, kB);
     settings_ = settings_of(*set, path_);
     scales_ = lora_scales(settings_, ranks_, what);
     for (const auto& [module, alpha] : set->alphas()) {
@@ -237,7 +250,14 @@ std::int64_t LoraFile::parameters() const {
 }
 
 std::string LoraFile::hash() const {
-  return hash_model("lora", Json(scales_), set());
+  std::string hash = hash_model("lora", Json(scales_), set());
+  if (!network_) return hash;
+  // Of both networks, in their order, whichever this is.
+  const LoraFile other(path_, 1 - *network_);
+  std::string others = hash_model("lora", Json(other.scales_), other.set());
+  if (*network_ == 1) std::swap(hash, others);
+  Hasher hasher;
+  return hasher.update(hash).update(" ").update(others).hex128();
 }
 
 void LoraFile::load(const nn::ParameterList& adapters) const {

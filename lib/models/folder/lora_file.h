@@ -7,12 +7,16 @@
 // module or for all: in diffusers' metadata "lora_adapter_metadata", in peft's adapter_config.json
 // beside the file, or as tensors MODULE.alpha. Without alpha the scale is 1. Not here: DoRA,
 // biases, other kinds of adapters.
-// Thread-safety: const members from any thread.
+//
+// Of a model with two networks (ModelFacts::boundary), adapters with the prefix "transformer_2."
+// are for the second, and others in the same file for the first. A file without that prefix is for
+// both. Thread-safety: const members from any thread.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +44,8 @@ std::map<std::string, std::string> lora_metadata(const std::vector<std::string>&
                                                  const LoraOptions& options);
 
 /// The settings in such metadata, without the component's prefix; {} if there are none.
-Json lora_settings(const std::map<std::string, std::string>& metadata);
+Json lora_settings(const std::map<std::string, std::string>& metadata,
+                   std::string_view prefix = kLoraPrefix);
 
 /// The scale of B A by module, from the settings of adapters, {"r", "lora_alpha", "alpha_pattern",
 /// "use_rslora", ...}, and `ranks`, the rank by module. Throws Error{usage}, naming `what`, for
@@ -53,9 +58,13 @@ std::map<std::string, double> lora_scales(const Json& settings,
 class LoraFile {
  public:
   /// `path` is a .safetensors or .bin file, or a folder with pytorch_lora_weights or adapter_model
-  /// in one of these formats. Throws Error{usage} if there is none, or for tensors that are not
+  /// in one of these formats. `network`: of a model with two networks, the number of the one whose
+  /// adapters are wanted. Throws Error{usage} if there is none, or for tensors that are not
   /// adapters.
-  explicit LoraFile(const std::string& path);
+  explicit LoraFile(const std::string& path, std::optional<int> network = {});
+
+  /// Returns whether the file has adapters for the other network only.
+  bool empty() const { return ranks_.empty(); }
 
   /// Replaces the values by others with the same names, without prefix, such as the averaged
   /// adapters of a run. Throws Error unless the names are the same.
@@ -70,7 +79,7 @@ class LoraFile {
   void check(const DecoderConfig& config) const;
   std::uint64_t bytes() const { return set().bytes(); }  ///< bytes of the values in the file
   std::int64_t parameters() const;                       ///< number of values
-  /// A hash of 32 hex digits over names, scales and values.
+  /// A hash of 32 hex digits over names, scales and values, for both networks.
   std::string hash() const;
   /// Reads the values into the adapters of a network, which must be those of shapes(), or into the
   /// parts that this rank holds.
@@ -89,6 +98,7 @@ class LoraFile {
   const io::TensorSet& set() const { return values_ ? *values_ : *set_; }
 
   std::string path_;
+  std::optional<int> network_;          // null: the file does not tell networks apart
   std::unique_ptr<io::TensorSet> set_;  // names without prefix
   std::unique_ptr<io::TensorSet> values_;
   std::map<std::string, std::int64_t> ranks_;  // by module

@@ -16,6 +16,9 @@
 
 namespace vfm::models {
 
+/// Prefix of the names for the second of two networks that are chosen by noise level.
+inline constexpr std::string_view kSecondLoraPrefix = "transformer_2.";
+
 enum class AdapterPart { a, b, alpha, other };
 
 struct AdapterName {

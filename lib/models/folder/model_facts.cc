@@ -10,8 +10,12 @@
 #include "io/file.h"
 #include "models/decoder/decoder_json.h"
 #include "models/dit/architecture.h"
+#include "models/dit/network_json.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/config_json.h"
+#include "models/folder/weight_files.h"
 #include "models/text_encoder.h"
+#include "models/tokenizer_family.h"
 
 namespace vfm::models {
 namespace {
@@ -19,8 +23,10 @@ namespace {
 constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 
 // In train.json, and in the config.json of an export.
+constexpr const char* kProcess = "process";
 constexpr const char* kTextPadding = "text_padding";
 constexpr const char* kEncodeEmpty = "encode_empty";
+constexpr const char* kCleanTexts = "clean_texts";
 
 /// The pipeline that a network is published in; null if it is published in none.
 const PipelineForm* pipeline_of(const NetworkConfig& config) {
@@ -37,6 +43,13 @@ struct UsualTextPadding {
     return config.text_embed_dim > 0 ? kDecoderTextTokens : 0;
   }
   int operator()(const CosmosConfig& /*config*/) const { return 0; }
+};
+
+/// The process of published models.
+struct UsualProcess {
+  Process operator()(const NetworkConfig& config) const { return config.architecture->process; }
+  Process operator()(const DecoderConfig& /*config*/) const { return Process::edm; }
+  Process operator()(const CosmosConfig& /*config*/) const { return Process::edm; }
 };
 
 struct TakesText {
@@ -61,18 +74,36 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   SamplingFacts facts;
   if (object.contains("steps")) facts.steps = small_integer(object, "steps", 1, what);
   facts.guidance = get_number(object, "guidance");
+  if (const auto name = get_string(object, kProcess)) facts.process = parse_process(*name);
   if (const std::string name = get_string(object, "sampler").value_or(""); !name.empty()) {
     facts.sampler = parse_sampler(name);
-    facts.process = process_of(*facts.sampler).value_or(facts.process);
+    check_sampler(*facts.sampler, facts.process);
   }
   facts.sigma_min = get_number(object, "sigma_min");
   facts.sigma_max = get_number(object, "sigma_max");
   facts.shift = get_number(object, "shift");
+  facts.reference_shift = get_number(object, "reference_shift");
   return facts;
 }
 
 Json member(const Json& value, const char* name) {
   return value.is_object() ? value.value(name, Json()) : Json();
+}
+
+/// Two networks that are chosen by noise level, and take each other's place in memory.
+void check_alike(const HfComponent& first, const HfComponent& second) {
+  const auto config = [](const HfComponent& one) {
+    return in_file(one.config_path(),
+                   [&] { return network_config_to_json(network_config_from_json(one.config())); });
+  };
+  const Json one = config(first), other = config(second);
+  for (const auto& [name, value] : one.items())
+    if (other.value(name, Json()) != value)
+      fail_usage(
+          "'{}' has {} {}, and '{}' has {}: networks that are chosen by noise level must have one "
+          "configuration",
+          first.config_path(), name, value.dump(), second.config_path(),
+          other.value(name, Json()).dump());
 }
 
 /// The parts of a pipeline that somebody generates with.
@@ -88,54 +119,81 @@ void check_parts(const ModelFolder& model) {
     fail_usage("'{}' is a {}: only {} are supported", model.folder(), type, listed(known, " and "));
   }
   const PipelineForm& pipeline = *architecture->foreign->pipeline;
-  const HfComponent &transformer = model.part("transformer"), &vae = model.part("vae"),
-                    &text = model.part("text_encoder");
+  const HfComponent &vae = model.part("vae"), &text = model.part("text_encoder");
   std::vector<std::string_view> networks = {architecture->class_name};
   for (const ForeignClass& one : architecture->foreign->classes)
     networks.push_back(one.name);
-  transformer.need_type(networks);
+  const std::vector<std::string> parts = model.layout().networks();
+  for (const std::string& part : parts)
+    model.part(part).need_type(networks);
+  if (parts.size() > 1) check_alike(model.part(parts[0]), model.part(parts[1]));
   vae.need_type({pipeline.vaes.begin(), pipeline.vaes.end()});
   text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
 }
 
-/// The size that most videos of the tokenizer `vae` have, as latents.
-Extents usual_latent(const HfComponent& vae, const PipelineForm& pipeline, const Extents& most) {
-  const std::string what = "'" + vae.config_path() + "'";
-  const auto ratio = [&](const char* name) {
-    return static_cast<int>(need_integer(vae.config(), name, what));
-  };
-  const int time = ratio("temporal_compression_ratio"), space = ratio("spatial_compression_ratio");
-  if (time < 1 || space < 1) fail_usage("{} has compression ratios below 1", what);
-  return {std::min(1 + (pipeline.frames - 1) / time, most.frames),
-          std::min(pipeline.height / space, most.height),
-          std::min(pipeline.width / space, most.width)};
+/// The size that most videos have, as latents.
+Extents usual_latent(const LatentFacts& latents, const PipelineForm& pipeline,
+                     const Extents& most) {
+  return {std::min(1 + (pipeline.frames - 1) / latents.time_factor, most.frames),
+          std::min(pipeline.height / latents.space_factor, most.height),
+          std::min(pipeline.width / latents.space_factor, most.width)};
+}
+
+/// The form of the model in a pipeline, among those of its class.
+const PipelineForm& form_of_model(const PipelineForm& pipeline, const ModelFolder& model,
+                                  const NetworkConfig& network) {
+  if (pipeline.of_model == nullptr) return pipeline;
+  return pipeline.of_model({.network = network,
+                            .clean_time = model.layout().flag("expand_timesteps"),
+                            .experts = model.layout().networks().size() > 1});
+}
+
+/// The boundary between two networks in the levels of the model's process.
+void add_boundary(ModelFacts& facts, const ModelLayout& layout, const PipelineForm& pipeline) {
+  const Process flow = Process::flow, own = facts.sampling.process;
+  const double t = layout.boundary();
+  facts.boundary = own == flow ? t : own.level_of(flow.sigma_of(t));
+  if (!pipeline.guidance_of_two) return;
+  facts.sampling.guidance = pipeline.guidance_of_two->front();
+  facts.sampling.guidance_low = pipeline.guidance_of_two->back();
 }
 
 void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineForm& pipeline,
                   bool all) {
   const auto is_there = [&](const char* part) {
-    return all || (model.layout().has(part) &&
-                   io::file_exists(io::join_path(model.layout().folder_of(part), "config.json")));
+    if (all || !model.layout().has(part)) return all;
+    const std::string path = model.layout().folder_of(part);
+    return is_weight_file(path) || io::file_exists(io::join_path(path, "config.json"));
   };
-  if (all || model.layout().has("scheduler"))
+  if (model.layout().is_files())
+    facts.sampling = reference_sampling(pipeline);
+  else if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
+  if (model.layout().networks().size() > 1) add_boundary(facts, model.layout(), pipeline);
   if (is_there("vae")) {
     const HfComponent& vae = model.part("vae");
     facts.tokenizer = {.name = vae.type(), .path = vae.folder()};
-    facts.scale =
-        hf_latent_scale(vae.config(), facts.sampling.process, "'" + vae.config_path() + "'");
-    if (all) facts.usual = usual_latent(vae, pipeline, facts.largest);
+    vae.need_type(tokenizer_class_names());
+    LatentFacts latents =
+        find_tokenizer_family(vae.type())->latents(vae.config(), "'" + vae.config_path() + "'");
+    if (all) facts.usual = usual_latent(latents, pipeline, facts.largest);
+    facts.scale = std::move(latents.scale);
   }
   if (is_there("text_encoder")) {
     const HfComponent& text = model.part("text_encoder");
     facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
   }
   facts.fps = pipeline.fps;
+  facts.clean_time = model.layout().flag("expand_timesteps");
+  facts.round_time = pipeline.rounds_level;
+  facts.no_guidance = pipeline.no_guidance;
 }
 
-/// What a config.json says of texts, and for what it leaves out what published models do.
-void read_texts(ModelFacts& facts, const ModelConfig& model, const Json& config,
-                const std::string& what) {
+/// What a config.json says of training, and for what it leaves out what published models do.
+void read_training(ModelFacts& facts, const ModelConfig& model, const Json& config,
+                   const std::string& what) {
+  facts.sampling.process = std::visit(UsualProcess(), model);
+  if (const auto name = get_string(config, kProcess)) facts.sampling.process = parse_process(*name);
   facts.text_padding = std::visit(UsualTextPadding(), model);
   if (config.contains(kTextPadding))
     facts.text_padding = small_integer(config, kTextPadding, 0, what);
@@ -144,7 +202,10 @@ void read_texts(ModelFacts& facts, const ModelConfig& model, const Json& config,
 
 }  // namespace
 
-void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json) {
+void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& json) {
+  json.erase(kProcess);
+  if (facts.sampling.process != std::visit(UsualProcess(), model))
+    json[kProcess] = facts.sampling.process.name();
   json.erase(kTextPadding);
   json.erase(kEncodeEmpty);
   if (!std::visit(TakesText(), model)) return;
@@ -160,10 +221,12 @@ Json SamplingFacts::to_json() const {
   };
   add("steps", steps);
   add("guidance", guidance);
+  if (process != Process::edm) json[kProcess] = process.name();
   if (sampler) json["sampler"] = to_string(*sampler);
   add("sigma_min", sigma_min);
   add("sigma_max", sigma_max);
   add("shift", shift);
+  add("reference_shift", reference_shift);
   return json;
 }
 
@@ -215,6 +278,7 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, Fac
   if (train.contains(kTextPadding))
     facts.text_padding = small_integer(train, kTextPadding, 0, what);
   facts.encode_empty = get_bool(train, kEncodeEmpty).value_or(false);
+  facts.clean_texts = get_bool(train, kCleanTexts).value_or(false);
   facts.round_time = get_bool(train, "round_time").value_or(false);
   facts.step = get_integer(train, "step");
   if (const auto seed = train.find("seed"); seed != train.end() && seed->is_number_integer())
@@ -235,15 +299,23 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
         "'{}' is a network alone, {}, without tokenizer and text encoder: give the pipeline that "
         "it is a part of, or the run or run of adapters that it was exported from",
         model.folder(), model.type());
+  if (!all && model.layout().networks().size() > 1)
+    fail_usage(
+        "'{}' has two networks that are chosen by noise level, and a run trains one: give the "
+        "folder of that one, '{}' or '{}'",
+        model.folder(), model.layout().folder_of(kFirstNetwork),
+        model.layout().folder_of(kSecondNetwork));
   if (all) check_parts(model);
   ModelFacts facts;
   const ModelConfig config = read_model_config(model);
-  as_usage([&] { read_texts(facts, config, model.config(), "'" + model.config_path() + "'"); });
+  as_usage([&] { read_training(facts, config, model.config(), "'" + model.config_path() + "'"); });
   const auto* network = std::get_if<NetworkConfig>(&config);
   const PipelineForm* const pipeline = network ? pipeline_of(*network) : nullptr;
   if (pipeline == nullptr) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
-  if (model.is_pipeline()) add_pipeline(facts, model, *pipeline, all);
+  facts.clean_texts = pipeline->clean_texts;
+  if (model.is_pipeline())
+    add_pipeline(facts, model, form_of_model(*pipeline, model, *network), all);
   return facts;
 }
 
@@ -255,7 +327,10 @@ std::string text_encoder_hash(const std::string& folder) {
 std::string hash_all(const ModelFolder& model) {
   if (model.is_checkpoint()) return io::hash_file(io::join_path(model.folder(), "COMPLETE"));
   Hasher hasher;
-  for (const char* part : {"transformer", "vae"})
+  std::vector<std::string> parts = model.layout().networks();
+  if (parts.size() > 1) hasher.update(fmt::format("boundary {} ", model.layout().boundary()));
+  parts.emplace_back("vae");
+  for (const std::string& part : parts)
     hasher.update(model.part(part).hash());
   hasher.update(text_encoder_hash(model.layout().folder_of("text_encoder")));
   return hasher.hex128();

@@ -32,10 +32,14 @@ struct Extents {
 /// Default sampling of a model. Values that nobody has set are empty.
 struct SamplingFacts {
   std::optional<std::int64_t> steps;
-  std::optional<double> guidance;
+  /// `guidance_low`: below ModelFacts::boundary, if it differs there.
+  std::optional<double> guidance, guidance_low;
   std::optional<Sampler> sampler;
-  Process process;  ///< the process that the model was trained with
+  Process process;  ///< the process that the model was trained with; left out for EDM
   std::optional<double> sigma_min, sigma_max, shift;
+  /// The shift in the program of the model's authors, if that samples the model otherwise than
+  /// diffusers (SampledAs). Then `shift` is that of diffusers.
+  std::optional<double> reference_shift;
 
   Json to_json() const;  ///< null if no value is set
 };
@@ -61,14 +65,24 @@ struct ModelFacts {
   Extents usual;    ///< in latents: the size of most videos (of stills without videos)
   double fps = 0;   ///< frames per second of most videos; 0: not known
   SamplingFacts sampling;
+  /// Of a model with two networks: the lowest noise level of the first one. Below it the second is
+  /// used.
+  std::optional<double> boundary;
+  int networks() const { return boundary ? 2 : 1; }
   /// Prompts are padded to this number of tokens with zero vectors, which are attended to, as
   /// Cosmos was trained; 0: no padding.
   int text_padding = 0;
   /// A prompt without text goes through the encoder, which gives it an end token. If false, it is
   /// one zero vector, as a sample whose text was dropped in training.
   bool encode_empty = true;
-  /// The time input is rounded to bf16, as in the network's training.
+  bool clean_texts = false;  ///< prompts go through text::clean_prompt()
+  /// The model was trained with given frames of noise level 0 (GivenFramesBy::clean_time).
+  bool clean_time = false;
+  /// The time input is rounded to bf16, as in the network's training. Of a pipeline: if the network
+  /// computes in bf16.
   bool round_time = false;
+  /// A guidance up to this value is none to the pipeline; 0: as here.
+  double no_guidance = 0;
 
   // Only for a checkpoint:
   std::optional<std::int64_t> step;
@@ -88,24 +102,23 @@ struct ModelFacts {
 /// supported ones. For training some parts may be missing.
 ModelFacts read_facts(const ModelFolder& model, FactsFor use = FactsFor::generation);
 
-/// Writes facts about texts into `json`, the config.json of an export of `model`, if they differ
-/// from what read_facts() assumes for published models: "text_padding", a number of tokens, and
-/// "encode_empty", false. diffusers ignores both with a warning.
-void tell_of_texts(const ModelFacts& facts, const ModelConfig& model, Json& json);
+/// Writes facts into `json`, the config.json of an export of `model`, if they differ from what
+/// read_facts() assumes for published models: "process", "text_padding", a number of tokens, and
+/// "encode_empty", false. diffusers ignores them with a warning.
+void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& json);
 
 /// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or for flow matching a
-/// FlowMatchEulerDiscreteScheduler. Values that it does not have are those of the pipeline. Throws
-/// Error{usage} for a scheduler that the pipeline does not have, for unsupported settings of these
-/// two (the message lists the supported ones), and for values of another type or with which nothing
-/// can be sampled.
+/// FlowMatchEulerDiscreteScheduler, UniPCMultistepScheduler or DPMSolverMultistepScheduler. Values
+/// that it does not have are those of the pipeline, or of diffusers if the pipeline has a
+/// reference. Throws Error{usage} for a scheduler that the pipeline does not have, for unsupported
+/// settings (the message lists the supported ones), and for values of another type or with which
+/// nothing can be sampled.
 SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline);
-/// Returns the scheduler_config.json of a model with this sampling. Its "_class_name" is one of the
-/// two.
+/// Returns how the authors of a pipeline of flow matching sample it, where no scheduler says how.
+SamplingFacts reference_sampling(const PipelineForm& pipeline);
+/// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
+/// again. Its "_class_name" is one of these four.
 Json hf_scheduler(const SamplingFacts& sampling);
-/// The scale from the statistics in `vae`, a tokenizer's config.json, named `what` in messages.
-/// Without statistics mean 0 and deviation 1. The scaled latents have the deviation of x0 in the
-/// process. Throws Error.
-LatentScale hf_latent_scale(const Json& vae, Process process, std::string_view what);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.

@@ -16,7 +16,7 @@ namespace {
 std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
   need_model_folder(path);
   refuse_other_models(path);
-  for (const auto open : {open_pipeline, open_checkpoint})
+  for (const auto open : {open_pipeline, open_checkpoint, open_files})
     if (auto layout = open(path)) return layout;
   refuse_part_of_other(path);
   if (io::file_exists(io::join_path(path, "config.json")))
@@ -24,14 +24,17 @@ std::unique_ptr<ModelLayout> open_layout(const std::string& path) {
   if (as_usage([&] { return has_model_weights(path); })) return std::make_unique<ModelLayout>(path);
   fail_usage(
       "'{}' holds no model: it is neither a diffusers pipeline (model_index.json), nor one of its "
-      "components (config.json), nor NVIDIA's own checkpoint, nor what vfm-train writes",
+      "components (config.json), nor NVIDIA's own checkpoint, nor files of Wan, nor what vfm-train "
+      "writes",
       path);
 }
 
 }  // namespace
 
 ModelFolder::ModelFolder(const std::string& path, ModelChoice choice)
-    : layout_(open_layout(path)), choice_(std::move(choice)) {}
+    : layout_(open_layout(path)), choice_(std::move(choice)) {
+  if (choice_.part == kFirstNetwork) choice_.part = layout_->networks().front();
+}
 
 bool ModelFolder::has_adapters() const {
   return is_checkpoint() && models::has_adapters(folder());

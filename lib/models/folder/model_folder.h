@@ -17,14 +17,17 @@ namespace vfm::models {
 
 /// The caller's choices for a folder.
 struct ModelChoice {
-  std::string part = "transformer";          ///< part of a pipeline; also "vae", "text_encoder"
+  /// Part of a pipeline; also "vae", "text_encoder". If the pipeline has no network of this name,
+  /// "transformer" is the one that it has.
+  std::string part = kFirstNetwork;
   std::vector<std::string_view> types = {};  ///< accepted types; empty: any
   bool average = true;  ///< take averaged weights if a checkpoint of ours has some
 };
 
 /// Opens any of these (models/folder/model_layout.h), with weights under the names used here:
 ///   - a pipeline of diffusers (model_index.json); one of its parts is the model
-///   - such a part by itself (config.json and weights)
+///   - files of a Wan beside each other (models/folder/files_layout.cc)
+///   - such a part by itself (config.json and weights), or one file with such a part of Wan
 ///   - NVIDIA's own checkpoint of such a part (models/folder/published_config.h,
 ///     models/folder/published_decoder.h)
 ///   - a run of vfm-train, with its newest checkpoint, or one of its checkpoints

@@ -52,7 +52,7 @@ int NamedShapes::count(const std::string& before, const std::string& after) cons
 }
 
 void NamedShapes::refuse(const std::string& why) const {
-  fail_usage("'{}' has NVIDIA's names, but is not a published network: {}", path_, why);
+  fail_usage("'{}' has the names of a published network, but is none: {}", path_, why);
 }
 
 }  // namespace vfm::models

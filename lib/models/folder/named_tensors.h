@@ -35,7 +35,7 @@ class RenamedSet final : public io::TensorSet {
   std::vector<std::vector<std::byte>> copies_;
 };
 
-/// Shapes by name, for a network that NVIDIA published.
+/// Shapes by name, for a network that its authors published without a configuration.
 class NamedShapes {
  public:
   /// `path` is for messages. If several tensors have one name, the last counts.

@@ -35,13 +35,11 @@ constexpr Family kFamilies[] = {
     {"Cosmos2_5_Transfer", "Cosmos-Transfer2.5"},
     {"CosmosControlNet", "Cosmos-Transfer2.5"},
     {"Cosmos3", "Cosmos 3"},
-    {"Wan", "Wan"},
     {"WanAnimate", "Wan 2.2 Animate"},
     {"WanVACE", "Wan VACE"},
     {"VaceWan", "Wan VACE"},
     {"WanModel_S2V", "Wan 2.2 S2V"},
     {"WanSpeechToVideo", "Wan 2.2 S2V"},
-    {"AutoencoderKLWan", "Wan"},
     {"CausalWan", "a causal Wan"},
     {"SkyReelsV2", "SkyReels-V2, a Wan"},
     {"ChronoEdit", "ChronoEdit, a Wan"},
@@ -106,10 +104,17 @@ constexpr Family kFamilies[] = {
     {"internvl", "InternVL", kWords},
 };
 
-/// Parts of tensors' names in folders without a configuration.
+/// Parts of tensors' names of models without a configuration that tells them apart. Of two that fit
+/// the first one counts: several relatives of Wan have the image embedding of the last one.
 constexpr std::pair<std::string_view, std::string_view> kTensorSigns[] = {
     {"blocks.0.adaln_modulation_self_attn.", "Cosmos-Predict2"},
-    {"head.modulation", "Wan"},
+    {"vace_patch_embedding.", "Wan VACE"},
+    {"pose_patch_embedding.", "Wan 2.2 Animate"},
+    {"casual_audio_encoder.", "Wan 2.2 S2V"},
+    {"control_adapter.conv.", "Wan Fun with a camera"},
+    {"ref_conv.", "Wan Fun Control"},
+    {"audio_proj.audio_proj_glob_1.", "HuMo, a Wan"},
+    {"img_emb.proj.", "Wan 2.1 I2V, whose image encoder is CLIP"},
     {"txt_in.individual_token_refiner.", "HunyuanVideo"},
 };
 
@@ -232,8 +237,8 @@ void refuse_part_of_other(const std::string& folder) {
 }
 
 void refuse_other_tensors(const io::TensorSet& tensors) {
-  for (const io::TensorView& tensor : tensors.tensors())
-    for (const auto& [part, name] : kTensorSigns)
+  for (const auto& [part, name] : kTensorSigns)
+    for (const io::TensorView& tensor : tensors.tensors())
       if (tensor.name.find(part) != std::string::npos)
         refuse(tensors.path(), name, "its tensors have '" + tensor.name + "'");
 }

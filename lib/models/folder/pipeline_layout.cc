@@ -13,6 +13,7 @@ namespace vfm::models {
 namespace {
 
 constexpr const char* kIndex = "model_index.json";
+constexpr const char* kBoundary = "boundary_ratio";
 
 class Pipeline final : public ModelLayout {
  public:
@@ -32,6 +33,23 @@ class Pipeline final : public ModelLayout {
            (*found)[1].is_string();
   }
 
+  std::vector<std::string> networks() const override {
+    if (!has(kSecondNetwork)) return {kFirstNetwork};
+    if (!has(kFirstNetwork)) return {kSecondNetwork};
+    return {kFirstNetwork, kSecondNetwork};
+  }
+
+  double boundary() const override {
+    const std::string what = "'" + io::join_path(folder(), kIndex) + "'";
+    const auto ratio = as_usage([&] { return get_number(index_, kBoundary); });
+    if (!ratio || !(*ratio > 0 && *ratio < 1))
+      fail_usage(
+          "{} names two networks, and its {} is {}: must be between 0 and 1, the noise level from "
+          "which on '{}' is used",
+          what, kBoundary, ratio ? fmt::format("{}", *ratio) : "missing", kFirstNetwork);
+    return *ratio;
+  }
+
   std::string folder_of(const std::string& part) const override {
     if (!has(part)) fail_usage("the pipeline '{}' has no component '{}'", folder(), part);
     const std::string path = io::join_path(folder(), part);
@@ -40,6 +58,11 @@ class Pipeline final : public ModelLayout {
       fail_usage("the pipeline '{}' is not complete: its folder '{}' is missing{}{}", folder(),
                  part, why ? ": " : "", why ? why.message() : "");
     return path;
+  }
+
+  bool flag(const std::string& name) const override {
+    const auto found = index_.find(name);
+    return found != index_.end() && found->is_boolean() && found->get<bool>();
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "models/dit/network_json.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
+#include "models/wan_vae/names.h"
 
 namespace vfm::models {
 namespace {
@@ -116,14 +117,48 @@ Json published_tokenizer(const io::TensorSet& set) {
   return config;
 }
 
+/// Null if the tensors are not those of a T5 or umT5. What they do not say is alike in all of them.
+Json published_text(const io::TensorSet& set) {
+  const bool may_be = any_name_has(set, ".SelfAttention.") ||
+                      any_name_has(set, ".pos_embedding.") || any_name_has(set, "enc.blk.");
+  if (!may_be) return nullptr;
+  const NamedShapes shapes(set.path(), named_today(set, "umt5", Json::object()));
+  const std::string layers = "encoder.block.", attention = ".layer.0.SelfAttention.",
+                    feed = ".layer.1.DenseReluDense.", bias = "relative_attention_bias.weight";
+  if (!shapes.has("shared.weight") || !shapes.has(layers + "0" + attention + "q.weight"))
+    return nullptr;
+  const std::string first = layers + "0" + attention, in = layers + "0" + feed;
+  const bool gated = shapes.has(in + "wi_0.weight");
+  const std::int64_t heads = shapes.size(first + bias, 1),
+                     inner = shapes.size(first + "q.weight", 0);
+  if (inner % heads != 0)
+    shapes.refuse(vfm::format("a width of {} is not made of {} heads", inner, heads));
+  return {{"model_type", shapes.has(layers + "1" + attention + bias) ? "umt5" : "t5"},
+          {"vocab_size", shapes.size("shared.weight", 0)},
+          {"d_model", shapes.size("shared.weight", 1)},
+          {"d_kv", inner / heads},
+          {"d_ff", shapes.size(in + (gated ? "wi_0.weight" : "wi.weight"), 0)},
+          {"num_layers", shapes.count(layers, attention + "q.weight")},
+          {"num_heads", heads},
+          {"relative_attention_num_buckets", shapes.size(first + bias, 0)},
+          {"feed_forward_proj", gated ? "gated-gelu" : "relu"}};
+}
+
 }  // namespace
 
 Json published_config(const io::TensorSet& tensors) {
   refuse_other_tensors(tensors);
   if (Json network = published_network(tensors); !network.is_null()) return network;
+  if (Json text = published_text(tensors); !text.is_null()) return text;
   if (any_name_has(tensors, "encoder.conv_in.0.conv3d.") &&
       any_name_has(tensors, "decoder.conv_in.0.conv3d."))
     return published_tokenizer(tensors);
+  std::vector<std::string> names;
+  for (const io::TensorView& tensor : tensors.tensors())
+    names.push_back(tensor.name);
+  if (are_wan_vae_names(names))
+    return wan_vae_config_of(
+        NamedShapes(tensors.path(), named_today(tensors, kWanVaeClass, Json::object())));
   return nullptr;
 }
 

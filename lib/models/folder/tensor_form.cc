@@ -67,6 +67,8 @@ std::optional<std::vector<io::TensorView>> split(const StackedRows& stack,
   for (io::TensorView& part : parts) {
     const std::size_t bytes = static_cast<std::size_t>(part.shape[0]) * row;
     part.data = tensor.data.subspan(begin, bytes);
+    if (tensor.scales.size() > 1)
+      part.scales = tensor.scales.subspan(begin / row, static_cast<std::size_t>(part.shape[0]));
     begin += bytes;
   }
   return parts;
@@ -76,7 +78,8 @@ std::optional<std::vector<io::TensorView>> split(const StackedRows& stack,
 std::vector<std::byte> transposed(const io::TensorView& tensor, std::int64_t first,
                                   std::int64_t count) {
   const std::size_t item = io::safetensors_item_size(tensor.dtype);
-  if (item == 0) fail("tensor '{}' of type {} cannot be transposed", tensor.name, tensor.dtype);
+  if (item == 0 || tensor.scales.size() > 1)
+    fail("tensor '{}' of type {} cannot be transposed", tensor.name, tensor.dtype);
   const auto rows = static_cast<std::size_t>(tensor.shape[0]),
              columns = static_cast<std::size_t>(tensor.shape[1]);
   std::vector<std::byte> copy(static_cast<std::size_t>(count) * item);
@@ -174,15 +177,11 @@ Tensor written_values(const WrittenTensor& tensor, const io::TensorSet& set, std
   std::vector<Tensor> pieces;
   std::int64_t begin = 0;  // of the part
   for (const std::string& part : tensor.parts) {
-    io::TensorView from = *set.find(part);
+    const io::TensorView& from = *set.find(part);
     const std::int64_t elements = from.elements(), low = std::max(first, begin),
                        high = std::min(first + count, begin + elements);
     if (low < high) {
-      const std::uint64_t item = io::safetensors_item_size(from.dtype);
-      from.shape = {high - low};
-      from.data = from.data.subspan(static_cast<std::uint64_t>(low - begin) * item,
-                                    static_cast<std::uint64_t>(high - low) * item);
-      pieces.push_back(read_floats(from));
+      pieces.push_back(read_floats(from, low - begin, high - low));
     }
     begin += elements;
   }

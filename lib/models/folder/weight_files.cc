@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/folder/weight_files.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "base/error.h"
 #include "io/file.h"
+#include "io/gguf.h"
 #include "io/safetensors.h"
 #include "io/torch_zip.h"
+#include "models/folder/scaled_weights.h"
 
 namespace vfm::models {
 namespace {
@@ -53,24 +57,31 @@ std::map<std::string, std::string> variants_in(const std::set<std::string>& file
   return found;
 }
 
-/// The torch checkpoint of a folder: of several the one with a name that releases use. "" if there
-/// is none.
-std::string find_torch_file(const std::string& folder) {
+/// The file of a folder with one of the extensions: of several the one with a name that releases
+/// use. "" if there is none.
+std::string find_other_file(const std::string& folder,
+                            std::initializer_list<std::string_view> extensions, const char* kind) {
   std::set<std::string> files;
-  for (const std::string& name : files_in(folder)) {
-    const std::string extension = io::extension(name);
-    if (extension == "pt" || extension == "pth" || extension == "bin" || extension == "jit")
-      files.insert(name);
-  }
+  for (const std::string& name : files_in(folder))
+    if (std::ranges::find(extensions, io::extension(name)) != extensions.end()) files.insert(name);
   for (const char* usual : {"model.pt", "autoencoder.jit"})
     if (files.count(usual)) return io::join_path(folder, usual);
   if (files.size() > 1)
-    fail("'{}' has several torch checkpoints, '{}' and '{}' are two of them: leave one", folder,
+    fail("'{}' has several {}, '{}' and '{}' are two of them: leave one", folder, kind,
          *files.begin(), *files.rbegin());
   return files.empty() ? "" : io::join_path(folder, *files.begin());
 }
 
+std::string find_torch_file(const std::string& folder) {
+  return find_other_file(folder, {"pt", "pth", "bin", "jit"}, "torch checkpoints");
+}
+
 }  // namespace
+
+bool is_weight_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
 
 std::string find_weight_file(const std::string& folder, const std::vector<std::string>& stems) {
   const std::set<std::string> files = files_in(folder);
@@ -92,22 +103,25 @@ std::string find_weight_file(const std::string& folder, const std::vector<std::s
 std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
   const std::string name = io::base_name(file);
   if (name.ends_with(".safetensors") || name.find(".safetensors.index.") != std::string::npos)
-    return std::make_unique<io::SafetensorsSet>(file);
+    return take_scales(std::make_unique<io::SafetensorsSet>(file));
+  if (name.ends_with(".gguf")) return std::make_unique<io::GgufFile>(file);
   return std::make_unique<io::TorchZip>(file);
 }
 
 bool has_model_weights(const std::string& folder) {
-  return !find_weight_file(folder, kModelStems).empty() || !find_torch_file(folder).empty();
+  return is_weight_file(folder) || !find_weight_file(folder, kModelStems).empty() ||
+         !find_torch_file(folder).empty();
 }
 
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder) {
-  std::string file = find_weight_file(folder, kModelStems);
+  std::string file = is_weight_file(folder) ? folder : find_weight_file(folder, kModelStems);
   if (file.empty()) file = find_torch_file(folder);
+  if (file.empty()) file = find_other_file(folder, {"gguf"}, "GGUF files");
   if (!file.empty()) return open_weight_file(file);
   fail(
       "'{}' has no weights: neither diffusion_pytorch_model.safetensors, nor model.safetensors, "
-      "nor these in a variant or in shards with an index, nor a torch checkpoint, nor GGUF files "
-      "of a qwen2_5_vl",
+      "nor these in a variant or in shards with an index, nor a torch checkpoint, nor a GGUF "
+      "file",
       folder);
 }
 

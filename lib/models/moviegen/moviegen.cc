@@ -64,7 +64,7 @@ class Layer {
 struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, true, ranks),
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, {.tables = true}, ranks),
         time(make, "time_embed", c.width(), c.width()),
         rate(make, "fps_embed", c.width(), c.width()) {
     make_blocks(blocks);

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "models/process/process.h"
 
 namespace vfm::models {
 namespace {
@@ -73,20 +72,22 @@ LatentScale LatentScale::whitened(double degree) const {
   return scale;
 }
 
-void LatentScale::to_model(std::span<float> latent, int latent_frames) const {
-  for_each_plane(*this, latent, latent_frames,
-                 [](std::span<float> values, double middle, double deviation) {
-                   for (float& value : values)
-                     value = static_cast<float>((value - middle) / deviation * kSigmaData);
-                 });
+void LatentScale::to_model(std::span<float> latent, int latent_frames, Process process) const {
+  for_each_plane(
+      *this, latent, latent_frames,
+      [sd = process.data_deviation()](std::span<float> values, double middle, double deviation) {
+        for (float& value : values)
+          value = static_cast<float>((value - middle) / deviation * sd);
+      });
 }
 
-void LatentScale::from_model(std::span<float> latent, int latent_frames) const {
-  for_each_plane(*this, latent, latent_frames,
-                 [](std::span<float> values, double middle, double deviation) {
-                   for (float& value : values)
-                     value = static_cast<float>(value / kSigmaData * deviation + middle);
-                 });
+void LatentScale::from_model(std::span<float> latent, int latent_frames, Process process) const {
+  for_each_plane(
+      *this, latent, latent_frames,
+      [sd = process.data_deviation()](std::span<float> values, double middle, double deviation) {
+        for (float& value : values)
+          value = static_cast<float>(value / sd * deviation + middle);
+      });
 }
 
 }  // namespace vfm::models

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/json_fwd.h"
+#include "models/process/process.h"
 
 namespace vfm::models {
 
-/// Converts tokenizer latents to model units and back: model = (latent - mean) / std * sigma_data.
+/// Converts tokenizer latents to model units and back: model = (latent - mean) / std * sd, where sd
+/// is the process's data_deviation().
 /// The statistics are for each channel, or for each channel and latent frame, because a causal
 /// tokenizer's first frame stands alone and differs from those after it. vfm-pack measures them, or
 /// the tokenizer has its own (Cosmos: 16 channels x 16 frames). latents.json and the checkpoint
@@ -28,14 +30,14 @@ struct LatentScale {
   std::size_t channels() const { return mean.size() / static_cast<std::size_t>(frames); }
   /// Returns the scale that whitens by `degree`, 0 to 1. A channel's standard deviation in x0 is
   /// then proportional to the latent's standard deviation to the power 1 - degree, and the root
-  /// mean square over channels stays sigma_data. Degree 1 returns this scale. Below 1, channels
+  /// mean square over channels stays sd. Degree 1 returns this scale. Below 1, channels
   /// that hold little of the picture weigh less than those that hold much.
   LatentScale whitened(double degree) const;
 
   /// Converts `latent` in place. It is (C, T, anything), with C = channels() and T = latent_frames.
   /// The statistics' first T frames apply to it.
-  void to_model(std::span<float> latent, int latent_frames) const;
-  void from_model(std::span<float> latent, int latent_frames) const;
+  void to_model(std::span<float> latent, int latent_frames, Process process) const;
+  void from_model(std::span<float> latent, int latent_frames, Process process) const;
 };
 
 }  // namespace vfm::models

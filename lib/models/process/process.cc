@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/process/process.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/listed.h"
 #include "base/philox.h"
 
 namespace vfm::models {
@@ -32,6 +35,13 @@ double Process::shifted(double level, double shift) const {
 
 double Process::quantile(double u, double mean, double std) const {
   return level_of(std::exp(mean + std * inverse_normal_cdf(u)));
+}
+
+Process parse_process(std::string_view name) {
+  const auto found = std::ranges::find(Process::kNames, name);
+  if (found == Process::kNames.end())
+    fail_usage("unknown process '{}': choose {}", name, listed(Process::kNames, " or "));
+  return static_cast<Process::Kind>(found - Process::kNames.begin());
 }
 
 }  // namespace vfm::models

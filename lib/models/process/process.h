@@ -33,7 +33,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace vfm::models {
 
@@ -59,8 +61,11 @@ struct ProcessLevel {
 class Process {
  public:
   enum Kind : std::uint8_t { edm, flow };
+  static constexpr std::array<std::string_view, 2> kNames = {"edm", "flow"};
   constexpr Process(Kind kind = edm) : kind_(kind) {}
   bool operator==(const Process&) const = default;
+  constexpr Kind kind() const { return kind_; }
+  std::string_view name() const { return kNames[kind_]; }
 
   /// Returns the process at a level above 0. At 0 the time of EDM is infinite; the other numbers
   /// hold.
@@ -80,5 +85,7 @@ class Process {
  private:
   Kind kind_;
 };
+/// Parses "edm" or "flow". Throws Error{usage} for anything else.
+Process parse_process(std::string_view name);
 
 }  // namespace vfm::models

@@ -7,10 +7,11 @@
 // stopped and resumed after any step. Sources: Karras et al. 2022, equation 5 and
 // algorithm 1 (Euler, Heun); Zhang et al. 2023, "Improved order analysis and design of exponential
 // integrator for diffusion models sampling" (RES, the two-step method); Liu et al. 2022 (flow
-// matching); Song et al. 2023, "Consistency models", algorithm 1, and Luo et al. 2023, "Latent
-// consistency models" (lcm; students of Yin et al. 2024, "Improved distribution matching
-// distillation", are sampled so too). Some public code has a Heun that takes the second estimate at
-// the old point, and so is Euler at twice the cost; a test prevents that.
+// matching); Lu et al. 2022, "DPM-Solver++", algorithm 2 (dpm++); Zhao et al. 2023, "UniPC",
+// algorithms 1 and 2 with B(h) = e^h - 1 (unipc); Song et al. 2023, "Consistency models", algorithm
+// 1, and Luo et al. 2023, "Latent consistency models" (lcm; students of Yin et al. 2024, "Improved
+// distribution matching distillation", are sampled so too). Some public code has a Heun that takes
+// the second estimate at the old point, and so is Euler at twice the cost; a test prevents that.
 // Thread-safety: pure functions.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,17 +37,33 @@ enum class Sampler {
   heun,       ///< two estimates a step except the last, second order
   res,        ///< one estimate a step and one for the result, second order; keeps the last one
   flow,       ///< Euler over the noise levels of flow matching; for models trained so
-  lcm,        ///< one estimate a step, to which it adds fresh noise of the next level; for
-              ///< distilled models of either process
+  // One estimate a step, of earlier steps' estimates the polynomial in lambda = ln(keep / noise):
+  unipc,   ///< order 2 in its predictor and its corrector; UniPCMultistepScheduler
+  unipc1,  ///< the same with order 1
+  unipc3,  ///< the same with order 3
+  dpm,     ///< the predictor of order 2 alone; DPMSolverMultistepScheduler ("2M")
+  lcm,     ///< one estimate a step, to which it adds fresh noise of the next level; for distilled
+           ///< models of either process
 };
-/// Parses "euler", "edm-euler", "heun", "res", "flow" or "lcm". Throws Error{usage} listing the
-/// names for anything else.
+/// The names of all samplers: "euler", "edm-euler", "heun", "res", "flow", "unipc", "unipc1",
+/// "unipc3", "dpm++", "lcm".
+std::vector<std::string_view> sampler_names();
+/// Throws Error{usage} listing the names for any other.
 Sampler parse_sampler(std::string_view name);
 std::string to_string(Sampler sampler);
-/// Returns the only process that the sampler is for; nullopt for lcm, which is for both.
+/// Returns the only process that the sampler is for; nullopt if it is for both.
 std::optional<Process> process_of(Sampler sampler);
+/// Returns the sampler of a model that names none: euler, or flow for flow matching.
+Sampler default_sampler(Process process);
 /// Throws Error{usage} if the sampler is not for models of this process.
 void check_sampler(Sampler sampler, Process process);
+
+/// A program whose noise levels unipc and dpm++ have in flow matching: diffusers, or the program of
+/// a model's authors (Wan's).
+enum class SampledAs : std::uint8_t { diffusers, reference };
+std::string to_string(SampledAs as);
+/// Parses "diffusers" or "reference". Throws Error{usage} for anything else.
+SampledAs parse_sampled_as(std::string_view name);
 
 /// The noise levels of a sampling.
 struct NoiseSchedule {
@@ -58,6 +75,7 @@ struct NoiseSchedule {
   /// The noise levels, which replace `steps`, sigma_min, sigma_max and shift. Empty: computed from
   /// these four.
   std::vector<double> sigmas = {};
+  SampledAs as = SampledAs::diffusers;
 };
 inline constexpr int kMostSteps = 10000;
 
@@ -68,12 +86,28 @@ std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, dou
 /// Returns the falling noise levels. A step leads from each level to the next. The last level is 0,
 /// where the state becomes the estimate itself; for edm_euler it is sigma_min a second time. The
 /// levels above 0 are the given ones, or else `steps` levels. RES has one level more, because its
-/// result is an estimate at sigma_min that does not count as a step. Flow matching shifts its
-/// levels from 1 to 1/1000 twice, like diffusers' FlowMatchEulerDiscreteScheduler. Throws
-/// Error{usage} for impossible levels.
+/// result is an estimate at sigma_min that does not count as a step. In flow matching n levels are
+///
+///   flow, lcm            n from 1 to 1/1000, shifted twice, like FlowMatchEulerDiscreteScheduler
+///   unipc, diffusers     the first n of n + 1 from 1 to 1/1000, shifted; 1 less 1e-6 in place of 1
+///   unipc, reference;
+///   dpm++, diffusers     the first n of n + 1 from 0.999 to 0, shifted
+///   dpm++, reference     the first n of n + 1 from 1 to 0, shifted
+///
+/// and of unipc and dpm++ they are float, as in these programs. Throws Error{usage} for impossible
+/// levels.
 std::vector<double> noise_levels(const NoiseSchedule& schedule);
+/// Returns the network's time input at each of these levels but the last. It is that of the process
+/// (ProcessLevel::time); of unipc and dpm++ in flow matching without its fraction.
+std::vector<double> noise_times(const NoiseSchedule& schedule);
+/// Returns the standard deviation of the noise that sampling begins with: the first level, but 1
+/// for unipc and dpm++ in flow matching.
+double first_deviation(const NoiseSchedule& schedule);
 /// Returns the number of estimates in a whole sampling.
 int evaluations(const NoiseSchedule& schedule);
+
+/// Returns how many states and estimates a step has in memory at once.
+int states_in_memory(Sampler sampler);
 
 /// Writes the estimate of the clean latent for `x` at noise level `level` to `x0` (same size).
 using Denoise = std::function<void(std::span<const double> x, double level, std::span<double> x0)>;
@@ -94,14 +128,16 @@ struct SamplingPath {
 /// The state of a sampling: all that is needed to resume it.
 struct SamplerState {
   int step = 0;           ///< steps done
-  std::vector<double> x;  ///< the state at levels[step]; at step 0 noise of that deviation
-  /// The estimates of the last steps, the newest first. res keeps one after its first step, the
-  /// other samplers none.
+  std::vector<double> x;  ///< the state at levels[step]; at step 0 noise of first_deviation()
+  /// The estimates of the last steps, the newest first: of res and dpm++ one, of unipc as many as
+  /// its order, of the other samplers none. After the first steps there are fewer.
   std::vector<std::vector<double>> estimates = {};
+  /// After the first step of unipc, the corrected state at levels[step - 1].
+  std::vector<double> corrected = {};
 };
 
 /// Moves the state from levels[state.step] to the next level. Does not compute an estimate if both
-/// are equal.
+/// are equal. Throws Error for a state that lacks estimates of earlier steps.
 void sample_step(const SamplingPath& path, SamplerState& state);
 
 /// Called with the state after a step.

@@ -31,7 +31,7 @@ QwenLinear QwenWeights::linear(const std::string& name) const {
     return all.reshape({all.size(0), all.elements() / all.size(0)});
   };
   // What a GPU has no products for is made what it computes in.
-  const DType stored = blocks ? compute() : float_type(view.dtype);
+  const DType stored = is_coded(view) ? compute() : float_type(view.dtype);
   const DType held = gpu && stored == DType::f16 ? compute() : stored;
   if (int8_) {
     const Tensor all = matrix(stored == DType::f16 ? DType::f32 : stored);

@@ -8,6 +8,7 @@
 #include "kernels/conv.h"
 #include "kernels/haar.h"
 #include "kernels/patchify.h"
+#include "kernels/regroup.h"
 #include "kernels/resample.h"
 #include "ops/conv/conv2d_cudnn_cuda.h"
 #include "ops/conv/conv_kernels.h"
@@ -314,6 +315,30 @@ void cuda::unpatchify_backward(const PatchLayout& layout, const Tensor& dlatents
 }  // namespace vfm::ops
 
 namespace vfm::ops::cuda {
+
+namespace {
+
+kernels::Regroup describe(const RegroupArgs& args) {
+  kernels::Regroup call;
+  call.type = kernel_type(args.type);
+  call.rows = args.rows, call.columns = args.columns;
+  call.fine_channels = args.fine_channels, call.coarse_channels = args.coarse_channels;
+  call.space = args.space, call.frames = args.frames, call.frame = args.frame;
+  call.add = args.add;
+  call.x = args.x;
+  call.y = args.y;
+  return call;
+}
+
+}  // namespace
+
+void pool_patches(const RegroupArgs& args) {
+  check_gpu(kernels::pool_patches(describe(args), compute_stream()), "take means of patches");
+}
+
+void repeat_patches(const RegroupArgs& args) {
+  check_gpu(kernels::repeat_patches(describe(args), compute_stream()), "repeat patches");
+}
 
 void pool_pixels(DType type, const void* x, void* y, std::int64_t rows, std::int64_t columns,
                  std::int64_t channels, float scale) {

@@ -48,6 +48,25 @@ struct BlocksQ8 {
   }
 };
 
+/// Scales and offsets of Q4_K and Q5_K. Number i of the first four is the lower 6 bits of byte i,
+/// its offset those of byte i + 4; of the last four the lower bits are in the halves of byte i + 4,
+/// the upper ones in the upper 2 bits of bytes i - 4 and i.
+VFM_INLINE void unpack_scales(const std::uint8_t* block, float (&scales)[8], float (&offsets)[8]) {
+  std::uint32_t from[3];
+  __builtin_memcpy(from, block + 4, sizeof from);
+  const std::uint32_t words[4] = {
+      from[0] & 0x3f3f3f3fu, (from[2] & 0x0f0f0f0fu) | ((from[0] >> 6 & 0x03030303u) << 4),
+      from[1] & 0x3f3f3f3fu, (from[2] >> 4 & 0x0f0f0f0fu) | ((from[1] >> 6 & 0x03030303u) << 4)};
+  std::uint8_t bytes[16];
+  __builtin_memcpy(bytes, words, sizeof bytes);
+  const float d = block_half(block), m = block_half(block + 2);
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    scales[i] = d * static_cast<float>(bytes[i]);
+    offsets[i] = m * static_cast<float>(bytes[8 + i]);
+  }
+}
+
 struct BlocksQ4K {
   static constexpr int kElements = 256, kBytes = 144, kOutputs = 2;
   template <int C, class Use>
@@ -71,26 +90,31 @@ struct BlocksQ4K {
         use(64 * part + 32 + i, high);
       }
   }
+};
 
- private:
-  /// Number i of the first four is the lower 6 bits of byte i, its offset those of byte i + 4; of
-  /// the last four the lower bits are in the halves of byte i + 4, the upper ones in the upper 2
-  /// bits of bytes i - 4 and i.
-  VFM_INLINE void unpack_scales(const std::uint8_t* block, float (&scales)[8],
-                                float (&offsets)[8]) {
-    std::uint32_t from[3];
-    __builtin_memcpy(from, block + 4, sizeof from);
-    const std::uint32_t words[4] = {
-        from[0] & 0x3f3f3f3fu, (from[2] & 0x0f0f0f0fu) | ((from[0] >> 6 & 0x03030303u) << 4),
-        from[1] & 0x3f3f3f3fu, (from[2] >> 4 & 0x0f0f0f0fu) | ((from[1] >> 6 & 0x03030303u) << 4)};
-    std::uint8_t bytes[16];
-    __builtin_memcpy(bytes, words, sizeof bytes);
-    const float d = block_half(block), m = block_half(block + 2);
+struct BlocksQ5K {
+  static constexpr int kElements = 256, kBytes = 176, kOutputs = 2;
+  template <int C, class Use>
+  VFM_INLINE void each(const std::uint8_t* const (&blocks)[C], const Use& use) {
+    float scales[C][8], offsets[C][8];
+    for (int c = 0; c < C; ++c)
+      unpack_scales(blocks[c], scales[c], offsets[c]);
+    for (int part = 0; part < 4; ++part)  // of 64: as in Q4_K, with bits 2 part and 2 part + 1
 #pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      scales[i] = d * static_cast<float>(bytes[i]);
-      offsets[i] = m * static_cast<float>(bytes[8 + i]);
-    }
+      for (int i = 0; i < 32; i += kWidth) {
+        BlockLanes low[C], high[C];
+#pragma GCC unroll 4
+        for (int c = 0; c < C; ++c) {
+          const IntLanes q = widen_bytes(blocks[c] + 48 + 32 * part + i);
+          const IntLanes fifth = widen_bytes(blocks[c] + 16 + i) >> 2 * part;
+          const float* const s = scales[c] + 2 * part;
+          const float* const o = offsets[c] + 2 * part;
+          low[c] = lanes_of((q & 15) | (fifth & 1) << 4) * s[0] - o[0];
+          high[c] = lanes_of(q >> 4 | (fifth >> 1 & 1) << 4) * s[1] - o[1];
+        }
+        use(64 * part + i, low);
+        use(64 * part + 32 + i, high);
+      }
   }
 };
 
@@ -181,6 +205,7 @@ template <class Body>
 VFM_INLINE void by_format(BlockFormat format, Body body) {
   if (format == BlockFormat::q8_0) return body(BlocksQ8{});
   if (format == BlockFormat::q4_k) return body(BlocksQ4K{});
+  if (format == BlockFormat::q5_k) return body(BlocksQ5K{});
   body(BlocksQ6K{});
 }
 

@@ -121,14 +121,18 @@ Tensor modulate_recompute(const ModulateInput& in, const ModulateSaved& saved) {
 
 void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved& saved,
                        const Tensor& dnormed) {
-  // When nothing is added the stream is x, whose gradient is not ours to take.
+  // When nothing is added the stream is x, whose gradient is not ours to take. It is added to where
+  // it is, so that it has the same bits as that of a stream which a block before ends with.
   Tensor dstream = adds(in) ? tape.take(saved.stream) : Tensor();
+  const Tape::Sum of_x = adds(in) ? Tape::Sum{} : tape.sum_of(in.x);
+  if (of_x.add) dstream = of_x.tensor;
   const Device device = in.x.device();
   if (dstream.defined()) dstream = dstream.to(DType::f32);
   const std::int64_t width = in.x.size(1);
   const Tensor partial({in.rows.run_count(), 3 * width}, DType::f32, device);
-  Tensor dx =
-      dstream.defined() && dstream.unique() ? dstream : Tensor(in.x.shape(), DType::f32, device);
+  Tensor dx = of_x.tensor;
+  if (!dx.defined())
+    dx = dstream.defined() && dstream.unique() ? dstream : Tensor(in.x.shape(), DType::f32, device);
   Tensor dbranch;
   ModulateBackwardArgs args;
   args.forward = arguments(in, saved);
@@ -169,7 +173,7 @@ void modulate_backward(Tape& tape, const ModulateInput& in, const ModulateSaved&
   }
   if (sum.tensor.defined() && !sum.add) copy(dx, sum.tensor);
   if (passes && !sum.tensor.defined()) tape.accumulate(in.extra, dx);
-  tape.accumulate(in.x, std::move(dx));
+  if (!of_x.tensor.defined()) tape.accumulate(in.x, std::move(dx));
 }
 
 Modulated gated_residual_layernorm_modulate(Tape& tape, const ModulateInput& in) {

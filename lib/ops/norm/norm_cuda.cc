@@ -6,6 +6,7 @@
 #include "kernels/modulate.h"
 #include "kernels/modulate_backward.h"
 #include "kernels/modulate_fp8.h"
+#include "kernels/pixel_norm.h"
 #include "kernels/rmsnorm.h"
 #include "ops/matmul/check_fp8_cuda.h"
 #include "ops/norm/frame_norm_kernels.h"
@@ -91,6 +92,17 @@ void cuda::layer_norm_backward(const LayerNormArgs& args) {
   const Tensor numbers({args.rows, kLayerNormNumbers}, DType::f32, Device::cuda);
   call.numbers = numbers.data<float>();
   check_gpu(kernels::layer_norm_backward(call, compute_stream()), "run layer norm backward");
+}
+
+void cuda::pixel_norm(const PixelNormArgs& args) {
+  kernels::PixelNorm call;
+  call.pixels = args.pixels, call.channels = args.channels;
+  call.type = kernel_type(args.type);
+  call.silu = args.silu;
+  call.x = args.x;
+  call.weight = args.weight;
+  call.y = args.y;
+  check_gpu(kernels::pixel_norm(call, compute_stream()), "run the norm of pixels");
 }
 
 void cuda::rmsnorm_forward(const Tensor& x, const Tensor& weight, float epsilon, const Tensor& y) {

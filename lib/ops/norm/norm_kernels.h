@@ -64,6 +64,20 @@ inline constexpr std::int64_t kLayerNormNumbers = 5;
 VFM_ISA_KERNEL(void, layer_norm_forward, const LayerNormArgs& args)
 VFM_ISA_KERNEL(void, layer_norm_backward, const LayerNormArgs& args)
 
+// The kernels behind pixel_norm.h.
+
+/// Plain pointers of one call. x and y have `type`.
+struct PixelNormArgs {
+  std::int64_t pixels = 0, channels = 0;
+  DType type = DType::f32;
+  bool silu = false;
+  const void* x = nullptr;
+  const float* weight = nullptr;
+  void* y = nullptr;  // may be x
+};
+
+VFM_ISA_KERNEL(void, pixel_norm, const PixelNormArgs& args)
+
 // The kernels behind rmsnorm.h; f32 throughout.
 
 VFM_KERNEL(void, rmsnorm_forward, const Tensor& x, const Tensor& weight, float epsilon,

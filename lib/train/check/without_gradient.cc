@@ -54,7 +54,8 @@ std::string why_no_gradient(const std::vector<data::Entry>& samples, const Recip
       most([](const data::Entry& sample) { return sample.frames; }) <=
           kind_of(recipe.model.type).patch(recipe.model).frames)
     return "no sample of the step has two frames to choose from";
-  const bool cross = has_part(parameter, ".attn2.") || has_part(parameter, ".cross_attn");
+  const bool cross = has_part(parameter, ".attn2.") || has_part(parameter, ".cross_attn") ||
+                     has_part(parameter, ".text_embedder.");
   // The modulation of cross-attention, which not every network has.
   const models::NetworkConfig* network = kind_of(recipe.model.type).network(recipe.model);
   const std::string_view norm = network ? network->architecture->text_norm : "";

@@ -43,7 +43,7 @@ void write_network(const models::ModelFolder& model, const models::ModelFacts& f
   io::make_directories(folder);
   const models::ModelConfig read = models::read_model_config(model);
   Json config = model.config();
-  models::tell_of_texts(facts, read, config);
+  models::tell_of_training(facts, read, config);
   io::write_file(io::join_path(folder, "config.json"), dump_json_pretty(config));
   const auto* network = std::get_if<models::NetworkConfig>(&read);
   const io::TensorSet& weights = model.weights();
@@ -99,6 +99,16 @@ void warn_of_padding(int padding, int of_pipeline) {
         of_pipeline, padding == 0 ? std::string("without such") : fmt::format("with {}", padding));
 }
 
+/// What a pipeline of diffusers cannot do.
+void warn_of_process(models::Process process, const models::Architecture& architecture,
+                     const std::string& pipeline) {
+  if (process != architecture.process)
+    log_warning(
+        "diffusers' {} samples models of '{}', and this one is of '{}': only vfm-generate samples "
+        "the export",
+        pipeline, architecture.process.name(), process.name());
+}
+
 /// All but the mark, in the temporary folder.
 void write_all(const ExportOptions& options, const models::ModelFolder& model,
                const models::ModelFacts& facts, const PipelineParts& parts, bool adapters,
@@ -109,6 +119,7 @@ void write_all(const ExportOptions& options, const models::ModelFolder& model,
   if (!pipeline) return;
   const models::NetworkConfig config = models::network_config_from_json(model.config());
   write_parts(parts, facts, config, folder, options.parts == ExportOptions::Parts::copy);
+  warn_of_process(facts.sampling.process, *config.architecture, parts.type);
   warn_of_padding(facts.text_padding, config.architecture->foreign->pipeline->text_tokens);
 }
 

@@ -15,6 +15,7 @@
 #include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/weight_files.h"
 #include "models/process/process.h"
 #include "models/text_encoder.h"
 #include "models/tokenizer_family.h"
@@ -131,7 +132,10 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   PipelineParts parts;
   parts.why_not = why_not(facts, config, options);
   if (!parts.why_not.empty()) return parts;
-  parts.type = pipeline_of(config).classes[config.video_to_world() ? 1 : 0];
+  const models::GivenFramesBy given = models::given_by(config);
+  const bool continues = given == models::GivenFramesBy::mark ||
+                         given == models::GivenFramesBy::mask_and_latent;
+  parts.type = pipeline_of(config).classes[continues ? 1 : 0];
   models::TokenizerConfig tokenizer = *facts.tokenizer;
   parts.vae = place_of(tokenizer.path, options.tokenizer, "tokenizer", "--tokenizer");
   tokenizer.path = parts.vae;
@@ -146,6 +150,9 @@ PipelineParts find_parts(const models::ModelFacts& facts, const models::NetworkC
   const models::TextFolders folders = models::text_encoder_folders(path);
   parts.text_model = folders.model;
   parts.tokenizer = folders.tokenizer;
+  for (const std::string& part : {parts.vae, parts.text_model})
+    if (models::is_weight_file(part))
+      fail_usage("'{}' is one file: a pipeline is made of folders, as diffusers writes them", part);
   return parts;
 }
 

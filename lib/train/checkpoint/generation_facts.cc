@@ -15,11 +15,15 @@ namespace vfm::train {
 namespace {
 
 /// What the recipe says goes before what the model began with.
-Json sampling_of(const SamplingRecipe& recipe, models::SamplingFacts sampling) {
-  if (recipe.steps > 0) sampling.steps = recipe.steps;
-  if (recipe.guidance >= 0) sampling.guidance = recipe.guidance;
-  if (recipe.sigma_min > 0) sampling.sigma_min = recipe.sigma_min;
-  if (recipe.sigma_max > 0) sampling.sigma_max = recipe.sigma_max;
+Json sampling_of(const Recipe& recipe, models::SamplingFacts sampling) {
+  const SamplingRecipe& own = recipe.sampling;
+  sampling.process = recipe.diffusion.process;
+  if (own.steps > 0) sampling.steps = own.steps;
+  if (own.guidance >= 0) sampling.guidance = own.guidance;
+  if (own.sigma_min > 0) sampling.sigma_min = own.sigma_min;
+  if (own.sigma_max > 0) sampling.sigma_max = own.sigma_max;
+  const double shift = own.shift > 0 ? own.shift : recipe.diffusion.shift;
+  sampling.shift = shift != 1 ? std::optional(shift) : std::nullopt;
   return sampling.to_json();
 }
 
@@ -74,8 +78,9 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const models::M
                                                {"width", base.largest.width}};
   for (const auto& [name, extent] : known)
     facts["trained"][name] = std::max(facts["trained"][name].get<int>(), extent);
-  if (const Json sampling = sampling_of(recipe.sampling, base.sampling); !sampling.is_null())
+  if (const Json sampling = sampling_of(recipe, base.sampling); !sampling.is_null())
     facts["sampling"] = sampling;
+  if (base.clean_texts) facts["clean_texts"] = true;
   if (recipe.text_padding() > 0) {
     facts["text_padding"] = recipe.text_padding();
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is

@@ -41,8 +41,8 @@ class CodeKind final : public Kind {
     return "predicts discrete latents, one code after the other.";
   }
 
-  void add_model_fields(FieldList& list, ModelRecipe& model) const override {
-    models::DecoderConfig& decoder = model.decoder;
+  void add_model_fields(FieldList& list, Recipe& recipe) const override {
+    models::DecoderConfig& decoder = recipe.model.decoder;
     list.number("vocabulary", decoder.vocabulary, between(0, 1 << 28))
         .number("text_embed_dim", decoder.text_embed_dim, between(0, 65536))
         .number("num_attention_heads", decoder.num_attention_heads, between(1, 1024))

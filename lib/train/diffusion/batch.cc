@@ -6,21 +6,22 @@
 
 namespace vfm::train {
 
-StepSigmas::StepSigmas(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+StepLevels::StepLevels(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
                        std::size_t of_step)
     : recipe_(recipe),
       seed_(seed),
       step_(step),
       strata_(Random(seed, Purpose::sigma_strata, step).permutation(of_step)) {}
 
-double StepSigmas::at(std::size_t place, const std::string& key) const {
+double StepLevels::at(std::size_t place, const std::string& key) const {
   const double jitter = Random(seed_, Purpose::sigma, step_, random_key(key)).uniform(0);
   const double u =
       (static_cast<double>(strata_.at(place)) + jitter) / static_cast<double>(strata_.size());
   return recipe_.process.quantile(u, recipe_.p_mean, recipe_.p_std);
 }
 
-double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames) {
+double sample_level(const DiffusionRecipe& recipe, double drawn, int frames) {
+  drawn = recipe.process.shifted(drawn, recipe.shift);
   // Neighbouring frames of a video are alike, so the same noise hides less of it than of an image.
   if (recipe.scale_video_noise)
     drawn = recipe.process.shifted(drawn, std::sqrt(static_cast<double>(frames)));
@@ -36,9 +37,9 @@ Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, in
           std::clamp(drawn, recipe.sigma_min, recipe.sigma_max)};
 }
 
-void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_text,
+void BatchBuilder::add(const CleanSample& sample, double level, bool without_text,
                        const Random& noise, Condition given) {
-  const models::ProcessLevel at = process_.at(sigma);
+  const models::ProcessLevel at = process_.at(level);
   models::NetworkSample entry;
   entry.frames = sample.frames;
   entry.height = sample.height;
@@ -68,7 +69,7 @@ void BatchBuilder::add(const CleanSample& sample, double sigma, bool without_tex
   const std::int64_t plane = std::int64_t{sample.height} * sample.width;
   noisy.channel = sample.frames * plane;
   if (given.frames == 0) return;
-  const models::ProcessLevel given_at = process_.at(given.sigma);
+  const models::ProcessLevel given_at = process_.at(given.level);
   noisy.given = given.frames * plane;
   noisy.given_in = static_cast<float>(given_at.in * given_at.keep);
   noisy.given_noise = static_cast<float>(given_at.in * given_at.noise);

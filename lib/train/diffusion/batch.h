@@ -21,13 +21,14 @@
 
 namespace vfm::train {
 
-/// Noise levels of the whole step in its order, not yet clamped: ln sigma = p_mean + p_std *
-/// Phi^-1(u). The u of n samples are stratified: (0, 1) is cut into n strata, and each sample gets
-/// one at random. So 16 samples cover the distribution as thousands of independent ones would.
-class StepSigmas {
+/// Noise levels of the whole step in its order, not yet shifted and clamped: ln sigma = p_mean +
+/// p_std * Phi^-1(u). The u of n samples are stratified: (0, 1) is cut into n strata, and each
+/// sample gets one at random. So 16 samples cover the distribution as thousands of independent ones
+/// would.
+class StepLevels {
  public:
   /// Keeps the reference. The step has `of_step` samples.
-  StepSigmas(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
+  StepLevels(const DiffusionRecipe& recipe, std::uint64_t seed, std::uint32_t step,
              std::size_t of_step);
   /// The noise level of the sample at this place in the order of the step.
   double at(std::size_t place, const std::string& key) const;
@@ -38,14 +39,15 @@ class StepSigmas {
   std::uint32_t step_;
   std::vector<std::uint64_t> strata_;  // stratum of each place
 };
-/// The noise level of a sample: `drawn`, for a video shifted if the recipe says so, then clamped.
-double sample_sigma(const DiffusionRecipe& recipe, double drawn, int frames);
+/// The noise level of a sample: `drawn`, shifted, for a video once more if the recipe says so, then
+/// clamped.
+double sample_level(const DiffusionRecipe& recipe, double drawn, int frames);
 
 /// Conditioning of a video-to-world model: the first latent frames of a sample are given, with
 /// noise of their own.
 struct Condition {
   int frames = 0;    ///< number of given frames, less than the sample has; 0 for an image
-  double sigma = 0;  ///< noise level of the given frames
+  double level = 0;  ///< noise level of the given frames
 };
 /// `random` is (seed, condition, step, sample key). The noise level is clamped as the sample's is.
 Condition draw_condition(const DiffusionRecipe& recipe, const Random& random, int sample_frames);
@@ -70,7 +72,7 @@ NoisyBatch add_noise(const CleanBatch& clean);
 
 /// Packs samples one after the other. add() takes each sample's noise level, whether to drop its
 /// text, its random stream for noise, and its given frames. A sample without text counts as
-/// dropped. Given frames are noisy as at the level given.sigma; if there are none, the mask is 0. A
+/// dropped. Given frames are noisy as at given.level; if there are none, the mask is 0. A
 /// dropped text is one zero token, even if other texts are padded with more zero tokens: attention
 /// over equal keys is attention over one.
 class BatchBuilder {
@@ -78,7 +80,7 @@ class BatchBuilder {
   explicit BatchBuilder(const models::NetworkConfig& config, int text_padding = 0,
                         models::Process process = models::Process::edm)
       : config_(config), text_padding_(text_padding), process_(process) {}
-  void add(const CleanSample& sample, double sigma, bool without_text, const Random& noise,
+  void add(const CleanSample& sample, double level, bool without_text, const Random& noise,
            Condition given = {});
   std::size_t samples() const { return samples_.size(); }
   CleanBatch build_clean() const;

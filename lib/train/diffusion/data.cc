@@ -60,10 +60,10 @@ namespace {
 
 class LatentData final : public PackedDataset, public ScaledLatents {
  public:
-  LatentData(const std::string& directory, const std::string& split, double whitening,
+  LatentData(const std::string& directory, const std::string& split, const DiffusionRecipe& recipe,
              const std::optional<models::LatentScale>& scale)
-      : PackedDataset(directory, split) {
-    if (set().vocabulary() == 0) scale_ = read_scale(info(), directory).whitened(whitening);
+      : PackedDataset(directory, split), process_(recipe.process) {
+    if (set().vocabulary() == 0) scale_ = read_scale(info(), directory).whitened(recipe.whitening);
     if (scale && scale->channels() == scale_.channels()) scale_ = *scale;
   }
   Json facts() const override { return latent_facts(*this, scale_.to_json()); }
@@ -86,16 +86,17 @@ class LatentData final : public PackedDataset, public ScaledLatents {
       fail("sample '{}' has {} latent values, its sizes make {}", data.key, data.latent.size(),
            expected);
     CleanSample clean = take_sample(sample, std::move(data), text_width(info()));
-    scale_.to_model(clean.x0, sample.frames);
+    scale_.to_model(clean.x0, sample.frames, process_);
     return clean;
   }
 
+  models::Process process_;
   models::LatentScale scale_;
 };
 
 class MadeUpData final : public Dataset {
  public:
-  explicit MadeUpData(const MadeUpLatents& options) {
+  explicit MadeUpData(const MadeUpLatents& options) : process_(options.process) {
     std::vector<data::Entry> entries = synthetic_entries(options.sizes);
     for (data::Entry& entry : entries)
       entry.text_tokens = options.text_tokens;
@@ -128,10 +129,11 @@ class MadeUpData final : public Dataset {
                        static_cast<std::size_t>(text_width(info_)));
     Random(0, Purpose::synthetic, 0, random_key(entry.key)).fill_normal(sample.x0);
     Random(0, Purpose::synthetic, 1, random_key(entry.key)).fill_normal(sample.text);
-    scale_.to_model(sample.x0, entry.frames);
+    scale_.to_model(sample.x0, entry.frames, process_);
     return sample;
   }
 
+  models::Process process_;
   std::unique_ptr<data::SampleIndex> index_;
   Json info_;
   models::LatentScale scale_;
@@ -189,9 +191,9 @@ void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
 }
 
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
-                                      double whitening,
+                                      const DiffusionRecipe& recipe,
                                       const std::optional<models::LatentScale>& scale) {
-  return std::make_unique<LatentData>(directory, split, whitening, scale);
+  return std::make_unique<LatentData>(directory, split, recipe, scale);
 }
 
 std::unique_ptr<Dataset> make_up_latents(const MadeUpLatents& options) {

@@ -15,10 +15,10 @@ namespace vfm::train {
 
 /// Opens `split` of the latents in `directory`. Throws Error{usage} if there are none. `scale` is
 /// the scale of the model that the run begins from. It normalizes the latents if it has as many
-/// channels (fit() refuses other latents). Otherwise their own scale normalizes them, whitened by
-/// degree `whitening` (models::LatentScale::whitened).
+/// channels (fit() refuses other latents). Otherwise their own scale normalizes them, whitened as
+/// the recipe says (models::LatentScale::whitened). The process is that of the recipe.
 std::unique_ptr<Dataset> open_latents(const std::string& directory, const std::string& split,
-                                      double whitening = 1,
+                                      const DiffusionRecipe& recipe = {},
                                       const std::optional<models::LatentScale>& scale = {});
 
 /// Fits the recipe's network to `data`, which has `channels` channels. Throws Error{usage}.
@@ -43,6 +43,7 @@ void share_scale(std::span<const std::unique_ptr<Dataset>> folders,
 struct MadeUpLatents {
   SampleSizes sizes;
   int channels = 16, text_tokens = 512, text_width = 1024;
+  models::Process process = {};
 };
 std::unique_ptr<Dataset> make_up_latents(const MadeUpLatents& options);
 

@@ -133,12 +133,44 @@ class ModulationByWidth final : public models::ConfigFields {
   }
 };
 
-// The network of the recipe's type: of another type it has that type's defaults.
-void take_type(ModelRecipe& model) {
-  const models::Architecture& wanted = models::find_architecture(model.type);
-  if (model.dit.architecture == &wanted) return;
-  model.dit = models::default_config(wanted);
-  model.dit.in_channels = model.dit.out_channels = model.dit.text_embed_dim = 0;  // as in the data
+// The network and process of the recipe's type: of another type they are that type's defaults.
+void take_type(Recipe& recipe) {
+  models::NetworkConfig& dit = recipe.model.dit;
+  const models::Architecture& wanted = models::find_architecture(recipe.model.type);
+  if (dit.architecture == &wanted) return;
+  dit = models::default_config(wanted);
+  dit.in_channels = dit.out_channels = dit.text_embed_dim = 0;  // as in the data
+  set_process(recipe, wanted.process);
+}
+
+struct LevelDefaults {
+  double least, most;
+  std::array<double, 5> validation;
+};
+// Of each process. Those of flow matching are in its times, and the least is the least that
+// samplers visit.
+constexpr std::array<LevelDefaults, 2> kLevelDefaults = {
+    {{0.0002, 80, {0.1, 0.3, 1, 3, 10}}, {0.001, 1, {0.1, 0.3, 0.5, 0.7, 0.9}}}};
+
+// Noise levels that the recipe's process does not have, and keys that it does not take.
+void check_process(const Recipe& recipe) {
+  const models::Process process = recipe.diffusion.process;
+  const auto refuse = [&](const char* key, const std::string& why) {
+    fail_usage("{}, and {}: {}", describe_setting(recipe, key),
+               describe_setting(recipe, "diffusion.process"), why);
+  };
+  const std::string highest = fmt::format("its highest noise level is {}", process.highest());
+  if (recipe.diffusion.sigma_max > process.highest()) refuse("diffusion.sigma_max", highest);
+  for (const double level : recipe.validation.sigmas)
+    if (level > process.highest()) refuse("validation.sigmas", highest);
+  const bool flow = process == models::Process::flow;
+  if (!flow && recipe.diffusion.shift != 1)
+    refuse("diffusion.shift", "only flow matching has it; add its logarithm to diffusion.p_mean");
+  if (!flow && recipe.sampling.shift != 0)
+    refuse("sampling.shift", "only flow matching has it; leave it out");
+  for (const auto& [key, value] : {std::pair("sampling.sigma_min", recipe.sampling.sigma_min),
+                                   std::pair("sampling.sigma_max", recipe.sampling.sigma_max)})
+    if (flow && value != 0) refuse(key, "it is sampled by sampling.shift; leave it out");
 }
 
 class DiffusionKind final : public Kind {
@@ -165,8 +197,9 @@ class DiffusionKind final : public Kind {
     return std::string(model.dit.architecture->name);
   }
 
-  void add_model_fields(FieldList& list, ModelRecipe& model) const override {
-    take_type(model);
+  void add_model_fields(FieldList& list, Recipe& recipe) const override {
+    take_type(recipe);
+    ModelRecipe& model = recipe.model;
     ModelFields fields(list);
     model.dit.architecture->visit(model.dit, fields);
     fields.add(model.dit.architecture->notes);
@@ -175,8 +208,16 @@ class DiffusionKind final : public Kind {
   void add_sections(FieldList& list, Recipe& r) const override {
     add_adapter_fields(list, r.lora);
     list.section("diffusion", true)
+        .choice(
+            "process", models::Process::kNames,
+            [&r](std::size_t i) { set_process(r, static_cast<models::Process::Kind>(i)); },
+            [&r] { return static_cast<std::size_t>(r.diffusion.process.kind()); })
+        .in_stages(false)
+        .quiet()
         .number("p_mean", r.diffusion.p_mean, between(-20, 20))
         .number("p_std", r.diffusion.p_std, between(0, 20))
+        .number("shift", r.diffusion.shift, positive)
+        .quiet()
         .number("sigma_min", r.diffusion.sigma_min, positive)
         .number("sigma_max", r.diffusion.sigma_max, positive)
         .number("whitening", r.diffusion.whitening, between(0, 1))
@@ -192,6 +233,7 @@ class DiffusionKind final : public Kind {
     list.number("guidance", r.sampling.guidance, between(-1, 1000)).may_change();
     list.number("sigma_min", r.sampling.sigma_min, at_least(0)).may_change();
     list.number("sigma_max", r.sampling.sigma_max, at_least(0)).may_change();
+    list.number("shift", r.sampling.shift, at_least(0)).quiet().may_change();
   }
 
   void add_data_fields(FieldList& list, DataRecipe& data) const override {
@@ -203,7 +245,7 @@ class DiffusionKind final : public Kind {
   }
 
   void settle(Recipe& recipe) const override {
-    take_type(recipe.model);
+    take_type(recipe);
     const ModulationKeys keys(recipe.model.dit);
     if (keys.full && keys.width != 0)
       fail_usage("{}, and {}: only a modulation of two matrices has a width between them",
@@ -215,6 +257,7 @@ class DiffusionKind final : public Kind {
       fail_usage("{} and {}: the first must be at most the second",
                  describe_setting(recipe, "diffusion.sigma_min"),
                  describe_setting(recipe, "diffusion.sigma_max"));
+    check_process(recipe);
     if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
       fail_usage("{} and {}: the first must be below the second",
                  describe_setting(recipe, "sampling.sigma_min"),
@@ -260,10 +303,11 @@ class DiffusionKind final : public Kind {
     const Recipe& recipe = options.recipe;
     if (auto clips = open_encoded(options, split, fit_encoded)) return clips;
     if (options.synthetic.empty())
-      return open_latents(options.data, split, recipe.diffusion.whitening, options.base.scale);
+      return open_latents(options.data, split, recipe.diffusion, options.base.scale);
     const models::NetworkConfig& dit = recipe.model.dit;
     MadeUpLatents made;
     made.sizes = options.synthetic;
+    made.process = recipe.diffusion.process;
     if (dit.in_channels > 0)
       made.channels = dit.in_channels - (recipe.diffusion.video_to_world() ? 1 : 0);
     if (dit.out_channels > 0) made.channels = dit.out_channels;
@@ -349,6 +393,15 @@ class DiffusionKind final : public Kind {
 };
 
 }  // namespace
+
+void set_process(Recipe& recipe, models::Process process) {
+  if (recipe.diffusion.process == process) return;
+  const LevelDefaults& levels = kLevelDefaults[process.kind()];
+  recipe.diffusion.process = process;
+  recipe.diffusion.sigma_min = levels.least;
+  recipe.diffusion.sigma_max = levels.most;
+  recipe.validation.sigmas.assign(levels.validation.begin(), levels.validation.end());
+}
 
 bool DiffusionRecipe::video_to_world() const {
   return std::ranges::any_of(condition_frames, [](int frames) { return frames > 0; });

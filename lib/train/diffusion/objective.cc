@@ -73,13 +73,13 @@ std::unique_ptr<Batch> DiffusionObjective::build(std::uint32_t step, std::size_t
                                                  const std::vector<PlacedSample>& samples) const {
   const DiffusionRecipe& diffusion = recipe_.diffusion;
   const std::uint64_t seed = recipe_.train.seed;
-  const StepSigmas sigmas(diffusion, seed, step, of_step);
+  const StepLevels levels(diffusion, seed, step, of_step);
   BatchBuilder builder(network_->config(), diffusion.text_padding, diffusion.process);
   for (const auto& [sample, place, again] : samples) {
     const std::string name = random_name(sample.key, again);
     const std::uint64_t key = random_key(name);
     builder.add(
-        sample, sample_sigma(diffusion, sigmas.at(place, name), sample.frames),
+        sample, sample_level(diffusion, levels.at(place, name), sample.frames),
         drop_text(diffusion.text_dropout, seed, step, name),
         Random(seed, Purpose::noise, step, key),
         draw_condition(diffusion, Random(seed, Purpose::condition, step, key), sample.frames));
@@ -158,7 +158,7 @@ void DiffusionObjective::pass(Batch& batch, bool first, const ops::Tape::Listene
     copy.target = inputs[3];
     return {learn(copy).error.sums};
   };
-  const auto& [samples, latents, text, c_noise] = noisy.input;
+  const auto& [samples, latents, text, c_noise, rounds] = noisy.input;
   pack.loss.error.sums = graphs_.run(shape_of(noisy) + (first ? " first" : ""),
                                      {latents, text, c_noise, noisy.target}, work)[0];
 }

@@ -239,7 +239,8 @@ CleanSample EncodedClips::read_sample(std::size_t i, std::optional<SeenAt> seen)
     if (const auto found = kept_.find(i); found != kept_.end()) return found->second;
   }
   CleanSample sample = encode(i, seen, listing_.texts);
-  if (encoders_->scale()) encoders_->scale()->to_model(sample.x0, sample.frames);
+  if (encoders_->scale())
+    encoders_->scale()->to_model(sample.x0, sample.frames, options_.recipe.diffusion.process);
   if (!seen) {
     const std::lock_guard lock(mutex_);
     const std::size_t bytes = bytes_of_sample(sample);

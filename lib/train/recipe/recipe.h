@@ -123,4 +123,8 @@ struct Recipe {
   int text_tokens(int of_sample) const;
 };
 
+/// Sets 'diffusion.process'. If it changes, the noise levels of training and validation get the
+/// defaults of the new process.
+void set_process(Recipe& recipe, models::Process process);
+
 }  // namespace vfm::train

@@ -63,6 +63,16 @@ std::string Range::short_text() const {
   return fmt::format("{} {}", open ? "above" : "from", low);
 }
 
+FieldList& FieldList::in_stages(bool may) {
+  fields.back().stage_may_change = may;
+  return *this;
+}
+
+FieldList& FieldList::quiet() {
+  fields.back().quiet = true;
+  return *this;
+}
+
 FieldList& FieldList::flag(const char* name, bool& value) {
   return add(
       name,
@@ -95,9 +105,9 @@ FieldList& FieldList::choice(const char* name, std::string& value, std::vector<s
       [&value] { return Json(value); }, fmt::format("{}", fmt::join(words, ", ")));
 }
 
-FieldList& FieldList::numbered(const char* name, std::span<const std::string_view> words,
-                               std::function<void(std::size_t)> set,
-                               std::function<std::size_t()> get) {
+FieldList& FieldList::choice(const char* name, std::span<const std::string_view> words,
+                             std::function<void(std::size_t)> set,
+                             std::function<std::size_t()> get) {
   return add(
       name, [set, words](const Setting& setting) { set(place_of(setting, words)); },
       [get, words] { return Json(words[get()]); }, fmt::format("{}", fmt::join(words, ", ")));

@@ -30,6 +30,8 @@ struct Field {
   /// decide which samples there are, how long a step is, and what is learnt from it; false for keys
   /// on which weights, moments and average depend.
   bool stage_may_change = false;
+  /// Left out of written recipes where it has its default.
+  bool quiet = false;
 
   std::string setting() const;  ///< "parallel.tp=2"
 };
@@ -84,10 +86,9 @@ class FieldList {
   /// Marks the last field as one that may change when a run is resumed.
   void may_change() { fields.back().may_change = true; }
   /// Sets Field::stage_may_change of the last field.
-  FieldList& in_stages(bool may = true) {
-    fields.back().stage_may_change = may;
-    return *this;
-  }
+  FieldList& in_stages(bool may = true);
+  /// Sets Field::quiet of the last field.
+  FieldList& quiet();
 
   template <class T>
   FieldList& number(std::string_view name, T& value, Range range) {
@@ -127,14 +128,15 @@ class FieldList {
   template <class T>
   requires std::is_enum_v<T> FieldList& choice(const char* name, T& value,
                                                std::span<const std::string_view> words) {
-    return numbered(
+    return choice(
         name, words, [&value](std::size_t i) { value = static_cast<T>(i); },
         [&value] { return static_cast<std::size_t>(value); });
   }
+  /// A choice that is set and read by the place of its word.
+  FieldList& choice(const char* name, std::span<const std::string_view> words,
+                    std::function<void(std::size_t)> set, std::function<std::size_t()> get);
 
  private:
-  FieldList& numbered(const char* name, std::span<const std::string_view> words,
-                      std::function<void(std::size_t)> set, std::function<std::size_t()> get);
   FieldList& add(std::string_view name, std::function<void(const Setting&)> set,
                  std::function<Json()> get, std::string values);
   std::string prefix_;

@@ -30,8 +30,7 @@ bool is_of_other_type(const std::string& key) {
 /// Whether the field of that value is a default that was not set.
 bool is_default(const Recipe& recipe, const std::string& key, const Json& value) {
   if (recipe.given.contains(key)) return false;
-  Recipe usual;
-  usual.model.type = recipe.model.type;  // so that both have the same fields
+  Recipe usual = usual_recipe(recipe);
   const std::vector<Field> defaults = fields_of(usual);
   const Field* field = find_field(defaults, key);
   return field != nullptr && field->get() == value;
@@ -92,6 +91,12 @@ std::string take_initial(ModelRecipe& model, const Beginning& beginning) {
 void check_initial(const Recipe& recipe, const Beginning& beginning) {
   Recipe fitting = recipe;
   take_initial(fitting.model, beginning);
+  const models::Process process = beginning.facts.sampling.process;
+  if (recipe.diffusion.process != process)
+    fail_usage(
+        "'diffusion.process' is {}, but the model to begin from was trained with {}: set it to "
+        "that, or leave it out",
+        recipe.diffusion.process.name(), process.name());
   if (beginning.facts.scale && recipe.diffusion.whitening != beginning.diffusion.whitening)
     fail_usage(
         "'diffusion.whitening' is {}, but the model to begin from sees latents in a scale of its "
@@ -139,6 +144,7 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
     recipe.model.type = initial_type = take_initial(recipe.model, *beginning);
     recipe.model.begun = true;
     recipe.diffusion = beginning->diffusion;
+    set_process(recipe, beginning->facts.sampling.process);
     recipe.autoregressive.text_padding = beginning->facts.text_padding;
     recipe.lora = beginning->adapters;
   }
@@ -160,7 +166,11 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
       if (const Field* field = find_field(fields, setting.key)) field->set(setting);
   Recipe before = recipe;
   kind.settle(before);
-  for (const Setting& setting : settings)
+  // Other defaults depend on the process.
+  std::vector<Setting> ordered(settings.begin(), settings.end());
+  std::ranges::stable_partition(
+      ordered, [](const Setting& setting) { return setting.key == "diffusion.process"; });
+  for (const Setting& setting : ordered)
     faults.collect([&] {
       if (const Field* field = find_field(fields, setting.key)) {
         recipe.given.insert(setting.key);
@@ -227,9 +237,12 @@ const Kind& kind_of(std::span<const Setting> settings) {
 }
 
 Json to_json(const Recipe& recipe) {
-  Recipe copy = recipe;
+  Recipe copy = recipe, usual = usual_recipe(recipe);
+  const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   Json sections = Json::object();
-  for (const Field& field : fields_of(copy)) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = fields[i];
+    if (field.quiet && field.get() == defaults[i].get()) continue;
     const std::size_t dot = field.key.find('.');
     sections[field.key.substr(0, dot)][field.key.substr(dot + 1)] = field.get();
   }
@@ -281,8 +294,7 @@ void check_model(const Recipe& recipe, const std::function<void()>& check) {
 }
 
 std::vector<std::string> changed_settings(const Json& old, const Recipe& now, Compared which) {
-  Recipe copy = now, usual;
-  usual.model.type = now.model.type;  // so that both have the same fields
+  Recipe copy = now, usual = usual_recipe(now);
   std::vector<std::string> changes;
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   for (std::size_t i = 0; i < fields.size(); ++i) {

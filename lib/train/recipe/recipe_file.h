@@ -61,7 +61,8 @@ struct Beginning {
   /// The settings must agree with it. Otherwise an error lists all that do not.
   models::ModelConfig model;
   models::LoraOptions adapters;  ///< adapters that the run continues to train; rank 0: none
-  /// Takes the place of the defaults. With facts.scale no setting may change the whitening.
+  /// Takes the place of the defaults. With facts.scale no setting may change the whitening. The
+  /// process is that of facts.sampling, and no setting may change it.
   DiffusionRecipe diffusion;
   models::ModelFacts facts;
   /// Set for a next stage. Then this recipe decides which settings may change (changed_settings),

@@ -21,7 +21,7 @@ std::vector<Field> fields_of(Recipe& r) {
   const Kind& kind = kind_of(r.model.type);
   FieldList list;
   list.section("model").choice("type", r.model.type, model_types());
-  kind.add_model_fields(list, r.model);
+  kind.add_model_fields(list, r);
   std::vector<std::string> recomputes = {"auto"};
   for (const nn::Recompute one : kind.recomputes())
     recomputes.emplace_back(nn::recompute_name(one));
@@ -80,6 +80,16 @@ std::vector<Field> fields_of(Recipe& r) {
   list.number("checkpoint_limit", r.train.checkpoint_limit, at_least(0)).may_change();
   list.number("peak_tflops", r.train.peak_tflops, at_least(0)).may_change();
   return list.fields;
+}
+
+Recipe usual_recipe(const Recipe& recipe) {
+  Recipe usual;
+  usual.model.type = recipe.model.type;
+  fields_of(usual);  // which takes the type
+  const models::Process process = usual.diffusion.process;
+  set_process(usual, recipe.diffusion.process);
+  usual.diffusion.process = process;
+  return usual;
 }
 
 }  // namespace vfm::train

@@ -147,8 +147,7 @@ std::string explained_yaml(const Recipe& recipe, std::span<const Setting> settin
   std::map<std::string, std::string> given;
   for (const Setting& setting : settings)
     given[setting.key] = setting.where;
-  Recipe copy = recipe, usual;
-  usual.model.type = recipe.model.type;  // so that both have the same fields
+  Recipe copy = recipe, usual = usual_recipe(recipe);
   const std::vector<Field> fields = fields_of(copy), defaults = fields_of(usual);
   std::string text, section;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -85,10 +85,21 @@ constexpr ConstantWords kWords[] = {
     {"lora.targets", "",
      "Matrices that get adapters, by the last words of their names. _to_q_ means all attentions, "
      "_attn1.to_q_ only self-attention. []: the four projections of every attention."},
-    {"diffusion.p_mean", "", "Mean of ln(sigma), the noise level of a sample."},
+    {"diffusion.process", "",
+     "How noise is added and what the network predicts. *edm*: the noisy latent is x0 + sigma e, "
+     "and the network is preconditioned (Karras et al. 2022). *flow*: flow matching; it is (1-t) "
+     "x0 + t e, and the network predicts e - x0. With *--init* it is the process of the model."},
+    {"diffusion.p_mean", "",
+     "Mean of ln(sigma) over samples. In flow matching sigma is t/(1-t), so times are "
+     "logit-normal."},
     {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
-    {"diffusion.sigma_min", "", "Smallest sigma."},
-    {"diffusion.sigma_max", "", "Largest sigma."},
+    {"diffusion.shift", "",
+     "Flow matching: factor on sigma. Above 1 there is more training at much noise. With *--init* "
+     "the default is the model's shift of sampling."},
+    {"diffusion.sigma_min", "",
+     "Smallest noise level: sigma, or t of flow matching, where the default is 0.001."},
+    {"diffusion.sigma_max", "",
+     "Largest noise level. In flow matching the default is 1, the highest level."},
     {"diffusion.whitening", "",
      "How much the standard deviations of latent channels are equalised. 1: all equal. 0: as from "
      "the tokenizer."},
@@ -96,7 +107,7 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.text_dropout", "of samples",
      "Share of samples that train without text, for guidance."},
     {"diffusion.scale_video_noise", "",
-     "Multiply sigma of a video by the square root of the number of frames."},
+     "Multiply sigma of a video by the square root of the number of latent frames."},
     {"diffusion.condition_frames", "latent frames",
      "Video to world: how many first frames of a sample are given. Each listed number is equally "
      "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
@@ -108,8 +119,11 @@ constexpr ConstantWords kWords[] = {
      "*vfm-generate*(1) pads prompts in the same way."},
     {"sampling.steps", "", "Default steps of *vfm-generate*(1). 0: not set."},
     {"sampling.guidance", "", "Default guidance of *vfm-generate*(1). -1: not set."},
-    {"sampling.sigma_min", "", "Default noise level at the end of sampling. 0: not set."},
-    {"sampling.sigma_max", "", "Default noise level at the beginning of sampling. 0: not set."},
+    {"sampling.sigma_min", "", "EDM: default noise level at the end of sampling. 0: not set."},
+    {"sampling.sigma_max", "",
+     "EDM: default noise level at the beginning of sampling. 0: not set."},
+    {"sampling.shift", "",
+     "Flow matching: default shift of *vfm-generate*(1). 0: the value of _diffusion.shift_."},
     {"autoregressive.z_loss", "", "Weight of the squared log-sum-exp of the logits."},
     {"autoregressive.text_dropout", "of samples", "Share of samples that train without text."},
     {"autoregressive.ignored_frames", "latent frames",
@@ -190,7 +204,9 @@ constexpr ConstantWords kWords[] = {
     {"validation.samples", "samples",
      "Samples of a validation, taken evenly from the _val_ split, or from the training data if "
      "there is no such split. With several folders: this many from each folder."},
-    {"validation.sigmas", "", "Noise levels of a validation."},
+    {"validation.sigmas", "",
+     "Noise levels of a validation. In flow matching they are times t, and the default is [0.1, "
+     "0.3, 0.5, 0.7, 0.9]."},
     {"parallel.tp_chunks", "chunks",
      "Chunks of a product's rows. A rank sends one chunk along tp while it multiplies another. 0: "
      "the fastest number on a GPU that *--gpu* knows, otherwise 1. Rounding may differ."},

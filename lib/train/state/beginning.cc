@@ -163,9 +163,6 @@ dist::Verdict read_source(dist::World& world, Source source, std::string_view pa
 /// What a diffusion network of `model` is trained with further.
 void check_facts(const models::ModelFolder& model, const models::NetworkConfig& network,
                  const models::ModelFacts& facts) {
-  if (facts.sampling.process != models::Process::edm)
-    fail_usage("'{}' is a model of flow matching; vfm-train trains with EDM's loss only",
-               model.folder());
   if (facts.scale && facts.scale->channels() != static_cast<std::size_t>(network.out_channels))
     fail_usage("'{}' has a scale of {} channels, and the network makes {}", model.folder(),
                facts.scale->channels(), network.out_channels);
@@ -192,6 +189,8 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
       beginning.diffusion.condition_frames.assign(foreign->pipeline->condition_frames.begin(),
                                                   foreign->pipeline->condition_frames.end());
   }
+  // It is trained with the noise levels that it is sampled with.
+  beginning.diffusion.shift = beginning.facts.sampling.shift.value_or(1);
   return beginning;
 }
 

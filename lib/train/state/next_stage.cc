@@ -159,10 +159,15 @@ std::vector<std::string> recipe_changes(const Json& earlier, const Json& later) 
   for (const auto& [section, keys] : later.items()) {
     if (section == "parallel") continue;  // which is not of the run
     const Json before = earlier.value(section, Json::object());
-    for (const auto& [key, value] : keys.items())
-      if (const Json old = before.value(key, value); old != value)
-        changes.push_back(
-            fmt::format("{}.{}: {} -> {}", section, key, dump_json(old), dump_json(value)));
+    Json all = keys;
+    all.update(before);
+    const auto words = [](const Json& of, const std::string& key) {
+      return of.contains(key) ? dump_json(of[key]) : "(default)";  // it is left out (Field::quiet)
+    };
+    for (const auto& one : all.items())
+      if (const std::string old = words(before, one.key()), now = words(keys, one.key());
+          old != now)
+        changes.push_back(fmt::format("{}.{}: {} -> {}", section, one.key(), old, now));
   }
   return changes;
 }

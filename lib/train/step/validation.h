@@ -33,7 +33,7 @@ class Validation {
   /// Validates on all ranks, each with its share of the samples. A collective. Returns
   /// {"val_loss":…, "val_split":…, "val_samples":…, "val_sigmas":{"0.1":…}, "val_psnr":…,
   /// "val_ssim":…}. The mean losses at each noise level are in "val_sigmas", for diffusion those of
-  /// lambda(sigma) (D - x0)^2. Their mean is "val_loss". Only a tokenizer has "val_psnr", the mean
+  /// lambda (D - x0)^2. Their mean is "val_loss". Only a tokenizer has "val_psnr", the mean
   /// PSNR of clips in dB, and "val_ssim", their mean SSIM. Samples that cannot be read are left
   /// out, and kept in failures().
   Json run(const Objective& objective, const Parallel& parallel);

@@ -30,8 +30,8 @@ class TokenizerKind final : public Kind {
     return "is a video tokenizer that trains on clips.";
   }
 
-  void add_model_fields(FieldList& list, ModelRecipe& model) const override {
-    models::CosmosConfig& autoencoder = model.autoencoder;
+  void add_model_fields(FieldList& list, Recipe& recipe) const override {
+    models::CosmosConfig& autoencoder = recipe.model.autoencoder;
     list.number("latent_channels", autoencoder.latent_channels, between(1, 1024))
         .number("z_channels", autoencoder.z_channels, between(1, 1024))
         .numbers("levels", autoencoder.levels, between(3, 1024), true)

@@ -63,7 +63,7 @@ bats_require_minimum_version 1.5.0
 }
 
 @test "killed in the middle of a clip and run again, it goes on after the last kept step, to the same bytes" {
-  for sampler in euler res lcm; do
+  for sampler in euler res unipc lcm; do
     long=(--model "$model" --steps 300 --sampler $sampler --save-every 0)
     vfm-generate "${long[@]}" -o whole-$sampler 'a red circle' >whole.jsonl
     [ -z "$(find whole-$sampler -name '*.safetensors')" ]

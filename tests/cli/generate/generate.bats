@@ -324,7 +324,7 @@ bats_require_minimum_version 1.5.0
 @test "wrong options are status 2" {
   for wrong in '--size 64' '--size 0x0' '--size 64x64x64' '--steps 0' '--sampler magic' '--guidance nan' '--quality 99' \
     '--frames -1' '--seed -1' '--seed 18446744073709551616' '--seed 1x' '--fps nan' '--dataset d' '--encoder magic' \
-    '--sampler edm-euler --steps 1' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' \
+    '--sampler edm-euler --steps 1' '--sampler flow' '--as reference' '--as magic' '--sigmas 1,2' '--sigmas 1,0' '--sigmas 1,x' '--sigmas 2e6' '--sigmas 2,1 --steps 2' \
     '--save-every -1' '--latents-only --report x.html' '--latents-only -o -' '--report x.html -o -' '--no-merge' '--lora l:inf' \
     '--condition-frames 0' '--condition-frames 9' '--fp8 most' '--fp8 off' '--quantize int4' '--quantize int8 --fp8 linear' \
     '--tolerance 1' '--fp8 all --tolerance -1' '--fp8 all --tolerance nan' '--parallel shard'; do

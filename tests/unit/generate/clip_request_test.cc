@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.h"
+#include "models/dit/architecture.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
@@ -105,7 +106,7 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   clip.given = given;
   CHECK_THAT(refused(shape(), clip), Contains("not a video-to-world model"));
   ModelShape world = shape();
-  world.in_channels = 17;
+  world.given = models::GivenFramesBy::mark;
   CHECK_NOTHROW(world.check(clip));
   clip.frames = 9;
   CHECK_THAT(refused(world, clip), Contains("leave nothing to make"));
@@ -113,8 +114,35 @@ TEST_CASE("text, noise and given frames fit the model, or are refused by name") 
   CHECK_THAT(refused(world, clip), Contains("13824 were expected"));
   given->frames = 8, clip.height = 16;
   CHECK_THAT(refused(world, clip), Contains("give 1, 9, 17"));
-  world.process = models::Process::flow;
-  CHECK_THAT(refused(world, clip), Contains("not a video-to-world model"));
+}
+
+TEST_CASE("a model that begins with a picture takes one frame") {
+  ModelShape video = shape();
+  video.given = models::GivenFramesBy::clean_time;
+  ClipRequest clip = request(17, 16, 16);
+  CHECK_NOTHROW(video.check(clip));
+  auto given = std::make_shared<GivenFrames>();
+  given->frames = 1, given->pixels.resize(std::size_t{3} * 16 * 16);
+  clip.given = given;
+  CHECK_NOTHROW(video.check(clip));
+  given->frames = 9, given->pixels.resize(std::size_t{3} * 9 * 16 * 16);
+  CHECK_THAT(usage_error([&] { video.check(clip); }), Contains("the model begins with 1"));
+  // Another one cannot do without.
+  models::NetworkConfig wan = models::default_config(models::find_architecture("wan"));
+  wan.in_channels = 36;
+  ModelShape animate = shape();
+  animate.take(wan, {});
+  clip.given = nullptr;
+  CHECK_THAT(usage_error([&] { animate.check(clip); }),
+             Contains("the model only continues videos"));
+  // That it can, the network does not say.
+  wan.in_channels = 16;
+  animate.take(wan, {});
+  CHECK_FALSE(animate.video_to_world());
+  models::ModelFacts facts;
+  facts.clean_time = true;
+  animate.take(wan, facts);
+  CHECK(animate.video_to_world());
 }
 
 TEST_CASE("the parts of a model fit each other") {

@@ -17,6 +17,7 @@
 
 using namespace vfm;
 using namespace vfm::generate;
+using models::GivenFramesBy;
 using models::Sampler;
 
 namespace {
@@ -110,18 +111,23 @@ SampleOptions cosmos(int steps = 4) {
   return options;
 }
 
-// A denoiser of one channel and `frames` frames of 1 x 2, the first `given` of which are given.
+// A denoiser of one channel and three frames of 1 x 2, the first `given` of which are given.
 struct Small {
-  explicit Small(int given, SampleOptions options) : network(2, 1) {
+  explicit Small(int given, SampleOptions options, GivenFramesBy by = GivenFramesBy::mark,
+                 int in_channels = 2, double boundary = 0)
+      : network(in_channels, 1) {
     DenoiseInput input;
+    input.boundary = boundary;
     input.sample.frames = 3;
     input.sample.height = 1;
     input.sample.width = 2;
     input.channels = 1;
     input.texts = {{std::vector<float>(kWidth), 1, kWidth},
                    {std::vector<float>(kWidth), 1, kWidth}};
+    input.given_by = by;
     input.given_frames = given;
-    input.given.assign(static_cast<std::size_t>(2 * given), 0.25f);
+    const bool whole = by == GivenFramesBy::mask_and_latent;
+    input.given.assign(static_cast<std::size_t>(2 * (whole ? 3 : given)), 0.25f);
     denoiser.emplace(clip, std::move(input), options, std::vector<double>{10, 1, 0.1}, 1, 2);
   }
   Recorder network;
@@ -228,6 +234,35 @@ TEST_CASE("fault 11, trap 9: the estimate is c + g (c - u)", "[denoiser]") {
     CHECK(input[i] == 0);
 }
 
+TEST_CASE("of two networks the one of the noise level is asked, with its own guidance",
+          "[denoiser]") {
+  SampleOptions options = cosmos();
+  options.guidance = 3;
+  options.guidance_low = 0.5;
+  const auto estimates = [&](double boundary) {
+    Small small(0, options, GivenFramesBy::mark, 2, boundary);
+    std::vector<double> x0(6);
+    for (const double sigma : {10.0, 1.0, 0.1}) {
+      small.denoiser->estimate(small.x, sigma, x0);
+      const models::NetworkBatch& asked = small.network.asked.back();
+      const bool low = sigma < boundary;
+      CHECK(asked.network == (low ? 1 : 0));
+      const double guidance = low ? *options.guidance_low : options.guidance;
+      CHECK(asked.samples.size() == (guidance == 0 ? 1 : 2));
+      CHECK(asked.text.size(0) == static_cast<std::int64_t>(asked.samples.size()));
+      // The network answers 1 for the prompt and 2 for the negative one.
+      const models::ProcessLevel c = models::Process().at(sigma);
+      CHECK(x0[4] == Approx(c.skip * small.x[4] + c.out - guidance * c.out));
+    }
+  };
+  for (const double boundary : {0.0, 0.5, 1.0, 5.0, 100.0})
+    estimates(boundary);
+  options.guidance_low = 0;  // no negative prompt at low levels
+  estimates(1.0);
+  options.guidance = 0, options.guidance_low = 2;
+  estimates(5.0);
+}
+
 TEST_CASE("given frames go in with little noise and a mark, and come out as they are",
           "[denoiser]") {
   SampleOptions options = cosmos();
@@ -275,6 +310,50 @@ TEST_CASE("noise on given frames is their own, by level and half, and ends at it
   CHECK_THROWS_AS(ask(2), Error);
 }
 
+TEST_CASE("given frames of noise level 0 are the state and the estimate themselves", "[denoiser]") {
+  SampleOptions options;
+  options.process = models::Process::flow;
+  options.sampler = Sampler::flow;
+  Small small(1, options, GivenFramesBy::clean_time, 1);
+  std::vector<double> x0(6);
+  small.denoiser->estimate(small.x, 0.1, x0);
+  const models::NetworkBatch& batch = small.network.asked[0];
+  CHECK((batch.samples[0].clean_frames == 1 && batch.samples[1].clean_frames == 1));
+  CHECK(batch.samples[0].c_noise == Approx(100));
+  const auto input = batch.latents.floats();
+  REQUIRE(input.size() == 12);
+  for (const std::size_t half : {0u, 6u}) {
+    CHECK((input[half] == 0.25f && input[half + 1] == 0.25f));
+    for (std::size_t i = 2; i < 6; ++i)
+      CHECK(input[half + i] == small.x[i]);
+  }
+  CHECK((x0[0] == 0.25 && x0[1] == 0.25));
+  CHECK(x0[2] != 0.25);
+}
+
+TEST_CASE("a latent of given frames and grey goes in behind a mask, and nothing is overlaid",
+          "[denoiser]") {
+  SampleOptions options;
+  options.process = models::Process::flow;
+  options.sampler = Sampler::flow;
+  Small small(1, options, GivenFramesBy::mask_and_latent, 6);
+  std::vector<double> x0(6);
+  small.denoiser->estimate(small.x, 0.1, x0);
+  const models::NetworkBatch& batch = small.network.asked[0];
+  CHECK(batch.samples[0].clean_frames == 0);
+  const auto input = batch.latents.floats();
+  REQUIRE(input.size() == 2 * 36);
+  for (const std::size_t half : {0u, 36u}) {
+    for (std::size_t i = 0; i < 6; ++i)
+      CHECK(input[half + i] == small.x[i]);
+    for (std::size_t i = 6; i < 30; ++i)
+      CHECK(input[half + i] == (i % 6 < 2 ? 1 : 0));
+    for (std::size_t i = 30; i < 36; ++i)
+      CHECK(input[half + i] == 0.25f);
+  }
+  CHECK((x0[0] != 0.25 && x0[1] != 0.25));
+}
+
 TEST_CASE("video to world: a clip begins with the frames that it was given", "[denoiser]") {
   auto [network, generator] = setup(7, 6, train_json(6));
   CHECK(generator.video_to_world());
@@ -314,7 +393,7 @@ TEST_CASE("video to world: a clip begins with the frames that it was given", "[d
 TEST_CASE("a flow-matching model is asked with the state itself and sigma times 1000",
           "[denoiser]") {
   Json train = train_json(6);
-  train["sampling"] = {{"sampler", "flow"}, {"steps", 3}, {"shift", 3.0}, {"guidance", 0.0}};
+  train["sampling"] = {{"process", "flow"}, {"steps", 3}, {"shift", 3.0}, {"guidance", 0.0}};
   auto [network, generator] = setup(6, 6, train);
   const SampleOptions options = generator.sampling();
   CHECK((options.sampler == Sampler::flow && options.steps == 3 && options.shift == 3));
@@ -327,7 +406,7 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
     // The velocity is 1 everywhere, so the state falls with sigma.
     CHECK(network->asked[i].latents.floats()[0] == Approx(2 - (1 - sigmas[i])));
   }
-  CHECK(latent.values[0] == Approx(1.0 / models::kSigmaData + 0.1));
+  CHECK(latent.values[0] == Approx(1.0 + 0.1));
   CHECK_THROWS_AS(generator.denoise(request, cosmos()), Error);
   // Its student of two steps: estimate x - sigma, then noise that only step, seed and prompt
   // decide.
@@ -343,8 +422,37 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
   for (std::size_t i = 0; i < 24; ++i) {
     const double second = 0.25 * (2 - 1) + 0.75 * random.normal(i);
     CHECK(network->asked[1].latents.floats()[i] == Approx(second));
-    CHECK(student.values[i] == Approx((second - 0.75) / models::kSigmaData + 0.1));
+    CHECK(student.values[i] == Approx(second - 0.75 + 0.1));
   }
+}
+
+TEST_CASE("a multistep sampler begins with the noise itself and asks at whole times",
+          "[denoiser]") {
+  Json train = train_json(6);
+  train["sampling"] = {{"process", "flow"}, {"sampler", "flow"}, {"steps", 3},
+                       {"shift", 3.0},      {"guidance", 0.0},   {"reference_shift", 12.0}};
+  auto [network, generator] = setup(6, 6, train);
+  ClipRequest request = small(1);
+  request.noise = std::make_shared<const std::vector<float>>(6u * 2 * 2, 2.0f);
+  SampleOptions options = generator.sampling();
+  CHECK((options.as == models::SampledAs::reference && options.shift == 12));
+  options.sampler = Sampler::unipc;
+  generator.denoise(request, options);
+  const std::vector<double> levels = noise_levels(options);
+  REQUIRE(network->asked.size() == 3);
+  CHECK(levels[0] < 1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(network->asked[i].samples[0].c_noise == std::trunc(1000 * levels[i]));
+    // The velocity is 1 everywhere, which UniPC follows exactly.
+    CHECK(network->asked[i].latents.floats()[0] == Approx(2 - (levels[0] - levels[i])));
+    CHECK_FALSE(network->asked[i].round_embedding);
+  }
+  options.as = models::SampledAs::diffusers;
+  generator.denoise(request, options);
+  CHECK(network->asked.back().round_embedding);
+  options.diffusers_shift.reset();
+  generator.denoise(request, options);
+  CHECK_FALSE(network->asked.back().round_embedding);
 }
 
 TEST_CASE("a state that is not of the clip is refused, one that is goes on to the same latent",
@@ -367,5 +475,15 @@ TEST_CASE("a state that is not of the clip is refused, one that is goes on to th
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
   wrong = states[1];
   wrong.step = 100;
+  CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
+  // UniPC keeps one more state.
+  options.sampler = Sampler::unipc;
+  states.clear();
+  const Latent other = generator.denoise(
+      request, options, {}, [&](const models::SamplerState& state) { states.push_back(state); });
+  for (const models::SamplerState& state : states)
+    CHECK(generator.denoise(request, options, state).values == other.values);
+  wrong = states[1];
+  wrong.corrected.pop_back();
   CHECK_THROWS_AS(generator.denoise(request, options, wrong), Error);
 }

@@ -36,8 +36,7 @@ TEST_CASE("a condition of another size is resized to the bits that Pillow's Lanc
   const Json golden =
       parse_json(io::read_file(std::string(VFM_GOLDEN) + "/pictures.json"), "pictures.json");
   ModelShape shape;
-  shape.channels = shape.out_channels = 16;
-  shape.in_channels = 17;
+  shape.given = models::GivenFramesBy::mark;
   shape.time_factor = shape.space_factor = 8;
   const TemporaryFolder folder;
   int compared = 0;

@@ -28,13 +28,15 @@ TEST_CASE("a latent and a state come back as they were, for their own address al
 
   write_state(folder.path, "a", {7, {0.1, 0.2}, {}}, "one");
   CHECK(read_state(folder.path, "a", "one").estimates.empty());
+  CHECK(read_state(folder.path, "a", "one").corrected.empty());
   const std::vector<std::vector<double>> estimates = {{0.3, 1e-300}, {4, 5}};
-  write_state(folder.path, "a", {8, {0.1, 0.2}, estimates}, "one");
+  write_state(folder.path, "a", {8, {0.1, 0.2}, estimates, {6, 7}}, "one");
   CHECK(io::SafetensorsSet(folder.path, "a.state").find("previous"));  // the newest
   const models::SamplerState state = read_state(folder.path, "a", "one");
   CHECK(state.step == 8);
   CHECK(state.x == std::vector<double>{0.1, 0.2});
   CHECK(state.estimates == estimates);
+  CHECK(state.corrected == std::vector<double>{6, 7});
   CHECK_THROWS_WITH(read_state(folder.path, "a", "two"), Contains("another clip"));
   remove_state(folder.path, "a");
   CHECK_FALSE(has_state(folder.path, "a"));

@@ -11,6 +11,7 @@
 using namespace vfm;
 using namespace vfm::generate;
 using models::Process;
+using models::SampledAs;
 using models::Sampler;
 
 namespace {
@@ -50,7 +51,7 @@ TEST_CASE("a line of text is the prompt", "[prompts]") {
 TEST_CASE("an object asks for what it says and keeps the rest", "[prompts]") {
   const Prompt prompt = parse(
       R"({"prompt":"p","seed":18446744073709551615,"negative_prompt":"","name":"clip 1","frames":9,)"
-      R"("width":32,"height":48,"fps":23.976,"sampler":"heun","steps":3,"guidance":1.5,)"
+      R"("width":32,"height":48,"fps":23.976,"sampler":"heun","steps":3,"guidance":1.5,"guidance_low":0.5,)"
       R"("sigma_min":0.1,"sigma_max":10,"id":[1,2],"note":null})");
   CHECK(prompt.text == "p");
   CHECK(prompt.seed == 18446744073709551615u);
@@ -64,6 +65,7 @@ TEST_CASE("an object asks for what it says and keeps the rest", "[prompts]") {
   CHECK(prompt.choice.sampler == Sampler::heun);
   CHECK(prompt.choice.steps == 3);
   CHECK(prompt.choice.guidance == 1.5);
+  CHECK(prompt.choice.guidance_low == 0.5);
   CHECK(prompt.choice.sigma_min == 0.1);
   CHECK(prompt.choice.sigma_max == 10);
   CHECK(dump_json(prompt.extra) == R"({"id":[1,2],"note":null})");
@@ -148,14 +150,14 @@ TEST_CASE("what a prompt leaves out is as the model's clips usually are", "[prom
 
 TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
   const auto refused = [](const SampleChoice& choice, bool autoregressive, Process own) {
-    return usage_error([&] { choice.check_for(autoregressive, own); });
+    return usage_error([&] { choice.check_for(autoregressive, own, 1); });
   };
   using Catch::Contains;
-  CHECK_NOTHROW(SampleChoice().check_for(true, Process::edm));
-  CHECK_NOTHROW(SampleChoice().check_for(false, Process::flow));
-  CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Process::edm));
-  CHECK_NOTHROW(SampleChoice{.shift = 3}.check_for(false, Process::flow));
-  CHECK_NOTHROW(SampleChoice{.temperature = 1, .top_p = 1}.check_for(true, Process::edm));
+  CHECK_NOTHROW(SampleChoice().check_for(true, Process::edm, 1));
+  CHECK_NOTHROW(SampleChoice().check_for(false, Process::flow, 1));
+  CHECK_NOTHROW(SampleChoice{.steps = 3, .sigma_max = 2}.check_for(false, Process::edm, 1));
+  CHECK_NOTHROW(SampleChoice{.shift = 3}.check_for(false, Process::flow, 1));
+  CHECK_NOTHROW(SampleChoice{.temperature = 1, .top_p = 1}.check_for(true, Process::edm, 1));
   CHECK_THAT(refused({.temperature = 1}, false, Process::edm),
              Contains("'temperature' is for autoregressive models"));
   CHECK_THAT(refused({.top_p = 1}, false, Process::edm), Contains("'top_p'"));
@@ -165,9 +167,13 @@ TEST_CASE("a way to sample fits the kind of model", "[prompts]") {
   CHECK_THAT(refused({.sampler = Sampler::heun}, true, Process::edm),
              Contains("'sampler' is for diffusion models"));
   CHECK_THAT(refused({.steps = 1}, true, Process::edm), Contains("'steps'"));
+  CHECK_THAT(refused({.as = SampledAs::diffusers}, true, Process::edm), Contains("'as'"));
   CHECK_THAT(refused({.guidance = 1}, true, Process::edm), Contains("'guidance'"));
+  CHECK_THAT(refused({.guidance_low = 1}, true, Process::edm), Contains("'guidance_low'"));
+  CHECK_THAT(refused({.guidance_low = 1}, false, Process::flow), Contains("has one network"));
+  CHECK_NOTHROW(SampleChoice{.guidance_low = 1}.check_for(false, Process::flow, 2));
   for (const Process own : {Process::flow, Process::edm})
-    CHECK_NOTHROW(SampleChoice{.sampler = Sampler::lcm, .sigmas = {1}}.check_for(false, own));
+    CHECK_NOTHROW(SampleChoice{.sampler = Sampler::lcm, .sigmas = {1}}.check_for(false, own, 1));
   for (const SampleChoice& choice :
        {SampleChoice{.steps = 1, .sigmas = {1}}, SampleChoice{.shift = 1, .sigmas = {1}},
         SampleChoice{.sigma_min = 1, .sigmas = {1}}, SampleChoice{.sigma_max = 1, .sigmas = {1}}})
@@ -188,12 +194,48 @@ TEST_CASE("what is chosen of sampling goes before the model's own, and must go w
   const SampleOptions some =
       SampleChoice{.steps = 3, .sigma_min = 0.5, .sigma_max = 0.6, .guidance = 0}.over(own);
   CHECK((some.steps == 3 && some.guidance == 0 && some.sigma_min == 0.5 && some.sigma_max == 0.6));
+  // A guidance for low levels is not kept beside a new one that is said alone.
+  own.guidance_low = 5;
+  const auto guidances = [&](const SampleChoice& choice) {
+    const SampleOptions options = choice.over(own);
+    return std::pair(options.guidance_of(0), options.guidance_of(1));
+  };
+  CHECK(guidances({}) == std::pair(7.0, 5.0));
+  CHECK(guidances({.guidance = 2}) == std::pair(2.0, 2.0));
+  CHECK(guidances({.guidance_low = 2}) == std::pair(7.0, 2.0));
+  CHECK(guidances({.guidance = 3, .guidance_low = 2}) == std::pair(3.0, 2.0));
   using Catch::Contains;
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_max = 0.01}.over(own)); }),
              Contains("sigma_max 0.01 does not go with the model's own sigma_min 0.01"));
   CHECK_THAT(usage_error([&] { (SampleChoice{.sigma_min = 80}.over(own)); }),
              Contains("sigma_min 80 does not go with the model's own sigma_max 80"));
   CHECK_NOTHROW(SampleChoice{.sigma_min = 79}.over(own));
+}
+
+TEST_CASE("a model with two ways to sample has the chosen one", "[prompts]") {
+  const SampleChoice diffusers{.as = SampledAs::diffusers}, reference{.as = SampledAs::reference};
+  for (const SampleChoice& choice : {diffusers, reference})
+    CHECK_THAT(usage_error([&] { choice.over({}); }), Catch::Contains("'as' is for models"));
+  models::SamplingFacts facts;
+  facts.process = Process::flow;
+  facts.sampler = Sampler::unipc;
+  facts.shift = 3;
+  CHECK_FALSE(SampleOptions::of(facts, "x").diffusers_shift);
+  facts.reference_shift = 12;
+  const SampleOptions own = SampleOptions::of(facts, "x");
+  const auto is = [](const SampleOptions& options, SampledAs as, double shift) {
+    return options.as == as && options.shift == shift &&
+           options.rounds_embedding() == (as == SampledAs::diffusers);
+  };
+  CHECK(is(own, SampledAs::reference, 12));
+  CHECK(is(SampleChoice().over(own), SampledAs::reference, 12));
+  CHECK(is(reference.over(own), SampledAs::reference, 12));
+  CHECK(is(diffusers.over(own), SampledAs::diffusers, 3));
+  CHECK(
+      is(SampleChoice{.shift = 7, .as = SampledAs::diffusers}.over(own), SampledAs::diffusers, 7));
+  CHECK(is(parse(R"({"prompt":"p","as":"diffusers"})").choice.over(own), SampledAs::diffusers, 3));
+  CHECK(error_of(R"({"prompt":"p","as":"comfy"})").find("choose reference or diffusers") !=
+        std::string::npos);
 }
 
 TEST_CASE("a prompt of the command line is a text, or what stands in a file, in UTF-8",

@@ -37,9 +37,12 @@ NamedRequest full_request() {
       std::make_shared<const text::TokenEmbeddings>(text::TokenEmbeddings{{4, 5}, 2, 1});
   request.sampling.steps = 7;
   request.sampling.guidance = -0.1;
+  request.sampling.guidance_low = 0.25;
   request.sampling.sampler = Sampler::lcm;
   request.sampling.sigmas = {1, 0.5};
   request.sampling.process = models::Process::flow;
+  request.sampling.as = models::SampledAs::reference;
+  request.sampling.diffusers_shift = 3;
   request.files.condition = {"a.png", "0123"};
   request.files.noise = {"n.npy", {}};
   request.files.condition_frames = 9;
@@ -72,9 +75,12 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(!got.clip.negative_embedding);
   CHECK(got.sampling.steps == 7);
   CHECK(got.sampling.guidance == -0.1);
+  CHECK(got.sampling.guidance_low == 0.25);
   CHECK(got.sampling.sampler == Sampler::lcm);
   CHECK(got.sampling.sigmas == std::vector<double>{1, 0.5});
   CHECK(got.sampling.process == models::Process::flow);
+  CHECK(got.sampling.as == models::SampledAs::reference);
+  CHECK(got.sampling.diffusers_shift == 3);
   CHECK(got.files.condition.path == "a.png");
   CHECK(got.files.condition.xxh3 == "0123");
   CHECK(!got.files.noise.xxh3);

@@ -19,6 +19,7 @@ TEST_CASE("sampling options out of range are refused", "[sampler]") {
   CHECK_NOTHROW(SampleOptions{}.validate());
   refused([](SampleOptions& o) { o.steps = 0; });
   refused([](SampleOptions& o) { o.guidance = std::nan(""); });
+  refused([](SampleOptions& o) { o.guidance_low = std::nan(""); });
   refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = 0; });
   refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = -1; });
   refused([](SampleOptions& o) { o.sampler = Sampler::edm_euler, o.steps = 1; });

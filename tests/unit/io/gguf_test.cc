@@ -70,13 +70,17 @@ TEST_CASE("the settings and tensors of a GGUF file are read") {
   bytes.text("general.alignment").number(std::uint32_t{4}).number(std::uint32_t{64});
   bytes.text("less").number(std::uint32_t{1}).number(std::int8_t{-3});
   bytes.text("list").number(std::uint32_t{9}).number(std::uint32_t{8}).number(std::uint64_t{2});
-  bytes.text("x").text("");
+  bytes.text("xyz").text("");
   bytes.text("numbers").number(std::uint32_t{9}).number(std::uint32_t{6}).number(std::uint64_t{1});
   bytes.number(1.5f);
   bytes.tensor("a", {32, 3}, 8, 128).tensor("b", {5}, 0, 0).data(128 + 3 * 34, 64);
   const GgufContents contents = parse(bytes);
   CHECK(contents.texts.at("general.architecture") == "qwen2vl");
   CHECK(contents.counts.at("less") == -3);
+  CHECK(contents.lists.at("list").texts("it") == std::vector<std::string_view>{"xyz", ""});
+  CHECK(contents.lists.at("numbers").floats("it") == std::vector<float>{1.5F});
+  CHECK_THROWS_AS(contents.lists.at("numbers").texts("it"), Error);
+  CHECK_THROWS_AS(contents.lists.at("numbers").integers("it"), Error);
   REQUIRE(contents.tensors.size() == 2);
   CHECK(contents.tensors[0].shape == std::vector<std::int64_t>{3, 32});
   CHECK(contents.tensors[0].dtype == "Q8_0");
@@ -91,6 +95,27 @@ TEST_CASE("the settings and tensors of a GGUF file are read") {
   }
 }
 
+TEST_CASE("a GGUF tensor has the shape that a setting gives it") {
+  const auto shaped = [](std::vector<std::int32_t> shape, std::uint32_t type = 5) {
+    Bytes bytes;
+    bytes.head(1, 1).text("comfy.gguf.orig_shape.a").number(std::uint32_t{9}).number(type);
+    bytes.number<std::uint64_t>(shape.size());
+    for (const std::int32_t size : shape)
+      bytes.number(size);
+    return bytes.tensor("a", {32, 3}, 8, 0).data(3 * 34);
+  };
+  const TensorView tensor = parse(shaped({3, 2, 1, 4, 4})).tensors.at(0);
+  CHECK(tensor.shape == std::vector<std::int64_t>{3, 2, 1, 4, 4});
+  CHECK(tensor.data.size() == 3 * 34);
+  const std::vector<std::vector<std::int32_t>> wrong = {
+      {3, 31}, {-3, -32}, {0, 32}, {1 << 30, 1 << 30, 1 << 30}};
+  for (const std::vector<std::int32_t>& shape : wrong)
+    CHECK_THAT(refused(shaped(shape)), Catch::Contains("has not the numbers of the shape"));
+  CHECK_THAT(refused(shaped({})), Catch::Contains("has not the numbers of the shape"));
+  CHECK_THAT(refused(shaped({1, 1, 1, 1, 3, 32})), Catch::Contains("has not the numbers"));
+  CHECK_THAT(refused(shaped({3, 32}, 6)), Catch::Contains("type 6, 5 is needed"));
+}
+
 TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK(refused(one_tensor({32, 2}, 8, 0, 68)).empty());
   CHECK_THAT(refused(Bytes{"GGML" + std::string(30, '\0')}), Catch::Contains("no GGUF file"));
@@ -99,7 +124,7 @@ TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK_THAT(refused(Bytes().head(1ull << 60, 0)), Catch::Contains("tensors, over 65536"));
   CHECK_THAT(refused(Bytes().head(0, 1ull << 60)), Catch::Contains("settings, over 65536"));
   CHECK_THAT(refused(one_tensor({33, 2}, 8, 0, 68)), Catch::Contains("not a multiple of 32"));
-  CHECK_THAT(refused(one_tensor({256}, 13, 0, 200)), Catch::Contains("is Q5_K, which is not"));
+  CHECK_THAT(refused(one_tensor({256}, 11, 0, 200)), Catch::Contains("is Q3_K, which is not"));
   CHECK_THAT(refused(one_tensor({256}, 4, 0, 200)), Catch::Contains("is type 4, which is not"));
   CHECK_THAT(refused(one_tensor({256}, 1000, 0, 200)), Catch::Contains("is type 1000"));
   CHECK_THAT(refused(one_tensor({32, 2}, 8, 16, 200)), Catch::Contains("multiple of 32"));
@@ -109,7 +134,7 @@ TEST_CASE("GGUF files that are impossible or not supported are refused") {
   CHECK_THAT(refused(one_tensor({1ull << 40, 1ull << 40}, 0, 0, 68)), Catch::Contains("shape"));
   CHECK_THAT(refused(one_tensor({1ull << 40, 1ull << 23}, 0, 0, 68)), Catch::Contains("too large"));
   CHECK_THAT(refused(one_tensor({}, 0, 0, 68)), Catch::Contains("has 0 dimensions"));
-  CHECK_THAT(refused(one_tensor({1, 1, 1, 1, 1}, 0, 0, 68)), Catch::Contains("5 dimensions"));
+  CHECK_THAT(refused(one_tensor({1, 1, 1, 1, 1, 1}, 0, 0, 68)), Catch::Contains("6 dimensions"));
   CHECK_THAT(refused(Bytes().head(2, 0).tensor("a", {32}, 0, 0).tensor("b", {8}, 0, 96).data(200)),
              Catch::Contains("'a' and 'b' of it lie over each other"));
   const auto setting = [](std::uint32_t type) { return Bytes().head(0, 1).text("s").number(type); };

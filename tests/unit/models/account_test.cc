@@ -74,6 +74,7 @@ double told(Work work) {
 NetworkConfig middling(const Architecture* type) {
   NetworkConfig c = tiny_dit();
   c.architecture = type;
+  if (type == &models::kWan) c.own<models::WanFields>() = {.ffn_dim = 512, .freq_dim = 64};
   c.num_attention_heads = 4, c.attention_head_dim = 32, c.num_layers = 3;
   c.max_size = {8, 16, 16};
   return c;
@@ -83,7 +84,7 @@ NetworkConfig middling(const Architecture* type) {
 
 TEST_CASE("networks: the memory that is told of a step is what the allocator hands out", "[long]") {
   const OneThread one_thread;
-  for (const Architecture* type : {&kDit, &kStdit, &kMovieGen})
+  for (const Architecture* type : {&kDit, &kStdit, &kMovieGen, &models::kWan})
     for (const DType compute : {DType::f32, DType::bf16}) {
       const NetworkConfig c = middling(type);
       const std::vector<models::NetworkSample> samples = {{4, 16, 16, 24.f, 0.2f, 2},

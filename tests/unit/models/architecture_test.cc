@@ -185,6 +185,42 @@ TEST_CASE("architectures: classes of a made-up one are supported, and its relati
                       "supported: of video models Cosmos-1.0's and Made-Up's are"));
 }
 
+TEST_CASE("architectures: a pipeline with two networks has a boundary and a guidance for each") {
+  const TemporaryFolder folder;
+  const MadeUpNetwork made;
+  const std::string golden = VFM_GOLDEN;
+  folder.write("model_index.json",
+               R"({"_class_name":"MadeUpPipeline","boundary_ratio":0.9,)"
+               R"("scheduler":["diffusers","FlowMatchEulerDiscreteScheduler"],)"
+               R"("transformer":["diffusers","WanMadeUp3DModel"],)"
+               R"("transformer_2":["diffusers","WanMadeUp3DModel"],)"
+               R"("vae":["diffusers","X"],"text_encoder":["transformers","X"]})");
+  const auto write_network = [&](const char* part, const NetworkConfig& config) {
+    folder.write(std::string(part) + "/config.json", dump_json(network_config_to_json(config)));
+  };
+  write_network("transformer", made.config());
+  write_network("transformer_2", made.config());
+  folder.write("scheduler/scheduler_config.json",
+               R"({"_class_name":"FlowMatchEulerDiscreteScheduler"})");
+  for (const auto& [part, place] :
+       {std::pair{"vae", "/cosmos_vae"}, std::pair{"text_encoder", "/t5/v1_0/text_encoder"}})
+    std::filesystem::create_directory_symlink(golden + place, folder / part);
+  const auto facts = [&] {
+    return read_facts(ModelFolder(folder.path, {.types = model_class_names()}));
+  };
+  const ModelFacts two = facts();
+  CHECK(two.networks() == 2);
+  CHECK(two.boundary == 0.9);
+  CHECK(two.sampling.guidance == 4.0);
+  CHECK(two.sampling.guidance_low == 2.0);
+  CHECK_THAT(usage_error([&] { read_facts(ModelFolder(folder.path), FactsFor::training); }),
+             Contains("a run trains one: give the folder of that one"));
+  NetworkConfig larger = made.config();
+  ++larger.num_layers;
+  write_network("transformer_2", larger);
+  CHECK_THAT(usage_error(facts), Contains("must have one configuration"));
+}
+
 TEST_CASE("architectures: a pipeline has its architecture's parts and sampling") {
   const TemporaryFolder folder;
   const MadeUpNetwork made;
@@ -199,8 +235,11 @@ TEST_CASE("architectures: a pipeline has its architecture's parts and sampling")
   CHECK(facts.fps == 12);
   CHECK(facts.text_padding == 20);
   CHECK(facts.sampling.process == Process::flow);
-  CHECK(facts.sampling.to_json() ==
-        Json{{"steps", 11}, {"guidance", 3.0}, {"sampler", "flow"}, {"shift", 5.0}});
+  CHECK(facts.sampling.to_json() == Json{{"steps", 11},
+                                         {"guidance", 3.0},
+                                         {"process", "flow"},
+                                         {"sampler", "flow"},
+                                         {"shift", 5.0}});
   // What a run has of it is written so again.
   CHECK(hf_scheduler(facts.sampling) == Json{{"_class_name", "FlowMatchEulerDiscreteScheduler"},
                                              {"num_train_timesteps", 1000},
@@ -215,4 +254,114 @@ TEST_CASE("architectures: a pipeline has its architecture's parts and sampling")
   listing.schedulers = kListed;
   CHECK_THROWS_WITH(hf_sampling(folder.path + "/scheduler", listing),
                     Contains("DDIMScheduler, which cannot be read"));
+}
+
+namespace {
+
+constexpr std::string_view kFlowSchedulers[] = {
+    "FlowMatchEulerDiscreteScheduler", "UniPCMultistepScheduler", "DPMSolverMultistepScheduler"};
+
+/// What a scheduler_config.json says to a pipeline whose authors' program has a shift of 12.
+SamplingFacts sampling_of_scheduler(const Json& config) {
+  const TemporaryFolder folder;
+  folder.write("scheduler_config.json", dump_json(config));
+  PipelineForm pipeline = *kDit.foreign->pipeline;
+  pipeline.schedulers = kFlowSchedulers;
+  pipeline.shift = 12;
+  pipeline.reference = true;
+  return hf_sampling(folder.path, pipeline);
+}
+
+Json multistep_scheduler(const char* name) {
+  return {{"_class_name", name},
+          {"prediction_type", "flow_prediction"},
+          {"use_flow_sigmas", true},
+          {"flow_shift", 3.0}};
+}
+
+}  // namespace
+
+TEST_CASE("architectures: schedulers of flow matching are read and written") {
+  Json unipc = multistep_scheduler("UniPCMultistepScheduler");
+  const Json dpm = multistep_scheduler("DPMSolverMultistepScheduler");
+  const auto check = [](const Json& config, Sampler sampler) {
+    const SamplingFacts facts = sampling_of_scheduler(config);
+    CHECK(facts.process == Process::flow);
+    CHECK(facts.sampler == sampler);
+    CHECK(facts.shift == 3);
+    CHECK(facts.reference_shift == 12);
+    // diffusers has its own shift, whatever the authors' program has.
+    const Json written = hf_scheduler(facts);
+    for (const auto& [name, value] : config.items())
+      CHECK(written.at(name) == value);
+    const SamplingFacts again = sampling_of_scheduler(written);
+    CHECK((again.sampler == sampler && again.shift == 3 && again.process == Process::flow));
+  };
+  check(unipc, Sampler::unipc);
+  check(dpm, Sampler::dpm);
+  check({{"_class_name", "FlowMatchEulerDiscreteScheduler"}, {"shift", 3.0}}, Sampler::flow);
+  unipc["solver_order"] = 1;
+  check(unipc, Sampler::unipc1);
+  unipc["solver_order"] = 3;
+  check(unipc, Sampler::unipc3);
+  // As the folders of Wan have it: all settings, most without effect on flow matching.
+  unipc.update({{"solver_order", 2},
+                {"beta_end", 0.02},
+                {"disable_corrector", Json::array()},
+                {"final_sigmas_type", "zero"},
+                {"lower_order_final", true},
+                {"num_train_timesteps", 1000},
+                {"predict_x0", true},
+                {"sample_max_value", 1.0},
+                {"solver_p", nullptr},
+                {"solver_type", "bh2"},
+                {"thresholding", false},
+                {"time_shift_type", "exponential"},
+                {"timestep_spacing", "linspace"},
+                {"trained_betas", nullptr},
+                {"use_beta_sigmas", false},
+                {"use_dynamic_shifting", false},
+                {"use_exponential_sigmas", false},
+                {"use_karras_sigmas", false}});
+  CHECK(sampling_of_scheduler(unipc).sampler == Sampler::unipc);
+  unipc.erase("flow_shift");
+  CHECK(sampling_of_scheduler(unipc).shift == 1);  // diffusers' own default
+}
+
+TEST_CASE("architectures: unsupported settings of schedulers are refused by name") {
+  const auto refused = [](const char* scheduler, const char* name, const Json& value) {
+    Json config = multistep_scheduler(scheduler);
+    if (value.is_discarded())
+      config.erase(name);
+    else
+      config[name] = value;
+    INFO(config.dump());
+    CHECK_THAT(usage_error([&] { sampling_of_scheduler(config); }), Contains(name));
+  };
+  for (const char* scheduler : {"UniPCMultistepScheduler", "DPMSolverMultistepScheduler"}) {
+    for (const char* name : {"thresholding", "use_karras_sigmas", "use_exponential_sigmas",
+                             "use_beta_sigmas", "use_dynamic_shifting"})
+      refused(scheduler, name, true);
+    refused(scheduler, "use_flow_sigmas", false);
+    refused(scheduler, "prediction_type", "epsilon");
+    refused(scheduler, "solver_order", 4);
+    refused(scheduler, "solver_type", "heun");
+    refused(scheduler, "final_sigmas_type", "sigma_min");
+    refused(scheduler, "num_train_timesteps", 999);
+    refused(scheduler, "shift_terminal", 0.02);
+    for (const char* name : {"use_flow_sigmas", "prediction_type"})
+      refused(scheduler, name, Json(Json::value_t::discarded));
+  }
+  refused("UniPCMultistepScheduler", "predict_x0", false);
+  refused("UniPCMultistepScheduler", "lower_order_final", false);
+  refused("UniPCMultistepScheduler", "disable_corrector", {0});
+  refused("UniPCMultistepScheduler", "solver_p", "DPMSolverMultistepScheduler");
+  refused("UniPCMultistepScheduler", "solver_order", 1.5);
+  refused("DPMSolverMultistepScheduler", "solver_order", 3);
+  refused("DPMSolverMultistepScheduler", "algorithm_type", "sde-dpmsolver++");
+  refused("DPMSolverMultistepScheduler", "use_lu_lambdas", true);
+  refused("DPMSolverMultistepScheduler", "variance_type", "learned");
+  Json config = multistep_scheduler("UniPCMultistepScheduler");
+  config["flow_shift"] = 0;
+  CHECK_THAT(usage_error([&] { sampling_of_scheduler(config); }), Contains("shift 0"));
 }

@@ -70,7 +70,7 @@ TEST_CASE("a stop while a configuration is read is not one that is wrong") {
 TEST_CASE("hf: trap 21, fields left out of config.json have the defaults of the libraries") {
   const std::string path = std::string(VFM_GOLDEN) + "/config_defaults.json";
   const Json golden = parse_json(io::read_file(path), path);
-  REQUIRE(golden.size() == 4);
+  REQUIRE(golden.size() == 5);
   for (const auto& [type, fields] : golden.items()) {
     INFO(type);
     const Json ours = models::with_defaults(type, Json::object());

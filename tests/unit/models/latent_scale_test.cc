@@ -15,9 +15,9 @@ using namespace vfm::models;
 TEST_CASE("latents are whitened channel by channel, and back", "[latent_scale]") {
   const LatentScale scale{{1, -2}, {2, 0.5}};
   std::vector<float> latent = {1, 3, 5, -2, -1.5, -3};
-  scale.to_model(latent, 3);
+  scale.to_model(latent, 3, Process::edm);
   CHECK(latent == std::vector<float>{0, 0.5, 1, 0, 0.5, -1});
-  scale.from_model(latent, 3);
+  scale.from_model(latent, 3, Process::edm);
   CHECK(latent == std::vector<float>{1, 3, 5, -2, -1.5, -3});
 }
 
@@ -28,13 +28,13 @@ TEST_CASE("trap 4: latents are whitened by statistics of their own frame, and ba
   CHECK(scale.channels() == 2);
   const std::vector<float> before = {1, 5, 3, 4, 2, 5, -2, -1.5, 0, 4, -4, 8};
   std::vector<float> latent = before;
-  scale.to_model(latent, 3);
+  scale.to_model(latent, 3, Process::edm);
   CHECK(latent == std::vector<float>{0, 1, 0, 0.5, -0.5, 1, 0, 0.5, 0, 0.5, -0.5, 1});
-  scale.from_model(latent, 3);
+  scale.from_model(latent, 3, Process::edm);
   CHECK(latent == before);
   // A shorter clip has the first frames' statistics.
   std::vector<float> still = {1, 5, -2, -1.5};
-  scale.to_model(still, 1);
+  scale.to_model(still, 1, Process::edm);
   CHECK(still == std::vector<float>{0, 1, 0, 0.5});
   const LatentScale again = LatentScale::from_json(scale.to_json(), "'latents.json'");
   CHECK((again.mean == scale.mean && again.std == scale.std && again.frames == 2));

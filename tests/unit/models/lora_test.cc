@@ -11,12 +11,14 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
+#include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/folder/lora_file.h"
 #include "models/folder/lora_names.h"
 #include "models/moviegen/moviegen.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
+#include "support/temporary_folder.h"
 #include "support/usage_error.h"
 
 using namespace vfm;
@@ -37,14 +39,16 @@ namespace {
 const std::string kFolder = std::string(VFM_GOLDEN) + "/dit_lora";
 
 NetworkConfig of_type(const Architecture* type, int layers) {
-  NetworkConfig c = tiny_dit();
+  NetworkConfig c = type == &models::kWan ? tiny_wan() : tiny_dit();
   c.architecture = type;
+  c.in_channels = 3;
+  c.text_embed_dim = 10;
   c.num_layers = layers;
   if (type == &kMovieGen) c.own<models::MovieGenFields>().num_key_value_heads = 1;
   return c;
 }
 
-constexpr const Architecture* kTypes[] = {&kDit, &kStdit, &kMovieGen};
+constexpr const Architecture* kTypes[] = {&kDit, &kStdit, &kMovieGen, &models::kWan};
 
 std::vector<NetworkConfig> adaptable_networks() {
   std::vector<NetworkConfig> all;
@@ -355,6 +359,51 @@ TEST_CASE("lora: an adapter of another model is refused, with what does not fit"
   CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN)); }), "holds no adapter"));
   CHECK(has(usage_error([] { LoraFile(std::string(VFM_GOLDEN) + "/dit_tiny.safetensors"); }),
             "there are MODULE.lora_A.weight"));
+}
+
+TEST_CASE("lora: of two networks each has its own adapters of a file, or all of them") {
+  const TemporaryFolder folder;
+  const std::string matrix = "transformer_blocks.0.attn1.to_q";
+  const std::int64_t width = tiny_dit().width();
+  // Values 1, 2, 3 and 4 of the tensors, in the order of `prefixes` and A before B.
+  const auto write = [&](const std::string& name, const std::vector<std::string>& prefixes) {
+    std::vector<std::vector<float>> values;
+    std::vector<io::TensorView> views;
+    for (std::size_t i = 0; i < 2 * prefixes.size(); ++i)
+      values.emplace_back(static_cast<std::size_t>(width), static_cast<float>(i + 1));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Shape shape = i % 2 == 0 ? Shape{1, width} : Shape{width, 1};
+      views.push_back({prefixes[i / 2] + matrix + (i % 2 == 0 ? ".lora_A" : ".lora_B") + ".weight",
+                       "F32", shape, std::as_bytes(std::span(values[i]))});
+    }
+    const Json settings = {{"transformer.lora_alpha", 2}, {"transformer_2.lora_alpha", 3}};
+    io::write_safetensors(folder.path, name, std::move(views), ~std::uint64_t{0}, {},
+                          {{"lora_adapter_metadata", dump_json(settings)}});
+    return folder / (name + ".safetensors");
+  };
+  /// What the adapters of a network add to each number of the matrix.
+  const auto adds = [&](const std::string& file, std::optional<int> number) {
+    const LoraFile adapters(file, number);
+    adapters.check(tiny_dit());
+    const Tensor sum = Tensor::zeros({width, width});
+    adapters.merge(matrix + ".weight", 1, sum);
+    return sum.floats()[0];
+  };
+  const std::string apart = write("apart", {"transformer.", "transformer_2."});
+  CHECK(adds(apart, 0) == 2 * 1 * 2);
+  CHECK(adds(apart, 1) == 3 * 3 * 4);
+  CHECK(LoraFile(apart, 0).hash() == LoraFile(apart, 1).hash());
+  CHECK(has(usage_error([&] { LoraFile(apart).check(tiny_dit()); }), "transformer_2."));
+  // For the second network only: the first has none.
+  const std::string second = write("second", {"transformer_2."});
+  CHECK(LoraFile(second, 0).empty());
+  CHECK_FALSE(LoraFile(second, 1).empty());
+  CHECK(adds(second, 1) == 3 * 1 * 2);
+  CHECK(LoraFile(second, 0).hash() != LoraFile(apart, 0).hash());
+  // Without that prefix for both.
+  const std::string both = write("both", {"transformer."});
+  CHECK((adds(both, 0) == 2 * 1 * 2 && adds(both, 1) == 2 * 1 * 2 && adds(both, {}) == 2 * 1 * 2));
+  CHECK(LoraFile(both, 1).hash() == LoraFile(both).hash());
 }
 
 TEST_CASE("lora: adapters as a pickle of peft, and under kohya's names, are those of diffusers") {

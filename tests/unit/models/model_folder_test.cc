@@ -90,6 +90,35 @@ TEST_CASE("model folder: a pipeline names its parts") {
   CHECK_THAT(usage_error([&] { other.config(); }), Contains("what works here: t5"));
 }
 
+TEST_CASE("model folder: a pipeline has one network, or two with the level between them") {
+  const TemporaryFolder folder;
+  const auto index = [&](const char* networks) {
+    folder.write("model_index.json", std::string("{") + networks + "}");
+    return ModelFolder(folder.path);
+  };
+  constexpr const char* kBoth =
+      R"("transformer":["diffusers","Y"],"transformer_2":["diffusers","Y"])";
+  using Names = std::vector<std::string>;
+  CHECK(
+      index(R"("transformer":["diffusers","Y"],"transformer_2":[null,null],"boundary_ratio":null)")
+          .layout()
+          .networks() == Names{"transformer"});
+  const ModelFolder both = index((std::string(kBoth) + R"(,"boundary_ratio":0.875)").c_str());
+  CHECK(both.layout().networks() == Names{"transformer", "transformer_2"});
+  CHECK(both.layout().boundary() == 0.875);
+  for (const char* wrong :
+       {"", R"(,"boundary_ratio":null)", R"(,"boundary_ratio":1)", R"(,"boundary_ratio":-0.5)"})
+    CHECK_THAT(
+        usage_error([&] { index((kBoth + std::string(wrong)).c_str()).layout().boundary(); }),
+        Contains("boundary_ratio is"));
+  // One that has only the second uses it at all levels.
+  folder.write("transformer_2/config.json", dump_json(network_config_to_json(small_network())));
+  const ModelFolder second =
+      index(R"("transformer":[null,null],"transformer_2":["diffusers","Y"],"boundary_ratio":0.9)");
+  CHECK(second.layout().networks() == Names{"transformer_2"});
+  CHECK(second.component().folder() == folder.path + "/transformer_2");
+}
+
 TEST_CASE("model folder: a part by itself is one, and anything else is none") {
   const TemporaryFolder folder;
   folder.write("part/config.json", dump_json(network_config_to_json(small_network())));

@@ -52,7 +52,7 @@ NetworkConfig normed_moviegen() {
 }
 
 std::vector<NetworkConfig> networks_of_each_kind() {
-  return {moviegen(), normed_moviegen(), tiny_stdit(), with_full_adaln(tiny_stdit())};
+  return {moviegen(), normed_moviegen(), tiny_stdit(), with_full_adaln(tiny_stdit()), tiny_wan()};
 }
 
 // A video, an image and another video.

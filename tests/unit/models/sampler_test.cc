@@ -110,7 +110,7 @@ void check_trajectory(const NoiseSchedule& options, const std::string& name, con
   SamplerState state;
   state.x = golden["start"];
   for (double& value : state.x)
-    value *= sigmas.front();
+    value *= first_deviation(options);
   const std::size_t n = state.x.size();
   REQUIRE(expected.size() == n * sigmas.size());
   for (std::size_t step = 0;; ++step) {
@@ -119,6 +119,13 @@ void check_trajectory(const NoiseSchedule& options, const std::string& name, con
     if (step + 1 == sigmas.size()) break;
     sample_step({options.process, options.sampler, sigmas, denoise}, state);
   }
+}
+
+std::size_t corrector_order(Sampler sampler) {
+  return sampler == Sampler::unipc1   ? 1
+         : sampler == Sampler::unipc  ? 2
+         : sampler == Sampler::unipc3 ? 3
+                                      : 0;
 }
 
 NoiseSchedule cosmos(Sampler sampler) {
@@ -170,6 +177,12 @@ TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES metho
   check_trajectory(cosmos(Sampler::euler), "edm.zero", edm, 5e-6);
   check_trajectory(cosmos(Sampler::edm_euler), "edm.sigma_min", edm, 5e-6);
   check_trajectory(cosmos(Sampler::res), "res", edm, 1e-10);
+  for (const auto& [sampler, name] :
+       {std::pair(Sampler::unipc, "edm.unipc2"), std::pair(Sampler::dpm, "edm.dpm")}) {
+    NoiseSchedule options = cosmos(sampler);
+    options.sigmas = karras_sigmas(9, 0.002, 80);
+    check_trajectory(options, name, edm, 1e-10);
+  }
   const Denoise straight = [&](std::span<const double> x, double sigma, std::span<double> x0) {
     for (std::size_t i = 0; i < x.size(); ++i)
       x0[i] = x[i] - sigma * formula(x[i], sigma, bias[i]);
@@ -178,6 +191,56 @@ TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES metho
   check_trajectory(options, "flow.1", straight, 5e-6);
   options.shift = 3;
   check_trajectory(options, "flow.3", straight, 5e-6);
+}
+
+TEST_CASE("multistep trajectories are those of diffusers and of Wan's own program", "[sampler]") {
+  const std::vector<double> bias = GoldenSampling()["bias"];
+  const auto check = [&](Sampler sampler, const std::string& name, SampledAs as, int steps = 8) {
+    NoiseSchedule options = flow(steps);
+    options.sampler = sampler;
+    options.as = as;
+    options.shift = as == SampledAs::reference ? 5 : 3;
+    const std::vector<double> levels = noise_levels(options), times = noise_times(options);
+    const Denoise denoise = [&](std::span<const double> x, double level, std::span<double> x0) {
+      const auto at = std::ranges::find(levels, level) - levels.begin();
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x0[i] = x[i] - level * formula(x[i], times[static_cast<std::size_t>(at)] / 1000, bias[i]);
+    };
+    check_trajectory(options, name, denoise, 1e-6);
+  };
+  check(Sampler::unipc1, "unipc1", SampledAs::diffusers);
+  check(Sampler::unipc, "unipc2", SampledAs::diffusers);
+  check(Sampler::unipc3, "unipc3", SampledAs::diffusers);
+  check(Sampler::unipc3, "unipc3.short", SampledAs::diffusers, 3);
+  check(Sampler::dpm, "dpm", SampledAs::diffusers);
+  check(Sampler::unipc, "unipc2.reference", SampledAs::reference);
+  check(Sampler::dpm, "dpm.reference", SampledAs::reference);
+}
+
+TEST_CASE("times of multistep samplers are the whole numbers of their schedulers", "[sampler]") {
+  const auto check = [](Sampler sampler, SampledAs as, const std::string& name) {
+    const std::vector<double> expected = GoldenSampling()["times." + name];
+    std::vector<double> times;
+    for (const double shift : {1, 3, 5, 8, 12})
+      for (const int steps : {3, 4, 9, 27, 50}) {
+        NoiseSchedule options = flow(steps);
+        options.sampler = sampler;
+        options.as = as;
+        options.shift = shift;
+        for (const double time : noise_times(options))
+          times.push_back(time);
+      }
+    INFO(name);
+    CHECK(times == expected);
+  };
+  check(Sampler::unipc, SampledAs::diffusers, "unipc");
+  check(Sampler::dpm, SampledAs::diffusers, "dpm");
+  check(Sampler::unipc, SampledAs::reference, "unipc.reference");
+  check(Sampler::dpm, SampledAs::reference, "dpm.reference");
+  // Others keep the fraction, and EDM has its own times.
+  CHECK(noise_times(flow(2)) == std::vector<double>{1000, 1000 * noise_levels(flow(2))[1]});
+  CHECK(noise_times(cosmos(Sampler::unipc))[1] ==
+        Process().at(noise_levels(cosmos(Sampler::unipc))[1]).time);
 }
 
 TEST_CASE("trap 11: 36 steps of diffusers are 35 estimates, 35 of RES are 36", "[sampler]") {
@@ -204,10 +267,17 @@ TEST_CASE("samplers have the order that is theirs", "[sampler]") {
   CHECK(order(Sampler::edm_euler) == Approx(1).margin(0.15));
   CHECK(order(Sampler::heun) == Approx(2).margin(0.15));
   CHECK(order(Sampler::res) == Approx(2).margin(0.2));
+  CHECK(order(Sampler::dpm) == Approx(2).margin(0.2));
+  CHECK(order(Sampler::unipc1) == Approx(2).margin(0.2));
+  CHECK(order(Sampler::unipc) > 2);  // its last step is of order 1
+  CHECK(order(Sampler::unipc3) > 2);
   CHECK(std::log2(straight_error(64) / straight_error(128)) == Approx(1).margin(0.15));
   // At the same number of estimates those of second order are nearer.
   CHECK(flow_error(Sampler::heun, 16) < 0.5 * flow_error(Sampler::euler, 32));
   CHECK(flow_error(Sampler::res, 32) < 0.5 * flow_error(Sampler::euler, 32));
+  CHECK(flow_error(Sampler::dpm, 32) < 0.5 * flow_error(Sampler::euler, 32));
+  for (const Sampler unipc : {Sampler::unipc, Sampler::unipc3})
+    CHECK(flow_error(unipc, 32) < 0.5 * flow_error(Sampler::dpm, 32));
 }
 
 TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler]") {
@@ -226,13 +296,43 @@ TEST_CASE("fault 1: Heun corrects at the new point and the new level", "[sampler
   CHECK(state.x[0] == 1.0);
 }
 
+TEST_CASE("a step holds no more states and estimates than are told", "[sampler]") {
+  for (const auto& [sampler, most] :
+       {std::pair(Sampler::euler, 2), std::pair(Sampler::heun, 4), std::pair(Sampler::res, 3),
+        std::pair(Sampler::dpm, 3), std::pair(Sampler::unipc, 5), std::pair(Sampler::unipc3, 6)}) {
+    CHECK(states_in_memory(sampler) == most);
+    const SamplingPath path{Process::edm, sampler, noise_levels(cosmos(sampler)), gaussian,
+                            fresh_noise(1, 2)};
+    SamplerState state{0, {80}};
+    sample(path, state, [&, most = most](const SamplerState& now) {
+      CHECK(2 + now.estimates.size() + now.corrected.size() <= static_cast<std::size_t>(most));
+    });
+  }
+}
+
+TEST_CASE("a state without its own earlier estimates is refused", "[sampler]") {
+  const Denoise same = [](std::span<const double> x, double, std::span<double> x0) {
+    std::ranges::copy(x, x0.begin());
+  };
+  const SamplingPath path{Process::flow, Sampler::unipc, {0.9, 0.6, 0.3, 0}, same};
+  SamplerState state{0, {1, 2}};
+  sample_step(path, state);
+  for (SamplerState wrong : {SamplerState{1, {1, 2}}, SamplerState{1, {1, 2}, state.estimates},
+                             SamplerState{1, {1, 2}, {}, {1, 2}},
+                             SamplerState{2, state.x, state.estimates, state.corrected},
+                             SamplerState{0, {1, 2}, state.estimates}})
+    CHECK_THROWS_WITH(sample_step(path, wrong), Catch::Matchers::Contains("not its own"));
+  CHECK_NOTHROW(sample_step(path, state));
+}
+
 TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
   const Denoise wave = [](std::span<const double> x, double sigma, std::span<double> x0) {
     for (std::size_t i = 0; i < x.size(); ++i)
       x0[i] = std::sin(x[i]) / (1 + sigma);
   };
   for (const Sampler sampler :
-       {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::lcm}) {
+       {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res, Sampler::unipc,
+        Sampler::unipc1, Sampler::unipc3, Sampler::dpm, Sampler::lcm}) {
     const SamplingPath path{Process::edm, sampler, noise_levels(cosmos(sampler)), wave,
                             fresh_noise(1, 2)};
     SamplerState whole{0, {80, -40, 3}};
@@ -241,9 +341,10 @@ TEST_CASE("a way that is broken off goes on as if it were not", "[sampler]") {
       SamplerState state{0, {80, -40, 3}};
       while (static_cast<std::size_t>(state.step) < stop)
         sample_step(path, state);
-      const bool keeps = sampler == Sampler::res && stop > 0;
-      CHECK(state.estimates.size() == (keeps ? 1 : 0));
-      SamplerState other{state.step, state.x, state.estimates};  // all that a file would hold
+      const std::size_t most =
+          sampler == Sampler::res || sampler == Sampler::dpm ? 1 : corrector_order(sampler);
+      if (stop + 1 < path.levels.size()) CHECK(state.estimates.size() == std::min(stop, most));
+      SamplerState other = state;  // all that a file holds
       sample(path, other);
       CHECK(other.x == whole.x);
       CHECK(other.step == whole.step);
@@ -264,9 +365,9 @@ TEST_CASE("the number of estimates is as told", "[sampler]") {
     CHECK(count == evaluations(options));
     CHECK((options.sampler == Sampler::edm_euler || state.x == std::vector<double>(4, 0.25)));
   };
-  for (const Sampler sampler : {Sampler::euler, Sampler::edm_euler, Sampler::heun, Sampler::res,
-                                Sampler::flow, Sampler::lcm}) {
-    CHECK(parse_sampler(to_string(sampler)) == sampler);
+  for (const std::string_view name : sampler_names()) {
+    const Sampler sampler = parse_sampler(name);
+    CHECK(to_string(sampler) == name);
     for (const int steps : {1, 2, 7}) {
       if (sampler == Sampler::edm_euler && steps == 1) continue;
       NoiseSchedule options = cosmos(sampler);
@@ -354,6 +455,14 @@ TEST_CASE("noise levels may be given themselves", "[sampler]") {
   CHECK(levels(Sampler::flow, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
   CHECK_FALSE(usage_error([&] { levels(Sampler::flow, {1.1, 0.5}); }).empty());
   CHECK_FALSE(usage_error([&] { levels(Sampler::lcm, {1.1, 0.5}); }).empty());
+  // At level 1 of flow matching a corrector has no lambda.
+  CHECK(levels(Sampler::unipc, {1, 0.5}) == std::vector<double>{double{1.0f - 1e-6f}, 0.5, 0});
+  CHECK(levels(Sampler::dpm, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
+  CHECK(first_deviation(options) == 1);
+  options.sigmas = {0.5, 0.25};
+  CHECK(first_deviation(options) == 1);
+  options.sampler = Sampler::flow;
+  CHECK(first_deviation(options) == 0.5);
 }
 
 TEST_CASE("a student of four steps of Euler is sampled at its own levels", "[sampler]") {

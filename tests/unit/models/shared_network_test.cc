@@ -67,6 +67,7 @@ Tensor whole_value(const nn::Parameter& p) {
 Tensor part_of_whole(const Tensor& whole, const nn::Parameter& p) {
   if (p.whole()) return whole;
   const Shape &shape = p.shape(), &offset = p.placement.offset;
+  if (shape.size() == 1) return whole.rows(offset[0], offset[0] + shape[0]).clone();
   REQUIRE(shape.size() == 2);
   const Tensor part(shape);
   for (std::int64_t row = 0; row < shape[0]; ++row)
@@ -180,9 +181,12 @@ Outcome shared(const NetworkConfig& config, const NetworkBatch& batch, const Way
     for (const nn::Parameter* p : trained(*network)) {
       Tensor& whole = outcome.gradients[p->name];
       if (!whole.defined()) whole = Tensor::zeros(p->placement.global);
-      const Shape shape = p->shape().size() == 2 ? p->shape() : Shape{1, p->elements()};
-      const Shape offset = p->shape().size() == 2 ? p->placement.offset : Shape{0, 0};
-      const std::int64_t columns = p->shape().size() == 2 ? whole.size(1) : p->elements();
+      const bool matrix = p->shape().size() == 2;
+      const Shape shape = matrix ? p->shape() : Shape{1, p->elements()};
+      const Shape offset = matrix       ? p->placement.offset
+                           : p->whole() ? Shape{0, 0}
+                                        : Shape{0, p->placement.offset[0]};
+      const std::int64_t columns = matrix ? whole.size(1) : whole.elements();
       for (std::int64_t row = 0; row < shape[0]; ++row)
         std::memcpy(whole.data<float>() + (row + offset[0]) * columns + offset[1],
                     p->grad.data<float>() + row * shape[1],
@@ -364,6 +368,29 @@ TEST_CASE("ranks share a network whose heads share keys") {
           {.tp = 2, .cp = 2, .kind = CpKind::ring, .recompute = Recompute::elementwise});
   compare(c, mixed_samples(c),
           {.cp = 4, .kind = CpKind::all_to_all_ring, .heads = 2, .compute = DType::bf16});
+}
+
+TEST_CASE("ranks share a network with biases, clean frames and norms over all heads") {
+  const NetworkConfig c = with_heads(tiny_wan(), 4);
+  const auto with_times = [&](NetworkBatch batch) {
+    for (models::NetworkSample& sample : batch.samples)
+      sample.c_noise *= 1000;
+    batch.samples[0].clean_frames = 1;
+    return batch;
+  };
+  const NetworkBatch mixed = with_times(mixed_samples(c)), one = with_times(one_sample(c));
+  compare(c, mixed, {.tp = 2});
+  compare(c, mixed, {.cp = 3, .recompute = Recompute::elementwise});
+  compare(c, mixed, {.tp = 2, .cp = 2, .kind = CpKind::all_to_all});
+  compare(c, mixed, {.tp = 2, .cp = 2, .kind = CpKind::ring, .recompute = Recompute::block});
+  compare(c, mixed, {.cp = 4, .kind = CpKind::all_to_all_ring, .heads = 2});
+  compare(c, mixed, {.tp = 2, .cp = 2, .recompute = Recompute::elementwise, .adapters = 3});
+  compare(c, one, {.tp = 2, .compute = DType::bf16});
+  compare(c, one,
+          {.cp = 4,
+           .kind = CpKind::ring,
+           .compute = DType::bf16,
+           .recompute = Recompute::block_but_attention});
 }
 
 TEST_CASE("ranks send for attention what the formulas say") {

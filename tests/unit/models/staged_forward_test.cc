@@ -77,7 +77,7 @@ Tensor in_parts(const DiffusionNetwork& network, const NetworkBatch& batch,
 /// What a part makes for itself, so that its gradient is added up in another order.
 bool conditions(const std::string& name) {
   return name.find("time_embed") == 0 || name.find("fps_embed") == 0 ||
-         name.find("learnable_pos_embed") == 0;
+         name.find("learnable_pos_embed") == 0 || name.find("condition_embedder") == 0;
 }
 
 void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
@@ -103,8 +103,10 @@ void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const nn::Parameter& p = *network->parameters()[i];
       INFO(p.name << " in " << cuts.size() - 1 << " parts");
+      // The gradient of embedded text is rounded where the network computes in bf16.
+      const bool rounded = compute == DType::bf16 && p.name.find("text_embedder") != p.name.npos;
       if (cuts.size() > 2 && conditions(p.name))
-        CHECK(distance(p.grad.floats(), expected[i].floats()) < 1e-5);
+        CHECK(distance(p.grad.floats(), expected[i].floats()) < (rounded ? 2e-2 : 1e-5));
       else
         CHECK(std::ranges::equal(p.grad.floats(), expected[i].floats()));
     }
@@ -116,7 +118,7 @@ void check_parts(NetworkConfig config, DType compute, Recompute recompute) {
 TEST_CASE("a network in parts computes what it computes at once") {
   NetworkConfig moviegen = tiny_dit();
   moviegen.architecture = &models::kMovieGen;
-  for (const NetworkConfig& config : {tiny_dit(), tiny_stdit(), moviegen}) {
+  for (const NetworkConfig& config : {tiny_dit(), tiny_stdit(), moviegen, tiny_wan()}) {
     check_parts(config, DType::f32, Recompute::none);
     check_parts(config, DType::f32, Recompute::block);
     check_parts(config, DType::bf16, Recompute::elementwise);

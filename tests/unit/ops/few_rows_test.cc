@@ -201,10 +201,11 @@ BlockRows noise_blocks(BlockFormat format, std::int64_t outputs, std::int64_t co
     bytes[i] = static_cast<std::uint8_t>(seed >> 24);
   }
   const bool at_end = format == BlockFormat::q6_k;
+  const bool has_offsets = format == BlockFormat::q4_k || format == BlockFormat::q5_k;
   for (std::int64_t i = 0; i < outputs * blocks; ++i) {
     std::uint8_t* const block = bytes + i * layout.bytes;
     for (const std::int64_t upper : {at_end ? layout.bytes - 1 : 1, std::int64_t{3}})
-      if (upper != 3 || format == BlockFormat::q4_k) block[upper] = 0x14 | (block[upper] & 0x83);
+      if (upper != 3 || has_offsets) block[upper] = 0x14 | (block[upper] & 0x83);
   }
   return rows;
 }
@@ -212,7 +213,8 @@ BlockRows noise_blocks(BlockFormat format, std::int64_t outputs, std::int64_t co
 }  // namespace
 
 TEST_CASE("products of few rows of blocks are those of their numbers, a row as it is alone") {
-  for (const BlockFormat format : {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q6_k}) {
+  for (const BlockFormat format :
+       {BlockFormat::q8_0, BlockFormat::q4_k, BlockFormat::q5_k, BlockFormat::q6_k}) {
     INFO(block_layout(format).name);
     std::vector<Tensor> numbers;
     for_each_isa([&] {

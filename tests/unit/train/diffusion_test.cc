@@ -15,7 +15,7 @@ namespace {
 /// Of samples of these keys, all that a step has.
 std::vector<double> draw_sigmas(const DiffusionRecipe& recipe, std::uint64_t seed,
                                 std::uint32_t step, const std::vector<std::string>& keys) {
-  const StepSigmas sigmas(recipe, seed, step, keys.size());
+  const StepLevels sigmas(recipe, seed, step, keys.size());
   std::vector<double> drawn;
   for (std::size_t i = 0; i < keys.size(); ++i)
     drawn.push_back(sigmas.at(i, keys[i]));
@@ -78,12 +78,12 @@ TEST_CASE(
 
 TEST_CASE("diffusion: sigma is clamped, and scaled for videos if asked") {
   DiffusionRecipe recipe;
-  CHECK(sample_sigma(recipe, 1e9, 1) == 80.0);
-  CHECK(sample_sigma(recipe, 1e-9, 1) == 0.0002);
-  CHECK(sample_sigma(recipe, 2.0, 16) == 2.0);
+  CHECK(sample_level(recipe, 1e9, 1) == 80.0);
+  CHECK(sample_level(recipe, 1e-9, 1) == 0.0002);
+  CHECK(sample_level(recipe, 2.0, 16) == 2.0);
   recipe.scale_video_noise = true;
-  CHECK(sample_sigma(recipe, 2.0, 16) == 8.0);
-  CHECK(sample_sigma(recipe, 2.0, 1) == 2.0);
+  CHECK(sample_level(recipe, 2.0, 16) == 8.0);
+  CHECK(sample_level(recipe, 2.0, 1) == 2.0);
 }
 
 TEST_CASE("diffusion: text is dropped as often as the recipe says, per sample") {

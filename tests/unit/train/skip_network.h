@@ -66,7 +66,7 @@ class SkipBlock {
 struct SkipFrame : models::NetworkFrame {
   SkipFrame(const models::NetworkConfig& c, std::uint64_t seed, DType type, Device where,
             bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, type, where, trainable, true, ranks) {
+      : NetworkFrame(c, seed, type, where, trainable, {.tables = true}, ranks) {
     make_blocks(blocks);
     finish({nn::Modulation::of_table(make, "norm_out.table", c.width(), 2), type, {}});
   }

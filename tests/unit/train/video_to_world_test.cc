@@ -143,8 +143,8 @@ TEST_CASE("video to world: how many frames are given, and their noise, is drawn 
     CHECK(a.frames == draw(step, "a", 8).frames);
     ++counts[a.frames];
     both += a.frames == b.frames;
-    if (a.sigma <= recipe.sigma_min) continue;  // clamped
-    const double z = (std::log(a.sigma) + 3.0) / 2.0;
+    if (a.level <= recipe.sigma_min) continue;  // clamped
+    const double z = (std::log(a.level) + 3.0) / 2.0;
     mean += z;
     square += z * z;
     ++inside;
@@ -164,8 +164,8 @@ TEST_CASE("video to world: how many frames are given, and their noise, is drawn 
   recipe.sigma_min = 0.04;
   recipe.sigma_max = 0.06;
   for (std::uint32_t step = 0; step < 50; ++step) {
-    CHECK(draw(step, "a", 3).sigma >= 0.04);
-    CHECK(draw(step, "a", 3).sigma <= 0.06);
+    CHECK(draw(step, "a", 3).level >= 0.04);
+    CHECK(draw(step, "a", 3).level <= 0.06);
   }
 }
 
