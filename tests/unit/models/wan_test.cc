@@ -6,18 +6,20 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
 #include "models/dit/lora.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_names.h"
 #include "models/folder/lora_names.h"
-#include "models/folder/published_config.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
