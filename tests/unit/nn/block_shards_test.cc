@@ -17,6 +17,7 @@
 
 using namespace vfm;
 using dist::Axes;
+using Way = nn::BlockShards::Way;
 
 namespace {
 
@@ -104,7 +105,9 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         shards.gather_all(true);
         for (int i = 0; i < mine; ++i)
           pass(i == 0);
-        shards.fill(mine, passes);
+        for (int i = mine; i < passes; ++i)
+          for (const Way way : {Way::recorded, Way::backward})
+            shards.fill(way, i == 0);
         shards.finish();
         const auto zero = plain_gradients(0), one = plain_gradients(1);
         for (std::size_t i = 0; i < kBlocks; ++i) {
@@ -125,7 +128,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         shards.drop();
         matrices[0]->own().data<float>()[0] = 7;
         shards.gather_all(false);
-        if (!options.at_once) shards.fill_forward();
+        shards.fill(Way::forward);
         ops::Tape silent(false);
         if (all) shards.enter(silent, 0);
         if (all && matrices[0]->get().data<float>()[begin] != 7) fail("a matrix is stale");
