@@ -99,8 +99,14 @@ void BlockShards::look_at_all(const Look& look) {
   }
 }
 
+void BlockShards::begin(Way way) {
+  if (told_) told_(way);
+  passing_ = true;
+}
+
 void BlockShards::forward(std::size_t i, bool recorded) {
-  if (i == 0 && told_ && !options_.at_once) told_(recorded ? Way::recorded : Way::forward);
+  if (i == 0 && !options_.at_once) begin(recorded ? Way::recorded : Way::forward);
+  if (i == blocks_.size()) passing_ = false;
   if (i > 0) release(i - 1);
   if (i < blocks_.size()) need(i);
   if (options_.at_once) return;
@@ -129,10 +135,13 @@ void BlockShards::backward(ops::Tape* tape, std::size_t i, bool first) {
     end_sums();
     sum(tape, i, first);
     release(i);
-  } else if (told_) {
-    told_(Way::backward);
+  } else {
+    begin(Way::backward);
   }
-  if (i == 0) return;
+  if (i == 0) {
+    passing_ = false;
+    return;
+  }
   need(i - 1);
   if (tape != nullptr) lend_buffers(*tape, i - 1);
   if (i > 1) start(i - 2);

@@ -16,13 +16,15 @@
 // block, always in the order from the last block to the first. A rank that is ahead does not wait
 // before finish().
 //
-// Several networks of a step each have an object of their own on the same groups (another()), whose
-// exchanges must start in one order on all ranks. They do. An object starts one only where a pass
-// of its network enters or leaves a block, and which ones follows from the block's number and from
-// what is gathered, which the passes before decide. So ranks that make the same passes in the same
-// order start the same exchanges in the same order. That the networks' passes follow each other as
-// fill() makes them is checked where each begins (tell()). With at_once passes start no exchange
-// but the sums of one network: the others' start in finish().
+// Several networks of a step each have an object of their own on the same groups (another()). Their
+// exchanges must start in one order on all ranks, and they do:
+// - An object starts exchanges only where a pass of its network enters or leaves a block. Which
+//   ones start follows from the block, and from what is gathered already.
+// - So the order of the passes decides the order of the exchanges. The step announces the passes of
+//   a batch, and checks each before it exchanges anything (tell(), passing()). A rank without
+//   samples makes the announced passes (fill()).
+// - With at_once, forward starts none, and during backward the sums of one network alone start.
+//   Those of the others start in finish().
 // Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch FSDP" (2023).
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -60,9 +62,9 @@ class BlockShards {
   /// The same for another network on the same ranks. With at_once, finish() must be called for this
   /// object before any that it made.
   std::unique_ptr<BlockShards> another() const;
-  /// Has `told` called when a pass begins, before its first exchange, but with at_once. Empty:
-  /// none.
+  /// Without at_once, `told` is called when a pass begins, before its first exchange. Empty: none.
   void tell(std::function<void(Way)> told) { told_ = std::move(told); }
+  bool passing() const { return passing_; }  ///< a pass has begun and not ended
 
   dist::Group& group(bool whole) const { return whole ? whole_ : cut_; }
   /// Sets the matrices of each block, in order. They must outlive this object. Call once.
@@ -109,6 +111,7 @@ class BlockShards {
     dist::Transfer transfer;
     bool first = false;  ///< replaces the gradient instead of adding to it
   };
+  void begin(Way way);
   void forward(std::size_t i, bool recorded);
   void backward(ops::Tape* tape, std::size_t i, bool first);
   void start(std::size_t i);
@@ -126,6 +129,7 @@ class BlockShards {
   const Options options_;
   bool late_ = false;  // sums start in finish()
   std::function<void(Way)> told_;
+  bool passing_ = false;
   std::vector<Block> blocks_;
   std::deque<Sum> sums_;
   int gathered_ = 0, most_gathered_ = 0;

@@ -69,9 +69,13 @@ TrainingStep::~TrainingStep() {
 // Before the pass exchanges anything: a rank without a batch makes that of passes_, and each would
 // wait for the other.
 void TrainingStep::check_pass(const nn::BlockPass& pass) {
-  if (passed_ && passes_[(*passed_)++ % passes_.size()] != pass)
+  if (!passed_) return;
+  const std::size_t number = (*passed_)++ % passes_.size();
+  if (passes_[number] != pass)
     fail("pass {} of a batch through gathered blocks is another than Objective::passes() says",
-         (*passed_ - 1) % passes_.size());
+         number);
+  if (std::ranges::any_of(gathered_, &nn::BlockShards::passing))
+    fail("pass {} of a batch through gathered blocks begins before the last one has ended", number);
 }
 
 void TrainingStep::pass_all(std::span<const std::unique_ptr<Batch>> batches,

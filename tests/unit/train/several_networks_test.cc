@@ -427,17 +427,35 @@ TEST_CASE("several networks: passes in another order than their objective says a
       return all;
     }
   };
-  const auto pass = [](dist::World& world) {
+  struct Entangled final : TaughtObjective {
+    using TaughtObjective::TaughtObjective;
+    void pass(Batch& batch, bool /*first*/, const ops::Tape::Listener& /*final*/) const override {
+      ops::Tape tape, silent(false);
+      const Tensor half =
+          networks().student.forward(tape, dynamic_cast<TaughtBatch&>(batch).x, {0, 1});
+      networks().teacher.forward(silent, half);
+    }
+  };
+  const auto run = [](dist::World& world, const auto& make) {
     const Recipe recipe = taught_recipe("shard: full");
     const Parallel parallel(recipe, world);
-    TrainingStep step(recipe, parallel, std::make_unique<Hasty>(parallel.network(), Device::cpu),
-                      recipe.ema);
+    TrainingStep step(recipe, parallel, make(parallel.network()), recipe.ema);
     double loss = 0;
     run_step(step, parallel, 0, loss);
   };
   // Of five ranks the last one has no sample.
-  for (const int ranks : {2, 5})
-    CHECK_THROWS_WITH(dist::thread_worlds(ranks, pass), Catch::Contains("Objective::passes()"));
+  for (const int ranks : {2, 5}) {
+    const auto hasty = [](const nn::NetworkLayout& layout) {
+      return std::make_unique<Hasty>(layout, Device::cpu);
+    };
+    CHECK_THROWS_WITH(dist::thread_worlds(ranks, [&](dist::World& w) { run(w, hasty); }),
+                      Catch::Contains("pass 1 of a batch") && Catch::Contains("passes() says"));
+    const auto entangled = [](const nn::NetworkLayout& layout) {
+      return std::make_unique<Entangled>(layout, Device::cpu);
+    };
+    CHECK_THROWS_WITH(dist::thread_worlds(ranks, [&](dist::World& w) { run(w, entangled); }),
+                      Catch::Contains("begins before the last one has ended"));
+  }
 }
 
 TEST_CASE("several networks: their cost is that of a step in which all are due") {
