@@ -17,7 +17,6 @@
 
 using namespace vfm;
 using dist::Axes;
-using Way = nn::BlockShards::Way;
 
 namespace {
 
@@ -62,6 +61,7 @@ std::vector<std::vector<float>> plain_gradients(int rank) {
 
 TEST_CASE("matrices that ranks keep together: products and gradients are those of whole ones") {
   using Options = nn::BlockShards::Options;
+  using enum nn::BlockShards::Way;
   for (const Options& options : {Options{}, Options{.keep = true}, Options{.at_once = true}})
     for (const bool recompute : {false, true}) {
       CAPTURE(options.keep, options.at_once, recompute);
@@ -106,7 +106,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         for (int i = 0; i < mine; ++i)
           pass(i == 0);
         for (int i = mine; i < passes; ++i)
-          for (const Way way : {Way::recorded, Way::backward})
+          for (const auto way : {recorded, backward})
             shards.fill(way, i == 0);
         shards.finish();
         const auto zero = plain_gradients(0), one = plain_gradients(1);
@@ -128,7 +128,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         shards.drop();
         matrices[0]->own().data<float>()[0] = 7;
         shards.gather_all(false);
-        shards.fill(Way::forward);
+        shards.fill(forward);
         ops::Tape silent(false);
         if (all) shards.enter(silent, 0);
         if (all && matrices[0]->get().data<float>()[begin] != 7) fail("a matrix is stale");
