@@ -99,7 +99,7 @@ struct TaughtBatch final : Batch {
 };
 
 /// The gradient of half the squares of a - b, which are added to `squares`.
-Tensor less(const Tensor& a, const Tensor& b, double& squares) {
+Tensor missed(const Tensor& a, const Tensor& b, double& squares) {
   const Tensor difference = a.clone();
   if (a.device() == Device::meta) return difference;
   for (std::size_t i = 0; i < a.floats().size(); ++i) {
@@ -149,8 +149,8 @@ class TaughtPass final : public ChunkedPass {
     for (std::size_t i = 0; i < 3; ++i)
       made_.push_back(all[i]->forward(tape_, streams[i], layout.chunks(kBlocks).front()));
     if (!layout.last_stage()) return made_;
-    const Tensor of_student = less(made_[0], made_[1], batch_.loss);
-    seeds_ = {of_student, {}, less(made_[2], made_[0], batch_.loss)};
+    const Tensor of_student = missed(made_[0], made_[1], batch_.loss);
+    seeds_ = {of_student, {}, missed(made_[2], made_[0], batch_.loss)};
     return {};
   }
   void expect_backward(int /*chunk*/) override { tape_.wake(); }
@@ -215,9 +215,9 @@ class TaughtObjective : public Objective {
     }
     const Tensor made = networks_.student.forward(tape, batch.x);
     const Tensor known = networks_.teacher.forward(silent, batch.x);
-    tape.backward(made, less(made, known, batch.loss));
+    tape.backward(made, missed(made, known, batch.loss));
     const Tensor said = networks_.critic.forward(judged, batch.x);
-    judged.backward(said, less(said, made, batch.loss));
+    judged.backward(said, missed(said, made, batch.loss));
   }
   std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
                                               const ops::Tape::Listener& final) const override {
