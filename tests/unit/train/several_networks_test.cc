@@ -369,7 +369,7 @@ TEST_CASE("several networks: every layout trains them as one rank does") {
                                                 {3, "shard: optimizer"},
                                                 {4, "shard: optimizer, replicate: 2"},
                                                 {2, "shard: full"},
-                                                {3, "shard: full, reshard: never"},
+                                                {3, "shard: full, reshard: false"},
                                                 {4, "shard: full, replicate: 2"},
                                                 {6, "shard: full"},
                                                 {2, stages},
