@@ -126,6 +126,19 @@ struct TanhGeluBoth {
 struct QuickGelu {
   static __device__ __forceinline__ float of(float x) { return x / (1.f + expf(-1.702f * x)); }
 };
+struct SquaredRelu {
+  static __device__ __forceinline__ float of(float x) { return x < 0 ? 0.f : x * x; }
+};
+struct SquaredReluBack {
+  static __device__ __forceinline__ float of(float x, float dy) {
+    return dy * (x < 0 ? 0.f : 2.f * x);
+  }
+};
+struct SquaredReluBoth {
+  static __device__ __forceinline__ float2 of(float x, float dy) {
+    return {SquaredReluBack::of(x, dy), SquaredRelu::of(x)};
+  }
+};
 struct GatedGelu {
   static __device__ __forceinline__ float of(float x, float by) { return TanhGelu::of(x) * by; }
 };
@@ -364,20 +377,24 @@ int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std
 
 int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
                  CUstream_st* stream) {
-  return kind == GeluKind::tanh  ? each_of<TanhGelu>(type, n, stream, y, x)
-         : kind == GeluKind::erf ? each_of<Gelu>(type, n, stream, y, x)
-                                 : each_of<QuickGelu>(type, n, stream, y, x);
+  return kind == GeluKind::tanh    ? each_of<TanhGelu>(type, n, stream, y, x)
+         : kind == GeluKind::erf   ? each_of<Gelu>(type, n, stream, y, x)
+         : kind == GeluKind::quick ? each_of<QuickGelu>(type, n, stream, y, x)
+                                   : each_of<SquaredRelu>(type, n, stream, y, x);
 }
 
 int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
                   std::int64_t n, CUstream_st* stream) {
   if (kind == GeluKind::quick) return cudaErrorInvalidValue;
-  const bool tanh = kind == GeluKind::tanh, low = type == Type::bf16;
-  const auto back = tanh  ? low ? gelu_back<TanhGeluBack, TanhGeluBoth, Bf16>
-                                : gelu_back<TanhGeluBack, TanhGeluBoth, float>
-                    : low ? gelu_back<GeluBack, GeluBoth, Bf16>
-                          : gelu_back<GeluBack, GeluBoth, float>;
-  return back(x, dy, dx, y, n, stream);
+  const auto run = [&](auto back, auto both) {
+    using Back = decltype(back);
+    using Both = decltype(both);
+    return type == Type::bf16 ? gelu_back<Back, Both, Bf16>(x, dy, dx, y, n, stream)
+                              : gelu_back<Back, Both, float>(x, dy, dx, y, n, stream);
+  };
+  return kind == GeluKind::tanh  ? run(TanhGeluBack(), TanhGeluBoth())
+         : kind == GeluKind::erf ? run(GeluBack(), GeluBoth())
+                                 : run(SquaredReluBack(), SquaredReluBoth());
 }
 
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) {

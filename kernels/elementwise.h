@@ -7,6 +7,7 @@
 //   swiglu(a, b) = silu(a) b                                     a and b beside each other in a row
 //   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 //   gelu_quick(x) = x / (1 + e^(-1.702 x))
+//   squared_relu(x) = max(x, 0)^2
 //
 // Computed in f32. bf16 results are rounded to nearest, ties to even; NaN stays NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016); Elfwing et al., "Sigmoid-weighted
@@ -29,17 +30,17 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// gelu_tanh, gelu or gelu_quick.
-enum class GeluKind { tanh, erf, quick };
+/// gelu_tanh, gelu, gelu_quick or squared_relu.
+enum class GeluKind { tanh, erf, quick, squared_relu };
 
-/// y = gelu_tanh(x), gelu(x) or gelu_quick(x). Both have `type`; y may be x.
+/// y = one of these functions of x. Both have `type`; y may be x.
 int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
                  CUstream_st* stream);
 
 /// dx = dy times the slope of gelu, Phi(x) + x phi(x), with phi the density of the normal
 /// distribution; or of gelu_tanh, s + x s (1 - s) 2u', with s = 1 / (1 + e^-2u) and
-/// u = sqrt(2 / pi) (x + 0.044715 x^3). Unless y is null, also y = gelu(x) or gelu_tanh(x), with
-/// the same bits as gelu_forward's. All have `type`. Refuses GeluKind::quick.
+/// u = sqrt(2 / pi) (x + 0.044715 x^3); or of squared_relu, 2 max(x, 0). Unless y is null, also y
+/// with the same bits as gelu_forward's. All have `type`. Refuses GeluKind::quick.
 int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
                   std::int64_t n, CUstream_st* stream);
 

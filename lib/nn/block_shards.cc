@@ -7,54 +7,19 @@
 #include <utility>
 
 #include "base/error.h"
-#include "nn/placement.h"
 #include "ops/pointwise/add.h"
 
 namespace vfm::nn {
 
-ShardedMatrix::ShardedMatrix(const Shape& shape, DType dtype, Device device, dist::Group& group,
-                             bool trained)
-    : name_(Tensor::name(shape, dtype, device)),
-      no_gradient_(Tensor::name(shape, DType::f32, device)),
-      group_(group) {
-  for (int rank = 0; rank < group.size(); ++rank)
-    rows_.push_back(share(name_.elements(), rank + 1, group.size()) -
-                    share(name_.elements(), rank, group.size()));
-  const Shape own = {rows_[static_cast<std::size_t>(group.rank())]};
-  own_ = Tensor(own, dtype, device);
-  if (trained) gradient_ = Tensor::zeros(own, DType::f32, device);
-}
-
-Tensor ShardedMatrix::get() const {
-  if (!all_.defined())
-    fail("a matrix {} is used while it is not gathered", to_string(name_.shape()));
-  return all_;
-}
-
-Tensor ShardedMatrix::gather() const {
-  const Tensor all(name_.shape(), own_.dtype(), name_.device());
-  group_.all_gather(own_, all.reshape({name_.elements()}), rows_).wait();
-  return all;
-}
-
-Tensor ShardedMatrix::stretch_of(const Tensor& all) const {
-  const auto own = rows_.begin() + group_.rank();
-  const std::int64_t begin = std::accumulate(rows_.begin(), own, std::int64_t{0});
-  return all.reshape({name_.elements()}).rows(begin, begin + *own);
-}
-
-void ShardedMatrix::keep_in_place_of_own(const Tensor& all) {
-  low_ = stretch_of(all).clone();
-  own_ = Tensor();
-}
-
-void ShardedMatrix::watch(ops::Tape& tape) const {
-  if (gradient_.defined()) tape.watch(name_, sum_.defined() ? sum_ : no_gradient_);
-}
-
 BlockShards::BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* replicas,
                          Options options)
     : whole_(whole), cut_(cut), replicas_(replicas), options_(options) {}
+
+std::unique_ptr<BlockShards> BlockShards::another() const {
+  auto made = std::make_unique<BlockShards>(whole_, cut_, replicas_, options_);
+  made->late_ = true;
+  return made;
+}
 
 void BlockShards::set_blocks(std::vector<std::vector<ShardedMatrix*>> blocks) {
   blocks_.clear();
@@ -136,15 +101,24 @@ void BlockShards::look_at_all(const Look& look) {
   }
 }
 
-void BlockShards::forward(std::size_t i) {
+void BlockShards::begin(Way way) {
+  if (told_) told_(way);
+  passing_ = true;
+}
+
+void BlockShards::forward(std::size_t i, bool recorded) {
+  if (i == 0 && !options_.at_once) begin(recorded ? Way::recorded : Way::forward);
+  if (i == blocks_.size()) passing_ = false;
   if (i > 0) release(i - 1);
-  if (i == blocks_.size()) return;
-  need(i);
-  if (!options_.at_once && i + 1 < blocks_.size()) start(i + 1);
+  if (i < blocks_.size()) need(i);
+  if (options_.at_once) return;
+  if (i + 1 < blocks_.size()) start(i + 1);
+  // Backward begins with the last block, which travels while the loss is computed.
+  if (recorded && i > 0 && i == blocks_.size()) start(i - 1);
 }
 
 void BlockShards::enter(ops::Tape& tape, std::size_t i) {
-  forward(i);
+  forward(i, tape.recording());
   if (options_.at_once) {
     tape.in_backward([this, i](ops::Tape&) {
       if (!last_ || i == blocks_.size()) return;
@@ -155,8 +129,6 @@ void BlockShards::enter(ops::Tape& tape, std::size_t i) {
   }
   if (tape.recording())
     tape.in_backward([this, i](ops::Tape& t) { backward(&t, i, t.replaces()); });
-  // Backward begins with the last block, which travels while the loss is computed.
-  if (tape.recording() && i > 0 && i == blocks_.size()) start(i - 1);
 }
 
 // What is recorded from block i on is done.
@@ -165,8 +137,13 @@ void BlockShards::backward(ops::Tape* tape, std::size_t i, bool first) {
     end_sums();
     sum(tape, i, first);
     release(i);
+  } else {
+    begin(Way::backward);
   }
-  if (i == 0) return;
+  if (i == 0) {
+    passing_ = false;
+    return;
+  }
   need(i - 1);
   if (tape != nullptr) lend_buffers(*tape, i - 1);
   if (i > 1) start(i - 2);
@@ -229,25 +206,21 @@ void BlockShards::start_last() {
 // Two blocks' sums at a time: each may need memory besides the buffers.
 void BlockShards::go_on() {
   const auto full = [this] { return !sums_.empty() && sums_.front().block != sums_.back().block; };
-  if (!options_.at_once) return;
+  if (!options_.at_once || late_) return;
   while (!sums_.empty() && sums_.front().transfer.done())
     end_first();
   while (left_ > 0 && blocks_[left_ - 1].final && !full())
     start_last();
 }
 
-void BlockShards::fill_forward() {
+void BlockShards::fill(Way way, bool first) {
   if (options_.at_once) return;
-  for (std::size_t i = 0; i <= blocks_.size(); ++i)
-    forward(i);
-}
-
-void BlockShards::fill(int done, int all) {
-  if (options_.at_once) return;
-  for (; done < all; ++done) {
-    fill_forward();
-    for (std::size_t i = blocks_.size() + 1; i-- > 0;)
-      backward(nullptr, i, done == 0);
+  const std::size_t places = blocks_.size() + 1;
+  for (std::size_t i = 0; i < places; ++i) {
+    if (way == Way::backward)
+      backward(nullptr, places - 1 - i, first);
+    else
+      forward(i, way == Way::recorded);
   }
 }
 

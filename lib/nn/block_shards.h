@@ -15,6 +15,16 @@
 // as the matrices. Sums to the stretches start once backward of the last microbatch has left the
 // block, always in the order from the last block to the first. A rank that is ahead does not wait
 // before finish().
+//
+// Several networks of a step each have an object of their own on the same groups (another()). Their
+// exchanges must start in one order on all ranks, and they do:
+// - An object starts exchanges only where a pass of its network enters or leaves a block. Which
+//   ones start follows from the block, and from what is gathered already.
+// - So the order of the passes decides the order of the exchanges. The step announces the passes of
+//   a batch, and checks each before it exchanges anything (tell(), passing()). A rank without
+//   samples makes the announced passes (fill()).
+// - With at_once, forward starts none, and during backward the sums of one network alone start.
+//   Those of the others start in finish().
 // Sources: Rajbhandari et al., "ZeRO" (2020); Zhao et al., "PyTorch FSDP" (2023).
 // Thread-safety: the thread that made the world.
 // SPDX-License-Identifier: Apache-2.0
@@ -29,44 +39,16 @@
 #include <vector>
 
 #include "dist/group.h"
-#include "ops/matmul/low_rank.h"
+#include "nn/sharded_matrix.h"
 #include "ops/tape.h"
 #include "tensor/tensor.h"
 
 namespace vfm::nn {
 
-/// One matrix that is kept in parts.
-class ShardedMatrix final : public ops::MatrixSource {
- public:
-  /// A matrix of `shape`, kept by the ranks of `group`. Has a gradient if `trained`.
-  ShardedMatrix(const Shape& shape, DType dtype, Device device, dist::Group& group, bool trained);
-
-  /// The gathered matrix. Throws Error if its block is not gathered.
-  Tensor get() const override;
-
-  const Tensor& name() const { return name_; }
-  const Tensor& own() const { return own_; }            ///< this rank's stretch, [n]
-  const Tensor& gradient() const { return gradient_; }  ///< of own(), f32; undefined: not trained
-  void watch(ops::Tape& tape) const;
-  /// Gathers `stretch`, this rank's stretch in another type, from now on; undefined: own().
-  void gather_in_place_of_own(Tensor stretch) { low_ = std::move(stretch); }
-  Tensor gather() const;                       ///< the whole matrix from own(); a collective
-  Tensor stretch_of(const Tensor& all) const;  ///< this rank's stretch of such a matrix
-  /// Keeps this rank's stretch of `all`, of another type, from now on and frees own().
-  void keep_in_place_of_own(const Tensor& all);
-
- private:
-  friend class BlockShards;
-  const Tensor name_, no_gradient_;  // `no_gradient_` is the name of the gradient's buffer
-  dist::Group& group_;
-  std::vector<std::int64_t> rows_;  // elements of each rank
-  Tensor own_, gradient_;
-  Tensor low_;        // gathered in place of own_ if defined
-  Tensor all_, sum_;  // the gathered matrix and the buffer of its gradient, while they exist
-};
-
 class BlockShards {
  public:
+  /// A pass through all blocks: forward, forward that is recorded for backward, and backward.
+  enum class Way { forward, recorded, backward };
   struct Options {
     bool keep = false;          ///< gathered matrices stay until drop()
     DType travel = DType::f32;  ///< type in which gradients are sent: f32 or bf16
@@ -76,6 +58,13 @@ class BlockShards {
   /// `whole`: ranks with the same uncut weights. `cut`: ranks with the same part of weights cut
   /// along tp. `replicas`: ranks with the same stretches; null: none. All must outlive this object.
   BlockShards(dist::Group& whole, dist::Group& cut, dist::Group* replicas, Options options);
+
+  /// The same for another network on the same ranks. With at_once, finish() must be called for this
+  /// object before any that it made.
+  std::unique_ptr<BlockShards> another() const;
+  /// Without at_once, `told` is called when a pass begins, before its first exchange. Empty: none.
+  void tell(std::function<void(Way)> told) { told_ = std::move(told); }
+  bool passing() const { return passing_; }  ///< a pass has begun and not ended
 
   dist::Group& group(bool whole) const { return whole ? whole_ : cut_; }
   /// Sets the matrices of each block, in order. They must outlive all use before the next call.
@@ -92,11 +81,9 @@ class BlockShards {
   /// Call it before block `i` runs; i = number of blocks: after the last. In backward the tape does
   /// the reverse.
   void enter(ops::Tape& tape, std::size_t i);
-  /// Takes part in passes of a step for which this rank has no samples. It ran `done` passes; the
-  /// rank with the most runs `all`.
-  void fill(int done, int all);
-  /// The same for one pass without backward.
-  void fill_forward();
+  /// Takes part in a pass for which this rank has no samples. `first`: the gradients of this
+  /// backward replace those of the step before.
+  void fill(Way way, bool first = false);
   /// Waits for all transfers. Afterwards the stretches have the gradients of the step.
   void finish();
   /// Frees gathered matrices: after the stretches have changed, or to save memory.
@@ -124,7 +111,8 @@ class BlockShards {
     dist::Transfer transfer;
     bool first = false;  ///< replaces the gradient instead of adding to it
   };
-  void forward(std::size_t i);
+  void begin(Way way);
+  void forward(std::size_t i, bool recorded);
   void backward(ops::Tape* tape, std::size_t i, bool first);
   void start(std::size_t i);
   void need(std::size_t i);
@@ -139,12 +127,22 @@ class BlockShards {
   dist::Group &whole_, &cut_;
   dist::Group* const replicas_;
   const Options options_;
+  bool late_ = false;  // sums start in finish()
+  std::function<void(Way)> told_;
+  bool passing_ = false;
   std::vector<Block> blocks_;
   std::deque<Sum> sums_;
   int gathered_ = 0, most_gathered_ = 0;
   // With at_once: whether backward leaves final gradients, and number of blocks not yet summed.
   bool last_ = false;
   std::size_t left_ = 0;
+};
+
+/// A pass through a network whose blocks are gathered.
+struct BlockPass {
+  BlockShards* blocks = nullptr;
+  BlockShards::Way way = BlockShards::Way::forward;
+  bool operator==(const BlockPass&) const = default;
 };
 
 }  // namespace vfm::nn

@@ -26,7 +26,7 @@ Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::strin
       down_(make, {{down, shape.width}}, shape.hidden,
             {.divided = Divided::inputs, .bias = shape.bias, .out = shape.out}) {
   if (shape.out && activation_ != Activation::swiglu)
-    fail("MlpShape::out is for SwiGLU: GELU is not recomputed for a product in another type");
+    fail("MlpShape::out is for SwiGLU: others are not recomputed for a product in another type");
 }
 
 Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
@@ -42,13 +42,15 @@ Operand activated(Activation activation, const Tensor& hidden) {
                            DType out) { return ops::swiglu_linear(tape, hidden, w, out, sum); };
     return made;
   }
-  const ops::Gelu kind = activation == Activation::gelu ? ops::Gelu::erf : ops::Gelu::tanh;
+  const ops::Gelu kind = activation == Activation::gelu        ? ops::Gelu::erf
+                         : activation == Activation::tanh_gelu ? ops::Gelu::tanh
+                                                               : ops::Gelu::squared_relu;
   made.values = [hidden, kind](ops::Tape& tape) { return ops::gelu(tape, hidden, kind); };
   if (kind == ops::Gelu::erf)
     made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
   made.summed = [hidden, kind](ops::Tape& tape, const ops::LinearWeight& w,
                                const ops::Exchange& sum, DType out) {
-    if (out != hidden.dtype()) fail("GELU is not recomputed for a product in another type");
+    if (out != hidden.dtype()) fail("it is not recomputed for a product in another type");
     return ops::gelu_linear(tape, hidden, w, sum, kind);
   };
   return made;

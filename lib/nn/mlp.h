@@ -14,8 +14,8 @@
 
 namespace vfm::nn {
 
-/// GELU in its exact form, or with tanh; SwiGLU of two projections in one product.
-enum class Activation { gelu, tanh_gelu, swiglu };
+/// GELU in its exact form, or with tanh; max(x, 0)^2; SwiGLU of two projections in one product.
+enum class Activation { gelu, tanh_gelu, squared_relu, swiglu };
 
 /// The activation of a hidden tensor, [S, F] or, for two projections, [S, 2 F].
 Operand activated(Activation activation, const Tensor& hidden);

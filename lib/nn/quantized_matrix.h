@@ -6,14 +6,14 @@
 // Before it is rounded, the matrix may stay in the host's memory and be copied to the GPU for each
 // product. So a network that fits on the GPU only in 8 bits can be loaded, changed by adapters and
 // compared with its rounded form.
-// If each rank keeps a part of the matrix (nn/block_shards.h), the codes are gathered.
+// If each rank keeps a part of the matrix (nn/sharded_matrix.h), the codes are gathered.
 // Thread-safety: get() from any thread; the rest from one.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
 
-#include "nn/block_shards.h"
+#include "nn/sharded_matrix.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/matmul/quantize_rows.h"
 #include "tensor/tensor.h"

@@ -131,6 +131,13 @@ double gelu_tanh_slope(double x) {
   return x == 0 ? 0.5 : s + x * s * (1 - s) * k * (1 + 3 * 0.044715 * x * x);
 }
 
+double squared_relu(double x) {  // of f32, which ends before double does
+  return x < 0 ? 0 : x * x > std::numeric_limits<float>::max() ? INFINITY : x * x;
+}
+double squared_relu_slope(double x) {
+  return x < 0 ? 0 : 2 * x;
+}
+
 // A gelu with a gradient.
 struct GeluOf {
   GeluKind kind;
@@ -139,7 +146,8 @@ struct GeluOf {
   std::string name;
 };
 const GeluOf kErf{GeluKind::erf, gelu, gelu_slope, "gelu"},
-    kTanh{GeluKind::tanh, gelu_tanh, gelu_tanh_slope, "tanh gelu"};
+    kTanh{GeluKind::tanh, gelu_tanh, gelu_tanh_slope, "tanh gelu"},
+    kSquared{GeluKind::squared_relu, squared_relu, squared_relu_slope, "squared relu"};
 
 template <class T>
 void test_gelu(Checker& checker, const GeluOf& gelu_of, Case c, bool in_place) {
@@ -156,12 +164,12 @@ void test_gelu(Checker& checker, const GeluOf& gelu_of, Case c, bool in_place) {
        name.c_str());
   const std::vector<T> both = (in_place ? with : other).host(checker);
   need(gelu_backward(type_of<T>(), kind, x.get(), dy.get(), dx.get(), nullptr, n, nullptr), name.c_str());
-  const std::vector<double> sizes = doubles<T>(gradients);
-  std::vector<double> values, slopes = sizes;
+  std::vector<double> values, sizes = doubles<T>(gradients), slopes = sizes;
   const std::vector<double> in = doubles<T>(inputs);
   for (std::size_t i = 0; i < c.n; ++i) {
     values.push_back(of(in[i]));
     slopes[i] *= slope_of(in[i]);
+    sizes[i] = std::max(std::abs(sizes[i]), std::abs(slopes[i]));
   }
   each_close(checker, named<T>(name), y.host(checker), values, tolerance<T>());
   each_close(checker, named<T>(name + " backward"), dx.host(checker), slopes, tolerance<T>(), sizes);
@@ -494,7 +502,7 @@ void tests(Checker& checker) {
                        {1030, 3},
                        {1030, 4}}) {
     for (const bool in_place : {false, true}) {
-      for (const GeluOf& of : {kErf, kTanh}) {
+      for (const GeluOf& of : {kErf, kTanh, kSquared}) {
         test_gelu<float>(checker, of, c, in_place);
         test_gelu<Bf16>(checker, of, c, in_place);
       }
@@ -526,7 +534,7 @@ void tests(Checker& checker) {
   }
   test_convert(checker);
   test_slopes(checker);
-  for (const GeluOf& of : {kErf, kTanh})
+  for (const GeluOf& of : {kErf, kTanh, kSquared})
     test_gelu_everywhere(checker, of);
   test_refusals(checker);
   if (timed()) time_all();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/listed.h"
@@ -110,9 +111,16 @@ std::span<const FieldNote> common_notes() {
   return all;
 }
 
+int skips_of(const NetworkConfig& config, int block) {
+  return config.architecture->skips != nullptr ? config.architecture->skips(config, block) : 0;
+}
+
 std::vector<int> block_kinds(const NetworkConfig& config) {
-  if (config.architecture->block_kinds != nullptr) return config.architecture->block_kinds(config);
-  return std::vector<int>(static_cast<std::size_t>(config.num_layers), 0);
+  std::vector<int> kinds;
+  for (int block = 0; block < config.num_layers; ++block)
+    kinds.push_back(skips_of(config, block));
+  if (std::accumulate(kinds.begin(), kinds.end(), 0) != 0) kinds.clear();
+  return kinds;
 }
 
 std::optional<int> block_of(std::string_view name) {

@@ -88,8 +88,9 @@ struct Architecture {
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
   int (*text_width)(const NetworkConfig& config) = nullptr;  ///< in blocks; null: text_embed_dim
-  /// See block_kinds() below. Null: all blocks are alike.
-  std::vector<int> (*block_kinds)(const NetworkConfig& config) = nullptr;
+  /// Number of tensors that a block adds to nn::Stream::more, less those that it takes from there
+  /// (skip connections). Blocks with one number are alike. Null: it is 0.
+  int (*skips)(const NetworkConfig& config, int block) = nullptr;
   /// Returns true if the network has learned position tables.
   bool (*has_tables)(const NetworkConfig& config);
   /// Returns the number of values of a sample that all blocks compute alike from its noise level,
@@ -132,8 +133,10 @@ NetworkConfig default_config(const Architecture& architecture);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 
+/// Returns Architecture::skips, or 0.
+int skips_of(const NetworkConfig& config, int block);
 /// Returns a number for each block: blocks of a kind have the same matrices and the same work.
-/// Returns an empty list if the network cannot have num_layers blocks.
+/// Returns an empty list if the network cannot have num_layers blocks, as skips would be left over.
 std::vector<int> block_kinds(const NetworkConfig& config);
 /// Returns the block that has the parameter or module of this name; nullopt if none has.
 std::optional<int> block_of(std::string_view name);

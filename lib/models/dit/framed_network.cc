@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "models/dit/architecture.h"
 #include "models/dit/network_frame.h"
 
 namespace vfm::models {
@@ -34,8 +35,11 @@ void FramedNetwork::set_recompute(nn::Recompute recompute, bool offload) {
   frame_->offload = offload;
 }
 std::vector<Shape> FramedNetwork::stream_shapes(const NetworkBatch& batch,
-                                                std::size_t /*block*/) const {
-  return {frame_->stream_shape(batch)};
+                                                std::size_t block) const {
+  int tensors = 1;
+  for (int i = 0; i < static_cast<int>(block); ++i)
+    tensors += skips_of(config(), i);
+  return std::vector<Shape>(static_cast<std::size_t>(tensors), frame_->stream_shape(batch));
 }
 Tensor FramedNetwork::own_part(const Tensor& values, const NetworkBatch& batch) const {
   return frame_->own_part(values, batch);

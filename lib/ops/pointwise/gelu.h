@@ -1,6 +1,6 @@
 // GELU: in its exact form, x * Phi(x), with which Cosmos was trained, or as an approximation with
-// tanh, with which Wan was. text_activations.h has the formulas.
-// Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
+// tanh, with which Wan was; and squared ReLU. text_activations.h has the formulas.
+// Sources: Hendrycks and Gimpel, "Gaussian error linear units" (2016); So et al., "Primer" (2021).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

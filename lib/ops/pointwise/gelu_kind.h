@@ -1,10 +1,10 @@
-// The variants of GELU.
+// The variants of GELU, and squared ReLU, which stands in its place in an MLP.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 namespace vfm::ops {
 
 /// Formulas in text_activations.h.
-enum class Gelu { tanh, erf, quick };
+enum class Gelu { tanh, erf, quick, squared_relu };
 
 }  // namespace vfm::ops

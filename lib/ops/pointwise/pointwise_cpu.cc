@@ -85,6 +85,10 @@ struct GeluByTanh {
 struct QuickGelu {
   VFM_INLINE float of(float v) { return v / (1.f + exp_f(-1.702f * v)); }
 };
+struct SquaredRelu {
+  VFM_INLINE float of(float v) { return v < 0 ? 0.f : v * v; }
+  VFM_INLINE float slope(float v) { return v < 0 ? 0.f : 2 * v; }
+};
 
 template <class F, class T>
 void gelu_all(const T* x, T* y, std::int64_t n) {
@@ -108,9 +112,10 @@ void gelu_back(const T* x, const T* dy, T* dx, T* y, std::int64_t n) {
 void gelu_forward(DType type, Gelu kind, const void* x, void* y, std::int64_t n) {
   by_type(type, [&](auto t) {
     using T = decltype(t);
-    const auto all = kind == Gelu::tanh    ? gelu_all<GeluByTanh, T>
-                     : kind == Gelu::quick ? gelu_all<QuickGelu, T>
-                                           : gelu_all<PlainGelu, T>;
+    const auto all = kind == Gelu::tanh           ? gelu_all<GeluByTanh, T>
+                     : kind == Gelu::quick        ? gelu_all<QuickGelu, T>
+                     : kind == Gelu::squared_relu ? gelu_all<SquaredRelu, T>
+                                                  : gelu_all<PlainGelu, T>;
     all(static_cast<const T*>(x), static_cast<T*>(y), n);
   });
 }
@@ -123,7 +128,9 @@ void gelu_backward(DType type, Gelu kind, const void* x, const void* dy, void* d
       using F = decltype(f);
       return y != nullptr ? gelu_back<F, true, T> : gelu_back<F, false, T>;
     };
-    const auto back = kind == Gelu::tanh ? with(GeluByTanh()) : with(PlainGelu());
+    const auto back = kind == Gelu::tanh           ? with(GeluByTanh())
+                      : kind == Gelu::squared_relu ? with(SquaredRelu())
+                                                   : with(PlainGelu());
     back(static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx),
          static_cast<T*>(y), n);
   });

@@ -94,9 +94,10 @@ void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::
 namespace {
 
 kernels::GeluKind gelu_kind(Gelu kind) {
-  return kind == Gelu::tanh  ? kernels::GeluKind::tanh
-         : kind == Gelu::erf ? kernels::GeluKind::erf
-                             : kernels::GeluKind::quick;
+  return kind == Gelu::tanh    ? kernels::GeluKind::tanh
+         : kind == Gelu::erf   ? kernels::GeluKind::erf
+         : kind == Gelu::quick ? kernels::GeluKind::quick
+                               : kernels::GeluKind::squared_relu;
 }
 
 }  // namespace

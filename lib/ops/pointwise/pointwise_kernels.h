@@ -34,7 +34,7 @@ VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const T
 
 // The kernels behind gelu.h.
 
-// y = gelu(x), and dx = dy gelu'(x) of the kinds erf and tanh. y may be x, dx dy. All have `type`.
+// y = gelu(x), and dx = dy gelu'(x) of the kinds but quick. y may be x, dx dy. All have `type`.
 // Backward also computes y, with the same bits, unless it is null.
 VFM_ISA_KERNEL(void, gelu_forward, DType type, Gelu kind, const void* x, void* y, std::int64_t n)
 VFM_ISA_KERNEL(void, gelu_backward, DType type, Gelu kind, const void* x, const void* dy, void* dx,

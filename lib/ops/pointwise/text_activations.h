@@ -5,6 +5,7 @@
 //                                                                      "gelu_pytorch_tanh"
 //   erf gelu       x / 2 (1 + erf(x / sqrt(2)))                        "gelu"
 //   quick gelu     x / (1 + exp(-1.702 x))                             "quick_gelu"
+//   squared relu   max(x, 0)^2                                         "relu2"
 //
 // The names in quotes are from Hugging Face's configs. Each gelu of minus infinity is NaN. Sources:
 // Hendrycks and Gimpel, "Gaussian error linear units" (2016), for all three; Shazeer, "GLU variants

@@ -17,6 +17,7 @@
 
 #include "base/json_fwd.h"
 #include "data/latents.h"
+#include "nn/block_shards.h"
 #include "nn/parameter.h"
 #include "nn/staged_forward.h"
 #include "ops/tape.h"
@@ -73,6 +74,8 @@ struct OtherNetwork {
   int every = 1;
   /// Its optimizer; nothing: the recipe's.
   std::optional<OptimizerRecipe> optimizer = {};
+  /// Gathers its blocks, made by another() of the layout's; null: each rank has all of them.
+  nn::BlockShards* blocks = nullptr;
 };
 
 class Objective {
@@ -84,9 +87,13 @@ class Objective {
   /// OtherNetwork::every of the first network.
   virtual int every() const { return 1; }
   /// The other networks that are trained. A network that is frozen is not told of: it has neither
-  /// gradients nor state, and is in no checkpoint. Several networks cannot be cut into stages, and
-  /// only one of them can gather its blocks ('parallel.shard' full).
+  /// gradients nor state, and is in no checkpoint.
   virtual std::vector<OtherNetwork> others() const { return {}; }
+  /// With 'parallel.shard' full: the passes of all networks that gather their blocks, trained or
+  /// frozen, in the order in which pass() makes them. Each network goes back at most once. A rank
+  /// without a batch takes part in them. Nothing: the first network alone goes forward and back.
+  /// validate() passes through the first network alone.
+  virtual std::vector<nn::BlockPass> passes() const { return {}; }
   /// The weights under adapters (recipe.lora), without gradients and in no checkpoint. A run reads
   /// them from the model that it begins from. Empty if the run has no adapters.
   virtual const nn::ParameterList& frozen() const;
@@ -105,7 +112,9 @@ class Objective {
   /// complete in this batch; it is not called when recorded work is repeated.
   virtual void pass(Batch& batch, bool first, const ops::Tape::Listener& final = {}) const = 0;
   /// The same chunk by chunk, in a pipeline; `final` is for a rank's last microbatch of a step. The
-  /// batch must outlive the result. Throws Error if this kind has no stages.
+  /// batch must outlive the result. Several networks pass together: what a chunk hands on is of all
+  /// of them, so none can begin with what another ends with. Throws Error if this kind has no
+  /// stages.
   virtual std::unique_ptr<ChunkedPass> pass_in_chunks(Batch& batch,
                                                       const ops::Tape::Listener& final = {}) const;
   /// A batch of samples of these sizes (Dataset::sizes()) without values. It passes on Device::meta

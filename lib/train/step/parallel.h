@@ -31,8 +31,8 @@ class Parallel {
   const dist::Mesh& mesh() const { return mesh_; }
   /// The layout of a network, and this rank's part of it.
   const nn::NetworkLayout& network() const { return network_; }
-  /// Gathers the matrices of the network's blocks; null if each rank has all of them. For one
-  /// network.
+  /// Gathers the matrices of the first network's blocks; null if each rank has all of them. Another
+  /// network has another() of it.
   nn::BlockShards* blocks() const { return blocks_.get(); }
   /// The ranks that share samples, including this one.
   dist::Group& sharers() const { return mesh_.group(mesh_.layout().sharing()); }

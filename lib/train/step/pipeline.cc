@@ -87,7 +87,8 @@ class PipelineRun {
         at.stream_out[chunk] = at.pass->forward(chunk, at.stream_in[chunk].take());
         break;
       case PipelineStep::Kind::backward:
-        if (final_.blocks != nullptr) final_.blocks->last_backward(last);
+        for (nn::BlockShards* const blocks : final_.blocks)
+          blocks->last_backward(last);
         at.gradient_out[chunk] = at.pass->backward(chunk, at.gradient_in[chunk].take());
         break;
       case PipelineStep::Kind::send_stream:
@@ -108,7 +109,8 @@ class PipelineRun {
     }
     if (--at.left == 0) under_way_.erase(step.microbatch);
     sent_.remove_if([](Carried& message) { return message.done(); });
-    if (final_.blocks != nullptr) final_.blocks->go_on();
+    for (nn::BlockShards* const blocks : final_.blocks)
+      blocks->go_on();
   }
 
   /// Until all that was sent is received.

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dist/mesh.h"
 #include "nn/block_shards.h"
@@ -19,12 +20,12 @@
 
 namespace vfm::train {
 
-/// Receivers of gradients that are summed over ranks during backward. `blocks` sums the gradients
-/// of the matrices that it gathers, all at once (nn/block_shards.h). `final` is called for each
-/// other gradient, once, when it is complete in this step. If they are null and empty, backward
-/// sums nothing.
+/// Receivers of gradients that are summed over ranks during backward. `blocks` sum the gradients
+/// of the matrices that they gather, all at once (nn/block_shards.h). `final` is called for each
+/// other gradient, once, when it is complete in this step. If they are empty, backward sums
+/// nothing.
 struct FinalGradients {
-  nn::BlockShards* blocks = nullptr;
+  std::vector<nn::BlockShards*> blocks = {};
   ops::Tape::Listener final = {};
 };
 

@@ -23,54 +23,76 @@ std::vector<const nn::ParameterList*> trained_of(const Objective& objective) {
   return lists;
 }
 
-void check_networks(const Parallel& parallel, std::span<const OtherNetwork> others) {
-  if (others.empty()) return;
-  if (parallel.network().pp_size() > 1) fail("several networks are not cut into stages");
-  for (const OtherNetwork& other : others)
-    if (std::ranges::any_of(*other.parameters, &nn::Parameter::sharded))
-      fail("only the first network gathers its blocks, not '{}'", other.name);
+std::vector<nn::BlockPass> passes_of(const Objective& objective, nn::BlockShards* blocks) {
+  using enum nn::BlockShards::Way;
+  std::vector<nn::BlockPass> passes = objective.passes();
+  if (passes.empty() && blocks != nullptr) passes = {{blocks, recorded}, {blocks, backward}};
+  return passes;
 }
 
 }  // namespace
 
 TrainingStep::Trained::Trained(const OtherNetwork& network, const OptimizerRecipe& recipe,
-                               const EmaRecipe& average, const Parallel& parallel,
-                               nn::BlockShards* blocks)
+                               const EmaRecipe& average, const Parallel& parallel)
     : name(network.name),
       every(network.every),
       rate(network.optimizer ? network.optimizer->lr / recipe.lr : 1),
-      shards(parallel.mesh(), *network.parameters, blocks),
+      shards(parallel.mesh(), *network.parameters, network.blocks),
       optimizer(network.optimizer.value_or(recipe), average, shards.states(), &parallel.mesh()) {}
 
 TrainingStep::TrainingStep(const Recipe& recipe, const Parallel& parallel,
                            std::unique_ptr<Objective> objective, const EmaRecipe& average)
     : parallel_(parallel),
       objective_(std::move(objective)),
-      reducer_(parallel.mesh(), trained_of(*objective_), recipe.parallel.reduce) {
-  const std::vector<OtherNetwork> others = objective_->others();
-  check_networks(parallel, others);
-  networks_.emplace_back(OtherNetwork{"", &objective_->parameters(), objective_->every()},
-                         recipe.optimizer, average, parallel, parallel.blocks());
+      reducer_(parallel.mesh(), trained_of(*objective_), recipe.parallel.reduce),
+      passes_(passes_of(*objective_, parallel.blocks())) {
+  networks_.emplace_back(
+      OtherNetwork{"", &objective_->parameters(), objective_->every(), {}, parallel.blocks()},
+      recipe.optimizer, average, parallel);
   EmaRecipe none = average;
   none.mode = kOff;
-  for (const OtherNetwork& other : others)
-    networks_.emplace_back(other, recipe.optimizer, none, parallel, nullptr);
+  for (const OtherNetwork& other : objective_->others())
+    networks_.emplace_back(other, recipe.optimizer, none, parallel);
+  if (parallel.blocks() != nullptr) gathered_ = {parallel.blocks()};
+  for (const nn::BlockPass& pass : passes_)
+    if (std::ranges::find(gathered_, pass.blocks) == gathered_.end())
+      gathered_.push_back(pass.blocks);
+  for (nn::BlockShards* const blocks : gathered_)
+    blocks->tell([this, blocks](nn::BlockShards::Way way) { check_pass({blocks, way}); });
+}
+
+TrainingStep::~TrainingStep() {
+  for (nn::BlockShards* const blocks : gathered_)
+    blocks->tell({});
+}
+
+// Before the pass exchanges anything: a rank without a batch makes that of passes_, and each would
+// wait for the other.
+void TrainingStep::check_pass(const nn::BlockPass& pass) {
+  if (!passed_) return;
+  const std::size_t number = (*passed_)++ % passes_.size();
+  if (passes_[number] != pass)
+    fail("pass {} of a batch through gathered blocks is another than Objective::passes() says",
+         number);
+  if (std::ranges::any_of(gathered_, &nn::BlockShards::passing))
+    fail("pass {} of a batch through gathered blocks begins before the last one has ended", number);
 }
 
 void TrainingStep::pass_all(std::span<const std::unique_ptr<Batch>> batches,
                             const PipelineSchedule& schedule, int most) {
   const bool staged = parallel_.network().pp_size() > 1;
-  nn::BlockShards* const blocks = parallel_.blocks();
   std::vector<bool> sums;
   for (const Trained& network : networks_)
     sums.push_back(due(network));
   reducer_.begin(std::move(sums));
   FinalGradients gradients;
-  if (!watch_) gradients = {blocks, reducer_.listener()};
+  if (!watch_) gradients = {gathered_, reducer_.listener()};
   if (batches.empty() || staged)
     for (const nn::ParameterList* parameters : trained_of(*objective_))
       nn::zero_gradients(*parameters);
-  if (staged && blocks != nullptr) blocks->gather_all(true);
+  for (nn::BlockShards* const blocks : gathered_)
+    blocks->gather_all(true);
+  passed_ = 0;
   tell(Part::begun);
   if (staged && !batches.empty()) {
     run_pipeline(parallel_.mesh(), *objective_, batches, schedule, gradients);
@@ -81,10 +103,12 @@ void TrainingStep::pass_all(std::span<const std::unique_ptr<Batch>> batches,
     objective_->pass(*batches[i], i == 0, last ? gradients.final : ops::Tape::Listener());
     tell(Part::passed);
   }
-  if (blocks == nullptr) return;
-  const int passes = static_cast<int>(batches.size());
-  blocks->fill(passes, std::max(passes, most));
-  blocks->finish();
+  for (int i = static_cast<int>(batches.size()); i < most; ++i)
+    for (const nn::BlockPass& pass : passes_)
+      pass.blocks->fill(pass.way, i == 0);
+  passed_.reset();
+  for (nn::BlockShards* const blocks : gathered_)
+    blocks->finish();
 }
 
 void TrainingStep::sum() {

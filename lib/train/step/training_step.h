@@ -17,8 +17,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "train/state/optimizer.h"
 #include "train/state/state_shards.h"
@@ -42,6 +44,9 @@ class TrainingStep {
   /// reference of `parallel`.
   TrainingStep(const Recipe& recipe, const Parallel& parallel, std::unique_ptr<Objective> objective,
                const EmaRecipe& average);
+  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
 
   /// Tells `watch` of the parts of steps. So that each is by itself, sums of gradients begin in
   /// sum() then; otherwise they begin while backward of the last batch runs.
@@ -68,7 +73,7 @@ class TrainingStep {
   /// A network that is trained.
   struct Trained {
     Trained(const OtherNetwork& network, const OptimizerRecipe& recipe, const EmaRecipe& average,
-            const Parallel& parallel, nn::BlockShards* blocks);
+            const Parallel& parallel);
 
     const std::string name;  ///< "": the first
     const int every;
@@ -92,12 +97,16 @@ class TrainingStep {
     if (watch_) watch_(part);
   }
 
+  void check_pass(const nn::BlockPass& pass);
   bool due(const Trained& network) const { return (step_ + 1) % network.every == 0; }
 
   const Parallel& parallel_;
   const std::unique_ptr<Objective> objective_;
   std::deque<Trained> networks_;  // which must not move
   GradientReducer reducer_;
+  const std::vector<nn::BlockPass> passes_;  // of a batch, through networks that gather blocks
+  std::vector<nn::BlockShards*> gathered_;   // of these networks
+  std::optional<std::size_t> passed_;        // of passes_, while batches pass
   std::int64_t step_ = 0;
   Watch watch_;
 };

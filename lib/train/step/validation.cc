@@ -111,7 +111,7 @@ Json Validation::run(const Objective& objective, const Parallel& parallel) {
       if (static_cast<int>(job++ % data_ranks) != parallel.data_rank()) continue;
       const std::vector<CleanSample> samples = read_together(pack, parallel);
       if (samples.empty()) {
-        if (blocks != nullptr) blocks->fill_forward();
+        if (blocks != nullptr) blocks->fill(nn::BlockShards::Way::forward);
         continue;
       }
       const LossSums loss = objective.validate(level, samples);
@@ -128,7 +128,7 @@ Json Validation::run(const Objective& objective, const Parallel& parallel) {
   // The last round, for which some ranks have nothing.
   const std::size_t rest = job % data_ranks;
   if (blocks != nullptr && rest > 0 && static_cast<std::size_t>(parallel.data_rank()) >= rest)
-    blocks->fill_forward();
+    blocks->fill(nn::BlockShards::Way::forward);
   if (blocks != nullptr) blocks->drop();  // what is kept is for the passes of a step
   parallel.world().all_reduce_sum(std::span<double>(sums));
   Json by_level = Json::object();

@@ -61,6 +61,7 @@ std::vector<std::vector<float>> plain_gradients(int rank) {
 
 TEST_CASE("matrices that ranks keep together: products and gradients are those of whole ones") {
   using Options = nn::BlockShards::Options;
+  using enum nn::BlockShards::Way;
   for (const Options& options : {Options{}, Options{.keep = true}, Options{.at_once = true}})
     for (const bool recompute : {false, true}) {
       CAPTURE(options.keep, options.at_once, recompute);
@@ -104,7 +105,9 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         shards.gather_all(true);
         for (int i = 0; i < mine; ++i)
           pass(i == 0);
-        shards.fill(mine, passes);
+        for (int i = mine; i < passes; ++i)
+          for (const auto way : {recorded, backward})
+            shards.fill(way, i == 0);
         shards.finish();
         const auto zero = plain_gradients(0), one = plain_gradients(1);
         for (std::size_t i = 0; i < kBlocks; ++i) {
@@ -125,7 +128,7 @@ TEST_CASE("matrices that ranks keep together: products and gradients are those o
         shards.drop();
         matrices[0]->own().data<float>()[0] = 7;
         shards.gather_all(false);
-        if (!options.at_once) shards.fill_forward();
+        shards.fill(forward);
         ops::Tape silent(false);
         if (all) shards.enter(silent, 0);
         if (all && matrices[0]->get().data<float>()[begin] != 7) fail("a matrix is stale");

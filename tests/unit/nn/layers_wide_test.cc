@@ -85,11 +85,18 @@ Doubles erf_gelu(Doubles x) {
   return x;
 }
 
+Doubles squared_relu(Doubles x) {
+  for (auto& row : x)
+    for (double& v : row)
+      v *= std::max(v, 0.0);
+  return x;
+}
+
 }  // namespace
 
 TEST_CASE("an MLP and a layer norm with biases are their formulas, on ranks and recomputed") {
-  const nn::Activation activation =
-      GENERATE(nn::Activation::gelu, nn::Activation::tanh_gelu, nn::Activation::swiglu);
+  const nn::Activation activation = GENERATE(nn::Activation::gelu, nn::Activation::tanh_gelu,
+                                             nn::Activation::squared_relu, nn::Activation::swiglu);
   const bool gated = activation == nn::Activation::swiglu;
   const LayerOutcome one = check_layer(
       [&](LayerRun& r) {
@@ -112,7 +119,9 @@ TEST_CASE("an MLP and a layer norm with biases are their formulas, on ranks and 
       for (std::size_t j = 0; j < hidden[i].size(); ++j)
         hidden[i][j] *= silu_of(gates[i][j]);
   } else {
-    hidden = activation == nn::Activation::gelu ? erf_gelu(hidden) : tanh_gelu(hidden);
+    hidden = activation == nn::Activation::gelu        ? erf_gelu(hidden)
+             : activation == nn::Activation::tanh_gelu ? tanh_gelu(hidden)
+                                                       : squared_relu(hidden);
   }
   check_formula(one, values.product(hidden, "down"));
 }

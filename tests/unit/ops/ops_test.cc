@@ -98,6 +98,33 @@ TEST_CASE("gelu with tanh is its formula, has its slope, and recomputes before a
   });
 }
 
+TEST_CASE("squared relu is its formula, has its slope, and recomputes before a product") {
+  each_isa([] {
+    Tape silent(false), tape;
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN(),
+                    kInfinite = std::numeric_limits<float>::infinity();
+    const std::vector<float> points{-kInfinite, -2, -0.f, 0, 0.5f, 3, kInfinite, kNan};
+    const Tensor x = Tensor::from(points, {8});
+    const Tensor dx = Tensor::zeros(x.shape());
+    tape.watch(x, dx);
+    const Tensor y = gelu(tape, x, Gelu::squared_relu), ones = y.clone();
+    std::ranges::fill(ones.floats(), 1.f);
+    tape.backward(y, ones);
+    const std::vector<float> values{0, 0, 0, 0, 0.25f, 9, kInfinite},
+        slopes{0, 0, 0, 0, 1, 6, kInfinite};
+    CHECK(std::ranges::equal(y.floats().first(7), values));
+    CHECK(std::ranges::equal(dx.floats().first(7), slopes));
+    CHECK(std::isnan(y.floats()[7]));
+    CHECK(std::isnan(dx.floats()[7]));
+    const Tensor leaf = noise_tensor({7, 19}, 1), w = noise_tensor({5, 19}, 2);
+    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf, Gelu::squared_relu); });
+    check_gradients({leaf, w},
+                    [&](Tape& t) { return gelu_linear(t, leaf, w, {}, Gelu::squared_relu); });
+    CHECK(distance(gelu_linear(silent, leaf, w, {}, Gelu::squared_relu),
+                   linear(silent, gelu(silent, leaf, Gelu::squared_relu), w)) == 0);
+  });
+}
+
 TEST_CASE("linear: values, bias, and gradients that add up in the leaf") {
   const Tensor x = noise_tensor({5, 7}, 1), w = noise_tensor({3, 7}, 2), b = noise_tensor({3}, 3);
   Tape silent(false);

@@ -154,6 +154,8 @@ double gelu_in_double(Gelu kind, double v) {
       return 0.5 * v * std::erfc(-v / std::sqrt(2.));
     case Gelu::quick:
       return v / (1 + std::exp(-1.702 * v));
+    case Gelu::squared_relu:
+      return v < 0 ? 0 : v * v;
   }
   return 0;
 }

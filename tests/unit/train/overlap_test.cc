@@ -179,10 +179,13 @@ TEST_CASE("a stage's gradients are summed while backward of its last microbatch 
       for (int i = 0; i < 3; ++i)
         batches.push_back(rank.batch());
       if (stage == 1) batches[1] = nullptr;  // whatever cannot be read
-      if (blocks != nullptr) blocks->gather_all(true);
+      FinalGradients gradients{.final = reducer.listener()};
+      if (blocks != nullptr) {
+        blocks->gather_all(true);
+        gradients.blocks = {blocks};
+      }
       run_pipeline(rank.parallel->mesh(), *rank.objective, batches,
-                   schedule_in_order({2, vpp}, std::vector<MicrobatchCost>(3)),
-                   {blocks, reducer.listener()});
+                   schedule_in_order({2, vpp}, std::vector<MicrobatchCost>(3)), gradients);
       const double all = rank.work();
       if (blocks != nullptr) blocks->finish();
       reducer.finish();

@@ -10,12 +10,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "models/config_limits.h"
@@ -33,7 +31,7 @@ class SkipBlock {
  public:
   SkipBlock(nn::WeightMaker& make, const std::string& name, const models::NetworkConfig& c, int i)
       : compute_(make.options.compute),
-        takes_(2 * i >= c.num_layers),
+        takes_(models::skips_of(c, i) < 0),
         x_(takes_ ? &make.stacked({{name + "join.x.weight", c.width()}}, c.width()) : nullptr),
         skip_(takes_ ? &make.stacked({{name + "join.skip.weight", c.width()}}, c.width())
                      : nullptr),
@@ -97,11 +95,6 @@ class SkipNetwork final : public models::FramedNetwork {
                                             const models::NetworkBatch& batch) const override {
     return std::make_unique<models::FramedForward<SkipFrame>>(frame(), tape, batch);
   }
-  std::vector<Shape> stream_shapes(const models::NetworkBatch& batch,
-                                   std::size_t block) const override {
-    const std::size_t open = std::min(block, frame().blocks.size() - block);
-    return std::vector<Shape>(1 + open, frame().stream_shape(batch));
-  }
 
  private:
   const SkipFrame& frame() const { return static_cast<const SkipFrame&>(*frame_); }
@@ -118,14 +111,8 @@ inline const models::Architecture kSkips = {
         },
     .key_value_heads = [](const models::NetworkConfig& c) { return c.num_attention_heads; },
     .hidden = [](const models::NetworkConfig& c) { return std::int64_t{2} * c.width(); },
-    .block_kinds =
-        [](const models::NetworkConfig& c) {
-          std::vector<int> kinds;
-          if (c.num_layers % 2 != 0) return kinds;
-          for (int i = 0; i < c.num_layers; ++i)
-            kinds.push_back(2 * i < c.num_layers ? 0 : 1);
-          return kinds;
-        },
+    .skips = [](const models::NetworkConfig& c,
+                int block) { return 2 * block < c.num_layers ? 1 : -1; },
     .has_tables = [](const models::NetworkConfig&) { return true; },
     .shared_values = [](const models::NetworkConfig&) { return std::int64_t{0}; },
     .tp_products = [](const models::NetworkConfig&) { return std::vector<models::TpProduct>(); },

@@ -182,6 +182,8 @@ TEST_CASE("skip connections: few blocks stand for all in a plan", "[long]") {
         Candidate({.pp = 2}), Candidate({.dp = 2, .pp = 3}), Candidate({.pp = 2, .vpp = 2}),
         Candidate({.pp = 4}, Recompute::block), offloaded,
         Candidate({.dp = 2, .pp = 2, .shard = full}),
+        // The ranks that share samples share the matrices, too.
+        Candidate({.cp = 2, .pp = 2, .shard = full}), Candidate({.tp = 2, .pp = 2, .shard = full}),
         Candidate({.dp = 2, .pp = 4, .shard = optimizer})}) {
     INFO(of.layout() << " " << nn::recompute_name(of.recompute));
     const Costed few = costs.of(of), whole = costs.of(of, true);
