@@ -16,20 +16,20 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<Pair, 2> kOutside = {Pair{"conv1.", "quant_conv."},
-                                          {"conv2.", "post_quant_conv."}};
+constexpr std::array<Pair, 2> kWanOutside = {Pair{"conv1.", "quant_conv."},
+                                             {"conv2.", "post_quant_conv."}};
 /// Behind "encoder." and "decoder.".
-constexpr std::array<Pair, 6> kParts = {Pair{"conv1.", "conv_in."},
-                                        {"middle.0.", "mid_block.resnets.0."},
-                                        {"middle.1.", "mid_block.attentions.0."},
-                                        {"middle.2.", "mid_block.resnets.1."},
-                                        {"head.0.", "norm_out."},
-                                        {"head.2.", "conv_out."}};
-constexpr std::array<Pair, 5> kBlock = {Pair{"residual.0.", "norm1."},
-                                        {"residual.2.", "conv1."},
-                                        {"residual.3.", "norm2."},
-                                        {"residual.6.", "conv2."},
-                                        {"shortcut.", "conv_shortcut."}};
+constexpr std::array<Pair, 6> kWanParts = {Pair{"conv1.", "conv_in."},
+                                           {"middle.0.", "mid_block.resnets.0."},
+                                           {"middle.1.", "mid_block.attentions.0."},
+                                           {"middle.2.", "mid_block.resnets.1."},
+                                           {"head.0.", "norm_out."},
+                                           {"head.2.", "conv_out."}};
+constexpr std::array<Pair, 5> kWanBlock = {Pair{"residual.0.", "norm1."},
+                                           {"residual.2.", "conv1."},
+                                           {"residual.3.", "norm2."},
+                                           {"residual.6.", "conv2."},
+                                           {"shortcut.", "conv_shortcut."}};
 
 /// Takes `part` from the front of `rest`, if it is there.
 bool take(std::string_view& rest, std::string_view part) {
@@ -86,22 +86,22 @@ std::string decoder_block(int block, const std::set<int>& ends) {
   return name + "resnets." + std::to_string(block - first) + ".";
 }
 
-std::string name_here(std::string_view name, const std::set<int>& ends) {
+std::string wan_name(std::string_view name, const std::set<int>& ends) {
   std::string_view rest = name;
   const bool encoder = take(rest, "encoder.");
-  if (!encoder && !take(rest, "decoder.")) return begun(kOutside, name);
+  if (!encoder && !take(rest, "decoder.")) return begun(kWanOutside, name);
   const std::string side = encoder ? "encoder." : "decoder.";
   std::string_view inside = rest;
   if (!take(inside, encoder ? "downsamples." : "upsamples.")) {
-    const std::string made = begun(kParts, rest);
+    const std::string made = begun(kWanParts, rest);
     const std::size_t behind = made.find_first_of("0123456789");
     if (!made.starts_with("mid_block.resnets.") || behind == std::string::npos) return side + made;
     return side + made.substr(0, behind + 2) +
-           begun(kBlock, std::string_view(made).substr(behind + 2));
+           begun(kWanBlock, std::string_view(made).substr(behind + 2));
   }
   const FlatName flat = flat_name(inside);
   if (flat.block < 0) return std::string(name);
-  const std::string block = std::to_string(flat.block) + ".", part = begun(kBlock, flat.rest);
+  const std::string block = std::to_string(flat.block) + ".", part = begun(kWanBlock, flat.rest);
   if (flat.inner >= 0) {
     const std::string inner = changes_size(flat.rest)
                                   ? (encoder ? "downsampler." : "upsampler.")
@@ -111,7 +111,7 @@ std::string name_here(std::string_view name, const std::set<int>& ends) {
   return side + (encoder ? "down_blocks." + block : decoder_block(flat.block, ends)) + part;
 }
 
-constexpr const char* kDefaults = R"({
+constexpr const char* kWanDefaults = R"({
   "base_dim": 96, "decoder_base_dim": null, "z_dim": 16, "dim_mult": [1, 2, 4, 4],
   "num_res_blocks": 2, "attn_scales": [], "temperal_downsample": [false, true, true],
   "dropout": 0.0, "is_residual": false, "in_channels": 3, "out_channels": 3, "patch_size": null})";
@@ -156,11 +156,11 @@ void rename_wan_vae(std::vector<std::string>& names) {
   }
   if (!theirs) return;
   for (std::string& name : names)
-    name = name_here(name, ends);
+    name = wan_name(name, ends);
 }
 
 Json wan_vae_defaults() {
-  return Json::parse(kDefaults);
+  return Json::parse(kWanDefaults);
 }
 
 void add_wan_vae_statistics(Json& config) {

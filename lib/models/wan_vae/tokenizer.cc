@@ -19,8 +19,8 @@
 namespace vfm::models {
 namespace {
 
-struct Opened : TokenizerFolder {
-  Opened(const TokenizerConfig& config, Device device)
+struct OpenedWan : TokenizerFolder {
+  OpenedWan(const TokenizerConfig& config, Device device)
       : TokenizerFolder(config, device),
         what("'" + model.config_path() + "'"),
         network(wan_vae_config_from_json(model.config(), what)) {}
@@ -101,7 +101,7 @@ void need_size(std::size_t have, std::int64_t channels, int frames, int height, 
 }
 
 TokenizerFacts inspect_wan(const TokenizerConfig& config, Device device) {
-  const Opened opened(config, device);
+  const OpenedWan opened(config, device);
   const WanVaeConfig& network = opened.network;
   const WanAutoencoder model(network, DType::bf16, Device::cpu);
   const io::TensorSet& weights = opened.model.tensors();
@@ -123,7 +123,7 @@ TokenizerFacts inspect_wan(const TokenizerConfig& config, Device device) {
 
 TokenizerConfig settle_wan(const TokenizerConfig& config) {
   TokenizerConfig settled = config;
-  settled.hash = Opened(config, Device::cpu).hash(config);
+  settled.hash = OpenedWan(config, Device::cpu).hash(config);
   return settled;
 }
 
@@ -154,7 +154,7 @@ constinit const TokenizerFamily kWanVaeFamily = {.name = kWanVaeClass,
 WanVaeTokenizer::WanVaeTokenizer(const TokenizerConfig& config, Device device, std::uint64_t memory,
                                  const LoadingRanks& ranks)
     : device_(device), memory_(static_cast<double>(memory)) {
-  std::optional<Opened> opened;
+  std::optional<OpenedWan> opened;
   ranks.agree([&] {
     opened.emplace(config, device);
     folder_ = opened->folder;
