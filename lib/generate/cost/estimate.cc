@@ -192,13 +192,13 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
 
 /// The given frames, alone or with grey ones to the clip's end, are encoded before the first step.
 void ClipEstimate::add_encoding(models::PartCost& cost) const {
-  const bool whole = shape_.given == models::GivenFramesBy::mask_and_latent;
-  const Extents& size = clip_.latent;
+  Extents size = clip_.latent;
+  if (shape_.given != models::GivenFramesBy::mask_and_latent) size.frames = clip_.given_frames;
   const models::PartCost encoding =
-      tokenizer_
-          .cost({true, whole ? size.frames : clip_.given_frames, size.height, size.width,
-                 job_.tokenizer_memory, 1})
-          .cost;
+      tokenizer_.cost({true, size.frames, size.height, size.width, job_.tokenizer_memory, 1}).cost;
+  const Extents pixels = shape_.pixels_of(size);
+  cost.host_bytes =
+      std::max(cost.host_bytes, 3.0 * sizeof(float) * pixels.frames * pixels.height * pixels.width);
   cost.flops += encoding.flops;
   add_calls(cost.calls, encoding.calls);
   cost.activation_bytes = std::max(cost.activation_bytes, encoding.activation_bytes);

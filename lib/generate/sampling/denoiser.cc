@@ -62,8 +62,8 @@ void Denoiser::put_given(std::span<float> input, std::size_t half, std::size_t l
   const std::size_t channel = static_cast<std::size_t>(s.frames) * plane;
   const auto channels = static_cast<std::size_t>(input_.channels);
   const bool noisy = input_.given_by == GivenFramesBy::mark;
-  const models::ProcessLevel at = noisy ? options_.process.at(options_.augment_sigma)
-                                        : models::ProcessLevel{};  // as it is
+  const models::ProcessLevel at =
+      noisy ? options_.process.at(options_.augment_sigma) : models::ProcessLevel{};  // as it is
   const Random random(seed_, Purpose::condition_noise, static_cast<std::uint32_t>(level), key_);
   std::vector<float> noise(given);
   for (std::size_t c = 0; c < channels; ++c) {

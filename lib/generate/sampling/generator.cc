@@ -36,8 +36,8 @@ std::vector<float> extend(const GivenFrames& given, int height, int width, int f
 
 /// Pixels (3, `frames`, ...) and grey after them, (3, `all`, ...).
 std::vector<float> with_grey(const std::vector<float>& pixels, int frames, int all) {
-  const std::size_t own = pixels.size() / 3, whole = own / static_cast<std::size_t>(frames) *
-                                                     static_cast<std::size_t>(all);
+  const std::size_t own = pixels.size() / 3,
+                    whole = own / static_cast<std::size_t>(frames) * static_cast<std::size_t>(all);
   std::vector<float> longer(3 * whole);
   for (std::size_t channel = 0; channel < 3; ++channel)
     std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(channel * own), own,

@@ -133,7 +133,8 @@ TEST_CASE("a model that begins with a picture takes one frame") {
   ModelShape animate = shape();
   animate.take(wan, {});
   clip.given = nullptr;
-  CHECK_THAT(usage_error([&] { animate.check(clip); }), Contains("the model only continues videos"));
+  CHECK_THAT(usage_error([&] { animate.check(clip); }),
+             Contains("the model only continues videos"));
   // That it can, the network does not say.
   wan.in_channels = 16;
   animate.take(wan, {});

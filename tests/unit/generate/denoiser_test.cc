@@ -310,8 +310,7 @@ TEST_CASE("noise on given frames is their own, by level and half, and ends at it
   CHECK_THROWS_AS(ask(2), Error);
 }
 
-TEST_CASE("given frames of noise level 0 are the state and the estimate themselves",
-          "[denoiser]") {
+TEST_CASE("given frames of noise level 0 are the state and the estimate themselves", "[denoiser]") {
   SampleOptions options;
   options.process = models::Process::flow;
   options.sampler = Sampler::flow;

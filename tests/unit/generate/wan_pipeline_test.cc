@@ -1,5 +1,6 @@
-// Whole pipelines of Wan, from prompt to frames, against diffusers (scripts/golden/wan_pipeline.py):
-// 2.1, 2.2 from an image by 36 channels, and the 5B of 2.2 with and without an image.
+// Whole pipelines of Wan, from prompt to frames, against diffusers
+// (scripts/golden/wan_pipeline.py): 2.1, 2.2 from an image by 36 channels, and the 5B of 2.2 with
+// and without an image.
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>

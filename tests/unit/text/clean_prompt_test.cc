@@ -8,7 +8,9 @@ using vfm::text::clean_prompt;
 
 TEST_CASE("a prompt is cleaned as Wan's programs do", "[text]") {
   CHECK(clean_prompt(" a red fox &amp;amp; its  cubs\n") == "a red fox & its cubs");
-  CHECK(clean_prompt("a\xe3\x80\x80" "b\xc2\xa0" "c\td") == "a b c d");
+  CHECK(clean_prompt("a\xe3\x80\x80"
+                     "b\xc2\xa0"
+                     "c\td") == "a b c d");
   CHECK(clean_prompt("") == "");
   CHECK(clean_prompt(" \n ") == "");
   CHECK(clean_prompt("&nbsp;x&nbsp;") == "x");
