@@ -158,9 +158,10 @@ void DiffusionObjective::pass(Batch& batch, bool first, const ops::Tape::Listene
     copy.target = inputs[3];
     return {learn(copy).error.sums};
   };
-  const auto& [samples, latents, text, c_noise, rounds] = noisy.input;
-  pack.loss.error.sums = graphs_.run(shape_of(noisy) + (first ? " first" : ""),
-                                     {latents, text, c_noise, noisy.target}, work)[0];
+  const models::NetworkBatch& input = noisy.input;
+  pack.loss.error.sums =
+      graphs_.run(shape_of(noisy) + (first ? " first" : ""),
+                  {input.latents, input.text, input.c_noise, noisy.target}, work)[0];
 }
 
 /// Of a batch that it keeps; `loss` gets what there is of it.
