@@ -12,6 +12,7 @@ The images are image.png, of another size than the clips. i2v has t2v's tokenize
         safetensors==0.8.0 ftfy==6.3.1
     venv/bin/python scripts/golden/wan_pipeline.py
 """
+import copy
 import pathlib
 import shutil
 import tempfile
@@ -69,11 +70,11 @@ def pipeline(kind: type, network: WanTransformer3DModel, vae: AutoencoderKLWan, 
 
 def write_folder(name: str, made, parts: tuple) -> None:
     with tempfile.TemporaryDirectory() as whole:
-        made.transformer.half()
-        made.vae.half()
-        made.save_pretrained(whole)
-        made.transformer.float()
-        made.vae.float()
+        # Copies: half() would round the tables of positions, too.
+        copy.deepcopy(made.transformer).half().save_pretrained(pathlib.Path(whole) / "transformer")
+        copy.deepcopy(made.vae).half().save_pretrained(pathlib.Path(whole) / "vae")
+        made.scheduler.save_pretrained(pathlib.Path(whole) / "scheduler")
+        made.save_config(whole)
         (TARGET / name).mkdir(parents=True)
         for part in ("model_index.json", "transformer", "scheduler", *parts):
             shutil.move(pathlib.Path(whole) / part, TARGET / name / part)
