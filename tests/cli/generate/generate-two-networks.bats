@@ -180,7 +180,7 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   # Never both in memory.
   jq -es --argjson bytes "$bytes" 'map(.memory_bytes | .peak - .program) | .[1] - .[0] | . >= 0 and . <= $bytes' \
     high.json two.json
-  vfm-generate cost --model two --device cpu "${call[@]:0:12}" 2>&1 >/dev/null |
+  vfm-generate cost --model two "${call[@]:0:12}" 2>&1 >/dev/null |
     grep -q '^switch  *after 2 of the passes, below the level 7.0, to another network: '
 }
 
