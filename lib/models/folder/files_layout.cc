@@ -42,7 +42,7 @@ struct PartOfWan {
   std::array<std::string_view, 3> signs;
 };
 
-constexpr PartOfWan kParts[] = {
+constexpr PartOfWan kPartsOfWan[] = {
     {kHigh, "transformer", "wan2.1_t2v_1.3B_bf16.safetensors", {"head.modulation"}},
     {kLow, "transformer for low noise", "wan2.2_t2v_low_noise_14B_fp8_scaled.safetensors", {}},
     {"vae",
@@ -58,14 +58,14 @@ constexpr PartOfWan kParts[] = {
 };
 
 const PartOfWan* part_named(std::string_view part) {
-  const auto* const found = std::ranges::find(kParts, part, &PartOfWan::part);
-  return found == std::end(kParts) ? nullptr : found;
+  const auto* const found = std::ranges::find(kPartsOfWan, part, &PartOfWan::part);
+  return found == std::end(kPartsOfWan) ? nullptr : found;
 }
 
 /// Null if the tensors are of none.
 const PartOfWan* part_of(const io::TensorSet& tensors) {
   for (const io::TensorView& tensor : tensors.tensors())
-    for (const PartOfWan& one : kParts)
+    for (const PartOfWan& one : kPartsOfWan)
       for (const std::string_view sign : one.signs)
         if (!sign.empty() && tensor.name.find(sign) != std::string::npos) return &one;
   return nullptr;

@@ -2,6 +2,7 @@
 #include "models/wan_vae/autoencoder.h"
 
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -208,9 +209,14 @@ struct WanAutoencoder::State {
         parameters.push_back(&parameter);
   }
 
+  void arrange() const {
+    std::call_once(arranged, [&] { wan_vae::arrange_kernels(weights); });
+  }
+
   WanVaeConfig config;
   DType compute;
   Device device;
+  mutable std::once_flag arranged;
   std::deque<nn::Weight> weights;
   std::size_t layers = 0;
   nn::ParameterList parameters;
@@ -282,11 +288,13 @@ void WanAutoencoder::Decoder::push(const Tensor& latent, bool last, const Sink& 
 }
 
 WanAutoencoder::Encoder WanAutoencoder::encoder(std::int64_t band_pixels) const {
+  state_->arrange();
   return Encoder(std::make_unique<Encoder::State>(
       Encoder::State{*state_, std::vector<LayerState>(state_->layers), band_pixels}));
 }
 
 WanAutoencoder::Decoder WanAutoencoder::decoder(std::int64_t band_pixels) const {
+  state_->arrange();
   return Decoder(std::make_unique<Decoder::State>(
       Decoder::State{*state_, std::vector<LayerState>(state_->layers), band_pixels}));
 }

@@ -37,7 +37,9 @@ class WanAutoencoder {
 
   const WanVaeConfig& config() const;
   Device device() const;
-  /// Parameters in a fixed order. The pointers stay valid for the life of the model.
+  /// Parameters in a fixed order. The pointers stay valid for the life of the model. The first
+  /// encoder() or decoder() puts weights into another order: from then on nobody may read or write
+  /// the values.
   const nn::ParameterList& parameters() const;
 
   /// A video frame by frame. The model must outlive it. Not thread-safe.

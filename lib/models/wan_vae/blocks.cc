@@ -21,8 +21,9 @@ const Tensor& value_of(const nn::Weight* weight) {
   return weight->op(silent);
 }
 
-void run(const Conv2d& conv, const Tensor& x, const Kernel& kernel, const Tensor& residual,
+void run(Conv2d conv, const Tensor& x, const Kernel& kernel, const Tensor& residual,
          const Tensor& y) {
+  conv.weights_last = true;
   ops::conv2d(x.device(), conv, x.dtype(), x.raw(), value_of(kernel.w).raw(),
               value_of(kernel.bias).data<float>(), residual.defined() ? residual.raw() : nullptr,
               y.raw());
@@ -49,6 +50,7 @@ Conv2d over_time(const Tensor& frame, std::int64_t frames, std::int64_t out) {
   c.kernel_height = 3;
   c.pad_top = 3 - frames;
   c.x_step = frames * frame.elements();
+  c.weights_last = true;
   return c;
 }
 
@@ -99,6 +101,13 @@ const nn::Weight* Maker::vector(const std::string& name, const Shape& shape, nn:
   own.compute = DType::f32;
   own.decay = false;
   return &weights.emplace_back(std::vector{name}, shape, own);
+}
+
+void arrange_kernels(const std::deque<nn::Weight>& weights) {
+  for (const nn::Weight& weight : weights)
+    if (const Tensor& value = value_of(&weight);
+        value.dims() >= 4 && value.elements() > value.size(0) * value.size(1))
+      ops::arrange_weights(value);
 }
 
 Kernel::Kernel(const Maker& make, const std::string& name, const Shape& shape)

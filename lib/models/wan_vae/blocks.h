@@ -49,7 +49,10 @@ struct Maker {
   std::size_t layer() const { return layers++; }
 };
 
-/// A convolution's weights.
+/// Puts the weights of convolutions into the order in which they are convolved with.
+void arrange_kernels(const std::deque<nn::Weight>& weights);
+
+/// A convolution's weights, after arrange_kernels().
 struct Kernel {
   /// `shape` begins with output and input channels.
   Kernel(const Maker& make, const std::string& name, const Shape& shape);

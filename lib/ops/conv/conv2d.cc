@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv_graph.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/run.h"
 
@@ -21,7 +21,8 @@ void check(const Conv2d& c, DType dtype) {
          c.kernel_height, c.kernel_width, c.frames, c.height, c.width, c.in);
 }
 
-void check_apart(const Conv2d& c) {
+void check_backward(const Conv2d& c) {
+  if (c.weights_last) fail("no gradient of a convolution with arranged weights");
   if (c.images > 1 && c.x_step < c.x_size())
     fail("no gradient of a convolution of images that overlap");
 }
@@ -103,7 +104,7 @@ std::int64_t conv2d_chunks_at_once(const Conv2d& c) {
 }
 
 bool conv2d_arranges(const Conv2d& c, bool back) {
-  return back || c.taps() > 1;
+  return back || (c.taps() > 1 && !c.weights_last);
 }
 
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
@@ -119,10 +120,29 @@ void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const
           conv2d, conv, dtype, x, w, bias, residual, y);
 }
 
+void arrange_weights(const Tensor& weights) {
+  if (weights.dims() < 2 || weights.device() == Device::meta) return;
+  const std::int64_t out = weights.size(0), in = weights.size(1);
+  const std::int64_t taps = weights.elements() / std::max<std::int64_t>(1, out * in);
+  const auto turned = [&]<class T>(T) {
+    const Tensor from = weights.to(Device::cpu);
+    const Tensor to(weights.shape(), weights.dtype());
+#pragma omp parallel for schedule(static)
+    for (std::int64_t o = 0; o < out; ++o)
+      for (std::int64_t i = 0; i < in; ++i)
+        for (std::int64_t tap = 0; tap < taps; ++tap)
+          to.data<T>()[(o * taps + tap) * in + i] = from.data<T>()[(o * in + i) * taps + tap];
+    copy(to.to(weights.device()), weights);
+  };
+  if (weights.dtype() == DType::f32) return turned(float{});
+  if (weights.dtype() == DType::bf16) return turned(std::uint16_t{});
+  fail("no convolution of {}", dtype_name(weights.dtype()));
+}
+
 void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const void* dy,
                           const void* w, void* dx) {
   check(conv, dtype);
-  check_apart(conv);
+  check_backward(conv);
   if (conv.images == 0) return;
   VFM_RUN(work_of(device, conv, dtype, false)
               .cpu_scratch([&] { return conv2d_backward_data_scratch(conv, dtype); })
@@ -135,7 +155,7 @@ void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const 
 void conv2d_backward_weights(Device device, const Conv2d& conv, DType dtype, const void* x,
                              const void* dy, float* dw, float* dbias) {
   check(conv, dtype);
-  check_apart(conv);
+  check_backward(conv);
   if (conv.images == 0) return;
   VFM_RUN(work_of(device, conv, dtype, false, true)
               .cpu_scratch([&] { return conv2d_backward_weights_scratch(conv, dtype); })

@@ -20,8 +20,8 @@ namespace vfm::ops {
 
 /// x has `images` images of frames x height x width x in, one every `x_step` elements; images may
 /// overlap. y has images of out_frames() x out_height() x out_width() x out, one behind the other.
-/// Weights are [out, in, kernel_frames, kernel_height, kernel_width]. x, y and weights have the
-/// same dtype, f32 or bf16; bias is f32. Images are padded with zeros.
+/// Weights are [out, in, kernel_frames, kernel_height, kernel_width] unless `weights_last`. x, y
+/// and weights have the same dtype, f32 or bf16; bias is f32. Images are padded with zeros.
 struct Conv2d {
   std::int64_t images = 1, height = 0, width = 0, in = 0, out = 0;
   std::int64_t kernel_height = 1, kernel_width = 1;
@@ -29,6 +29,9 @@ struct Conv2d {
   std::int64_t pad_top = 0, pad_bottom = 0, pad_left = 0, pad_right = 0;
   std::int64_t x_step = 0;
   std::int64_t frames = 1, kernel_frames = 1, stride_t = 1, pad_front = 0, pad_back = 0;
+  /// Weights are [out, kernel_frames, kernel_height, kernel_width, in], as convolving takes them
+  /// without much copying. Only forward.
+  bool weights_last = false;
 
   std::int64_t out_frames() const {
     return (frames + pad_front + pad_back - kernel_frames) / stride_t + 1;
@@ -50,6 +53,9 @@ struct Conv2d {
 /// y = x * w + bias + residual. `residual` has the layout of y, or is null. All are on `device`.
 void conv2d(Device device, const Conv2d& conv, DType dtype, const void* x, const void* w,
             const float* bias, const void* residual, void* y);
+
+/// Puts weights [out, in, taps] into the order of Conv2d::weights_last, in place, on any device.
+void arrange_weights(const Tensor& weights);
 
 /// Computes the gradient of x, in the dtype of dy. Images must not overlap.
 void conv2d_backward_data(Device device, const Conv2d& conv, DType dtype, const void* dy,

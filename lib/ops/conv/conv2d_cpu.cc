@@ -2,8 +2,8 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "ops/conv/conv_kernels.h"
 #include "ops/conv/conv2d_plain.h"
+#include "ops/conv/conv_kernels.h"
 #include "ops/cpu/onednn.h"
 #include "ops/pointwise/add.h"
 #include "tensor/device.h"
@@ -21,6 +21,7 @@ class Convolution {
  public:
   Convolution(const Conv2d& c, DType dtype, std::int64_t images)
       : over_frames_(c.over_frames()),
+        weights_last_(c.weights_last),
         type_(dtype == DType::bf16 ? memory::data_type::bf16 : memory::data_type::f32),
         x_(pixels(images, c.in, c.frames, c.height, c.width)),
         y_(pixels(images, c.out, c.out_frames(), c.out_height(), c.out_width())),
@@ -64,7 +65,9 @@ class Convolution {
   }
 
   memory::desc plain_weights(memory::data_type type) const {
-    return {w_shape_, type, over_frames_ ? memory::format_tag::oidhw : memory::format_tag::oihw};
+    using Tag = memory::format_tag;
+    if (weights_last_) return {w_shape_, type, over_frames_ ? Tag::odhwi : Tag::ohwi};
+    return {w_shape_, type, over_frames_ ? Tag::oidhw : Tag::oihw};
   }
   memory::data_type type() const { return type_; }
   const memory::desc& x() const { return x_; }
@@ -78,7 +81,7 @@ class Convolution {
     return {{images, channels, frames, height, width}, type_, memory::format_tag::ndhwc};
   }
 
-  bool over_frames_;
+  bool over_frames_, weights_last_;
   memory::data_type type_;
   memory::desc x_, y_;
   memory::dims w_shape_;

@@ -59,13 +59,14 @@ void for_each_neighbour(const Conv2d& c, const Strip& strip, std::int64_t pixel,
 template <class T>
 void gather(const Conv2d& c, const Strip& strip, const T* x, const Tensor& columns) {
   const std::int64_t depth = depth_of(c), taps = c.taps();
+  const std::int64_t of_tap = c.weights_last ? c.in : 1, of_channel = c.weights_last ? 1 : taps;
   T* const to = columns.data<T>();
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < strip.rows * c.out_width(); ++i) {
     std::fill(to + i * depth, to + (i + 1) * depth, T{});
     for_each_neighbour(c, strip, i, [&](std::int64_t tap, std::int64_t offset) {
       for (std::int64_t k = 0; k < c.in; ++k)
-        to[i * depth + k * taps + tap] = x[offset + k];
+        to[i * depth + k * of_channel + tap * of_tap] = x[offset + k];
     });
   }
 }

@@ -375,7 +375,7 @@ TEST_CASE("ranks share a network with biases, clean frames and norms over all he
   const auto with_times = [&](NetworkBatch batch) {
     for (models::NetworkSample& sample : batch.samples)
       sample.c_noise *= 1000;
-    batch.samples[0].clean_frames = 1;
+    batch.samples.front().clean_frames = batch.samples.back().clean_frames = 1;
     return batch;
   };
   const NetworkBatch mixed = with_times(mixed_samples(c)), one = with_times(one_sample(c));

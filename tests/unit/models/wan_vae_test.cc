@@ -38,7 +38,7 @@ namespace {
 constexpr const char* kWan = VFM_GOLDEN "/wan_vae";
 
 // The cases of scripts/golden/wan_vae.py.
-WanVaeConfig config_of(const std::string& name) {
+WanVaeConfig wan_config(const std::string& name) {
   WanVaeConfig c;
   c.base_dim = c.decoder_base_dim = 4;
   if (name == "2.1") {
@@ -68,13 +68,13 @@ void fill_wan(const WanAutoencoder& model) {
   }
 }
 
-WanAutoencoder model_of(const std::string& name, DType compute = DType::f32) {
-  WanAutoencoder model(config_of(name), compute);
+WanAutoencoder wan_model(const std::string& name, DType compute = DType::f32) {
+  WanAutoencoder model(wan_config(name), compute);
   fill_wan(model);
   return model;
 }
 
-struct Planes {
+struct WanPlanes {
   std::vector<float> values;  // (C, T, H, W)
   std::int64_t channels, frames, height, width;
   float& at(std::int64_t c, std::int64_t t, std::int64_t y, std::int64_t x) {
@@ -82,13 +82,13 @@ struct Planes {
   }
 };
 
-Planes planes(const std::string& name, std::int64_t channels, std::int64_t frames,
-              std::int64_t height, std::int64_t width, float factor) {
+WanPlanes wan_planes(const std::string& name, std::int64_t channels, std::int64_t frames,
+                     std::int64_t height, std::int64_t width, float factor) {
   return {drawn(name, channels * frames * height * width, factor), channels, frames, height, width};
 }
 
 // Frame t of the planes as [H / p, W / p, C p p], or that written to the planes.
-Tensor frame_with(Planes& planes, std::int64_t t, int p, const Tensor* given) {
+Tensor wan_frame(WanPlanes& planes, std::int64_t t, int p, const Tensor* given) {
   const std::int64_t pp = std::int64_t{p} * p;
   const Tensor frame = given != nullptr
                            ? *given
@@ -105,39 +105,39 @@ Tensor frame_with(Planes& planes, std::int64_t t, int p, const Tensor* given) {
   return frame;
 }
 
-std::vector<float> encoded(const WanAutoencoder& model, Planes video, std::int64_t band) {
+std::vector<float> wan_encoded(const WanAutoencoder& model, WanPlanes video, std::int64_t band) {
   const WanVaeConfig& c = model.config();
-  Planes latents{{},
-                 c.z_dim,
-                 1 + (video.frames - 1) / 4,
-                 video.height / c.space_factor(),
-                 video.width / c.space_factor()};
+  WanPlanes latents{{},
+                    c.z_dim,
+                    1 + (video.frames - 1) / 4,
+                    video.height / c.space_factor(),
+                    video.width / c.space_factor()};
   latents.values.resize(
       static_cast<std::size_t>(latents.channels * latents.frames * latents.height * latents.width));
   auto stream = model.encoder(band);
   std::int64_t made = 0;
   for (std::int64_t t = 0; t < video.frames; ++t) {
     const Tensor latent =
-        stream.push(frame_with(video, t, c.patch_size, nullptr), t + 1 == video.frames);
+        stream.push(wan_frame(video, t, c.patch_size, nullptr), t + 1 == video.frames);
     CHECK(latent.defined() == (t % 4 == 0));
-    if (latent.defined()) frame_with(latents, made++, 1, &latent);
+    if (latent.defined()) wan_frame(latents, made++, 1, &latent);
   }
   return latents.values;
 }
 
-std::vector<float> decoded(const WanAutoencoder& model, Planes latents, std::int64_t band) {
+std::vector<float> wan_decoded(const WanAutoencoder& model, WanPlanes latents, std::int64_t band) {
   const WanVaeConfig& c = model.config();
-  Planes video{{},
-               3,
-               1 + 4 * (latents.frames - 1),
-               latents.height * c.space_factor(),
-               latents.width * c.space_factor()};
+  WanPlanes video{{},
+                  3,
+                  1 + 4 * (latents.frames - 1),
+                  latents.height * c.space_factor(),
+                  latents.width * c.space_factor()};
   video.values.resize(static_cast<std::size_t>(3 * video.frames * video.height * video.width));
   auto stream = model.decoder(band);
   std::int64_t made = 0;
   for (std::int64_t t = 0; t < latents.frames; ++t) {
-    stream.push(frame_with(latents, t, 1, nullptr), t + 1 == latents.frames,
-                [&](const Tensor& frame) { frame_with(video, made++, c.patch_size, &frame); });
+    stream.push(wan_frame(latents, t, 1, nullptr), t + 1 == latents.frames,
+                [&](const Tensor& frame) { wan_frame(video, made++, c.patch_size, &frame); });
     CHECK(made == 1 + 4 * t);
   }
   return video.values;
@@ -149,14 +149,14 @@ std::span<const float> wan_golden(const io::SafetensorsSet& set, const std::stri
   return {reinterpret_cast<const float*>(view->data.data()), view->data.size() / 4};
 }
 
-std::vector<float> every_seventh(const std::vector<float>& values) {
+std::vector<float> wan_seventh(const std::vector<float>& values) {
   std::vector<float> some;
   for (std::size_t i = 0; i < values.size(); i += 7)
     some.push_back(std::clamp(values[i], -1.f, 1.f));
   return some;
 }
 
-constexpr std::int64_t kWhole = std::int64_t{1} << 30;
+constexpr std::int64_t kWanWhole = std::int64_t{1} << 30;
 
 }  // namespace
 
@@ -168,18 +168,18 @@ TEST_CASE("Wan's autoencoder makes the latents and frames of diffusers") {
       {"early", {{9, 3, 2}}},
       {"wide", {{9, 2, 3}}}};
   for (const auto& [name, sizes] : cases) {
-    const WanAutoencoder model = model_of(name);
+    const WanAutoencoder model = wan_model(name);
     const int space = model.config().space_factor();
     for (const auto& [frames, height, width] : sizes) {
       const std::string size =
           std::to_string(frames) + "x" + std::to_string(height) + "x" + std::to_string(width);
       const std::string key = name + "." + size;
-      const Planes video = planes("pixels", 3, frames, height * space, width * space, 0.5f);
-      const Planes latents =
-          planes("latents", model.config().z_dim, 1 + (frames - 1) / 4, height, width, 1);
+      const WanPlanes video = wan_planes("pixels", 3, frames, height * space, width * space, 0.5f);
+      const WanPlanes latents =
+          wan_planes("latents", model.config().z_dim, 1 + (frames - 1) / 4, height, width, 1);
       const double of_latents =
-          distance(encoded(model, video, kWhole), wan_golden(set, key + ".latents"));
-      const double of_frames = distance(every_seventh(decoded(model, latents, kWhole)),
+          distance(wan_encoded(model, video, kWanWhole), wan_golden(set, key + ".latents"));
+      const double of_frames = distance(wan_seventh(wan_decoded(model, latents, kWanWhole)),
                                         wan_golden(set, key + ".frames"));
       INFO(key << ": latents " << of_latents << ", frames " << of_frames);
       CHECK(of_latents < 1e-5);
@@ -190,32 +190,32 @@ TEST_CASE("Wan's autoencoder makes the latents and frames of diffusers") {
 
 TEST_CASE("bands of rows give the bits of whole frames, on one thread and on several") {
   for (const char* name : {"2.1", "2.2"}) {
-    const WanAutoencoder model = model_of(name);
+    const WanAutoencoder model = wan_model(name);
     const int space = model.config().space_factor();
-    const Planes video = planes("pixels", 3, 13, 3 * space, 2 * space, 0.5f);
-    const Planes latents = planes("latents", model.config().z_dim, 4, 3, 2, 1);
-    const std::vector<float> made = encoded(model, video, kWhole);
-    const std::vector<float> shown = decoded(model, latents, kWhole);
+    const WanPlanes video = wan_planes("pixels", 3, 13, 3 * space, 2 * space, 0.5f);
+    const WanPlanes latents = wan_planes("latents", model.config().z_dim, 4, 3, 2, 1);
+    const std::vector<float> made = wan_encoded(model, video, kWanWhole);
+    const std::vector<float> shown = wan_decoded(model, latents, kWanWhole);
     for (const std::int64_t band : {1, 30, 100}) {
-      CHECK(encoded(model, video, band) == made);
-      CHECK(decoded(model, latents, band) == shown);
+      CHECK(wan_encoded(model, video, band) == made);
+      CHECK(wan_decoded(model, latents, band) == shown);
     }
     const OneThread one;
-    CHECK(encoded(model, video, 30) == made);
-    CHECK(decoded(model, latents, 30) == shown);
+    CHECK(wan_encoded(model, video, 30) == made);
+    CHECK(wan_decoded(model, latents, 30) == shown);
   }
 }
 
 TEST_CASE("frames do not depend on later ones") {
-  const WanAutoencoder model = model_of("2.2");
+  const WanAutoencoder model = wan_model("2.2");
   const int z = model.config().z_dim;
-  const Planes all = planes("latents", z, 4, 2, 2, 1);
-  Planes two{{}, z, 2, 2, 2};
+  const WanPlanes all = wan_planes("latents", z, 4, 2, 2, 1);
+  WanPlanes two{{}, z, 2, 2, 2};
   for (int c = 0; c < z; ++c)
     two.values.insert(two.values.end(), all.values.begin() + c * 16,
                       all.values.begin() + c * 16 + 8);
-  const std::vector<float> longer = decoded(model, all, kWhole),
-                           shorter = decoded(model, two, kWhole);
+  const std::vector<float> longer = wan_decoded(model, all, kWanWhole),
+                           shorter = wan_decoded(model, two, kWanWhole);
   const std::size_t plane = shorter.size() / 3 / 5;
   for (std::size_t c = 0; c < 3; ++c)
     CHECK(std::equal(shorter.begin() + static_cast<std::ptrdiff_t>(c * 5 * plane),
@@ -225,19 +225,21 @@ TEST_CASE("frames do not depend on later ones") {
 
 TEST_CASE("Wan's autoencoder in bf16 is near f32") {
   for (const char* name : {"2.1", "2.2"}) {
-    const WanAutoencoder exact = model_of(name), low = model_of(name, DType::bf16);
+    const WanAutoencoder exact = wan_model(name), low = wan_model(name, DType::bf16);
     const int space = exact.config().space_factor();
-    const Planes video = planes("pixels", 3, 5, 2 * space, 2 * space, 0.5f);
-    const Planes latents = planes("latents", exact.config().z_dim, 2, 2, 2, 1);
-    CHECK(distance(encoded(low, video, kWhole), encoded(exact, video, kWhole)) < 0.05);
-    CHECK(distance(decoded(low, latents, kWhole), decoded(exact, latents, kWhole)) < 0.05);
+    const WanPlanes video = wan_planes("pixels", 3, 5, 2 * space, 2 * space, 0.5f);
+    const WanPlanes latents = wan_planes("latents", exact.config().z_dim, 2, 2, 2, 1);
+    CHECK(distance(wan_encoded(low, video, kWanWhole), wan_encoded(exact, video, kWanWhole)) <
+          0.05);
+    CHECK(distance(wan_decoded(low, latents, kWanWhole), wan_decoded(exact, latents, kWanWhole)) <
+          0.05);
   }
 }
 
 TEST_CASE("the memory of Wan's autoencoder is told before, and flat in the length of the video") {
   const OneThread one_thread;
   for (const char* name : {"2.1", "2.2"}) {
-    WanVaeConfig config = config_of(name);
+    WanVaeConfig config = wan_config(name);
     config.base_dim = config.decoder_base_dim = 16;
     const WanAutoencoder model(config);
     for (nn::Parameter* p : model.parameters())
@@ -296,7 +298,7 @@ TEST_CASE("a folder of Wan's autoencoder is a tokenizer") {
           1e-5);
     const std::vector<float> latents = drawn("latents", 3 * 3 * 2 * 3);
     const std::vector<float> frames = tokenizer->decode(latents, 3, 2, 3);
-    CHECK(distance(every_seventh(frames), wan_golden(set, key + ".frames")) < 1e-5);
+    CHECK(distance(wan_seventh(frames), wan_golden(set, key + ".frames")) < 1e-5);
     CHECK(std::ranges::all_of(frames, [](float v) { return v >= -1 && v <= 1; }));
 
     std::vector<int> counts;
@@ -322,7 +324,7 @@ TEST_CASE("a folder of Wan's autoencoder is a tokenizer") {
 }
 
 TEST_CASE("a limit of memory makes the bands of Wan's autoencoder smaller, or is refused") {
-  WanVaeConfig config = config_of("2.1");
+  WanVaeConfig config = wan_config("2.1");
   config.base_dim = config.decoder_base_dim = 16;
   const WanVaeWork work{false, 3, 40, 40};
   const auto cost = [&](std::int64_t band) {
@@ -398,7 +400,7 @@ std::string name_of_authors(std::string name, const WanVaeConfig& c) {
 
 TEST_CASE("the authors' names of Wan's autoencoder are those of diffusers") {
   for (const char* name : {"2.1", "2.2", "early", "wide"}) {
-    const WanAutoencoder model(config_of(name));
+    const WanAutoencoder model(wan_config(name));
     std::vector<std::string> theirs, ours;
     for (const nn::Parameter* p : model.parameters()) {
       ours.push_back(p->name);
