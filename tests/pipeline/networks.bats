@@ -56,6 +56,25 @@ fall() {
   tells_its_memory --model run --steps 1 --size 256x256
 }
 
+@test "by flow matching each of them learns, and draws a clip" {
+  while read -r type more; do
+    vfm-train common.yaml model.type="$type" $more diffusion.process=flow diffusion.shift=2 train.steps=120 \
+      --data "$BATS_FILE_TMPDIR/latents" -o "$type"
+    fall "$type"
+    [ "$(jq -n "$(fall "$type") < 0.75")" = true ]
+    # Its clips are sampled by it, as the cost says before.
+    vfm-generate cost --model "$type" -q --device cpu | jq -e '.sampling.sampler == "flow"'
+    vfm-generate --model "$type" --steps 2 -o "$type-out" 'a red circle moves left' >clips.jsonl
+    jq -e '.sampler == "flow" and .shift == 2 and .steps == 2' <(records clips.jsonl)
+    [ -s "$(jq -r .path <(records clips.jsonl))" ]
+    run ! vfm-generate --model "$type" --sampler heun -o none 'a red circle'
+  done <<'END'
+dit model.adaln_lora_dim=8
+stdit model.adaln_lora_dim=8
+moviegen model.num_key_value_heads=2
+END
+}
+
 @test "MovieGen-Llama learns, and draws a clip" {
   vfm-train common.yaml model.type=moviegen model.num_key_value_heads=2 \
     --data "$BATS_FILE_TMPDIR/latents" -o run

@@ -168,8 +168,8 @@ Recipe make_recipe(std::span<const Setting> settings, const Beginning* beginning
   kind.settle(before);
   // Other defaults depend on the process.
   std::vector<Setting> ordered(settings.begin(), settings.end());
-  std::ranges::stable_partition(
-      ordered, [](const Setting& setting) { return setting.key == "diffusion.process"; });
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const Setting& setting) { return setting.key == "diffusion.process"; });
   for (const Setting& setting : ordered)
     faults.collect([&] {
       if (const Field* field = find_field(fields, setting.key)) {
