@@ -22,15 +22,15 @@ from safetensors.torch import save_file
 
 MODELS = {
     "t2v": (dict(num_attention_heads=2, attention_head_dim=12, in_channels=2, out_channels=2, text_dim=6,
-                 freq_dim=8, ffn_dim=20, num_layers=2),
+                 freq_dim=8, ffn_dim=20, num_layers=1),
             [dict(size=(3, 4, 6), time=999, text=3), dict(size=(1, 6, 4), time=437.5, text=1),
              dict(size=(2, 2, 4), time=12.25, text=4)]),
     "ti2v": (dict(num_attention_heads=1, attention_head_dim=16, in_channels=3, out_channels=3, text_dim=4,
                   freq_dim=10, ffn_dim=12, num_layers=1),
              [dict(size=(2, 4, 4), time=625, text=2, clean=1), dict(size=(1, 4, 6), time=31, text=3),
               dict(size=(3, 2, 6), time=905, text=1, clean=2)]),
-    "i2v": (dict(num_attention_heads=1, attention_head_dim=20, in_channels=8, out_channels=2, text_dim=5,
-                 freq_dim=6, ffn_dim=16, num_layers=1),
+    "i2v": (dict(num_attention_heads=1, attention_head_dim=12, in_channels=8, out_channels=2, text_dim=5,
+                 freq_dim=6, ffn_dim=16, num_layers=2),
             [dict(size=(2, 6, 4), time=750, text=3), dict(size=(3, 4, 2), time=250, text=2)]),
 }
 

@@ -45,7 +45,7 @@ inline models::NetworkConfig tiny_stdit() {
   return c;
 }
 
-/// That of tests/golden/wan/t2v.safetensors.
+/// That of tests/golden/wan/t2v.safetensors, with one block more.
 inline models::NetworkConfig tiny_wan() {
   models::NetworkConfig c = models::default_config(models::kWan);
   c.in_channels = c.out_channels = 2;

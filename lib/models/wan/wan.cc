@@ -3,7 +3,11 @@
 #include "models/wan/wan.h"
 
 #include <deque>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "models/dit/fp8.h"

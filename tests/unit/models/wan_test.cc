@@ -6,17 +6,20 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "io/safetensors.h"
 #include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
 #include "models/dit/lora.h"
 #include "models/dit/network_json.h"
 #include "models/folder/hf_names.h"
-#include "models/folder/published_config.h"
+#include "models/folder/lora_names.h"
 #include "support/noise.h"
 #include "support/small_networks.h"
 #include "support/usage_error.h"
@@ -357,6 +360,20 @@ TEST_CASE("wan: names of the authors' files and of ComfyUI's are known") {
     }
     CHECK(names_today("WanTransformer3DModel", Json::object(), there) == here);
   }
+}
+
+TEST_CASE("wan: adapters are known by the spellings of diffusers, the authors and kohya") {
+  const auto module = [](const std::string& name) { return parse_adapter_name(name).module; };
+  const std::string self = "transformer_blocks.13.attn1.to_q",
+                    cross = "transformer_blocks.13.attn2.to_out.0",
+                    mlp = "transformer_blocks.13.ffn.net.0.proj";
+  CHECK(module("transformer.blocks.13.attn1.to_q.lora_A.weight") == self);
+  CHECK(module("diffusion_model.blocks.13.self_attn.q.lora_down.weight") == self);
+  CHECK(module("lora_unet_blocks_13_self_attn_q.lora_up.weight") == self);
+  CHECK(module("diffusion_model.blocks.13.cross_attn.o.lora_B.weight") == cross);
+  CHECK(module("lora_unet_blocks_13_cross_attn_o.lora_down.weight") == cross);
+  CHECK(module("diffusion_model.blocks.13.ffn.0.lora_up.weight") == mlp);
+  CHECK(module("lora_unet_blocks_13_ffn_0.lora_down.weight") == mlp);
 }
 
 TEST_CASE("wan: a network without a configuration is known by its sizes") {
