@@ -41,7 +41,7 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   # Another prompt makes another clip.
   vfm-generate "${call[@]}" --encoder ffv1 -o other < <(jq -c '.prompt = "a blue boat"' <<<"$prompt") >/dev/null
   [ "$(apart other/fox.mp4 "$clips/t2v.rgb")" -gt 20 ]
-  for parallel in cfg=2 tp=2 cp=2; do
+  for parallel in cfg=2 tp=2; do
     mpirun -n 2 vfm-generate "${call[@]}" --encoder ffv1 --parallel "$parallel" -o "$parallel" <<<"$prompt" >/dev/null
     [ "$(apart "$parallel/fox.mp4" "$clips/t2v.rgb")" -le 1 ]
   done
