@@ -2,52 +2,12 @@
 #include "models/cosmos/cost.h"
 
 #include <algorithm>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "dist/group.h"
 #include "models/cosmos/autoencoder.h"
+#include "models/cosmos/largest_band.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {
-namespace {
-
-/// The band with most rows, and of those with as many one that has a band on either side.
-int largest_band(std::int64_t rows, int bands) {
-  const std::vector<std::int64_t> begins = band_rows(rows, bands);
-  const auto size_of = [&](int i) {
-    const auto at = static_cast<std::size_t>(i);
-    const bool inside = i > 0 && i + 1 < bands;
-    return std::pair(begins[at + 1] - begins[at], inside);
-  };
-  int largest = 0;
-  for (int i = 1; i < bands; ++i)
-    if (size_of(i) > size_of(largest)) largest = i;
-  return largest;
-}
-
-std::vector<int> ranks_of(int bands) {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < bands; ++rank)
-    ranks.push_back(rank);
-  return ranks;
-}
-
-/// Of ranks that are not there: what they would send each other on Device::meta is nothing.
-class NobodyElse final : public dist::Group {
- public:
-  NobodyElse(int rank, int size) : Group("bands", rank, ranks_of(size)) {}
-  void barrier() override {}
-  std::vector<std::string> gather(const std::string&) override { return {}; }
-
- private:
-  std::unique_ptr<dist::Pending> start(const dist::Call&) override { return nullptr; }
-};
-
-}  // namespace
-
 PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t frames,
                      std::int64_t height, std::int64_t width, std::int64_t step, Device device,
                      DType compute, int bands) {
@@ -59,8 +19,8 @@ PartCost cosmos_cost(const CosmosConfig& config, CosmosWork work, std::int64_t f
   const bool encodes = work == CosmosWork::encode;
   const std::int64_t time = config.temporal_compression_ratio;
   const std::int64_t space = config.spatial_compression_ratio;
-  NobodyElse nobody(largest_band(height, bands), bands);
-  const SpatialExchange band(RankLine(nobody), height);
+  const LargestBand largest(height, bands);
+  const SpatialExchange& band = largest.exchange();
   const std::int64_t rows = band.end(band.part()) - band.begin(band.part());
   auto stream = encodes ? model.encode_stream() : model.decode_stream(&band, nullptr);
   std::size_t pixels = 0;  // of a chunk

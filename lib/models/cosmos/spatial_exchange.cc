@@ -84,16 +84,16 @@ std::int64_t SpatialExchange::rows_above(int part, const Tensor& x) const {
   return begin(part) * x.size(1) / (end(this->part()) - begin(this->part()));
 }
 
-Tensor SpatialExchange::with_neighbours(const Tensor& x, bool above) const {
-  const std::int64_t width = x.size(2), pixels = x.size(1) * width;
+Tensor SpatialExchange::with_neighbours(const Tensor& x, bool above, std::int64_t rows) const {
+  const std::int64_t width = rows * x.size(2), pixels = x.size(1) * x.size(2);
   const bool from_above = above && !first(), to_below = above && !last();
-  const auto row_if = [&](bool wanted) { return wanted ? with_rows(x, 1) : Tensor(); };
-  const Tensor top = row_if(from_above), bottom = row_if(!last());
+  const auto rows_if = [&](bool wanted) { return wanted ? with_rows(x, rows) : Tensor(); };
+  const Tensor top = rows_if(from_above), bottom = rows_if(!last());
   const Tensor upper = first() ? Tensor() : pixels_of(x, 0, width);
   const Tensor lower = to_below ? pixels_of(x, pixels - width, pixels) : Tensor();
   dist::Transfer down = line_.step(to_below, part() + 1, lower, from_above, part() - 1, top);
   dist::Transfer up = line_.step(!first(), part() - 1, upper, !last(), part() + 1, bottom);
-  const Tensor wide = with_rows(x, x.size(1) + (from_above ? 1 : 0) + (last() ? 0 : 1));
+  const Tensor wide = with_rows(x, x.size(1) + (from_above ? rows : 0) + (last() ? 0 : rows));
   const std::int64_t at = from_above ? width : 0;
   copy_pixels(x, 0, pixels, wide, at);
   down.wait();

@@ -47,9 +47,10 @@ class SpatialExchange {
   std::int64_t first_pixel(const Tensor& x) const { return pixels_above(part(), x); }
   std::int64_t frame_pixels(const Tensor& x) const { return pixels_above(parts(), x); }
 
-  /// x [T, H, W, C] with the first row of the band below after it and, if `above`, the last row of
-  /// the band above before it. A band that does not exist adds nothing.
-  Tensor with_neighbours(const Tensor& x, bool above) const;
+  /// x [T, H, W, C] with the first `rows` rows of the band below after it and, if `above`, the last
+  /// ones of the band above before it. Each band has that many. A band that does not exist adds
+  /// nothing.
+  Tensor with_neighbours(const Tensor& x, bool above, std::int64_t rows = 1) const;
   /// Moments [T, 2] (ops/norm/frame_norm.h) of the whole frames; x is this rank's band.
   Tensor whole_moments(const Tensor& x) const;
   /// The bands x [T, H, W, C] of all ranks, from top to bottom.

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "models/wan_vae/blocks.h"
-#include "ops/conv/conv.h"
 #include "ops/pointwise/add.h"
 
 namespace vfm::models {
@@ -119,13 +118,6 @@ struct UpLevel {
   std::optional<wan_vae::Upsample> doubling;
 };
 
-Tensor at_points(const Tensor& x, const wan_vae::Kernel& kernel, std::int64_t rows) {
-  ops::Tape silent(false);
-  return ops::conv_point(silent, x.reshape({1, x.size(0), x.size(1), x.size(2)}),
-                         kernel.w->op(silent).rows(0, rows), kernel.bias->op(silent).rows(0, rows))
-      .reshape({x.size(0), x.size(1), rows});
-}
-
 struct EncoderNetwork {
   EncoderNetwork(const Maker& make, const WanVaeConfig& c)
       : latent(c.z_dim), conv_in(make, "encoder.conv_in", c.in_channels, c.base_dim) {
@@ -147,7 +139,7 @@ struct EncoderNetwork {
     }
     x = middle->forward(pass, std::move(x));
     x = conv_out->forward(pass, x, *norm_out);
-    return at_points(x, *quant, latent);
+    return quant->at_points(x, 0, latent);
   }
 
   int latent;
@@ -173,7 +165,7 @@ struct DecoderNetwork {
 
   template <class Sink>
   void forward(const Pass& pass, const Tensor& latent, const Sink& sink) const {
-    Tensor x = at_points(latent, post_quant, latent.size(2));
+    Tensor x = post_quant.at_points(latent, 0, latent.size(2));
     x = conv_in.forward(pass, x);
     finish(pass, middle.forward(pass, std::move(x)), 0, sink);
   }
@@ -183,7 +175,7 @@ struct DecoderNetwork {
   void finish(const Pass& pass, Tensor x, std::size_t level, const Sink& sink) const {
     if (level == levels.size()) return sink(conv_out->forward(pass, x, *norm_out));
     levels[level].forward(pass, std::move(x), [&](Tensor frame, bool last) {
-      finish({pass.states, pass.band_pixels, last}, std::move(frame), level + 1, sink);
+      finish({pass.states, pass.band_pixels, last, pass.ranks}, std::move(frame), level + 1, sink);
     });
   }
 
@@ -256,6 +248,7 @@ struct WanAutoencoder::Decoder::State {
   const WanAutoencoder::State& model;
   std::vector<LayerState> layers;
   std::int64_t band_pixels;
+  const SpatialExchange* ranks;
 };
 
 WanAutoencoder::Encoder::Encoder(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -283,7 +276,8 @@ void WanAutoencoder::Decoder::push(const Tensor& latent, bool last, const Sink& 
       latent.size(2) != model.config.z_dim)
     fail("cannot decode a frame {} {}: {} channels are needed", dtype_name(latent.dtype()),
          to_string(latent.shape()), model.config.z_dim);
-  model.decoder.forward({state_->layers, state_->band_pixels, last}, latent.to(model.compute),
+  model.decoder.forward({state_->layers, state_->band_pixels, last, state_->ranks},
+                        latent.to(model.compute),
                         [&](const Tensor& frame) { sink(frame.to(DType::f32)); });
 }
 
@@ -293,10 +287,11 @@ WanAutoencoder::Encoder WanAutoencoder::encoder(std::int64_t band_pixels) const 
       Encoder::State{*state_, std::vector<LayerState>(state_->layers), band_pixels}));
 }
 
-WanAutoencoder::Decoder WanAutoencoder::decoder(std::int64_t band_pixels) const {
+WanAutoencoder::Decoder WanAutoencoder::decoder(std::int64_t band_pixels,
+                                                const SpatialExchange* ranks) const {
   state_->arrange();
   return Decoder(std::make_unique<Decoder::State>(
-      Decoder::State{*state_, std::vector<LayerState>(state_->layers), band_pixels}));
+      Decoder::State{*state_, std::vector<LayerState>(state_->layers), band_pixels, ranks}));
 }
 
 }  // namespace vfm::models

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 
+#include "models/cosmos/spatial_exchange.h"
 #include "models/wan_vae/config.h"
 #include "nn/parameter.h"
 
@@ -77,7 +78,9 @@ class WanAutoencoder {
   };
   /// `band_pixels`: about the number of pixels of a band of rows; at least a row.
   Encoder encoder(std::int64_t band_pixels) const;
-  Decoder decoder(std::int64_t band_pixels) const;
+  /// With `ranks` these decode together, each its rows of the latent, at least two: all call push()
+  /// at the same time with their rows. `ranks` must outlive the decoder.
+  Decoder decoder(std::int64_t band_pixels, const SpatialExchange* ranks = nullptr) const;
 
  private:
   struct State;

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <utility>
+#include <string>
 
 #include "base/counted.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "models/cosmos/largest_band.h"
 #include "models/wan_vae/autoencoder.h"
 #include "tensor/meta.h"
 
@@ -27,17 +28,19 @@ constexpr std::int64_t kSteady = 3;
 class Frames {
  public:
   Frames(const WanAutoencoder& model, const WanVaeWork& work, std::int64_t band_pixels)
-      : model_(model), work_(work) {
+      : model_(model), work_(work), largest_(work.height, work.bands) {
     if (work.encodes)
       encoder_.emplace(model.encoder(band_pixels));
     else
-      decoder_.emplace(model.decoder(band_pixels));
+      decoder_.emplace(model.decoder(band_pixels, &largest_.exchange()));
   }
 
   void push(std::int64_t latent, bool last) {
     const WanVaeConfig& c = model_.config();
     if (!work_.encodes) {
-      const Tensor given({work_.height, work_.width, c.z_dim}, DType::f32, Device::meta);
+      const SpatialExchange& band = largest_.exchange();
+      const std::int64_t rows = band.end(band.part()) - band.begin(band.part());
+      const Tensor given({rows, work_.width, c.z_dim}, DType::f32, Device::meta);
       return decoder_->push(given, last, [](const Tensor&) {});
     }
     const std::int64_t factor = c.space_factor() / c.patch_size;
@@ -52,11 +55,17 @@ class Frames {
  private:
   const WanAutoencoder& model_;
   const WanVaeWork& work_;
+  LargestBand largest_;
   std::optional<WanAutoencoder::Encoder> encoder_;
   std::optional<WanAutoencoder::Decoder> decoder_;
 };
 
 }  // namespace
+
+// Of a band neighbours need two rows.
+int wan_vae_bands(std::int64_t height, int ranks) {
+  return static_cast<int>(std::clamp<std::int64_t>(height / 2, 1, ranks));
+}
 
 PartCost wan_vae_cost(const WanVaeConfig& config, const WanVaeWork& work, std::int64_t band_pixels,
                       Device device, DType compute) {
@@ -102,10 +111,12 @@ std::int64_t wan_vae_band(const WanVaeConfig& config, const WanVaeWork& work, do
     least = std::min(least, bytes);
   }
   const std::int64_t space = config.space_factor();
-  fail_usage("to {} {} of {}x{} the tokenizer needs {} at least: --tokenizer-memory is {}",
+  const std::string ranks =
+      work.bands > 1 ? " on each of " + std::to_string(work.bands) + " ranks" : std::string();
+  fail_usage("to {} {} of {}x{} the tokenizer needs {} at least{}: --tokenizer-memory is {}",
              work.encodes ? "encode" : "decode",
              counted(1 + (work.frames - 1) * config.time_factor(), "frame"), work.width * space,
-             work.height * space, format_bytes(least), format_bytes(memory));
+             work.height * space, format_bytes(least), ranks, format_bytes(memory));
 }
 
 }  // namespace vfm::models

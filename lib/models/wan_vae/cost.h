@@ -16,9 +16,14 @@ namespace vfm::models {
 struct WanVaeWork {
   bool encodes = true;
   std::int64_t frames = 1, height = 1, width = 1;
+  int bands = 1;  ///< bands of rows of ranks that decode together, wan_vae_bands()
 };
 
-/// Parameters are counted for encoder and decoder.
+/// The number of ranks that have a band when so many decode a latent of that height together.
+int wan_vae_bands(std::int64_t height, int ranks);
+
+/// The cost of one rank, that with the largest band. Parameters are counted for encoder and
+/// decoder.
 PartCost wan_vae_cost(const WanVaeConfig& config, const WanVaeWork& work, std::int64_t band_pixels,
                       Device device, DType compute);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -94,6 +95,25 @@ void put_latent_frame(const Tensor& frame, std::span<float> planar, std::int64_t
           frame.data<float>()[i * channels + c];
 }
 
+// Frames (3, T, H, W) that are put together.
+struct Pixels {
+  Pixels(int count, std::int64_t rows, std::int64_t columns)
+      : frames(count),
+        height(rows),
+        width(columns),
+        planar(static_cast<std::size_t>(3 * count * rows * columns)) {}
+  // Clamped, from row `first` on.
+  void put(const Tensor& frame, int patch, std::int64_t t, std::int64_t first) {
+    each_line(frame, patch, [&](std::int64_t y, std::int64_t c, float* from) {
+      float* const to = planar.data() + ((c * frames + t) * height + first + y) * width;
+      std::transform(from, from + width, to, [](float v) { return std::clamp(v, -1.f, 1.f); });
+    });
+  }
+  int frames;
+  std::int64_t height, width;
+  std::vector<float> planar;
+};
+
 void need_size(std::size_t have, std::int64_t channels, int frames, int height, int width) {
   if (frames < 1 || height < 1 || width < 1 ||
       have != static_cast<std::size_t>(channels) * frames * height * width)
@@ -113,10 +133,19 @@ TokenizerFacts inspect_wan(const TokenizerConfig& config, Device device) {
   facts.space_factor = network.space_factor();
   facts.file_bytes = static_cast<double>(weights.bytes());
   facts.cost = [network, device, compute = opened.compute](const TokenizerWork& work) {
-    const WanVaeWork kind{work.encodes, work.frames, work.height, work.width};
-    const std::int64_t band =
-        wan_vae_band(network, kind, static_cast<double>(work.memory), device, compute);
-    return TokenizerCost{wan_vae_cost(network, kind, band, device, compute), CosmosSplit{}};
+    const int bands = work.encodes ? 1 : wan_vae_bands(work.height, work.ranks);
+    const WanVaeWork part{work.encodes, work.frames, work.height, work.width, bands};
+    const std::int64_t pixels =
+        wan_vae_band(network, part, static_cast<double>(work.memory), device, compute);
+    const WanVaeWork whole{work.encodes, work.frames, work.height, work.width};
+    TokenizerCost all{wan_vae_cost(network, whole, pixels, device, compute),
+                      CosmosSplit{.bands = bands}};
+    if (bands == 1) return all;
+    const PartCost own = wan_vae_cost(network, part, pixels, device, compute);
+    all.cost.activation_bytes = own.activation_bytes;
+    all.cost.held_bytes = own.held_bytes;
+    all.cost.host_bytes = own.host_bytes;
+    return all;
   };
   return facts;
 }
@@ -181,13 +210,16 @@ TokenizerConfig WanVaeTokenizer::config() const {
           .compute = compute_ == DType::bf16 ? "bf16" : full};
 }
 
-std::int64_t WanVaeTokenizer::band(bool encodes, int frames, int height, int width) const {
-  return wan_vae_band(model_->config(), {encodes, frames, height, width}, memory_, device_,
+std::int64_t WanVaeTokenizer::band(bool encodes, int frames, int height, int width,
+                                   int ranks) const {
+  const int bands = encodes ? 1 : wan_vae_bands(height, ranks);
+  return wan_vae_band(model_->config(), {encodes, frames, height, width, bands}, memory_, device_,
                       compute_);
 }
 
-void WanVaeTokenizer::check_memory(bool encodes, int frames, int height, int width, int) const {
-  if (memory_ > 0) band(encodes, frames, height, width);
+void WanVaeTokenizer::check_memory(bool encodes, int frames, int height, int width,
+                                   int ranks) const {
+  if (memory_ > 0) band(encodes, frames, height, width, ranks);
 }
 
 std::vector<float> WanVaeTokenizer::encode(std::span<const float> pixels, int frames, int height,
@@ -248,31 +280,67 @@ void WanVaeTokenizer::decode_stream(std::span<const float> latents, int frames, 
                                     int width, const FrameSink& sink) const {
   need_size(latents.size(), channels(), frames, height, width);
   const int patch = model_->config().patch_size, space = space_factor();
-  const auto line_size = static_cast<std::size_t>(width) * static_cast<std::size_t>(space);
-  const auto lines = static_cast<std::size_t>(height) * static_cast<std::size_t>(space);
   auto stream = model_->decoder(band(false, frames, height, width));
-  for (std::int64_t t = 0; t < frames; ++t) {
+  for (int t = 0; t < frames; ++t) {
     check_stop();
-    const int count = t == 0 ? 1 : time_factor();
-    std::vector<float> planar(3 * static_cast<std::size_t>(count) * lines * line_size);
-    std::size_t at = 0;
-    const auto put = [&](const Tensor& frame) {
-      each_line(frame.to(Device::cpu), patch, [&](std::int64_t y, std::int64_t c, float* from) {
-        const std::size_t place =
-            (static_cast<std::size_t>(c * count) + at) * lines + static_cast<std::size_t>(y);
-        std::transform(from, from + line_size,
-                       planar.begin() + static_cast<std::ptrdiff_t>(place * line_size),
-                       [](float value) { return std::clamp(value, -1.f, 1.f); });
-      });
-      ++at;
-    };
-    {
-      const auto turn = take_turn(device_);
-      const Tensor latent = latent_frame(latents, frames, t, {height, width, channels()});
-      stream.push(latent.to(device_), t + 1 == frames, put);
-    }
-    sink(planar, count);
+    const std::vector<Tensor> made = shown(
+        stream, latent_frame(latents, frames, t, {height, width, channels()}), t + 1 == frames);
+    Pixels pixels(static_cast<int>(made.size()), height * space, width * space);
+    for (std::size_t i = 0; i < made.size(); ++i)
+      pixels.put(made[i], patch, static_cast<std::int64_t>(i), 0);
+    sink(pixels.planar, pixels.frames);
   }
+}
+
+void WanVaeTokenizer::decode_together(dist::Group& group, std::span<const float> latents,
+                                      int frames, int height, int width,
+                                      const FrameSink& sink) const {
+  need_size(latents.size(), channels(), frames, height, width);
+  const int parts = wan_vae_bands(height, group.size()), rank = group.rank();
+  if (parts == 1 && rank == 0) return decode_stream(latents, frames, height, width, sink);
+  if (rank >= parts) return;
+  const int patch = model_->config().patch_size, space = space_factor();
+  const SpatialExchange bands(RankLine(group, 0, 1, parts), height);
+  auto stream = model_->decoder(band(false, frames, height, width, parts), &bands);
+  std::exception_ptr failure;  // of the sink: the others know nothing of it
+  for (int t = 0; t < frames; ++t) {
+    check_stop();
+    const Tensor latent = latent_frame(latents, frames, t, {height, width, channels()});
+    const std::vector<Tensor> made =
+        shown(stream, latent.rows(bands.begin(rank), bands.end(rank)), t + 1 == frames);
+    if (rank > 0) {
+      for (const Tensor& frame : made)
+        group.send(0, frame).wait();
+      continue;
+    }
+    Pixels pixels(static_cast<int>(made.size()), height * space, width * space);
+    for (int part = 0; part < parts; ++part)
+      for (std::size_t i = 0; i < made.size(); ++i) {
+        Tensor frame = made[i];
+        if (part > 0) {
+          const std::int64_t rows = (bands.end(part) - bands.begin(part)) * (space / patch);
+          frame = Tensor({rows, frame.size(1), frame.size(2)});
+          group.receive(part, frame).wait();
+        }
+        pixels.put(frame, patch, static_cast<std::int64_t>(i), bands.begin(part) * space);
+      }
+    try {
+      if (!failure) sink(pixels.planar, pixels.frames);
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// The frames of a latent frame, on the CPU.
+std::vector<Tensor> WanVaeTokenizer::shown(WanAutoencoder::Decoder& stream, const Tensor& latent,
+                                           bool last) const {
+  const auto turn = take_turn(device_);
+  std::vector<Tensor> frames;
+  stream.push(latent.to(device_), last,
+              [&](const Tensor& frame) { frames.push_back(frame.to(Device::cpu)); });
+  return frames;
 }
 
 std::vector<float> WanVaeTokenizer::decode(std::span<const float> latents, int frames, int height,

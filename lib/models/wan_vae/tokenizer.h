@@ -38,6 +38,10 @@ class WanVaeTokenizer final : public VideoTokenizer {
                             int width) const override;
   void decode_stream(std::span<const float> latents, int frames, int height, int width,
                      const FrameSink& sink) const override;
+  /// Ranks share the rows of a frame.
+  void decode_together(dist::Group& group, std::span<const float> latents, int frames, int height,
+                       int width, const FrameSink& sink) const override;
+  bool shares_decoding() const override { return true; }
   void check_memory(bool encodes, int frames, int height, int width, int ranks) const override;
   /// latents_mean and latents_std of the folder.
   std::optional<LatentScale> statistics() const override { return statistics_; }
@@ -47,7 +51,8 @@ class WanVaeTokenizer final : public VideoTokenizer {
   /// Gives frame t as [H / P, W / P, 3 P P], f32 on the CPU.
   using FrameOf = std::function<Tensor(std::int64_t t)>;
   std::vector<float> encode_frames(const FrameOf& frame, int frames, int height, int width) const;
-  std::int64_t band(bool encodes, int frames, int height, int width) const;
+  std::vector<Tensor> shown(WanAutoencoder::Decoder& stream, const Tensor& latent, bool last) const;
+  std::int64_t band(bool encodes, int frames, int height, int width, int ranks = 1) const;
 
   std::string folder_, hash_;
   DType compute_ = DType::f32;

@@ -39,10 +39,9 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   jq -e '.sampler == "unipc" and .as == "diffusers" and .shift == 3' <(records record.json)
   [ "$(apart clips/fox.mp4 "$clips/t2v.rgb")" -le 1 ]
   # Another prompt makes another clip.
-  vfm-generate "${call[@]}" --encoder ffv1 -o clips <<<"${prompt/fox/boat}" >/dev/null
-  [ "$(apart clips/fox.mp4 "$clips/t2v.rgb")" -le 1 ]
-  [ "$(apart clips/boat.mp4 "$clips/t2v.rgb")" -gt 20 ]
-  for parallel in cfg=2 tp=2 cp=2; do
+  vfm-generate "${call[@]}" --encoder ffv1 -o other < <(jq -c '.prompt = "a blue boat"' <<<"$prompt") >/dev/null
+  [ "$(apart other/fox.mp4 "$clips/t2v.rgb")" -gt 20 ]
+  for parallel in cfg=2 tp=2; do
     mpirun -n 2 vfm-generate "${call[@]}" --encoder ffv1 --parallel "$parallel" -o "$parallel" <<<"$prompt" >/dev/null
     [ "$(apart "$parallel/fox.mp4" "$clips/t2v.rgb")" -le 1 ]
   done
@@ -84,7 +83,6 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   assemble ti2v ti2v
   vfm-generate cost --model wan --device cpu -q |
     jq -e '.frames == 121 and .width == 1280 and .height == 704 and .latent == [31, 44, 80] and .tokens == 27280'
-  tells_its_memory --model wan --size 64x64 --frames 9 --steps 2
 }
 
 @test "a Wan that does not work here, or lacks a part, is refused by its name" {
@@ -98,6 +96,4 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   assemble t2v t2v
   sed -i 's/AutoencoderKLWan/AutoencoderKLCosmos/' wan/vae/config.json
   refused "what works here: AutoencoderKLWan" vfm-generate "${call[@]}" -o out x
-  assemble t2v ti2v
-  refused "does not fit together" vfm-generate "${call[@]}" -o out x
 }

@@ -21,7 +21,8 @@ namespace {
 TokenizerConfig usual_config(const TokenizerFamily& family) {
   static const std::map<std::string_view, std::string> kFolders = {
       {"AutoencoderKLCosmos", VFM_GOLDEN "/cosmos_vae"},
-      {"CausalDiscreteVideoTokenizer", VFM_GOLDEN "/cosmos_dv"}};
+      {"CausalDiscreteVideoTokenizer", VFM_GOLDEN "/cosmos_dv"},
+      {"AutoencoderKLWan", VFM_GOLDEN "/wan_vae/2.2"}};
   return models::tokenizer_config(family.network ? kFolders.at(family.name)
                                                  : std::string(family.name));
 }
@@ -63,7 +64,7 @@ TEST_CASE("each video tokenizer is one value of the list, and says of itself wha
 }
 
 TEST_CASE("a video tokenizer that is not in the list is refused, and is another program's") {
-  for (const char* name : {"builtin:wavelt", "AutoencoderKLWan"}) {
+  for (const char* name : {"builtin:wavelt", "AutoencoderDC"}) {
     CHECK(models::find_tokenizer_family(name) == nullptr);
     CHECK_FALSE(models::is_builtin_tokenizer(name));
     const std::string words = "unknown tokenizer '" + std::string(name) +

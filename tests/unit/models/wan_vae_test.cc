@@ -6,10 +6,13 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <mutex>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/one_thread.h"
+#include "dist/threads.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "io/tensor_set.h"
@@ -351,6 +354,55 @@ TEST_CASE("a limit of memory makes the bands of Wan's autoencoder smaller, or is
   const std::vector<float> pixels = drawn("pixels", std::int64_t{3} * 80 * 80);
   CHECK_THAT(usage_error([&] { small->encode(pixels, 1, 80, 80); }),
              Contains("to encode 1 frame of 80x80"));
+}
+
+TEST_CASE("ranks that have some rows each decode with Wan's autoencoder what one rank does") {
+  for (const std::string name : {"2.1", "2.2"}) {
+    const auto tokenizer = make_tokenizer(tokenizer_config(std::string(kWan) + "/" + name));
+    CHECK(tokenizer->shares_decoding());
+    const int height = 7, width = 3, space = tokenizer->space_factor();
+    const std::vector<float> latents = drawn("latents", 3 * 3 * height * width);
+    std::vector<std::vector<float>> alone;
+    tokenizer->decode_stream(latents, 3, height, width, [&](std::span<const float> some, int) {
+      alone.emplace_back(some.begin(), some.end());
+    });
+    for (const int ranks : {1, 2, 3, 5}) {
+      std::vector<std::vector<float>> shown;
+      std::mutex mutex;
+      dist::thread_worlds(ranks, [&](dist::World& world) {
+        std::vector<int> all(static_cast<std::size_t>(ranks));
+        std::iota(all.begin(), all.end(), 0);
+        const auto group = world.group("clip", all);
+        tokenizer->decode_together(
+            *group, latents, 3, height, width, [&](std::span<const float> some, int count) {
+              const std::lock_guard lock(mutex);
+              CHECK(some.size() ==
+                    static_cast<std::size_t>(3 * count * height * width) * space * space);
+              shown.emplace_back(some.begin(), some.end());
+            });
+      });
+      INFO(name << " on " << ranks);
+      CHECK(shown == alone);
+      const auto stop = [](std::span<const float>, int) { fail("the disk is full"); };
+      CHECK_THROWS_AS(dist::thread_worlds(ranks,
+                                          [&](dist::World& world) {
+                                            std::vector<int> all(static_cast<std::size_t>(ranks));
+                                            std::iota(all.begin(), all.end(), 0);
+                                            const auto group = world.group("clip", all);
+                                            tokenizer->decode_together(*group, latents, 3, height,
+                                                                       width, stop);
+                                          }),
+                      Error);
+    }
+  }
+  const TokenizerFacts facts = inspect_tokenizer(tokenizer_config(std::string(kWan) + "/2.2"));
+  const TokenizerCost one = facts.cost({false, 5, 8, 8, 0, 1}),
+                      four = facts.cost({false, 5, 8, 8, 0, 4}),
+                      many = facts.cost({false, 5, 8, 8, 0, 9});
+  CHECK(four.split->bands == 4);
+  CHECK(many.split->bands == 4);
+  CHECK(four.cost.flops == one.cost.flops);
+  CHECK(four.cost.activation_bytes < one.cost.activation_bytes);
 }
 
 namespace {
