@@ -314,6 +314,7 @@ TEST_CASE("given frames of noise level 0 are the state and the estimate themselv
   SampleOptions options;
   options.process = models::Process::flow;
   options.sampler = Sampler::flow;
+  options.sigmas = {1, 0.5, 0.1};
   Small small(1, options, GivenFramesBy::clean_time, 1);
   std::vector<double> x0(6);
   small.denoiser->estimate(small.x, 0.1, x0);

@@ -112,8 +112,9 @@ TEST_CASE("bytes of modulate: stream, branch, positions and what becomes of them
     const Kernels forward = counted([&] { made = gated_residual_layernorm_modulate(tape, in); });
     CHECK(bytes_of(forward, "modulate_forward") == (4 + 2) * kElements + moments + 2 * row);
     const Kernels backward = back(tape, made.normed);
+    // x, dnormed; the gradient of x, which is added to.
     CHECK(bytes_of(backward, "modulate_backward") ==
-          (4 + 2 + 4) * kElements + moments + row + 3.0 * 3 * kWidth * 4);
+          (4 + 2 + 4 + 4) * kElements + moments + row + 3.0 * 3 * kWidth * 4);
   }
 }
 
