@@ -71,7 +71,7 @@ pipeline() {
     video_tools "'part' is of ${one#*=} (${one%=*}), which is not supported: of video models Cosmos-1.0's are" part
   done
   # Its part by itself is, too.
-  for one in "WanTransformer3DModel=Wan" "WanModel=Wan" "AutoencoderKLWan=Wan" "AutoencoderKLHunyuanVideo15=HunyuanVideo-1.5" \
+  for one in "WanTransformer3DModel=Wan" "WanModel=Wan" "AutoencoderKLHunyuanVideo15=HunyuanVideo-1.5" \
     "AutoencoderKLLTXVideo=LTX-Video" "AutoencoderKLMochi=Mochi" "AutoencoderKLCogVideoX=CogVideoX" "Cosmos3OmniTransformer=Cosmos 3"; do
     mkdir -p part
     echo "{\"_class_name\": \"${one%=*}\", \"model_type\": \"t2v\"}" >part/config.json
