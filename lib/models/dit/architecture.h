@@ -75,8 +75,7 @@ struct Architecture {
   /// Last words of the names of the matrices that get adapters by default; others are empty.
   std::array<std::string_view, 4> lora_targets;
 
-  /// Sets values of a new configuration that differ from those of NetworkConfig. They are the
-  /// defaults of recipes and of config.json. Null: there are none.
+  /// Sets the defaults of recipes and config.json that differ from NetworkConfig's. Null: none do.
   void (*defaults)(NetworkConfig& config) = nullptr;
   /// Shows every field to the visitor, under the names of recipes.
   void (*visit)(NetworkConfig& config, ConfigFields& fields);
@@ -88,8 +87,8 @@ struct Architecture {
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
   int (*text_width)(const NetworkConfig& config) = nullptr;  ///< in blocks; null: text_embed_dim
-  /// Number of tensors that a block adds to nn::Stream::more, less those that it takes from there
-  /// (skip connections). Blocks with one number are alike. Null: it is 0.
+  /// Number of tensors that a block adds to nn::Stream::more, less those that it takes from there.
+  /// Blocks with one number are alike. Null: it is 0.
   int (*skips)(const NetworkConfig& config, int block) = nullptr;
   /// Returns true if the network has learned position tables.
   bool (*has_tables)(const NetworkConfig& config);
