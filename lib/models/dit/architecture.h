@@ -81,8 +81,7 @@ struct Architecture {
   void (*visit)(NetworkConfig& config, ConfigFields& fields);
   /// The same under the names of config.json. Null: they are those of recipes.
   void (*visit_json)(NetworkConfig& config, ConfigFields& fields) = nullptr;
-  /// Throws Error{usage} naming the field if an own field of this architecture, or one of the
-  /// heads, is wrong.
+  /// Throws Error{usage} naming the field if an own field, or one of the heads, is wrong.
   void (*check)(const NetworkConfig& config);
   int (*key_value_heads)(const NetworkConfig& config);
   std::int64_t (*hidden)(const NetworkConfig& config);
