@@ -62,6 +62,7 @@ struct TokenizerFamily {
   /// weights and returns the same bits on all devices.
   bool network = false;
   bool in_diffusers = false;  ///< diffusers has this class
+  bool trained = false;       ///< vfm-train trains this network
 
   /// Returns the facts, without `family`. Reads weights only to compare a hash. Throws what make()
   /// throws.

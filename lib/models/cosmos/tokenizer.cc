@@ -165,6 +165,7 @@ constexpr TokenizerFamily cosmos_family(std::string_view name, bool in_diffusers
           .keys = {"path", "hash", "compute"},
           .network = true,
           .in_diffusers = in_diffusers,
+          .trained = true,
           .inspect = inspect_cosmos,
           .settle = settle_cosmos,
           .make = make_cosmos,

@@ -40,8 +40,8 @@ std::vector<std::string_view> generator_class_names() {
 
 std::vector<std::string_view> model_class_names() {
   std::vector<std::string_view> names = generator_class_names();
-  const std::vector<std::string_view> tokenizers = tokenizer_class_names();
-  names.insert(names.end(), tokenizers.begin(), tokenizers.end());
+  for (const TokenizerFamily* one : tokenizer_families())
+    if (one->trained) names.push_back(one->name);
   return names;
 }
 
@@ -49,7 +49,8 @@ ModelConfig read_model_config(const ModelFolder& model) {
   const std::string &type = model.type(), path = model.config_path();
   const Json& config = model.config();
   return as_usage([&]() -> ModelConfig {
-    if (find_tokenizer_family(type)) return cosmos_config_from_json(config, "'" + path + "'");
+    const TokenizerFamily* const family = find_tokenizer_family(type);
+    if (family && family->trained) return cosmos_config_from_json(config, "'" + path + "'");
     return in_file(path, [&]() -> ModelConfig {
       if (type == kDecoderClass) return decoder_config_from_json(config);
       return network_config_from_json(config);

@@ -57,6 +57,27 @@ bats_require_minimum_version 1.5.0
   [[ "$stderr" == *"--tokenizer-memory is for tokenizers from a folder: builtin:wavelet has no network"* ]]
 }
 
+@test "Wan's VAE packs clips, with statistics of its own, from its folder or from the authors' weights alone" {
+  cp -r "$VFM_ROOT/tests/golden/wan_vae/2.2" vae
+  make_shard a a1=test.mp4 a2=red.mp4
+  pack --tokenizer vae --report page.html -j1 -o out a.tar >/dev/null
+  # 17 frames of 64 x 64: an eighth of each side, the first frame alone.
+  [ "$(npy out/train/a.tar a2.latent.npy)" = "{'descr': '<f2', 'fortran_order': False, 'shape': (3, 5, 8, 8), }" ]
+  [[ "$(tr -d ' \n' <out/latents.json)" == '{"version":1,"tokenizer":{"name":"AutoencoderKLWan","path":"'"$PWD"'/vae","hash":"'*'"channels":3,"mean":[-0.3,-0.2,-0.1],"std":[0.5,0.6,0.7],"splits":'* ]]
+  grep -q "PSNR" page.html
+  pack --tokenizer vae -j4 --tokenizer-memory 1GiB -o again a.tar >/dev/null
+  cmp out/train/a.tar again/train/a.tar
+  run --separate-stderr pack --tokenizer vae --tokenizer-memory 1KiB -o small a.tar
+  [ "$status" -eq 2 ]
+  [[ "$stderr" == *"the tokenizer needs "*" at least: --tokenizer-memory is 1.0 KiB"* ]]
+  # Its weights alone say what they are; what their statistics are is measured.
+  mkdir bare
+  cp vae/diffusion_pytorch_model.safetensors bare
+  pack --tokenizer bare -o other a.tar >/dev/null
+  [[ "$(tr -d ' \n' <other/latents.json)" == '{"version":1,"tokenizer":{"name":"AutoencoderKLWan",'* ]]
+  cmp <(tar -xOf out/train/a.tar a1.latent.npy) <(tar -xOf other/train/a.tar a1.latent.npy)
+}
+
 @test "a folder that holds no tokenizer is refused before any work" {
   make_shard a a1=test.mp4
   run --separate-stderr pack --tokenizer nowhere -o out a.tar
