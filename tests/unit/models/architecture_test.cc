@@ -182,7 +182,7 @@ TEST_CASE("architectures: classes of a made-up one are supported, and its relati
              Contains("is of Unlucky ('depth' 13), which is not supported"));
   CHECK_THAT(refused(R"({"_class_name":"WanAnimateTransformer3DModel"})"),
              Contains("is of Wan 2.2 Animate (WanAnimateTransformer3DModel), which is not "
-                      "supported: of video models Cosmos-1.0's and Made-Up's are"));
+                      "supported: of video models Cosmos-1.0's, Wan's and Made-Up's are"));
 }
 
 TEST_CASE("architectures: a pipeline with two networks has a boundary and a guidance for each") {
