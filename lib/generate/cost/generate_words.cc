@@ -42,10 +42,10 @@ std::string generation_words(const Json& cost) {
        fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
   if (cost.contains("switch")) {
     const Json& change = cost["switch"];
-    line("switch", fmt::format("below the level {} another network takes the first one's place: {} "
-                               "and {}, {} to read",
-                               change["level"].dump(), number(change["passes"][0], "pass"),
-                               change["passes"][1].dump(), bytes(change["file_bytes"])));
+    line("switch", fmt::format("after {} of the passes, below the level {}, to another network: {} "
+                               "are read",
+                               change["passes"][0].dump(), change["level"].dump(),
+                               bytes(change["file_bytes"])));
   }
   if (cost.contains("parallel"))
     line("shared by", fmt::format("{} ranks, {}{}: the network and memory are of one of them",
