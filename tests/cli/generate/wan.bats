@@ -11,6 +11,7 @@ assemble() {
   cp -r "$golden/wan_pipeline/$1" wan
   [ "$1" = "$2" ] || cp -r "$golden/wan_pipeline/$2/vae" wan/vae
   cp -r "$golden/t5/umt5" wan/text_encoder
+  rm wan/text_encoder/spiece.model
   cp -r "$golden/t5/v1_0/tokenizer" wan/tokenizer
 }
 

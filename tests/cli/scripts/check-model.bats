@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # The judge of model folders: it passes what is right, and finds what is not. tests/golden/check_model has
-# diffusers' numbers, made with `scripts/check-model cosmos --size 48x32 --frames 5 --steps 4 --write cosmos.npz`.
+# diffusers' numbers, made with `scripts/check-model cosmos --size 48x32 --frames 5 --steps 4 --write cosmos.npz`, and
+# for wan with `--size 32x32 --frames 9`.
 # SPDX-License-Identifier: Apache-2.0
 
 load ../helpers
@@ -13,7 +14,7 @@ setup() {
   cp -r "$golden/t5/v1_0/text_encoder" "$golden/t5/v1_0/tokenizer" cosmos
 }
 
-check_model() { "$VFM_ROOT/scripts/check-model" "$1" --device cpu --reference "$golden/check_model/cosmos.npz"; }
+check_model() { "$VFM_ROOT/scripts/check-model" "$1" --device cpu --reference "$golden/check_model/${2-cosmos}.npz"; }
 
 # change FILE TENSOR: the first numbers of the tensor become others.
 change() {
@@ -29,6 +30,16 @@ change() {
   grep -q '^pass  latents' <<<"$output"
   grep -q '^pass  frames' <<<"$output"
   [ "${lines[-1]}" = "pass: vfm-generate computes what diffusers computes with 'cosmos'" ]
+}
+
+@test "check-model: passes a folder of flow matching" {
+  cp -r "$golden/wan_pipeline/t2v" wan
+  cp -r "$golden/t5/umt5" wan/text_encoder
+  cp -r "$golden/t5/v1_0/tokenizer" wan
+  rm wan/text_encoder/spiece.model
+  run check_model wan wan
+  [ "$status" -eq 0 ]
+  [ "$(grep -c '^pass  ' <<<"$output")" -eq 6 ]
 }
 
 @test "check-model: finds a changed network, and a changed tokenizer" {
