@@ -170,5 +170,5 @@ END
   [[ $output == *"'model.adaln_lora_dim' in argument 'model.adaln_lora_dim=8' is not for a 'model.type' of moviegen"* ]]
   run vfm-train common.yaml model.type=unet --synthetic 1x4x4 -o run
   [ "$status" -eq 2 ]
-  [[ $output == *"must be one of dit, stdit, moviegen, autoregressive"* ]]
+  [[ $output == *"must be one of dit, stdit, moviegen, wan, autoregressive"* ]]
 }

@@ -101,7 +101,7 @@ load tiny_runs
   run timeout 20 vfm-train tiny.yaml model.num_layers=400 model.num_attention_heads=512 model.attention_head_dim=120 \
     --device cpu --data latents -o run
   [ "$status" -eq 2 ]
-  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank; there are "*": share the state among more ranks ('parallel.shard' full), set 'optimizer.moments' bf16, "*"train adapters ('lora.rank') or take a smaller model" ]]
+  [[ "$output" == *"the optimizer's state need about "*"TiB of memory on each rank; there are "*": share the state among more ranks ('parallel.shard' full), set 'optimizer.moments' bf16 or 8bit, "*"train adapters ('lora.rank') or take a smaller model" ]]
   [ ! -e run ]
 }
 
