@@ -1,12 +1,15 @@
-// The time of one forward pass of a DiT for inference, on the CPU or a GPU. dit_forward.sh runs it
-// beside diffusers' module; scripts/gpu-report a step of text to world of 7 billion parameters.
+// The time of one forward pass of a DiT for inference, on the CPU or a GPU. dit_forward.sh and
+// wan.sh run it beside diffusers' modules; scripts/gpu-report a step of text to world of 7 billion
+// parameters.
 //
-//   dit_forward 100m|7b-slice|7b-world|2b-world [f32|bf16 [RUNS]] [OPTION]...
+//   dit_forward 100m|7b-slice|7b-world|2b-world|wan-1.3b-slice|wan-14b-slice [f32|bf16 [RUNS]]
+//     [OPTION]...
 //     --device cpu|cuda            (cpu)
 //     --fp8 linear|all             on a GPU: then once more in FP8, see models/dit/fp8.h
 //     --gemm-cache FILE            see ops::set_gemm_cache
 //     --json                       print a record of gpu.h's form
-// Prints one line: model, dtype, parameters, tokens, best and median milliseconds, peak memory.
+// Prints one line: model, dtype, parameters, tokens, best and median milliseconds, processor
+// seconds of all runs, peak memory.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
@@ -14,14 +17,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "models/dit/architecture.h"
 #include "models/dit/fp8.h"
 #include "models/dit/network_cost.h"
 #include "models/gpu.h"
+#include "models/wan/wan.h"
 #include "ops/matmul/gemm.h"
 #include "rehearsal.h"
 #include "training.h"
@@ -35,9 +41,22 @@ struct Case {
   std::vector<models::NetworkSample> samples;
 };
 
+// Wan of this width, with few of its layers; 512 text tokens, as its pipeline pads every text.
+Case wan_slice(int heads, int ffn_dim, int layers, int frames) {
+  Case c;
+  c.config.architecture = &models::kWan;
+  models::kWan.defaults(c.config);
+  c.config.num_attention_heads = heads;
+  c.config.own<models::WanFields>().ffn_dim = ffn_dim;
+  c.config.num_layers = layers;
+  c.samples = {{frames, 30, 52, 16.f, 500.f, 512}};
+  return c;
+}
+
 // A hundred million parameters on 2,048 tokens; two layers of the 7B model on 2,048, so wide that
 // the matrices are most of it. 128 and 512 text tokens. And a step of sampling with guidance, of
-// text to 121 frames of 704 x 1,280 pixels: two samples of 56,320 tokens.
+// text to 121 frames of 704 x 1,280 pixels: two samples of 56,320 tokens. Of Wan two layers of the
+// 1.3B model on 1,950 tokens, and one of the 14B model on 1,170.
 Case find_case(const std::string& name) {
   Case c;
   if (name == "100m") {
@@ -51,8 +70,15 @@ Case find_case(const std::string& name) {
   } else if (name == "7b-world" || name == "2b-world") {
     if (name == "2b-world") c.config.num_attention_heads = 16;
     c.samples.assign(2, {16, 88, 160, 24.f, 0.1f, 512});
+  } else if (name == "wan-1.3b-slice") {
+    c = wan_slice(12, 8960, 2, 5);
+  } else if (name == "wan-14b-slice") {
+    c = wan_slice(40, 13824, 1, 3);
   } else {
-    fail_usage("there is no model '{}'; there are 100m, 7b-slice, 7b-world and 2b-world", name);
+    fail_usage(
+        "there is no model '{}'; there are 100m, 7b-slice, 7b-world, 2b-world, wan-1.3b-slice and "
+        "wan-14b-slice",
+        name);
   }
   return c;
 }
@@ -127,8 +153,15 @@ void print_error(const Options& o, models::Fp8Parts fp8, std::string why) {
     std::fprintf(stderr, "dit_forward: %s: %s\n", title(o, fp8).c_str(), why.c_str());
 }
 
+/// Of the runs that count.
+struct Taken {
+  std::vector<double> times;  ///< seconds of each
+  std::clock_t processor = 0;
+};
+
 void print(const Options& o, models::Fp8Parts fp8, const Case& c, const test::Pack& pack,
-           std::int64_t parameters, std::vector<double> times) {
+           std::int64_t parameters, Taken taken) {
+  std::vector<double>& times = taken.times;
   std::ranges::sort(times);
   const double median = times[times.size() / 2];
   rusage usage{};
@@ -146,10 +179,11 @@ void print(const Options& o, models::Fp8Parts fp8, const Case& c, const test::Pa
         title(o, fp8).c_str(), median, rate, peak > 0 ? rate / peak : 0, peak, memory);
   } else {
     std::printf(
-        "vfm %s parameters %lld tokens %lld best %.1f ms median %.1f ms peak %.2f GiB tokens/s "
-        "%.0f\n",
+        "vfm %s parameters %lld tokens %lld best %.1f ms median %.1f ms cpu %.1f s peak %.2f "
+        "GiB tokens/s %.0f\n",
         title(o, fp8).c_str(), static_cast<long long>(parameters),
-        static_cast<long long>(pack.tokens), 1e3 * times.front(), 1e3 * median, memory,
+        static_cast<long long>(pack.tokens), 1e3 * times.front(), 1e3 * median,
+        static_cast<double>(taken.processor) / CLOCKS_PER_SEC, memory,
         static_cast<double>(pack.tokens) / median);
   }
   std::fflush(stdout);
@@ -181,16 +215,19 @@ void measure(const Options& o) {
   for (const models::Fp8Parts fp8 : kinds)
     try {
       network->set_inference_fp8(fp8);
-      std::vector<double> times;
+      Taken taken;
       for (int i = 0; i < o.runs + 1; ++i) {
+        const std::clock_t processor = std::clock();
         const auto start = std::chrono::steady_clock::now();
         ops::Tape tape(false);
         network->forward(tape, pack.batch);
         if (o.device == Device::cuda) synchronize_gpu();
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        if (i > 0) times.push_back(taken.count());  // the first one warms up
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+        if (i == 0) continue;  // it warms up
+        taken.times.push_back(time.count());
+        taken.processor += std::clock() - processor;
       }
-      print(o, fp8, c, pack, parameters, times);
+      print(o, fp8, c, pack, parameters, taken);
     } catch (const Error& error) {
       if (!o.json) throw;
       print_error(o, fp8, error.what());
