@@ -107,15 +107,15 @@ void ClipFileOptions::check(const vfm::cli::Launch& launch) const {
 }
 
 void GenerateOptions::add_model(vfm::cli::Options& options) {
-  options.add("-m,--model", model_, "DIR", "a run of vfm-train, or a Cosmos-1.0 pipeline")
+  options.add("-m,--model", model_, "DIR", "a run of vfm-train; a Cosmos-1.0 or Wan pipeline")
       .required()
       .check(vfm::cli::not_empty)
       .shown("")
       .everyday()
       .manual(
           "The model: a run of *vfm-train*(1) (the newest checkpoint is used), one checkpoint "
-          "(hashes are checked), or a Cosmos-1.0 pipeline of diffusers. *vfm-models*(7) lists the "
-          "models.");
+          "(hashes are checked), a Cosmos-1.0 pipeline of diffusers, or a Wan pipeline. "
+          "*vfm-models*(7) lists the models.");
   options.add("--lora", loras_, "PATH[:SCALE]", "add these adapters; may be repeated")
       .check(vfm::cli::not_empty)
       .repeated()
