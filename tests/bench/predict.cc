@@ -1,6 +1,5 @@
-// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, that
-// clip on 1 to 32 GPUs, and clips of Wan's models, whose times are published. Nothing is measured,
-// and no GPU is needed.
+// Predicted times, as Markdown tables: a training step and a clip of 7 billion parameters, and that
+// clip on 1 to 32 GPUs. Nothing is measured, and no GPU is needed.
 //
 // Usage: predict RECIPE.yaml     (examples/recipes/7b.yaml)
 // SPDX-License-Identifier: Apache-2.0
@@ -262,65 +261,6 @@ void clips_on_ranks() {
              encoding, decoding);
 }
 
-/// A row of those that the authors published, one GPU.
-struct Published {
-  const char *what, *gpu;
-  int layers, width, hidden, channels;
-  int height, keys;  ///< rows of pixels, 480 or 720; keys of cross-attention, with the picture's
-  int steps;
-  double decode_tflop, seconds;
-};
-
-/// Wan's transformer as ours counts it: the same products and attention, of equal shapes. Theirs
-/// has biases, norms over all heads and a modulation without matrices in each block, ours AdaLN of
-/// two small ones: less than 1 % of the time.
-void wan() {
-  // The tokenizer's work is what its shapes come to: 275 TFLOP at 480p, 639 at 720p.
-  const Published rows[] = {
-      {"2.1 T2V-14B, 720p, 50 steps", "h100", 40, 5120, 13824, 16, 720, 512, 50, 639, 1837.9},
-      {"2.1 I2V-14B, 720p, 40 steps", "h100", 40, 5120, 13824, 36, 720, 769, 40, 639, 1491.6},
-      {"2.2 T2V-A14B, 480p, 40 steps", "h100", 40, 5120, 13824, 16, 480, 512, 40, 275, 326.9},
-      {"2.2 T2V-A14B, 720p, 40 steps", "h100", 40, 5120, 13824, 16, 720, 512, 40, 639, 1041.5},
-      {"2.1 I2V-14B, 480p, 40 steps: official", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275,
-       366},
-      {"the same: FastVideo", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275, 292},
-      {"the same: LightX2V", "h200", 40, 5120, 13824, 36, 480, 769, 40, 275, 216},
-      {"2.1 I2V-14B, 720p, 40 steps: official", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639,
-       974},
-      {"the same: FastVideo", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639, 914},
-      {"the same: LightX2V", "h200", 40, 5120, 13824, 36, 720, 769, 40, 639, 751},
-  };
-  fmt::print(
-      "\n| Wan, 81 frames, bf16 | GPU | TFLOP a forward | products, s | attention, s | rest, s "
-      "| predicted, s | published, s | error, % |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
-  for (const Published& row : rows) {
-    models::NetworkConfig config;
-    config.in_channels = row.channels;
-    config.num_attention_heads = row.width / config.attention_head_dim;
-    config.num_layers = row.layers;
-    config.mlp_ratio = static_cast<double>(row.hidden) / row.width;
-    config.text_embed_dim = row.width;
-    config.concat_padding_mask = false;
-    config.own<models::DitFields>().learnable_positions = false;
-    models::NetworkSample sample{21, row.height / 8, row.height == 720 ? 160 : 104, 16};
-    sample.text_tokens = row.keys;
-    models::PartCost network =
-        models::forward_cost(config, {}, {sample}, DType::bf16, {}, Device::cuda);
-    const double each = network.flops;
-    network.repeat(2 * row.steps);  // with guidance
-    const Gpu& gpu = models::find_gpu(row.gpu);
-    double products = 0, attention = 0, rest = row.decode_tflop * 1e12 / gpu.convolutions;
-    for (const TimeLine& line : models::predict(gpu, network.calls))
-      (line.name == "products"              ? products
-       : line.name.starts_with("attention") ? attention
-                                            : rest) += line.seconds;
-    const double all = products + attention + rest;
-    fmt::print("| {} | {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:+.0f} |\n",
-               row.what, gpu.title, each / 1e12, products, attention, rest, all, row.seconds,
-               100 * (all / row.seconds - 1));
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -329,7 +269,6 @@ int main(int argc, char** argv) {
     training(argv[1]);
     clip();
     clips_on_ranks();
-    wan();
   } catch (const Error& error) {
     fmt::print(stderr, "predict: {}\n", error.what());
     return 1;

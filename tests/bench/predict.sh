@@ -1,5 +1,5 @@
 #!/bin/sh
-# Predicted times as Markdown tables: a step and a clip of 7 billion parameters, and published rows. No GPU is needed.
+# Predicted times as Markdown tables: a step and a clip of 7 billion parameters. No GPU is needed.
 # Usage: tests/bench/predict.sh [BUILD_DIR]
 # SPDX-License-Identifier: Apache-2.0
 set -eu
