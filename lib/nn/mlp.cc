@@ -26,7 +26,9 @@ Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::strin
       down_(make, {{down, shape.width}}, shape.hidden,
             {.divided = Divided::inputs, .bias = shape.bias, .out = shape.out}) {
   if (shape.out && activation_ != Activation::swiglu)
-    fail("MlpShape::out is for SwiGLU: others are not recomputed for a product in another type");
+    fail(
+        "MlpShape::out is for SwiGLU: other activations are not recomputed for a product in "
+        "another type");
 }
 
 Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
@@ -50,7 +52,8 @@ Operand activated(Activation activation, const Tensor& hidden) {
     made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
   made.summed = [hidden, kind](ops::Tape& tape, const ops::LinearWeight& w,
                                const ops::Exchange& sum, DType out) {
-    if (out != hidden.dtype()) fail("it is not recomputed for a product in another type");
+    if (out != hidden.dtype())
+      fail("this activation is not recomputed for a product in another type");
     return ops::gelu_linear(tape, hidden, w, sum, kind);
   };
   return made;

@@ -3,9 +3,9 @@
 //
 // A list of tensors goes from part to part: the residual stream, [S, D] for this rank's S tokens of
 // width D, and other tensors that later blocks read from earlier ones (skip connections). All are
-// f32, with nothing pending. Positions and embedded noise levels, which all blocks read, are made
-// by each rank for its own part. The gradients of their weights are summed over those ranks.
-// Thread-safety: one thread, that of the tape.
+// f32, with nothing pending. Positions, embedded noise levels and embedded texts, which all blocks
+// read, are made by each rank for its own part. The gradients of their weights are summed over
+// those ranks. Thread-safety: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

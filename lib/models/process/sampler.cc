@@ -367,9 +367,18 @@ std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, dou
 std::vector<double> noise_levels(const NoiseSchedule& s) {
   const SamplerRow& row = row_of(s.sampler);
   std::vector<double> sigmas = exact_levels(s);
-  if (rounds(s))
-    for (double& sigma : sigmas)
+  if (rounds(s)) {
+    double before = INFINITY;
+    for (double& sigma : sigmas) {
       sigma = static_cast<double>(static_cast<float>(sigma));
+      if (!(sigma < before))
+        fail_usage(
+            "noise level {} follows {}, because {} rounds them to float: give fewer steps or "
+            "levels",
+            sigma, before, row.name);
+      before = sigma;
+    }
+  }
   sigmas.push_back(row.to_zero ? 0 : sigmas.back());
   return sigmas;
 }

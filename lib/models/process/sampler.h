@@ -95,7 +95,7 @@ std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, dou
 ///   dpm++, reference     the first n of n + 1 from 1 to 0, shifted
 ///
 /// and of unipc and dpm++ they are float, as in these programs. Throws Error{usage} for impossible
-/// levels.
+/// levels, and for levels that are equal as float.
 std::vector<double> noise_levels(const NoiseSchedule& schedule);
 /// Returns the network's time input at each of these levels but the last. It is that of the process
 /// (ProcessLevel::time); of unipc and dpm++ in flow matching without its fraction.

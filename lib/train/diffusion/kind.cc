@@ -173,6 +173,16 @@ void check_process(const Recipe& recipe) {
     if (flow && value != 0) refuse(key, "it is sampled by sampling.shift; leave it out");
 }
 
+// Given frames are marked in training (Condition), whatever a network takes besides.
+void check_mark(const Recipe& recipe) {
+  models::NetworkConfig marked = recipe.model.dit;
+  marked.in_channels = marked.out_channels + 1;
+  if (recipe.diffusion.video_to_world() && models::given_by(marked) != models::GivenFramesBy::mark)
+    fail_usage("{}, and {}: it has no channel that marks given frames; leave the first out",
+               describe_setting(recipe, "diffusion.condition_frames"),
+               describe_setting(recipe, "model.type"));
+}
+
 class DiffusionKind final : public Kind {
  public:
   std::vector<std::string_view> types() const override {
@@ -258,6 +268,7 @@ class DiffusionKind final : public Kind {
                  describe_setting(recipe, "diffusion.sigma_min"),
                  describe_setting(recipe, "diffusion.sigma_max"));
     check_process(recipe);
+    check_mark(recipe);
     if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
       fail_usage("{} and {}: the first must be below the second",
                  describe_setting(recipe, "sampling.sigma_min"),

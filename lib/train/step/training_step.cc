@@ -57,6 +57,9 @@ TrainingStep::TrainingStep(const Recipe& recipe, const Parallel& parallel,
   for (const nn::BlockPass& pass : passes_)
     if (std::ranges::find(gathered_, pass.blocks) == gathered_.end())
       gathered_.push_back(pass.blocks);
+  for (const OtherNetwork& other : objective_->others())
+    if (other.blocks && std::ranges::find(gathered_, other.blocks) == gathered_.end())
+      fail("'{}' gathers its blocks, but Objective::passes() has no pass of it", other.name);
   for (nn::BlockShards* const blocks : gathered_)
     blocks->tell([this, blocks](nn::BlockShards::Way way) { check_pass({blocks, way}); });
 }

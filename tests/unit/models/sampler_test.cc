@@ -459,6 +459,13 @@ TEST_CASE("noise levels may be given themselves", "[sampler]") {
   CHECK(levels(Sampler::unipc, {1, 0.5}) == std::vector<double>{double{1.0f - 1e-6f}, 0.5, 0});
   CHECK(levels(Sampler::dpm, {1, 0.5}) == std::vector<double>{1, 0.5, 0});
   CHECK(first_deviation(options) == 1);
+  // Levels that differ, and not as float.
+  CHECK(levels(Sampler::flow, {0.5, 0.5 - 1e-9}).size() == 3);
+  for (const Sampler rounding : {Sampler::unipc, Sampler::dpm})
+    CHECK_THAT(usage_error([&] {
+                 levels(rounding, {0.5, 0.5 - 1e-9});
+               }),
+               Catch::Contains("noise level 0.5 follows 0.5, because"));
   options.sigmas = {0.5, 0.25};
   CHECK(first_deviation(options) == 1);
   options.sampler = Sampler::flow;

@@ -436,6 +436,10 @@ TEST_CASE("several networks: passes in another order than their objective says a
       networks().teacher.forward(silent, half);
     }
   };
+  struct Forgetful final : TaughtObjective {
+    using TaughtObjective::TaughtObjective;
+    std::vector<nn::BlockPass> passes() const override { return {}; }
+  };
   const auto run = [](dist::World& world, const auto& make) {
     const Recipe recipe = taught_recipe("shard: full");
     const Parallel parallel(recipe, world);
@@ -455,6 +459,11 @@ TEST_CASE("several networks: passes in another order than their objective says a
     };
     CHECK_THROWS_WITH(dist::thread_worlds(ranks, [&](dist::World& w) { run(w, entangled); }),
                       Catch::Contains("begins before the last one has ended"));
+    const auto forgetful = [](const nn::NetworkLayout& layout) {
+      return std::make_unique<Forgetful>(layout, Device::cpu);
+    };
+    CHECK_THROWS_WITH(dist::thread_worlds(ranks, [&](dist::World& w) { run(w, forgetful); }),
+                      Catch::Contains("'critic' gathers its blocks, but"));
   }
 }
 
