@@ -17,7 +17,7 @@ from diffusers import CosmosTransformer3DModel, WanTransformer3DModel
 COSMOS = {"100m": (dict(num_attention_heads=12, attention_head_dim=64, num_layers=8), 128, (8, 32, 32)),
           "7b-slice": (dict(num_layers=2), 512, (8, 32, 32))}
 WAN = {"wan-1.3b-slice": (dict(num_attention_heads=12, ffn_dim=8960, num_layers=2), 512, (5, 30, 52)),
-       "wan-14b-slice": (dict(num_layers=1), 512, (3, 30, 52))}
+       "wan-14b-slice": (dict(num_layers=1), 512, (5, 30, 52))}
 
 
 def make(name):
