@@ -171,8 +171,11 @@ void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters
 
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   check_tensors(set, targets);
-  for (const TensorTarget& target : targets)
-    target.store(read_floats(*set.find(target.name)));
+  for (const TensorTarget& target : targets) {
+    const io::TensorView& from = *set.find(target.name);
+    target.store(read_floats(from));
+    set.release(from);
+  }
 }
 
 namespace {

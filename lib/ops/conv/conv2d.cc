@@ -27,12 +27,14 @@ void check_backward(const Conv2d& c) {
     fail("no gradient of a convolution of images that overlap");
 }
 
-// oneDNN keeps each convolution that it has met: so much of its code, and tables with a kernel for
-// every number of places that one may be asked for at once. In 2.6 that is up to a row, but where
-// it makes few channels of nine places up to the whole plane: vectors of 256, 64, 64, 32 and 16
-// bytes a place. It is little beside the activations of a tokenizer of usual widths.
+// oneDNN keeps each convolution that it has met: its code, more of it for many channels, and tables
+// with a kernel for every number of places that one may be asked for at once. In 2.6 that is up to
+// a row, but where it makes few channels of nine places of a picture up to the whole plane: vectors
+// of 256, 64, 64, 32 and 16 bytes a place. It is little beside the activations of a tokenizer of
+// usual widths.
 double conv2d_kept(const Conv2d& c) {
   constexpr std::int64_t kFew = 64;  // channels: more, and a row at a time is convolved
+  if (c.kernel_frames > 1) return (std::max(c.in, c.out) <= kFew ? 0.12 : 0.4) * (1 << 20);
   const bool planes = c.kernel_height * c.kernel_width > 3 && c.out <= kFew;
   return 0.4 * (1 << 20) + (planes ? 432.0 * static_cast<double>(c.height * c.width) : 0);
 }
