@@ -49,3 +49,27 @@ write_wan() {
   refused "choose a model with as many channels in as out" train none model.in_channels=12 model.out_channels=4
   [ ! -e none ]
 }
+
+@test "check proves layouts of a Wan, and hybrid is refused" {
+  needs_mpi
+  cat >tiny.yaml <<'YAML'
+model: {type: wan, num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32, in_channels: 2, text_embed_dim: 6}
+diffusion: {shift: 3}
+data: {tokens: 40, packs: 2, window: 8}
+YAML
+  while read -r layout; do
+    run --separate-stderr timeout 60 mpirun -np 2 vfm-train check tiny.yaml -j1 --synthetic 2x6x6,5x2x2 $layout
+    echo "$layout: $stderr"
+    [ "$status" -eq 0 ]
+    jq -e .passed <<<"$output"
+  done < <(by_time <<'END'
+parallel.tp=2
+parallel.cp=2
+night parallel.cp=2 parallel.cp_kind=ring
+parallel.pp=2
+parallel.shard=full
+END
+  )
+  refused "a wan has no attention in frames and pixels" vfm-train cost tiny.yaml --ranks 2 --synthetic 2x6x6 \
+    parallel.cp=2 parallel.hybrid=true
+}
