@@ -173,14 +173,20 @@ void check_process(const Recipe& recipe) {
     if (flow && value != 0) refuse(key, "it is sampled by sampling.shift; leave it out");
 }
 
-// Given frames are marked in training (Condition), whatever a network takes besides.
-void check_mark(const Recipe& recipe) {
-  models::NetworkConfig marked = recipe.model.dit;
-  marked.in_channels = marked.out_channels + 1;
-  if (recipe.diffusion.video_to_world() && models::given_by(marked) != models::GivenFramesBy::mark)
-    fail_usage("{}, and {}: it has no channel that marks given frames; leave the first out",
-               describe_setting(recipe, "diffusion.condition_frames"),
-               describe_setting(recipe, "model.type"));
+// Only frames behind a mark can be given in training: others need their own batches.
+void check_given(const Recipe& recipe) {
+  const models::NetworkConfig& dit = recipe.model.dit;
+  if (dit.architecture->given_by == nullptr) return;
+  const char* const why =
+      "training with given frames works for networks that mark them in a channel of their own";
+  const std::string type = describe_setting(recipe, "model.type");
+  if (recipe.diffusion.video_to_world())
+    fail_usage("{}, and {}: {}; set it to [0]",
+               describe_setting(recipe, "diffusion.condition_frames"), type, why);
+  if (dit.in_channels > 0 && dit.out_channels > 0 && dit.in_channels != dit.out_channels)
+    fail_usage("{} and {}, and {}: {}; choose a model with as many channels in as out",
+               describe_setting(recipe, "model.in_channels"),
+               describe_setting(recipe, "model.out_channels"), type, why);
 }
 
 class DiffusionKind final : public Kind {
@@ -268,7 +274,7 @@ class DiffusionKind final : public Kind {
                  describe_setting(recipe, "diffusion.sigma_min"),
                  describe_setting(recipe, "diffusion.sigma_max"));
     check_process(recipe);
-    check_mark(recipe);
+    check_given(recipe);
     if (recipe.sampling.sigma_max > 0 && recipe.sampling.sigma_min >= recipe.sampling.sigma_max)
       fail_usage("{} and {}: the first must be below the second",
                  describe_setting(recipe, "sampling.sigma_min"),
