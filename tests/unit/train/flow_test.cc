@@ -188,8 +188,8 @@ TEST_CASE("flow: noise levels and keys that a process does not have are refused"
 
 TEST_CASE("given frames are refused of a network that takes them without a mark") {
   CHECK(refusal("model: {type: wan}\ndiffusion: {condition_frames: [0, 1]}")
-            .find("'diffusion.condition_frames' is [0,1], and 'model.type' is wan: it has no "
-                  "channel") != std::string::npos);
+            .find("'diffusion.condition_frames' is [0,1], and 'model.type' is wan: training with "
+                  "given frames works") != std::string::npos);
   CHECK(read_recipe("model: {type: wan}").diffusion.process == Process::flow);
   CHECK(read_recipe("diffusion: {condition_frames: [0, 1]}").diffusion.video_to_world());
 }
