@@ -42,6 +42,12 @@ write_wan() {
     jq -e '.sampling.sampler == "unipc" and .sampling.shift == 3 and .sampling.process == "flow" and .clean_texts
       and .text_padding == 512 and .recipe.diffusion.shift == 3' run/checkpoints/step-00000001/train.json
   done
+  # The shift of the recipe is also what it is sampled with by default.
+  jq -e '.sampling.reference_shift == 8' run/checkpoints/step-00000001/train.json
+  for shift in sampling diffusion; do
+    train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
+    jq -e '.sampling.shift == 6 and (.sampling | has("reference_shift") | not)' run/checkpoints/step-00000001/train.json
+  done
 }
 
 @test "given frames that no channel marks are refused before any work" {
