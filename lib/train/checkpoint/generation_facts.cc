@@ -23,6 +23,8 @@ Json sampling_of(const Recipe& recipe, models::SamplingFacts sampling) {
   if (own.sigma_min > 0) sampling.sigma_min = own.sigma_min;
   if (own.sigma_max > 0) sampling.sigma_max = own.sigma_max;
   const double shift = own.shift > 0 ? own.shift : recipe.diffusion.shift;
+  // The shift of the authors' program is of their noise levels, not of others.
+  if (own.shift > 0 || shift != sampling.shift.value_or(1)) sampling.reference_shift.reset();
   sampling.shift = shift != 1 ? std::optional(shift) : std::nullopt;
   return sampling.to_json();
 }

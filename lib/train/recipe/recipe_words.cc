@@ -111,11 +111,12 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.condition_frames", "latent frames",
      "Video to world: how many first frames of a sample are given. Each listed number is equally "
      "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
-     "model. With 0 in the list, the model also makes clips from text alone."},
+     "model. With 0 in the list, the model also makes clips from text alone. *wan* does not "
+     "train with given frames."},
     {"diffusion.augment_p_mean", "", "Mean of ln(sigma) of given frames."},
     {"diffusion.augment_p_std", "", "Standard deviation of ln(sigma) of given frames."},
     {"diffusion.text_padding", "tokens",
-     "Pad texts to this length with zero vectors. Cosmos-1.0 has 512. 0: no padding. "
+     "Pad texts to this length with zero vectors. Cosmos-1.0 and Wan have 512. 0: no padding. "
      "*vfm-generate*(1) pads prompts in the same way."},
     {"sampling.steps", "", "Default steps of *vfm-generate*(1). 0: not set."},
     {"sampling.guidance", "", "Default guidance of *vfm-generate*(1). -1: not set."},

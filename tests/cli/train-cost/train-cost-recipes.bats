@@ -12,6 +12,7 @@ bats_require_minimum_version 1.5.0
 # has 22 d² a block, 2048 d for the text's keys and values, 5120 d for modulation of rank 256 in five sub-layers, and 4 d²
 # for noise levels. NeMo's 32 layers of 3072 are 7.185, and of 6144 four times as many. MovieGen's are 5 and 30 by name;
 # 5.76 and 33.5 follow from the sizes in NeMo's code.
+# Wan has 1.419 with texts of width 4096, and 1.414 with those of width 1024.
 sizes() {
   cat <<'END'
 2b dit 2048 28 8192 1.96 20
@@ -28,6 +29,7 @@ moviegen-5b moviegen 3072 32 8192 5.76 5
 moviegen-30b moviegen 6144 48 8192 33.5 5
 nemo-7b dit 3072 32 8192 7.185 5
 nemo-28b dit 6144 32 8192 28.74 15
+wan-1.3b wan 1536 30 8192 1.414 5
 END
 }
 

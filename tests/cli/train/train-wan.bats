@@ -8,18 +8,19 @@ bats_require_minimum_version 1.5.0
 
 # The recipe of tiny runs without the fields that Wan does not have.
 write_wan() {
+  local sizes="num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32"
   write_recipe
-  sed -i '/^model:/s/.*/model: {type: wan, num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32}/' tiny.yaml
+  sed -i "s/^model:.*/model: {type: wan, $sizes}/" tiny.yaml
 }
 
 @test "a run of Wan resumes to the same bytes, and its export begins the next" {
   write_wan
   "$BATS_TEST_DIRNAME/../make-latents" latents 24
-  train whole schedule.shape=constant train.steps=20 >/dev/null
+  train whole schedule.shape=constant train.steps=30 >/dev/null
   train parts schedule.shape=constant train.steps=10 >/dev/null
-  train parts schedule.shape=constant train.steps=20 >/dev/null
+  train parts schedule.shape=constant train.steps=30 >/dev/null
   diff <(run_hash whole) <(run_hash parts)
-  jq -e '.sampling == {process: "flow"}' whole/checkpoints/step-00000020/train.json
+  jq -e '.sampling == {process: "flow"}' whole/checkpoints/step-00000030/train.json
   vfm-train export whole -o alone --parts none >/dev/null
   jq -e '._class_name == "WanTransformer3DModel" and .text_padding == 0' alone/config.json
   train again --init alone train.steps=1 >/dev/null
@@ -34,10 +35,18 @@ write_wan() {
   sed 's/^CHANNELS, WIDTH = 4, 8/CHANNELS, WIDTH = 4, 16/' "$BATS_TEST_DIRNAME/../make-latents" >make-wider
   python3 make-wider latents 24
   cp -r "$VFM_ROOT/tests/golden/wan_pipeline/t2v" wan
+  cp -r "$VFM_ROOT/tests/golden/t5/umt5" wan/text_encoder
+  cp -r "$VFM_ROOT/tests/golden/t5/v1_0/tokenizer" wan/tokenizer
   for more in "" lora.rank=2; do
     train run --force --init wan train.steps=1 $more >/dev/null
     jq -e '.sampling.sampler == "unipc" and .sampling.shift == 3 and .sampling.process == "flow" and .clean_texts
       and .text_padding == 512 and .recipe.diffusion.shift == 3' run/checkpoints/step-00000001/train.json
+  done
+  # The shift of the recipe is also what it is sampled with by default.
+  jq -e '.sampling.reference_shift == 8' run/checkpoints/step-00000001/train.json
+  for shift in sampling diffusion; do
+    train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
+    jq -e '.sampling.shift == 6 and (.sampling | has("reference_shift") | not)' run/checkpoints/step-00000001/train.json
   done
 }
 
@@ -53,7 +62,8 @@ write_wan() {
 @test "check proves layouts of a Wan, and hybrid is refused" {
   needs_mpi
   cat >tiny.yaml <<'YAML'
-model: {type: wan, num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32, in_channels: 2, text_embed_dim: 6}
+model: {type: wan, num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32,
+  in_channels: 2, text_embed_dim: 6}
 diffusion: {shift: 3}
 data: {tokens: 40, packs: 2, window: 8}
 YAML
