@@ -27,8 +27,10 @@ frames_of() { ffmpeg -v error -nostdin -i "$1"/*.mp4 -f rawvideo -pix_fmt rgb24 
   # The prompt and the weights matter, so that equal frames say something.
   vfm-generate --model files "${call[@]}" -o three "a blue boat" >/dev/null
   [ "$(frames_of two)" != "$(frames_of three)" ]
-  mpirun -n 2 vfm-generate --model files "${call[@]}" --parallel cfg=2 -o ranks "a red fox" >/dev/null
-  [ "$(frames_of two)" = "$(frames_of ranks)" ]
+  for model in wan files; do
+    mpirun -n 2 vfm-generate --model "$model" "${call[@]}" --parallel cfg=2 -o "$model-ranks" "a red fox" >/dev/null
+  done
+  [ "$(frames_of wan-ranks)" = "$(frames_of files-ranks)" ]
 }
 
 @test "files of a Wan that lack a part, or have one twice, are refused before any work" {

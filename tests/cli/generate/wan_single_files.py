@@ -7,7 +7,12 @@
 FOLDER is a tiny pipeline of diffusers. It gets a new transformer, because what files of weights do not say is as in
 published models: heads have 128 values. The folder FILES is made.
 """
-import json, pathlib, random, shutil, struct, sys
+import json
+import pathlib
+import random
+import shutil
+import struct
+import sys
 
 folder, files = map(pathlib.Path, sys.argv[1:])
 WIDTH, FFN, TEXT, FREQ, CHANNELS = 128, 40, 16, 256, 4  # files of weights have heads of 128
