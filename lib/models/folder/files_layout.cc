@@ -158,6 +158,8 @@ class FilesOfWan final : public ModelLayout {
     std::string others;
     for (const std::string& file : others_)
       others += fmt::format("; '{}' is no part of a Wan", io::base_name(file));
+    for (const std::string& why : unreadable_)
+      others += fmt::format("; a file cannot be used: {}", why);
     fail_usage("'{}' has no {} of Wan, such as {}: {}{}", folder(), missing->name, missing->example,
                listed(std::vector<std::string_view>(there.begin(), there.end()), " and "), others);
   }
@@ -195,7 +197,7 @@ class FilesOfWan final : public ModelLayout {
     try {
       tensors = open_weight_file(file);
     } catch (const Error& error) {
-      others_.push_back(file);
+      unreadable_.emplace_back(error.what());
       return;
     }
     const PartOfWan* const part = part_of(*tensors);
@@ -227,6 +229,7 @@ class FilesOfWan final : public ModelLayout {
 
   std::map<std::string, std::string> paths_;  // by part
   std::vector<std::string> transformers_, others_;
+  std::vector<std::string> unreadable_;  // what is wrong with files that cannot be opened
   std::int64_t channels_ = 0;
   bool by_folder_ = false;  // the folder is the transformer's, with its config.json
   bool of_two_ = false;     // a transformer is for a part of the noise levels
