@@ -87,7 +87,7 @@ TEST_CASE("skip connections: a step takes the memory that its dry run tells") {
     MemoryNeed need = memory_need(one.recipe, 1, recompute, Device::cpu, one.pack());
     need.host = 0;
     INFO(one.recipe.model.recompute);
-    CHECK(need.total() == Approx(taken_by(one.recipe, *one.data, 1)).epsilon(1e-4));
+    CHECK(need.total() == Approx(taken_by(one.recipe, *one.data, 1)).epsilon(2e-3));
   }
 }
 
