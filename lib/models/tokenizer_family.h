@@ -45,6 +45,7 @@ struct TokenizerFacts {
   int channels = 0, time_factor = 1, space_factor = 1;
   int vocabulary = 0;     ///< 0: continuous
   double file_bytes = 0;  ///< of the weights
+  double loading_bytes = 0;  ///< models::loading_bytes of the weights
   /// Throws Error{usage} if no split fits into the memory.
   std::function<TokenizerCost(const TokenizerWork&)> cost;
 };

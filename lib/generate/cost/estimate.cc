@@ -151,7 +151,7 @@ std::optional<std::array<int, 2>> ClipEstimate::passes_of_two() const {
 }
 
 ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
-  ModelPart part{network_.type, network_.file_bytes};
+  ModelPart part{network_.type, network_.file_bytes, network_.loading_bytes};
   if (network_.decoder) {
     const models::CodeSample sample{clip_.latent.frames, clip_.latent.height, clip_.latent.width,
                                     static_cast<int>(clip_.text_tokens)};
@@ -212,6 +212,7 @@ ModelPart ClipEstimate::tokenizer_part() const {
       tokenizer_.cost({false, c.latent.frames, c.latent.height, c.latent.width,
                        job_.latents_only ? 0 : job_.tokenizer_memory, parallel_.sharers()});
   part.file_bytes = tokenizer_.file_bytes;
+  part.loading_bytes = tokenizer_.loading_bytes;
   part.split = cost.split;
   part.cost = std::move(cost.cost);
   if (c.given_frames > 0) add_encoding(part.cost);
@@ -248,15 +249,15 @@ ClipEstimate::Memory ClipEstimate::memory(const ModelPart& network, const ModelP
   const double read = host / parallel_.sharers();
   const double whole = std::max(network.cost.weight_bytes, network.whole_bytes);
   const double loading =
-      std::max(whole + read * network.file_bytes,
-               whole + tokenizer.cost.weight_bytes + read * tokenizer.file_bytes);
+      std::max(whole + read * network.loading_bytes,
+               whole + tokenizer.cost.weight_bytes + read * tokenizer.loading_bytes);
   const auto using_it = [&](const ModelPart& part, double held) {
     return weights + host * (text.mapped_bytes + part.cost.host_bytes) + held;
   };
   // The second of two networks is read when the memory of a pass is free.
   const double switching =
       network_.second_bytes > 0
-          ? using_it(network, 0) + whole - network.cost.weight_bytes + read * network.file_bytes
+          ? using_it(network, 0) + whole - network.cost.weight_bytes + read * network.loading_bytes
           : 0;
   // What reading the text had of tensors sampling has too: in use, or kept. On the CPU it is given
   // back before the clip is decoded (Generator::denoise).

@@ -27,6 +27,7 @@ namespace vfm::generate {
 struct ModelPart {
   std::string type;
   double file_bytes = 0;    ///< bytes of the weights' files; of two networks, of the larger one
+  double loading_bytes = 0;  ///< the most that reading has beside the weights
   double mapped_bytes = 0;  ///< bytes of files that stay mapped while in use
   models::PartCost cost;    ///< flops of the clip
   /// Memory while matrices that will be quantised to 8 bits are still whole: at rest, and with a

@@ -8,6 +8,7 @@
 
 #include "models/folder/adapted_model.h"
 #include "models/folder/checkpoint_folder.h"
+#include "models/folder/load_tensors.h"
 #include "models/folder/model_config.h"
 
 namespace vfm::generate {
@@ -22,7 +23,9 @@ void check_adapters(NetworkHeaders& network, const std::string& path, const Gene
     file.check(*network.decoder);
   else
     file.check(*network.dit);
-  (number == 1 ? network.second_bytes : network.file_bytes) += static_cast<double>(file.bytes());
+  const auto bytes = static_cast<double>(file.bytes());
+  (number == 1 ? network.second_bytes : network.file_bytes) += bytes;
+  network.loading_bytes += bytes;
   if (job.lora.separate && !file.empty()) network.adapters.push_back(file.shapes(1));
 }
 
@@ -35,6 +38,8 @@ void read_headers(NetworkHeaders& network, const models::OpenedModel& opened,
     models::check_headers(model, opened.config());
     (number == 1 ? network.second_bytes : network.file_bytes) +=
         static_cast<double>(model.tensors().bytes());
+    network.loading_bytes = std::max(network.loading_bytes,
+                                     static_cast<double>(models::loading_bytes(model.tensors())));
     if (!model.is_checkpoint() && number != 1) network.trained = models::stored_type(model);
   });
   if (model.has_adapters())

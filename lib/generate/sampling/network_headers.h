@@ -42,6 +42,8 @@ struct NetworkHeaders {
   std::optional<models::DecoderConfig> decoder;
   DType trained = DType::f32;
   double file_bytes = 0;  ///< of the weights, and of adapters; of two networks of the larger one
+  /// The most memory that reading has beside the weights: a tensor's, and adapters.
+  double loading_bytes = 0;
   /// Of two networks that are chosen by noise level: of the second one. 0: there is one network.
   double second_bytes = 0;
   /// The shapes of each set of adapters that stays beside the weights.

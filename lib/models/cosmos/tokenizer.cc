@@ -119,6 +119,7 @@ TokenizerFacts inspect_cosmos(const TokenizerConfig& config, Device device) {
   facts.space_factor = network.spatial_compression_ratio;
   if (network.discrete()) facts.vocabulary = Fsq(network.levels).codes();
   facts.file_bytes = static_cast<double>(weights.bytes());
+  facts.loading_bytes = static_cast<double>(loading_bytes(weights));
   facts.cost = [network, device, compute = opened.compute](const TokenizerWork& work) {
     const CosmosWork kind = work.encodes ? CosmosWork::encode : CosmosWork::decode;
     const CosmosSplit split =

@@ -169,6 +169,15 @@ void check_tensors(const io::TensorSet& set, const nn::ParameterList& parameters
   check_tensors(set, targets);
 }
 
+std::uint64_t loading_bytes(const io::TensorSet& set) {
+  std::uint64_t most = 0;
+  for (const io::TensorView& tensor : set.tensors()) {
+    const std::uint64_t numbers = static_cast<std::uint64_t>(tensor.elements()) * sizeof(float);
+    most = std::max(most, tensor.bytes() + (tensor.dtype == "F32" ? 0 : numbers));
+  }
+  return most;
+}
+
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets) {
   check_tensors(set, targets);
   for (const TensorTarget& target : targets) {

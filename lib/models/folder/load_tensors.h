@@ -22,10 +22,14 @@ struct TensorTarget {
   bool codes = false;  ///< the tensor is U8, no floats
 };
 
+/// Returns the most memory in bytes that reading the set has at once beside the parameters: of one
+/// tensor the bytes of the file, and the converted numbers if the file has another type than F32.
+std::uint64_t loading_bytes(const io::TensorSet& set);
+
 /// Hands each tensor of `set` to its target, in the order of the targets. F32 is not copied; all
-/// that read_floats() reads is converted. Names, shapes and types are compared before any value is
-/// read. Throws one Error that lists all tensors that are missing, left over, of another shape or
-/// not floats.
+/// that read_floats() reads is converted. The mapped memory of a tensor is free after its store.
+/// Names, shapes and types are compared before any value is read. Throws one Error that lists all
+/// tensors that are missing, left over, of another shape or not floats.
 void load_tensors(const io::TensorSet& set, const std::vector<TensorTarget>& targets);
 
 /// Only that comparison. The targets' `store` may be empty.

@@ -132,6 +132,7 @@ TokenizerFacts inspect_wan(const TokenizerConfig& config, Device device) {
   facts.time_factor = network.time_factor();
   facts.space_factor = network.space_factor();
   facts.file_bytes = static_cast<double>(weights.bytes());
+  facts.loading_bytes = static_cast<double>(loading_bytes(weights));
   facts.cost = [network, device, compute = opened.compute](const TokenizerWork& work) {
     const int bands = work.encodes ? 1 : wan_vae_bands(work.height, work.ranks);
     const WanVaeWork part{work.encodes, work.frames, work.height, work.width, bands};
