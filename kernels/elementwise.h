@@ -1,6 +1,6 @@
 // Elementwise functions: activations, sums, conversions. The CUDA versions of
-// lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sums in
-// low_rank.h and lib/ops/optim/scaled_sum.h, and of conversions between f32 and bf16.
+// lib/ops/pointwise/activations.h and add.h, of the sums in lib/ops/matmul/low_rank.h and
+// lib/ops/optim/sums.h, and of conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      to 5e-7; not the form with tanh
 //   silu(x) = x / (1 + e^-x)

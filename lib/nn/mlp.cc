@@ -3,8 +3,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/recompute_linear.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 
 namespace vfm::nn {
 namespace {

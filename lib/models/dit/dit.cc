@@ -11,7 +11,7 @@
 #include "models/dit/place_tables.h"
 #include "models/dit/stdit_shard.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/silu.h"
+#include "ops/pointwise/activations.h"
 
 namespace vfm::models {
 

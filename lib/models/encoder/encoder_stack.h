@@ -28,7 +28,7 @@
 
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {

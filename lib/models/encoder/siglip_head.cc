@@ -9,8 +9,8 @@
 #include "models/encoder/vision_folder.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/text_activations.h"
 
 namespace vfm::models {
 namespace {

@@ -8,8 +8,8 @@
 #include "models/dit/framed_forward.h"
 #include "models/dit/framed_network.h"
 #include "nn/mlp.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm::models {
 namespace {

@@ -8,9 +8,9 @@
 #include "base/format.h"
 #include "base/stop.h"
 #include "ops/attention/attention.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/row_order.h"
-#include "ops/pointwise/text_activations.h"
 #include "ops/position/turn_heads.h"
 
 namespace vfm::models {

@@ -15,9 +15,9 @@
 #include "models/dit/framed_network.h"
 #include "models/dit/place_tables.h"
 #include "nn/mlp.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/join.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm::models {
 namespace {

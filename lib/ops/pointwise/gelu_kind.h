@@ -4,7 +4,7 @@
 
 namespace vfm::ops {
 
-/// Formulas in text_activations.h.
+/// Formulas in activations.h.
 enum class Gelu { tanh, erf, quick, squared_relu };
 
 }  // namespace vfm::ops

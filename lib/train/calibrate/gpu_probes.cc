@@ -13,7 +13,7 @@
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear_fp8.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/device.h"
 #include "tensor/offload.h"
 

@@ -7,7 +7,7 @@
 #include "models/t5/t5.h"
 #include "ops/attention/attention.h"
 #include "ops/norm/layer_norm.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 #include "tensors.h"
 
 using namespace vfm;

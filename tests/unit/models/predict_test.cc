@@ -13,7 +13,7 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm.h"
 #include "ops/optim/adamw.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "support/usage_error.h"
 #include "tensor/device.h"
 

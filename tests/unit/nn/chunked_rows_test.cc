@@ -20,8 +20,7 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 #include "support/distance.h"
 #include "support/noise.h"
 

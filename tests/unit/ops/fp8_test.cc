@@ -8,14 +8,13 @@
 #include "base/error.h"
 #include "base/float8.h"
 #include "ops/attention/attention_fp8.h"
-#include "ops/attention/head_codes.h"
 #include "ops/check.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/linear_fp8.h"
 #include "ops/matmul/quantize.h"
 #include "ops/norm/modulate.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -11,9 +11,8 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/cast.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -8,8 +8,7 @@
 #include "check.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;

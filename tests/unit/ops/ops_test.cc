@@ -14,10 +14,8 @@
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/silu.h"
-#include "ops/pointwise/text_activations.h"
 #include "ops/position/positions.h"
 #include "ops/position/qk_norm_rope.h"
 

@@ -9,9 +9,8 @@
 #include "ops/check.h"
 #include "ops/exchange.h"
 #include "ops/matmul/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/silu.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/check.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -10,7 +10,7 @@
 #include "models/gpu_table.h"
 #include "models/predict.h"
 #include "ops/attention/attention_choice.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "train/calibrate/gpu_probes.h"
 #include "train/calibrate/kernel_times.h"
 

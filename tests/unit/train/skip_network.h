@@ -21,9 +21,9 @@
 #include "models/dit/framed_forward.h"
 #include "models/dit/framed_network.h"
 #include "nn/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm {
 
