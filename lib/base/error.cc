@@ -10,8 +10,8 @@ namespace {
 
 // In the order of Cause.
 constexpr std::string_view kCauses[] = {
-    "other",  "open", "refused", "format", "decode",    "limit",  "timeout",  "crash",
-    "memory", "line", "missing", "empty",  "duplicate", "server", "rejected", "answer", "disk"};
+    "other", "open",    "refused", "format",    "decode", "limit",    "timeout", "crash", "memory",
+    "line",  "missing", "empty",   "duplicate", "server", "rejected", "answer",  "disk"};
 static_assert(std::size(kCauses) == static_cast<std::size_t>(kLastCause) + 1);
 
 Cause cause_of(int err) {

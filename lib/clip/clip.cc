@@ -58,14 +58,12 @@ std::size_t outcome_weight(const Outcome& outcome) {
 class ClipJob {
  public:
   ClipJob(const ClipOptions& options, int threads, Crew& crew, Progress& progress)
-      : options_(options), threads_(threads), crew_(crew), progress_(progress) {
-    settings_ = {{"recipe", options.recipe.json()},
-                 {"shard_bytes", options.shard_bytes},
-                 {"verify", options.verify}};
-    if (options.readable_names) settings_["names"] = "readable";
-  }
+      : options_(options),
+        threads_(threads),
+        crew_(crew),
+        progress_(progress),
+        settings_(clip_settings(options)) {}
 
-  /// Returns the settings that decide the bytes of clips, except the source and its spans.
   const Json& settings() const { return settings_; }
 
   Outcome video(const JoinedItems::Work& work) {
@@ -293,8 +291,16 @@ void check_smart_encoder(const std::string& encoder) {
       encoder, known.empty() ? "none" : known);
 }
 
-/// Chooses encoders that were not named. Opens all encoders, so that a missing encoder or a wrong
-/// preset or depth fails before any work.
+}  // namespace
+
+Json clip_settings(const ClipOptions& options) {
+  Json settings = {{"recipe", options.recipe.json()},
+                   {"shard_bytes", options.shard_bytes},
+                   {"verify", options.verify}};
+  if (options.readable_names) settings["names"] = "readable";
+  return settings;
+}
+
 void choose_encoders(ClipRecipe& recipe) {
   if (recipe.smart) {
     recipe.smart_encoder = recipe.encoder;
@@ -316,6 +322,8 @@ void choose_encoders(ClipRecipe& recipe) {
   trial.bit_depth = 10;
   media::VideoEncoder{trial};
 }
+
+namespace {
 
 std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   const auto count = static_cast<std::uint64_t>(slots);
@@ -364,9 +372,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
                      [&](const ClipItem& item) { leftovers.see(item); });
   share::for_each_ordered<JoinedItems::Work, Outcome>(
       slots,
-      [&] {
-        return part && part->lost() ? std::optional<JoinedItems::Work>() : joined.next();
-      },
+      [&] { return part && part->lost() ? std::optional<JoinedItems::Work>() : joined.next(); },
       [&](const JoinedItems::Work& work) {
         return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);
       },

@@ -16,6 +16,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "clip/options.h"
 #include "io/manifest.h"
@@ -25,6 +26,13 @@ namespace vfm::clip {
 
 /// Name of the ledger in the output folder, or in ListedPart::unfinished.
 inline constexpr const char* kLedger = ".vfm-clip.ledger";
+
+/// Returns the settings that decide the bytes of clips, except the source and its spans.
+Json clip_settings(const ClipOptions& options);
+
+/// Chooses encoders that were not named. Opens all encoders, so that a missing encoder or a wrong
+/// preset or depth fails before any work. Throws Error{usage}. run() does so, too.
+void choose_encoders(ClipRecipe& recipe);
 
 /// Throws Error{usage} if an encoder of the recipe is missing, or does not support the preset,
 /// quality or depth. run() also checks GPU encoders.

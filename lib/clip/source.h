@@ -115,7 +115,7 @@ class ClipItems {
   std::uint64_t batch_weight_ = 0;
   bool ended_ = false;
   bool listed_ = false;
-  std::optional<std::int64_t> bucket_;                // bucket of the last record
+  std::optional<std::int64_t> bucket_;                 // bucket of the last record
   std::map<std::string, std::string> seen_in_bucket_;  // hash -> path
   std::deque<ClipItem> units_;                         // items of the last bucket
 };

@@ -2,10 +2,10 @@
 //
 // An AtomicFile writes the file ".NAME.tmp" beside its target, or a file in a TemporaryFolder. Even
 // if the program is killed, the target is absent, old or complete. The temporary name is fixed, so
-// that the next run overwrites the file of a killed run. A lock on the temporary file excludes other writers of the target. If
-// several files belong together, first call await() for the file that is written last, such as the
-// record beside a tar. Then write those of the files that still do not exist. Thread-safety: one
-// thread at a time.
+// that the next run overwrites the file of a killed run. A lock on the temporary file excludes
+// other writers of the target. If several files belong together, first call await() for the file
+// that is written last, such as the record beside a tar. Then write those of the files that still
+// do not exist. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

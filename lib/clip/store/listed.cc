@@ -53,8 +53,8 @@ StorePlace store_place(const ClipOptions& options, const ClipItem& item, const J
 
 std::unique_ptr<ClipStore> open_store(const ClipOptions& options, const StorePlace& place,
                                       const Json& settings) {
-  return make_clip_store(options.format, place.directory, place.name, settings,
-                         options.shard_bytes, options.part != nullptr);
+  return make_clip_store(options.format, place.directory, place.name, settings, options.shard_bytes,
+                         options.part != nullptr);
 }
 
 }  // namespace vfm::clip

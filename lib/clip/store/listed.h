@@ -33,9 +33,9 @@ struct ListedPart {
   std::function<void(const io::Fault& fault)> fault;
 };
 
-/// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass. Looks
-/// whether a file that could not be opened is there and can be read. If the file has gone, but its
-/// folder is there, the fault is of the input.
+/// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass.
+/// Looks whether a file that could not be opened is there and can be read. If the file has gone,
+/// but its folder is there, the fault is of the input.
 bool is_of_machine(const io::Fault& fault);
 
 /// The place of the files of a store.
