@@ -395,8 +395,9 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
       },
       outcome_weight);
   if (part) {
-    ledger.finish();
-    if (!part->lost()) errors.finish();
+    if (part->lost()) return 0;
+    errors.finish();
+    items.streams().check_whole("the part is not finished");
     return static_cast<long>(errors.count());
   }
   for (const std::string& source : spans.left())
