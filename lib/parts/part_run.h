@@ -65,7 +65,7 @@ class Part {
 
   /// Writes the marker, and gives back the lease. Call it when all outputs are durable. A marker
   /// that another process wrote in the meantime stays as it is, since it tells of the same bytes.
-  void complete(const PartResults& facts);
+  void complete(const PartResults& results);
   /// Gives the part back and writes the reason for `status`, after a fault that may pass: of disk,
   /// memory or network.
   void fail(const std::string& why);
