@@ -70,8 +70,7 @@ class QuietWaits {
 /// While an object of this class exists, the temporary files of targets below `root` are in
 /// `folder`, in all threads. `folder` is on the same file system, and only this process writes it.
 /// If the process is killed, another can thus remove its temporary files without a look at all
-/// folders below `root`. Names of files below `root` must begin with `root` as it is written here.
-/// Only one object may exist at a time.
+/// folders below `root`. Only one object may exist at a time.
 class TemporaryFolder {
  public:
   /// Makes `folder`. Throws Error.
