@@ -10,8 +10,8 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "clip/part.h"
 #include "clip/source.h"
+#include "parts/clip_list.h"
 #include "support/parts.h"
 #include "unit/clip/clip_run.h"
 
@@ -143,19 +143,20 @@ TEST_CASE("the place of a store is known by settings, contents and paths") {
 }
 
 TEST_CASE("the number of digits of subfolders grows with the list") {
-  CHECK(subfolder_digits({.parts = 9, .shard_bytes = 1 << 28, .buckets = 10, .videos = 1000}) == 2);
+  CHECK(parts::subfolder_digits(
+            {.parts = 9, .shard_bytes = 1 << 28, .buckets = 10, .videos = 1000}) == 2);
   // 4 million shards of 12 files.
   const std::uint64_t mebibytes = 256;
-  CHECK(subfolder_digits({.parts = 1,
-                          .shard_bytes = mebibytes << 20,
-                          .buckets = 0,
-                          .videos = 100'000,
-                          .bytes = (mebibytes << 20) * 2'000'000}) == 3);
-  CHECK(subfolder_digits({.parts = 1,
-                          .shard_bytes = mebibytes << 20,
-                          .buckets = 10'000'000,
-                          .videos = 100'000'000'000,
-                          .bytes = (mebibytes << 20) * 400'000'000}) == 5);
+  CHECK(parts::subfolder_digits({.parts = 1,
+                                 .shard_bytes = mebibytes << 20,
+                                 .buckets = 0,
+                                 .videos = 100'000,
+                                 .bytes = (mebibytes << 20) * 2'000'000}) == 3);
+  CHECK(parts::subfolder_digits({.parts = 1,
+                                 .shard_bytes = mebibytes << 20,
+                                 .buckets = 10'000'000,
+                                 .videos = 100'000'000'000,
+                                 .bytes = (mebibytes << 20) * 400'000'000}) == 5);
 }
 
 TEST_CASE("a unit has the same files in whatever part it is, and equal units have files each") {
