@@ -176,6 +176,11 @@ int end_watch(Meter& meter, int status) {
   }
 }
 
+/// Returns the exit status. It is 1 if the run began its work.
+int status_of(const Error& error) {
+  return error.kind() == ErrorKind::usage ? 2 : error.kind() == ErrorKind::conflict ? 3 : 1;
+}
+
 /// For a run that fails, so that readers see a begin without an end.
 void begin_at_least() noexcept {
   try {
@@ -194,7 +199,7 @@ int run_in_stream(Tool& tool, Context& context, const std::string& id) {
   try {
     status = end_watch(context.meter, tool.run(context) == 0 ? 0 : 1);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::usage) begin_at_least();
+    if (status_of(error) == 1) begin_at_least();
     throw;
   } catch (...) {
     begin_at_least();
@@ -254,7 +259,7 @@ int run_tool(Tool& tool, const CommonOptions& common, const std::vector<std::str
       leave_to_first();
     else if (error.what()[0] != '\0')
       log_error("{}", error.what());
-    return error.kind() == ErrorKind::usage ? 2 : 1;
+    return status_of(error);
   } catch (const std::filesystem::filesystem_error& error) {
     end_meter();
     log_error("cannot use '{}': {}", error.path1().string(), error.code().message());

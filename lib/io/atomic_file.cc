@@ -11,12 +11,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/address.h"
 #include "base/error.h"
 #include "base/full_disk.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/stop.h"
 
@@ -37,6 +41,17 @@ bool has_other_name(int fd) {
 }
 
 thread_local bool t_quiet_waits = false;
+
+// The TemporaryFolder. No root: there is none.
+std::mutex g_temporary_mutex;
+std::string g_temporary_root, g_temporary_folder;
+
+std::string temporary_of(const std::string& path) {
+  const std::lock_guard lock(g_temporary_mutex);
+  if (!g_temporary_root.empty() && path.starts_with(g_temporary_root))
+    return join_path(g_temporary_folder, hash_hex(path).substr(0, 16) + ".tmp");
+  return join_path(dir_name(path), "." + base_name(path) + ".tmp");
+}
 
 /// Only the first wait is a warning, and only one rank gives it.
 void wait_for_other(const std::string& target) {
@@ -107,9 +122,26 @@ QuietWaits::~QuietWaits() {
   t_quiet_waits = false;
 }
 
+TemporaryFolder::TemporaryFolder(const std::string& root, const std::string& folder)
+    : folder_(folder) {
+  make_directories(folder);
+  const std::lock_guard lock(g_temporary_mutex);
+  g_temporary_root = root.ends_with('/') ? root : root + "/";
+  g_temporary_folder = folder;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  {
+    const std::lock_guard lock(g_temporary_mutex);
+    g_temporary_root.clear();
+  }
+  std::error_code error;  // The next process that does this work removes what cannot be removed.
+  std::filesystem::remove_all(folder_, error);
+}
+
 AtomicFile::AtomicFile(std::string path, bool wait)
     : path_(std::move(path)),
-      temporary_(join_path(dir_name(path_), "." + base_name(path_) + ".tmp")),
+      temporary_(temporary_of(path_)),
       file_(open_locked(temporary_, path_, wait)) {}
 
 AtomicFile::AtomicFile(std::string path) : AtomicFile(std::move(path), false) {}

@@ -1,8 +1,8 @@
 // Output files that are complete or absent.
 //
-// An AtomicFile writes the file ".NAME.tmp" beside its target. Even if the program is killed, the
-// target is absent, old or complete. The temporary name is fixed, so that the next run overwrites
-// the file of a killed run. A lock on the temporary file excludes other writers of the target. If
+// An AtomicFile writes the file ".NAME.tmp" beside its target, or a file in a TemporaryFolder. Even
+// if the program is killed, the target is absent, old or complete. The temporary name is fixed, so
+// that the next run overwrites the file of a killed run. A lock on the temporary file excludes other writers of the target. If
 // several files belong together, first call await() for the file that is written last, such as the
 // record beside a tar. Then write those of the files that still do not exist. Thread-safety: one
 // thread at a time.
@@ -65,6 +65,24 @@ class QuietWaits {
   ~QuietWaits();
   QuietWaits(const QuietWaits&) = delete;
   QuietWaits& operator=(const QuietWaits&) = delete;
+};
+
+/// While an object of this class exists, the temporary files of targets below `root` are in
+/// `folder`, in all threads. `folder` is on the same file system, and only this process writes it.
+/// If the process is killed, another can thus remove its temporary files without a look at all
+/// folders below `root`. Names of files below `root` must begin with `root` as it is written here.
+/// Only one object may exist at a time.
+class TemporaryFolder {
+ public:
+  /// Makes `folder`. Throws Error.
+  TemporaryFolder(const std::string& root, const std::string& folder);
+  /// Removes `folder` and what is in it.
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+ private:
+  std::string folder_;
 };
 
 /// Writes a whole file atomically. Waits while another program writes the file.

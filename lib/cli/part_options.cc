@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/part_options.h"
+
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace vfm::cli {
+namespace {
+
+std::string part_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace
+
+OptionRow& PartOptions::add(Options& options) {
+  return options
+      .parsed(
+          "--part",
+          [this](const std::string& text) {
+            choice = parts::parse_part(text, part_variable);
+            if (const std::string beat = part_variable("VFM_LEASE_SECONDS"); !beat.empty())
+              choice.lease_seconds = parse_seconds(beat);
+            if (choice.lease_seconds && *choice.lease_seconds <= 0)
+              fail_usage("VFM_LEASE_SECONDS must be above 0");
+          },
+          "I/N|env|auto", "do one part of the work, or parts until all are done")
+      .manual(
+          "Do part _I_ of _N_, counted from 0. *env* takes _I_ from the environment: from "
+          "_VFM_PART_, or _SLURM_ARRAY_TASK_ID_ (plus _VFM_PART_OFFSET_), or "
+          "_JOB_COMPLETION_INDEX_, or _HQ_TASK_ID_. *auto* does parts until all are done. *env/N* "
+          "and *auto/N* name the number of parts, too. See *vfm-slurm*(7).");
+}
+
+}  // namespace vfm::cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/process_name.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+
+#include "base/hash.h"
+
+namespace vfm::io {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] ? name.data() : "localhost";
+}
+
+/// Two containers of one host have different numbers of processes. Returns "" if the system does
+/// not tell.
+std::string machine_name() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::array<char, 64> space{};
+  const ssize_t size = ::readlink("/proc/self/ns/pid", space.data(), space.size());
+  if (boot.empty() || size <= 0) return "";
+  return hash_hex(boot + std::string(space.data(), static_cast<std::size_t>(size))).substr(0, 16);
+}
+
+}  // namespace
+
+ProcessName ProcessName::self() {
+  // The machine does not change. The process does, with fork().
+  static const std::string machine = machine_name();
+  return {host_name(), ::getpid(), machine};
+}
+
+bool ProcessName::is_gone() const {
+  if (machine.empty() || machine != self().machine || pid <= 0) return false;
+  return ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+}
+
+std::string ProcessName::name() const {
+  std::string text;
+  for (const char c : host) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '-';
+    text += plain ? c : '_';
+  }
+  return text + "-" + std::to_string(pid);
+}
+
+}  // namespace vfm::io
