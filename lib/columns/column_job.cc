@@ -218,7 +218,7 @@ class Items {
     return item;
   }
 
-  const io::InputStreams& streams() const { return reader_.streams(); }
+  io::InputStreams streams() const { return reader_.streams(); }
 
  private:
   void place(Item& item) {
