@@ -46,10 +46,16 @@ thread_local bool t_quiet_waits = false;
 std::mutex g_temporary_mutex;
 std::string g_temporary_root, g_temporary_folder;
 
+std::string whole_name(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::absolute(path, error).lexically_normal().string();
+}
+
 std::string temporary_of(const std::string& path) {
   const std::lock_guard lock(g_temporary_mutex);
-  if (!g_temporary_root.empty() && path.starts_with(g_temporary_root))
-    return join_path(g_temporary_folder, hash_hex(path).substr(0, 16) + ".tmp");
+  if (!g_temporary_root.empty())
+    if (const std::string whole = whole_name(path); whole.starts_with(g_temporary_root))
+      return join_path(g_temporary_folder, hash_hex(whole).substr(0, 16) + ".tmp");
   return join_path(dir_name(path), "." + base_name(path) + ".tmp");
 }
 
@@ -126,7 +132,7 @@ TemporaryFolder::TemporaryFolder(const std::string& root, const std::string& fol
     : folder_(folder) {
   make_directories(folder);
   const std::lock_guard lock(g_temporary_mutex);
-  g_temporary_root = root.ends_with('/') ? root : root + "/";
+  g_temporary_root = whole_name(root + "/");
   g_temporary_folder = folder;
 }
 

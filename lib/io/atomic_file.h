@@ -2,10 +2,10 @@
 //
 // An AtomicFile writes the file ".NAME.tmp" beside its target, or a file in a TemporaryFolder. Even
 // if the program is killed, the target is absent, old or complete. The temporary name is fixed, so
-// that the next run overwrites the file of a killed run. A lock on the temporary file excludes other writers of the target. If
-// several files belong together, first call await() for the file that is written last, such as the
-// record beside a tar. Then write those of the files that still do not exist. Thread-safety: one
-// thread at a time.
+// that the next run overwrites the file of a killed run. A lock on the temporary file excludes
+// other writers of the target. If several files belong together, first call await() for the file
+// that is written last, such as the record beside a tar. Then write those of the files that still
+// do not exist. Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -70,8 +70,7 @@ class QuietWaits {
 /// While an object of this class exists, the temporary files of targets below `root` are in
 /// `folder`, in all threads. `folder` is on the same file system, and only this process writes it.
 /// If the process is killed, another can thus remove its temporary files without a look at all
-/// folders below `root`. Names of files below `root` must begin with `root` as it is written here.
-/// Only one object may exist at a time.
+/// folders below `root`. Only one object may exist at a time.
 class TemporaryFolder {
  public:
   /// Makes `folder`. Throws Error.

@@ -41,7 +41,8 @@ class Store {
                                  std::size_t size) const = 0;
   /// Returns the names below `folder`, without the folder, in order of bytes: objects, and folders
   /// with a slash at the end. Returns an empty list if there is no such folder. An object that
-  /// appears or disappears during the call may be missing. Temporary objects are left out.
+  /// appears or disappears during the call may be missing. Names that begin with a dot are left
+  /// out, since temporary objects have such names.
   virtual std::vector<std::string> list(const std::string& folder) const = 0;
 
   /// Writes a whole object. A reader sees the older object or the new one.
@@ -53,6 +54,9 @@ class Store {
                        const std::string& version) = 0;
   /// Removes the object. Returns false if there was none.
   virtual bool remove(const std::string& name) = 0;
+  /// Removes temporary objects of `folder` that killed processes left. Those of living processes
+  /// may be removed too, and are then written again.
+  virtual void sweep(const std::string& folder) = 0;
 };
 
 /// The store in a folder. An object is written as a temporary file, synced, and then renamed or
@@ -78,9 +82,10 @@ class FileStore : public Store {
   bool replace(const std::string& name, std::string_view contents,
                const std::string& version) override;
   bool remove(const std::string& name) override;
+  void sweep(const std::string& folder) override;
 
  private:
-  std::string write_temporary(const std::string& name, std::string_view contents);
+  std::string write_temporary(const std::string& path, std::string_view contents);
 
   std::string folder_;
   std::atomic<std::uint64_t> written_{0};

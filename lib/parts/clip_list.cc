@@ -1,2 +1,483 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parts/clip_list.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <queue>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/stop.h"
+#include "base/xxh3.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "io/packed.h"
+#include "io/places.h"
+#include "io/scratch_file.h"
+#include "io/sorter.h"
+#include "io/store.h"
+#include "io/text_writer.h"
+#include "parts/part_choice.h"
+#include "parts/part_lease.h"
+#include "parts/part_run.h"
+
+namespace vfm::parts {
+namespace {
+
+constexpr const char* kListFile = "list.json";
+constexpr const char* kListFolder = "list";
+// Divisors of the size of shards. They give the maximum size of a small video, the mean size of a
+// bucket, and what a video counts in addition to its bytes.
+constexpr std::uint64_t kSmallPart = 16, kBucketPart = 2, kVideoPart = 4096;
+// A line of the input has at most 16 MiB, and a Sorter takes records of a quarter of its memory.
+constexpr std::size_t kLineMemory = std::size_t{72} << 20;
+
+/// What an input is before its part is known.
+struct ListedVideo {
+  std::string path, line;              ///< `line` is the record without its last brace.
+  std::optional<std::uint64_t> bytes;  ///< Absent for a URL and a missing file.
+  bool small = false;
+
+  void put(std::string& out) const {
+    io::put_text(out, path);
+    io::put_text(out, line);
+    io::put_number(out, bytes ? 1 + *bytes : 0);
+    io::put_number(out, small);
+  }
+  static ListedVideo take(std::string_view record) {
+    ListedVideo video;
+    video.path = io::take_text(record);
+    video.line = io::take_text(record);
+    if (const std::uint64_t bytes = io::take_number(record)) video.bytes = bytes - 1;
+    video.small = io::take_number(record) != 0;
+    return video;
+  }
+};
+
+/// The name by which a video is known, whatever folder a command was started in.
+std::string key_of(const std::string& path) {
+  return io::is_url(path) ? path : io::named_from(io::working_folder(), path);
+}
+
+ListedVideo listed(const io::Record& record, const ListOptions& options,
+                   std::uint64_t shard_bytes) {
+  ListedVideo video;
+  video.path = record.path();
+  Json json = record.json;
+  const std::optional<std::int64_t> said = get_integer(json, "bytes");
+  for (const char* own : {"bytes", "place", "bucket"})
+    json.erase(own);
+  if (io::is_url(video.path)) {
+    if (said && *said >= 0) video.bytes = static_cast<std::uint64_t>(*said);
+  } else {
+    std::error_code error;
+    const std::uintmax_t bytes = std::filesystem::file_size(video.path, error);
+    if (!error) video.bytes = bytes;
+    const bool joins = json.size() == 2 && video.bytes && *video.bytes <= shard_bytes / kSmallPart;
+    video.small = joins || options.is_picture(video.path);
+  }
+  video.line = dump_json(json);
+  video.line.pop_back();
+  return video;
+}
+
+/// Makes the parts of the videos of one call.
+class ListMaker {
+ public:
+  ListMaker(const ListOptions& options, std::string folder, const ClipList& before,
+            std::uint64_t shard_bytes)
+      : options_(options),
+        folder_(std::move(folder)),
+        before_(before),
+        shard_bytes_(shard_bytes),
+        names_(folder_),
+        again_(folder_),
+        videos_(folder_) {}
+
+  void read(const io::OnFault& on_bad, Progress& progress);
+  /// Returns the number of videos that the list did not have.
+  std::uint64_t count();
+  void make(int parts, ListFacts& facts);
+
+  std::uint64_t known() const { return read_ - kept_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t buckets() const { return bucket_weights_.size(); }
+  std::uint64_t total_weight() const { return total_; }
+
+ private:
+  template <class Take>
+  void for_each_new(Take take);
+  void see_known();
+  void find_again();
+  std::uint64_t weight(const ListedVideo& video) const;
+  void weigh();
+  void assign(int parts);
+  void sort_lines();
+  void write(int parts, ListFacts& facts);
+
+  const ListOptions& options_;
+  std::string folder_;
+  ClipList before_;
+  std::uint64_t shard_bytes_;
+  io::Sorter names_;  // (key, whether the video is of this call, place in the input)
+  io::Sorter again_;  // (place in the input) of videos that are left out
+  io::ScratchFile videos_;
+  std::uint64_t read_ = 0, kept_ = 0, bytes_ = 0, fills_ = 0, total_ = 0, unknown_weight_ = 0;
+  std::vector<std::uint64_t> bucket_weights_, bucket_places_;  // the place is of its first video
+  std::vector<int> bucket_parts_;
+  std::optional<io::Sorter> units_;   // (weight, largest first; place; bucket + 1, or 0)
+  std::optional<io::Sorter> owners_;  // (place of a large video, part)
+  std::optional<io::Sorter> lines_;   // (part, first place of the unit, place, line)
+};
+
+void ListMaker::see_known() {
+  std::vector<std::string> files;
+  for (int part = 0; part < before_.parts; ++part)
+    files.push_back(list_path(options_.directory, part));
+  io::ManifestReader reader(files, [](const io::Fault& fault) {
+    fail("the list of an earlier call is damaged: {}: {}", fault.input, fault.message);
+  });
+  while (const std::optional<io::Record> record = reader.next()) {
+    std::string name;
+    io::put_ordered_text(name, key_of(record->path()));
+    io::put_ordered(name, 0, 1);
+    names_.add(name);
+  }
+  reader.streams().check_whole("the list is damaged");
+}
+
+void ListMaker::read(const io::OnFault& on_bad, Progress& progress) {
+  if (before_.parts > 0) see_known();
+  progress.start("videos", 0);
+  io::ManifestReader reader(options_.inputs, on_bad);
+  while (const std::optional<io::Record> record = reader.next()) {
+    if (record->kind != "video" && record->kind != "image") {
+      on_bad({record->where, fmt::format("is a record of kind '{}', not a video", record->kind),
+              Cause::line});
+      continue;
+    }
+    try {
+      std::string packed, name;
+      const ListedVideo video = listed(*record, options_, shard_bytes_);
+      io::put_ordered_text(name, key_of(video.path));
+      io::put_ordered(name, 1, 1);
+      io::put_ordered(name, read_, 8);
+      names_.add(name);  // Throws for a name of megabytes.
+      video.put(packed);
+      videos_.append_text(packed);
+      ++read_;
+    } catch (const Error& error) {
+      on_bad({record->where, error, Cause::line});
+    }
+    progress.add();
+  }
+  reader.streams().check_whole("no list is written");
+  find_again();
+}
+
+/// Finds videos that the list has, or that came before in the input.
+void ListMaker::find_again() {
+  io::Sorter::Stream names = names_.sorted();
+  std::string last;
+  bool any = false;
+  for (std::string_view record; names.next(record);) {
+    std::string key = io::take_ordered_text(record);
+    const bool again = any && key == last;
+    any = true;
+    last = std::move(key);
+    if (io::take_ordered(record, 1) == 1 && again) again_.add(record);
+  }
+}
+
+/// Calls `take` with each video that is new, and its place in the list.
+template <class Take>
+void ListMaker::for_each_new(Take take) {
+  io::Sorter::Stream again = again_.sorted();
+  io::ScratchReader videos(videos_);
+  std::string_view skip, packed;
+  bool skips = again.next(skip);
+  std::uint64_t place = before_.videos;
+  for (std::uint64_t i = 0; videos.text(packed); ++i) {
+    std::string_view rest = skip;
+    if (skips && io::take_ordered(rest, 8) == i) {
+      skips = again.next(skip);
+      continue;
+    }
+    take(ListedVideo::take(packed), place++);
+  }
+}
+
+std::uint64_t ListMaker::count() {
+  std::uint64_t sized = 0;
+  for_each_new([&](const ListedVideo& video, std::uint64_t) {
+    ++kept_;
+    bytes_ += video.bytes.value_or(0);
+    sized += video.bytes.has_value();
+    if (video.small)
+      fills_ += bucket_fill(video.bytes.value_or(0), video.path.size(), shard_bytes_);
+  });
+  unknown_weight_ = sized > 0 ? bytes_ / sized : 1;
+  for_each_new([&](const ListedVideo& video, std::uint64_t) { total_ += weight(video); });
+  return kept_;
+}
+
+/// What a video counts in its part: bytes, and a little more for each video.
+std::uint64_t ListMaker::weight(const ListedVideo& video) const {
+  return video.bytes.value_or(unknown_weight_) +
+         std::max<std::uint64_t>(1, shard_bytes_ / kVideoPart);
+}
+
+void ListMaker::weigh() {
+  const std::uint64_t buckets = count_buckets(fills_, shard_bytes_);
+  bucket_weights_.assign(buckets, 0);
+  bucket_places_.assign(buckets, 0);
+  units_.emplace(folder_);
+  const auto add = [&](std::uint64_t heaviness, std::uint64_t place, std::uint64_t bucket) {
+    std::string unit;
+    io::put_ordered(unit, ~heaviness, 8);
+    io::put_ordered(unit, place, 8);
+    io::put_ordered(unit, bucket, 8);
+    units_->add(unit);
+  };
+  for_each_new([&](const ListedVideo& video, std::uint64_t place) {
+    if (!video.small) return add(weight(video), place, 0);
+    const std::uint64_t bucket = bucket_of(video.path, buckets);
+    if (bucket_weights_[bucket] == 0) bucket_places_[bucket] = place;
+    bucket_weights_[bucket] += weight(video);
+  });
+  for (std::uint64_t bucket = 0; bucket < buckets; ++bucket)
+    if (bucket_weights_[bucket] > 0)
+      add(bucket_weights_[bucket], bucket_places_[bucket], bucket + 1);
+}
+
+void ListMaker::assign(int parts) {
+  using Load = std::pair<std::uint64_t, int>;  // the lightest part, and of equal ones the first
+  std::vector<Load> empty;
+  for (int part = 0; part < parts; ++part)
+    empty.emplace_back(0, part);
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> loads(std::greater<>(),
+                                                                     std::move(empty));
+  bucket_parts_.assign(bucket_weights_.size(), 0);
+  owners_.emplace(folder_);
+  io::Sorter::Stream units = units_->sorted();
+  for (std::string_view unit; units.next(unit);) {
+    const std::uint64_t heaviness = ~io::take_ordered(unit, 8);
+    const std::uint64_t place = io::take_ordered(unit, 8), bucket = io::take_ordered(unit, 8);
+    const auto [load, part] = loads.top();
+    loads.pop();
+    loads.emplace(load + heaviness, part);
+    if (bucket > 0) {
+      bucket_parts_[bucket - 1] = part;
+      continue;
+    }
+    std::string owner;
+    io::put_ordered(owner, place, 8);
+    io::put_ordered(owner, static_cast<std::uint64_t>(part), 4);
+    owners_->add(owner);
+  }
+  units_.reset();
+}
+
+void ListMaker::sort_lines() {
+  lines_.emplace(folder_, kLineMemory);
+  io::Sorter::Stream owners = owners_->sorted();
+  for_each_new([&](const ListedVideo& video, std::uint64_t place) {
+    std::uint64_t part = 0, first = place, bucket = 0;
+    if (video.small) {
+      bucket = bucket_of(video.path, bucket_weights_.size());
+      part = static_cast<std::uint64_t>(bucket_parts_[bucket]);
+      first = bucket_places_[bucket];
+    } else {
+      std::string_view owner;
+      if (!owners.next(owner) || io::take_ordered(owner, 8) != place) io::fail_packed();
+      part = io::take_ordered(owner, 4);
+    }
+    std::string line;
+    io::put_ordered(line, part, 4);
+    io::put_ordered(line, first, 8);
+    io::put_ordered(line, place, 8);
+    line += video.line;
+    if (video.bytes) line += fmt::format(",\"bytes\":{}", *video.bytes);
+    line += fmt::format(",\"place\":{}", place);
+    if (video.small) line += fmt::format(",\"bucket\":{}", before_.buckets + bucket);
+    io::put_number(line += "}\n", video.bytes.value_or(0));
+    lines_->add(line);
+  });
+  owners_.reset();
+}
+
+void ListMaker::write(int parts, ListFacts& facts) {
+  io::Sorter::Stream lines = lines_->sorted();
+  std::string_view line;
+  bool more = lines.next(line);
+  for (int part = 0; part < parts; ++part) {
+    const int number = before_.parts + part;
+    ListFacts::NewPart made{number};
+    const std::string id = "list-" + part_name(number);
+    io::TextWriter file(list_path(options_.directory, number));
+    file.add(dump_json(io::begin_record("vfm-clip", id, io::working_folder())) + "\n");
+    for (; more; more = lines.next(line)) {
+      std::string_view rest = line;
+      if (io::take_ordered(rest, 4) != static_cast<std::uint64_t>(part)) break;
+      rest.remove_prefix(16);
+      const std::size_t end = rest.find('\n') + 1;
+      file.add(rest.substr(0, end));
+      rest.remove_prefix(end);
+      ++made.videos;
+      made.bytes += io::take_number(rest);
+    }
+    file.add(dump_json(io::end_record(id, made.videos, Json::object(), 0)) + "\n");
+    file.commit();
+    facts.made.push_back(made);
+  }
+}
+
+void ListMaker::make(int parts, ListFacts& facts) {
+  weigh();
+  assign(parts);
+  sort_lines();
+  write(parts, facts);
+}
+
+ClipList parse_list(const Json& json, const std::string& what) {
+  const auto number = [&](const char* name) {
+    const std::int64_t value = need_integer(json, name, what);
+    if (value < 0) fail("'{}' of {} is below 0", name, what);
+    return static_cast<std::uint64_t>(value);
+  };
+  if (number("version") != 1) fail("{} has a version that this vfm does not read", what);
+  ClipList list;
+  list.parts = static_cast<int>(std::min<std::uint64_t>(number("parts"), kMostParts));
+  list.shard_bytes = number("shard_bytes");
+  list.buckets = number("buckets");
+  list.videos = number("videos");
+  list.bytes = number("bytes");
+  return list;
+}
+
+/// Waits for the right to change the list. Throws Error if a living process has it.
+std::unique_ptr<PartLease> hold_list(io::Store& store) {
+  LeaseWatch watch;
+  for (;;) {
+    const LeaseTimes times;
+    if (auto lease = PartLease::claim(store, kListFolder, times, watch, io::ProcessName::self()))
+      return lease;
+    const std::optional<LeaseFacts> other = find_lease(store, kListFolder);
+    if (other && watch.see(kListFolder, *other) == LeaseWatch::Sign::alive)
+      fail("process {} on {} changes the list since {}; wait for it, or end it", other->process.pid,
+           other->process.host, other->begun);
+    check_stop();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+/// Removes files of parts that the list does not have, and temporary files. A killed process leaves
+/// them.
+void remove_leftovers(io::Store& store, int parts) {
+  store.sweep("");
+  store.sweep(kListFolder);
+  for (const std::string& name : store.list(kListFolder)) {
+    int part = 0;
+    const char* const end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data(), end, part);
+    if (error == std::errc() && std::string_view(rest, end) == ".jsonl" && part >= parts)
+      store.remove(std::string(kListFolder) + "/" + name);
+  }
+}
+
+/// Returns the number of parts of this call.
+int choose_parts(const ListOptions& options, const ClipList& before, std::uint64_t weight) {
+  if (options.parts > 0) return options.parts;
+  if (before.parts == 0) fail_usage("say how many parts the list has: -n N");
+  const double mean =
+      std::max(1.0, static_cast<double>(before.bytes) / static_cast<double>(before.parts));
+  return static_cast<int>(
+      std::clamp(std::ceil(static_cast<double>(weight) / mean), 1.0, double{kMostParts}));
+}
+
+}  // namespace
+
+ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Progress& progress) {
+  io::FileStore store(io::join_path(options.directory, "parts"));
+  if (options.parts == 0 && !store.facts(kListFile)) choose_parts(options, {}, 0);
+  const std::unique_ptr<PartLease> lease = hold_list(store);
+  const std::optional<io::Store::Object> found = store.read(kListFile);
+  Json json = {{"version", 1}};
+  ClipList list;
+  if (found) {
+    const std::string what = "'" + store.path(kListFile) + "'";
+    json = parse_json(found->contents, what);
+    list = parse_list(json, what);
+  }
+  if (options.shard_bytes > 0 && found && options.shard_bytes != list.shard_bytes)
+    fail_usage("the list of '{}' is for shards of {} bytes; leave out --shard-size",
+               options.directory, list.shard_bytes);
+  if (!found) list.shard_bytes = options.shard_bytes > 0 ? options.shard_bytes : kShardBytes;
+  remove_leftovers(store, list.parts);
+
+  ListMaker maker(options, store.path(kListFolder), list, list.shard_bytes);
+  maker.read(on_bad, progress);
+  const std::uint64_t videos = maker.count();
+  ListFacts facts{list.parts, {}, maker.known()};
+  if (videos == 0 && !found) fail("the input has no videos; no list is written");
+  if (videos == 0) return facts;
+  const int parts = choose_parts(options, list, maker.total_weight());
+  if (parts > kMostParts - list.parts) fail("a list has at most {} parts", kMostParts);
+  maker.make(parts, facts);
+
+  facts.parts = list.parts + parts;
+  json["parts"] = facts.parts;
+  json["shard_bytes"] = list.shard_bytes;
+  json["buckets"] = list.buckets + maker.buckets();
+  json["videos"] = list.videos + videos;
+  json["bytes"] = list.bytes + maker.bytes();
+  json["appended"].push_back({{"parts", parts},
+                              {"buckets", maker.buckets()},
+                              {"videos", videos},
+                              {"bytes", maker.bytes()}});
+  const std::string text = dump_json(json) + "\n";
+  const bool written =
+      found ? store.replace(kListFile, text, found->version) : store.create(kListFile, text);
+  if (!written || lease->lost())
+    fail("another process has changed the list of '{}'; give the same command again",
+         options.directory);
+  return facts;
+}
+
+std::optional<ClipList> read_list(const std::string& directory) {
+  const io::FileStore store(io::join_path(directory, "parts"));
+  const std::optional<io::Store::Object> found = store.read(kListFile);
+  if (!found) return std::nullopt;
+  const std::string what = "'" + store.path(kListFile) + "'";
+  return parse_list(parse_json(found->contents, what), what);
+}
+
+std::string list_path(const std::string& directory, int part) {
+  return io::join_path(directory, "parts/list/" + part_name(part) + ".jsonl");
+}
+
+std::uint64_t bucket_fill(std::uint64_t bytes, std::size_t path_bytes, std::uint64_t shard_bytes) {
+  // The paths of a bucket may be in one line of a manifest.
+  return bytes + std::max<std::uint64_t>(1, shard_bytes / kVideoPart) +
+         path_bytes * (shard_bytes >> 20);
+}
+
+std::uint64_t count_buckets(std::uint64_t fills, std::uint64_t shard_bytes) {
+  const std::uint64_t mean = std::max<std::uint64_t>(1, shard_bytes / kBucketPart);
+  return fills / mean + (fills % mean != 0);
+}
+
+std::uint64_t bucket_of(std::string_view path, std::uint64_t buckets) {
+  return xxh3_64(path.data(), path.size()) % buckets;
+}
+
+}  // namespace vfm::parts

@@ -32,17 +32,21 @@
 
 namespace vfm::parts {
 
+inline constexpr std::uint64_t kShardBytes = std::uint64_t{256} << 20;
+
 struct ListOptions {
   std::vector<std::string> inputs;  ///< Arguments for io::ManifestReader.
   std::string directory;
   /// Number of parts to make. With 0, new parts of a list that is there get as many bytes as its
   /// parts have on average.
   int parts = 0;
-  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
+  /// Maximum size of a shard in bytes. 0 means that of the list, or kShardBytes for a new list.
+  std::uint64_t shard_bytes = 0;
   /// Returns true for the path of a picture, which always goes into a bucket.
   std::function<bool(const std::string& path)> is_picture;
 };
 
+/// What a call did.
 struct ListFacts {
   struct NewPart {
     int part = 0;
@@ -55,11 +59,15 @@ struct ListFacts {
 
 /// Reads the input once, and makes or extends the list. A video that cannot be opened is in the
 /// list, so that its part reports it. Records of other kinds than "video" and "image" are left out,
-/// as faults. Only one process at a time changes the list of a folder. Memory: some 100 MiB,
-/// 16 bytes for each bucket, and 32 for each part. Temporary files in DIR/parts/list take the size
-/// of the input a few times. Throws Error{usage} if a new list has no number of parts, or if the
-/// size of shards is not that of the list; Error and Stopped.
+/// as faults. Only one process at a time changes the list of a folder (parts/part_lease.h). Memory:
+/// some 100 MiB, 24 bytes for each bucket, and 48 for each part, whatever the number of videos.
+/// Temporary files in DIR/parts/list take a few times as many bytes as the input. Throws
+/// Error{usage} if a new list has no number of parts, or if the size of shards is not that of the
+/// list; Error and Stopped.
 ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Progress& progress);
+
+/// The tool whose parts the list counts.
+inline constexpr std::string_view kListed = "clip";
 
 /// What list.json says.
 struct ClipList {

@@ -1,10 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parts/part_inputs.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
 #include "base/xxh3.h"
 #include "io/file.h"
+#include "io/store.h"
+#include "parts/part_run.h"
 
 namespace vfm::parts {
+
+std::string PartInputs::message(const std::string& directory) const {
+  constexpr std::size_t kMostNamed = 5;
+  if (missing.empty()) return "";
+  std::string names;
+  for (std::size_t i = 0; i < std::min(missing.size(), kMostNamed); ++i)
+    names += fmt::format("{}{}", i == 0 ? "" : ", ", missing[i]);
+  if (missing.size() > kMostNamed)
+    names += fmt::format(" and {} more", missing.size() - kMostNamed);
+  return fmt::format("{} of the {} parts of '{}' {} not complete: {}", missing.size(), parts,
+                     directory, missing.size() == 1 ? "is" : "are", names);
+}
+
+std::optional<PartInputs> part_inputs(const std::string& directory, const std::string& tool) {
+  const std::optional<int> parts = count_parts(directory, tool);
+  if (!parts) return std::nullopt;
+  const io::FileStore store(io::join_path(directory, "parts"));
+  PartInputs inputs;
+  inputs.parts = *parts;
+  for (int part = 0; part < *parts; ++part) {
+    if (store.facts(tool + "/" + part_name(part) + "/done.json"))
+      inputs.manifests.push_back(
+          io::join_path(part_folder(directory, tool, part), "manifest.jsonl"));
+    else
+      inputs.missing.push_back(part);
+  }
+  return inputs;
+}
 
 int part_of_shard(std::string_view path, int parts) {
   const std::string name = io::base_name(path);

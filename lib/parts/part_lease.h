@@ -1,7 +1,8 @@
 // A lease: the right of one process to work at a part, without a clock or lock of several hosts.
 //
 // The files are FOLDER/lease-G-B, with generation G and beat B, {"host":…, "pid":…, "machine":…,
-// "seconds":…, "begun":…}. Each file is created if absent, so one process gets it.
+// "begun":…, "beat_seconds":…, "patience":…}. Each file is created if absent, so one process gets
+// it.
 //   - lease-1-0 is the first claim. It stays until the lease ends.
 //   - Each beat creates lease-G-(B+1) and removes lease-G-B, unless B is 0.
 //   - A process that has seen no new beat for three beats, and for more than 60 seconds, creates
@@ -21,8 +22,8 @@
 #include <optional>
 #include <string>
 
-#include "io/store.h"
 #include "io/process_name.h"
+#include "io/store.h"
 
 namespace vfm::parts {
 
@@ -41,9 +42,9 @@ struct LeaseTimes {
 struct LeaseFacts {
   int generation = 0;
   std::uint64_t beat = 0;
-  io::ProcessName worker;
-  std::string begun;     ///< Time in UTC by the holder's clock.
-  LeaseTimes times;      ///< Times of the holder.
+  io::ProcessName process;
+  std::string begun;  ///< Time in UTC by the holder's clock.
+  LeaseTimes times;   ///< Times of the holder.
 };
 /// Returns the newest lease of the folder, or nullopt if there is none.
 std::optional<LeaseFacts> find_lease(const io::Store& store, const std::string& folder);
@@ -75,7 +76,7 @@ class PartLease {
   /// null if another process has it.
   static std::unique_ptr<PartLease> claim(io::Store& store, const std::string& folder,
                                           const LeaseTimes& times, LeaseWatch& watch,
-                                          const io::ProcessName& worker);
+                                          const io::ProcessName& process);
   /// Ends the thread, and removes the lease's files unless it is lost.
   ~PartLease();
   PartLease(const PartLease&) = delete;

@@ -16,19 +16,19 @@ constexpr const char* kTime = "%Y-%m-%dT%H:%M:%SZ";
 
 Json to_json(const PartMarker& marker) {
   Json outputs = Json::array();
-  for (const PartResults::Output& output : marker.facts.outputs)
+  for (const PartResults::Output& output : marker.results.outputs)
     outputs.push_back({{"path", output.path}, {"bytes", output.bytes}, {"xxh3", output.xxh3}});
   Json errors = Json::object(), versions = Json::object();
-  for (const auto& [cause, count] : marker.facts.errors)
+  for (const auto& [cause, count] : marker.results.errors)
     errors[cause] = count;
-  for (const auto& [what, version] : marker.facts.versions)
+  for (const auto& [what, version] : marker.results.versions)
     versions[what] = version;
   return {{"version", 1},
           {"tool", marker.tool},
           {"part", marker.part},
           {"parts", marker.parts},
           {"inputs", marker.inputs},
-          {"records", marker.facts.records},
+          {"records", marker.results.records},
           {"outputs", std::move(outputs)},
           {"errors", std::move(errors)},
           {"versions", std::move(versions)},
@@ -51,17 +51,17 @@ PartMarker from_json(const Json& json, const std::string& what) {
   marker.part = static_cast<int>(need_integer(json, "part", what));
   marker.parts = static_cast<int>(need_integer(json, "parts", what));
   marker.inputs = need_string(json, "inputs", what);
-  marker.facts.records = need_count(json, "records", what);
+  marker.results.records = need_count(json, "records", what);
   for (const Json& output : json.value("outputs", Json::array()))
-    marker.facts.outputs.push_back({need_string(output, "path", what),
-                                    need_count(output, "bytes", what),
-                                    need_string(output, "xxh3", what)});
+    marker.results.outputs.push_back({need_string(output, "path", what),
+                                      need_count(output, "bytes", what),
+                                      need_string(output, "xxh3", what)});
   const Json errors = json.value("errors", Json::object());
   for (const auto& [cause, count] : errors.items())
-    marker.facts.errors[cause] = need_count(errors, cause.c_str(), what);
+    marker.results.errors[cause] = need_count(errors, cause.c_str(), what);
   const Json versions = json.value("versions", Json::object());
   for (const auto& [name, version] : versions.items())
-    marker.facts.versions[name] = need_string(versions, name.c_str(), what);
+    marker.results.versions[name] = need_string(versions, name.c_str(), what);
   marker.host = need_string(json, "host", what);
   marker.begun = need_string(json, "begun", what);
   marker.ended = need_string(json, "ended", what);

@@ -36,7 +36,7 @@ struct PartMarker {
   std::string tool;  ///< Such as "vfm-clip".
   int part = 0, parts = 0;
   std::string inputs;  ///< Digest of the inputs (PartRun::DigestOf).
-  PartResults facts;
+  PartResults results;
   std::string host, begun, ended;  ///< Times in UTC, by the host's clock.
 };
 

@@ -32,6 +32,10 @@ std::string part_name(int part);
 /// Returns DIR/parts/TOOL/00003.
 std::string part_folder(const std::string& directory, const std::string& tool, int part);
 
+/// Returns the number of parts that `tool`, such as "clip", has in the folder, from the list or
+/// from run.json, or nullopt if the folder has no parts of the tool. Throws Error.
+std::optional<int> count_parts(const std::string& directory, const std::string& tool);
+
 /// A part that this process does. The lease is renewed by a thread, and given back by the
 /// destructor. While a Part exists, an AtomicFile of this process whose target is below DIR has its
 /// temporary file in the part's folder, and the next process that does the part removes what a
@@ -61,7 +65,7 @@ class Part {
 
   /// Writes the marker, and gives back the lease. Call it when all outputs are durable. A marker
   /// that another process wrote in the meantime stays as it is, since it tells of the same bytes.
-  void complete(const PartResults& facts);
+  void complete(const PartResults& results);
   /// Gives the part back and writes the reason for `status`, after a fault that may pass: of disk,
   /// memory or network.
   void fail(const std::string& why);

@@ -59,8 +59,8 @@ PartsStatus look_at_parts(const std::string& directory, const std::string& tool,
 /// all.
 Json part_record(const PartsStatus& status, const PartState& part);
 Json parts_record(const PartsStatus& status);
-/// Returns a table for people, with the colours of a terminal if `colours`.
-std::string status_table(const PartsStatus& status, bool colours);
+/// Returns a table for people, with at most 20 parts that are not done.
+std::string status_table(const PartsStatus& status);
 
 /// Numbers of parts for the option --array of sbatch, such as "0-3,7". Slurm refuses numbers from
 /// MaxArraySize on, so there is a window for each `max_array_size` numbers. The numbers of a window
