@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/listed_clips.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,79 +25,75 @@ namespace {
 constexpr std::size_t kSortMemory = std::size_t{64} << 20;
 constexpr int kPlaceBytes = 8;
 
-/// A list and a manifest may have been read in different working folders.
-std::string one_name(const std::string& path) {
-  return io::is_url(path) ? path : std::filesystem::absolute(path).lexically_normal().string();
-}
-
 void fail_on(const io::Fault& fault) {
   fail("{}: {}", fault.input, fault.message);
 }
 
-/// Returns the place in the list of each video of a part.
-std::unordered_map<std::string, std::uint64_t> places_of(const std::string& directory, int part) {
-  std::unordered_map<std::string, std::uint64_t> places;
-  io::ManifestReader list({parts::list_path(directory, part)}, fail_on);
-  while (const auto video = list.next())
-    places[one_name(video->path())] =
-        static_cast<std::uint64_t>(need_integer(video->json, "place", video->where));
-  return places;
+/// Returns the values of `one` or of the list `all`.
+template <class Value>
+std::vector<Value> values_of(const io::Record& record, const char* one, const char* all) {
+  try {
+    if (const auto list = record.json->find(all); list != record.json->end())
+      return list->get<std::vector<Value>>();
+    return {record.json->at(one).get<Value>()};
+  } catch (const std::exception&) {
+    fail("{} has neither '{}' nor '{}'", record.where, one, all);
+  }
 }
 
-/// Returns the strings of "source" or of the list "sources".
-std::vector<std::string> texts(const Json& record, const char* one, const char* all) {
-  if (const auto list = record.find(all); list != record.end() && list->is_array())
-    return list->get<std::vector<std::string>>();
-  const auto text = get_string(record, one);
-  return text ? std::vector{*text} : std::vector<std::string>();
-}
+/// The sources of a record, in its order.
+struct RecordSources {
+  explicit RecordSources(const io::Record& record)
+      : paths(values_of<std::string>(record, "source", "sources")),
+        hashes(values_of<std::string>(record, "source_hash", "source_hashes")),
+        places(values_of<std::uint64_t>(record, "place", "places")) {
+    if (paths.empty() || paths.size() != hashes.size() || paths.size() != places.size())
+      fail("{} does not tell its sources", record.where);
+  }
+  std::vector<std::string> paths, hashes;
+  std::vector<std::uint64_t> places;
+};
 
 }  // namespace
 
 struct ListedClips::State {
   State(const std::string& folder, const std::string& scratch)
-      : directory(folder), records(scratch, kSortMemory), firsts(scratch) {}
+      : directory(folder), records(scratch, kSortMemory), sources(scratch), later(scratch) {}
 
-  void sort();
-  void add(const io::Record& record, const std::unordered_map<std::string, std::uint64_t>& places);
+  void read();
+  void add(const io::Record& record);
+  void find_duplicates();
   std::optional<io::Record> take(std::string_view packed);
 
   std::string directory, missing;
-  io::Sorter records;     // by place and arrival
-  io::FirstNames firsts;  // hash -> first source
+  io::Sorter records;    // by place and arrival
+  io::Sorter sources;    // by hash and place
+  io::FirstNames later;  // place of a duplicate -> the first source
   std::optional<io::Sorter::Stream> stream;
   std::function<void(const Duplicate&)> tell;
-  std::string told_of;  // first source of the last record with duplicates
+  std::uint64_t told_of = UINT64_MAX;  // first place of the last record
 };
 
-void ListedClips::State::sort() {
+void ListedClips::State::read() {
   const auto inputs = parts::part_inputs(directory, "clip");
-  if (!inputs) {
-    missing = fmt::format("no part of '{}' is complete", directory);
-    return;
-  }
+  if (!inputs) fail("'{}' has no list of parts", directory);
   missing = inputs->message(directory);
-  auto gap = inputs->missing.begin();
-  int part = 0;
   for (const std::string& manifest : inputs->manifests) {
-    for (; gap != inputs->missing.end() && *gap == part; ++gap)
-      ++part;
-    const auto places = places_of(directory, part++);
     io::ManifestReader reader({manifest}, fail_on);
     while (const auto record = reader.next())
-      if (record->kind == "shard") add(*record, places);
+      if (record->kind == "shard") add(*record);
     reader.streams().check_whole("it is not used");
   }
+  find_duplicates();
 }
 
-void ListedClips::State::add(const io::Record& record,
-                             const std::unordered_map<std::string, std::uint64_t>& places) {
-  std::uint64_t place = UINT64_MAX;
-  for (const std::string& source : texts(record.json, "source", "sources")) {
-    const auto found = places.find(one_name(source));
-    if (found == places.end())
-      fail("{} names '{}', which the list of its part does not have", record.where, source);
-    place = std::min(place, found->second);
+void ListedClips::State::add(const io::Record& record) {
+  const RecordSources of(record);
+  for (std::size_t i = 0; i < of.paths.size(); ++i) {
+    std::string packed;
+    io::put_ordered_text(packed, of.hashes[i]);
+    io::put_ordered(packed, of.places[i], kPlaceBytes);
+    sources.add(packed + of.paths[i]);
   }
   Json json = record.json;
   const auto here = [&](Json& name) {
@@ -107,9 +104,26 @@ void ListedClips::State::add(const io::Record& record,
     for (Json& column : *columns)
       here(column);
   std::string packed;
-  io::put_ordered(packed, place, kPlaceBytes);
+  io::put_ordered(packed, *std::ranges::min_element(of.places), kPlaceBytes);
   io::put_ordered(packed, records.records(), kPlaceBytes);
   records.add(packed + dump_json(json));
+}
+
+void ListedClips::State::find_duplicates() {
+  std::string hash, first;
+  std::uint64_t first_place = 0;
+  io::Sorter::Stream all = sources.sorted();
+  for (std::string_view packed; all.next(packed);) {
+    const std::string one = io::take_ordered_text(packed);
+    const std::uint64_t place = io::take_ordered(packed, kPlaceBytes);
+    if (one != hash) {
+      hash = one;
+      first = packed;
+      first_place = place;
+    } else if (place != first_place) {  // not another shard of the same source
+      later.put(std::to_string(place), first);
+    }
+  }
 }
 
 /// Returns nullopt if no source of the record counts.
@@ -117,21 +131,18 @@ std::optional<io::Record> ListedClips::State::take(std::string_view packed) {
   packed.remove_prefix(2 * kPlaceBytes);
   io::Record record{"shard", parse_json(packed, "a temporary file"),
                     "the parts of '" + directory + "'"};
-  const auto sources = texts(record.json, "source", "sources"),
-             hashes = texts(record.json, "source_hash", "source_hashes");
-  if (sources.size() != hashes.size())
-    fail("'{}' has not as many hashes as sources", record.path());
-  Json later = Json::array();
+  const RecordSources of(record);
   // Several shards of the same sources follow each other.
-  const bool fresh = !sources.empty() && std::exchange(told_of, sources.front()) != sources.front();
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const auto first = firsts.put(hashes[i], sources[i]);
-    if (!first || *first == sources[i]) continue;
-    later.push_back(hashes[i]);
-    if (tell && fresh) tell({sources[i], *first, hashes[i]});
+  const bool fresh = std::exchange(told_of, of.places.front()) != of.places.front();
+  Json hashes = Json::array();
+  for (std::size_t i = 0; i < of.paths.size(); ++i) {
+    const auto first = later.find(std::to_string(of.places[i]));
+    if (!first) continue;
+    hashes.push_back(of.hashes[i]);
+    if (tell && fresh) tell({of.paths[i], *first, of.hashes[i]});
   }
-  if (!later.empty() && later.size() == sources.size()) return std::nullopt;
-  if (!later.empty()) record.json["duplicate_hashes"] = std::move(later);
+  if (hashes.size() == of.paths.size()) return std::nullopt;
+  if (!hashes.empty()) record.json["duplicate_hashes"] = std::move(hashes);
   return record;
 }
 
@@ -142,7 +153,7 @@ bool ListedClips::are_in(const std::string& directory) {
 ListedClips::ListedClips(const std::string& directory, const std::string& scratch)
     : state_(std::make_unique<State>(
           directory, scratch.empty() ? std::filesystem::temp_directory_path().string() : scratch)) {
-  state_->sort();
+  state_->read();
 }
 
 ListedClips::~ListedClips() = default;
@@ -163,8 +174,10 @@ const std::string& ListedClips::missing() const {
 }
 
 DuplicateHashes::DuplicateHashes(const Json& record) {
-  for (std::string& hash : texts(record, "", "duplicate_hashes"))
-    hashes_.insert(std::move(hash));
+  const auto list = record.find("duplicate_hashes");
+  if (list == record.end() || !list->is_array()) return;
+  for (const Json& hash : *list)
+    if (hash.is_string()) hashes_.insert(hash.get<std::string>());
 }
 
 bool DuplicateHashes::has(const Json& sample) const {

@@ -7,7 +7,7 @@
 // out. In the record of another shard, "duplicate_hashes" has the hashes of its later sources, and
 // the readers of samples pass over their clips.
 //
-// Memory: the list of one part, and about 100 MiB. Temporary files take the size of the manifests.
+// Memory: about 100 MiB. Temporary files take the size of the manifests.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -30,7 +30,7 @@ class ListedClips {
   static bool are_in(const std::string& directory);
 
   /// Opens the folder. Temporary files are in `scratch`, or where the system has them. Throws Error
-  /// if a list, a manifest or a marker is damaged.
+  /// if a manifest is damaged.
   explicit ListedClips(const std::string& directory, const std::string& scratch = {});
   ~ListedClips();
 

@@ -35,7 +35,7 @@ PartOutput::PartOutput(const PartWork& work, parts::Part& part, io::ManifestWrit
       out_(out),
       manifest_(part.path("manifest.jsonl")),
       errors_(part.path("errors.jsonl"), "vfm-" + work.tool) {
-  facts_.versions["vfm"] = work.version;
+  facts_.versions = work.versions;
 }
 
 void PartOutput::fault(const io::Fault& fault, bool of_machine) {
@@ -89,10 +89,9 @@ void for_each_part_record(const std::string& directory, const std::string& manif
   }
 }
 
-long for_each_part(
-    const PartWork& work, io::ManifestWriter& out, const parts::PartRun::DigestOf& digest_of,
-    const std::function<io::InputStreams(parts::Part& part, PartOutput& output)>& make) {
+long for_each_part(const PartWork& work, io::ManifestWriter& out, const PartSteps& steps) {
   parts::PartRun run(work.directory, work.tool, work.choice);
+  const auto digest_of = [&](int part) { return steps.digest_of(part, run.parts()); };
   long failed = 0;
   while (auto part = run.next(digest_of)) {
     if (part->done()) {
@@ -103,11 +102,11 @@ long for_each_part(
     }
     try {
       PartOutput output(work, *part, out);
-      const io::InputStreams input = make(*part, output);
+      const io::InputStreams input = steps.make(*part, run.parts(), output);
       failed += output.finish(input);
       input.check_whole("what came is made and kept, and the part is not complete");
     } catch (const Error& error) {
-      if (!part->lost()) part->fail(error.what());
+      if (!part->done()) part->fail(error.what());
       throw;
     }
   }

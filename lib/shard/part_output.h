@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct PartWork {
   std::string directory;  ///< Output folder, which has the folder "parts".
   std::string tool;       ///< Such as "caption".
   parts::PartChoice choice;
-  std::string version;  ///< Version of the program, for the markers.
+  std::map<std::string, std::string> versions;  ///< Versions of libraries, for the markers.
 };
 
 class PartOutput {
@@ -48,7 +49,7 @@ class PartOutput {
   io::ManifestWriter& out_;
   io::TextWriter manifest_;
   io::ErrorLog errors_;
-  parts::PartFacts facts_;
+  parts::PartResults facts_;
   long passing_ = 0;
   std::string why_;
 };
@@ -58,13 +59,18 @@ class PartOutput {
 void for_each_part_record(const std::string& directory, const std::string& manifest,
                           const std::function<void(Json& record)>& use);
 
-/// Does all parts of `work` that this process gets, and prints their records. `digest_of` is that
-/// of PartRun::next(). `make` does the work of one part, and returns whether the input was
-/// complete. For a part that is complete already, it is not called. Returns the sum of what
-/// PartOutput::finish() returned. If the input was not complete, throws Error after one part.
-long for_each_part(
-    const PartWork& work, io::ManifestWriter& out, const parts::PartRun::DigestOf& digest_of,
-    const std::function<io::InputStreams(parts::Part& part, PartOutput& output)>& make);
+/// The work of a tool on its parts.
+struct PartSteps {
+  /// Returns the digest of a part (parts::PartRun::DigestOf) of `parts` parts.
+  std::function<std::string(int part, int parts)> digest_of;
+  /// Does the work of a part. Returns whether the input was complete.
+  std::function<io::InputStreams(const parts::Part& part, int parts, PartOutput& output)> make;
+};
+
+/// Does all parts of `work` that this process gets, and prints their records. Those of a part that
+/// is complete already are only printed. Returns the sum of what PartOutput::finish() returned. If
+/// the input was not complete, throws Error after one part.
+long for_each_part(const PartWork& work, io::ManifestWriter& out, const PartSteps& steps);
 
 /// Returns the folder for the parts of a tool that writes beside its input: `output` or the only
 /// folder of the input. Throws Error{usage} if there is none, or if the input can be read only
