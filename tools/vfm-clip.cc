@@ -7,8 +7,10 @@
 #include "base/encoder_identity.h"
 #include "base/json.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "clip/clip.h"
+#include "clip/part.h"
 #include "clip_estimate.h"
 #include "clip_shot_options.h"
 #include "device_engines.h"
@@ -29,7 +31,8 @@ class ClipTool : public vfm::cli::Tool {
   std::string examples() const override {
     return "find raw -name '*.mp4' | vfm-clip -o clips > clips.jsonl\n"
            "vfm-clip a.mp4 -o short --max-length 5s --audio aac --report clips.html\n"
-           "vfm-clip a.mp4 -o files --into files --readable-names --stride 5s";
+           "vfm-clip a.mp4 -o files --into files --readable-names --stride 5s\n"
+           "vfm-clip -o clips --part env > clips.jsonl";
   }
 
   std::string version_details() const override {
@@ -50,6 +53,7 @@ class ClipTool : public vfm::cli::Tool {
     add_encoder_options(options);
     options.group("Work");
     jobs_.add(options);
+    part_.add(options);
     add_folder_options(options);
     hwaccel_.add(options);
     device_.add_workers(options);
@@ -76,6 +80,7 @@ class ClipTool : public vfm::cli::Tool {
     const std::size_t colon = encoder_name_.find(':');
     recipe.encoder = encoder_name_.substr(0, colon);
     if (colon != std::string::npos) recipe.preset = encoder_name_.substr(colon + 1);
+    check_part();
     check_smart_cut();
     shots_.check(recipe);
     check_stitching();
@@ -102,7 +107,7 @@ class ClipTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     vfm::media::begin_isolation();
-    options_.inputs = input_.resolved();
+    if (part_.choice.whole()) options_.inputs = input_.resolved();
     options_.directory = output_.directory;
     options_.force = output_.force;
     options_.report = report_.path;
@@ -114,7 +119,9 @@ class ClipTool : public vfm::cli::Tool {
     vfm::share::Slots slots = context.slots(jobs_);
     if (workers_) slots.set_flow(workers_->flow());
     const auto work = [&](vfm::Progress& progress, vfm::io::ManifestWriter& manifest) {
-      return vfm::clip::run(options_, slots, progress, manifest);
+      return part_.choice.whole()
+                 ? vfm::clip::run(options_, slots, progress, manifest)
+                 : vfm::clip::run_parts(options_, part_.choice, slots, progress, manifest);
     };
     if (dry_run_) return tell_clip_estimate(options_, slots.threads(), work);
     return work(context.progress, context.manifest);
@@ -315,6 +322,19 @@ class ClipTool : public vfm::cli::Tool {
             "changed contents is treated as a new source.");
   }
 
+  /// Refuses what cannot be of a part: the list has the inputs and the size of shards, and what
+  /// needs the whole input belongs to the work after all parts.
+  void check_part() {
+    if (part_.choice.whole()) return;
+    if (!input_.inputs.empty())
+      vfm::fail_usage("--part takes its videos from the list in '{}'; leave out '{}'",
+                      output_.directory, input_.inputs[0]);
+    refuse("--part takes its videos from the list of vfm-clip list", {"--null", "--spans"});
+    refuse("--part makes shards as the list says", {"--into", "--shard-size"});
+    refuse("--part does what is of one part", {"--prune", "--report", "--dry-run"});
+    refuse("a finished part is not done again", {"--force"});
+  }
+
   /// Refuses options that would change copied frames.
   void check_smart_cut() {
     if (!options_.recipe.smart) return;
@@ -346,6 +366,7 @@ class ClipTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::PartOptions part_;
   vfm::cli::HwaccelOptions hwaccel_;
   vfm::cli::InputLimitOptions input_limits_;
   vfm::cli::ReportOptions report_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
+#include <cerrno>
 #include <iterator>
 #include <system_error>
 
@@ -9,9 +10,36 @@ namespace {
 
 // In the order of Cause.
 constexpr std::string_view kCauses[] = {
-    "other",  "open", "refused", "format", "decode",    "limit",  "timeout",  "crash",
-    "memory", "line", "missing", "empty",  "duplicate", "server", "rejected", "answer"};
+    "other", "open",    "refused", "format",    "decode", "limit",    "timeout", "crash", "memory",
+    "line",  "missing", "empty",   "duplicate", "server", "rejected", "answer",  "disk"};
 static_assert(std::size(kCauses) == static_cast<std::size_t>(kLastCause) + 1);
+
+Cause cause_of(int err) {
+  switch (err) {
+    case ENOMEM:
+      return Cause::memory;
+    case EIO:
+    case ESTALE:
+    case EBUSY:
+    case EMFILE:
+    case ENFILE:
+    case ENODEV:
+    case ENXIO:
+    case ENOLINK:
+    case EREMOTEIO:
+    case ETIMEDOUT:
+    case ENOTCONN:
+    case ECONNRESET:
+    case ECONNREFUSED:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case ENETUNREACH:
+      return Cause::disk;
+    default:
+      return Cause::open;
+  }
+}
 
 }  // namespace
 
@@ -38,7 +66,7 @@ void throw_error(std::string_view pattern, FormatValues values, Cause cause) {
 }
 
 void throw_errno(int err, std::string_view pattern, FormatValues values) {
-  throw Error(format_checked(pattern, values) + ": " + errno_text(err), Cause::open);
+  throw Error(format_checked(pattern, values) + ": " + errno_text(err), cause_of(err));
 }
 
 }  // namespace vfm

@@ -40,13 +40,15 @@ enum class Cause {
   server,     ///< The server gave no answer.
   rejected,   ///< The server refused to answer.
   answer,     ///< The server's answer is unusable.
+  disk,       ///< A disk, a file system or the network failed.
 };
-inline constexpr Cause kLastCause = Cause::answer;
+inline constexpr Cause kLastCause = Cause::disk;
 
 /// Returns whether the same input may succeed another time. If so, an incomplete output must not be
 /// kept.
 inline bool may_pass(Cause cause) {
-  return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory;
+  return cause == Cause::timeout || cause == Cause::crash || cause == Cause::memory ||
+         cause == Cause::disk;
 }
 
 std::string_view to_string(Cause cause);
@@ -107,7 +109,8 @@ auto as_usage(Act act) {
 /// Returns the system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
 
-/// Throws Error{runtime} with the message "<message>: <text of err>" and Cause::open.
+/// Throws Error{runtime} with the message "<message>: <text of err>". The cause is Cause::disk or
+/// Cause::memory if the system says that a device or the memory failed, otherwise Cause::open.
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
   throw_errno(err, text_of(pattern), format_values(args...));

@@ -14,7 +14,7 @@ void throw_output_error(int err, const std::string& message) {
     check_stop();
   }
   const std::string text = message + ": " + errno_text(err);
-  if (err != ENOSPC && err != EDQUOT && err != EROFS) throw Error(text);
+  if (err != ENOSPC && err != EDQUOT && err != EROFS) throw Error(text, Cause::disk);
   end_run(text + (err == EROFS ? "; give a folder that can be written to"
                                : "; make room, then give the same command again"));
   throw Stopped();

@@ -11,9 +11,9 @@
 namespace vfm {
 
 /// Throws Error "<message>: <text of err>" for an output that could not be written, made, or
-/// renamed. If space or quota has run out, or if the file system is read-only, calls end_run() and
-/// throws Stopped. After stop_at_closed_pipes(), also throws Stopped if the output's reader has
-/// gone.
+/// renamed, with Cause::disk. If space or quota has run out, or if the file system is read-only,
+/// calls end_run() and throws Stopped. After stop_at_closed_pipes(), also throws Stopped if the
+/// output's reader has gone.
 [[noreturn]] void throw_output_error(int err, const std::string& message);
 
 template <class... Args>

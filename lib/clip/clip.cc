@@ -24,6 +24,7 @@
 #include "clip/store/clip_output.h"
 #include "clip/store/joined.h"
 #include "clip/store/leftovers.h"
+#include "clip/store/listed.h"
 #include "clip/store/store.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
@@ -57,14 +58,12 @@ std::size_t outcome_weight(const Outcome& outcome) {
 class ClipJob {
  public:
   ClipJob(const ClipOptions& options, int threads, Crew& crew, Progress& progress)
-      : options_(options), threads_(threads), crew_(crew), progress_(progress) {
-    settings_ = {{"recipe", options.recipe.json()},
-                 {"shard_bytes", options.shard_bytes},
-                 {"verify", options.verify}};
-    if (options.readable_names) settings_["names"] = "readable";
-  }
+      : options_(options),
+        threads_(threads),
+        crew_(crew),
+        progress_(progress),
+        settings_(clip_settings(options)) {}
 
-  /// Returns the settings that decide the bytes of clips, except the source and its spans.
   const Json& settings() const { return settings_; }
 
   Outcome video(const JoinedItems::Work& work) {
@@ -73,13 +72,14 @@ class ClipJob {
     const Stopwatch watch;
     Outcome outcome;
     try {
-      const auto made = make_clip_store(options_.format, options_.directory, store_name(work.item),
-                                        settings_of(source), options_.shard_bytes);
+      const Json settings = settings_of(source);
+      const StorePlace place = store_place(options_, work.item, settings);
+      const auto made = open_store(options_, place, settings);
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       const bool there = !finished.is_null();
       if (!there) finished = cut(source, store, !options_.force);
-      report(finished, source, outcome);
+      report(finished, source, place.directory, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(
           "'{}': {}{} clips, {} of video{}", source.path,
@@ -111,8 +111,10 @@ class ClipJob {
 
   void finish(Outcome& outcome) {
     Joined& batch = *outcome.batch;
+    if (options_.part) outcome.errors = batch.faults_of_machine();
+    if (!outcome.errors.empty()) return outcome.batch.reset();
     try {
-      report(batch.finish(), {}, outcome);
+      report(batch.finish(), {}, batch.directory(), outcome);
       ClipStore::name_sources(outcome.records, batch.sources());
       log_info("'{}': {} clips of {} videos", batch.name(), outcome.clips, batch.size());
     } catch (const Error& error) {
@@ -144,8 +146,8 @@ class ClipJob {
     Outcome outcome;
     outcome.sources = item.sources.size();
     try {
-      const auto made = make_clip_store(options_.format, options_.directory, store_name(item),
-                                        settings_, options_.shard_bytes);
+      const StorePlace place = store_place(options_, item, settings_);
+      const auto made = open_store(options_, place, settings_);
       ClipStore& store = *made;
       Json finished = store.find_or_hold(options_.force);
       if (!finished.is_null() && may_do_better(finished)) finished = store.find_or_hold(true);
@@ -158,11 +160,15 @@ class ClipJob {
             store.add(image_sample(source.path, source.hash, options_.readable_names));
           } catch (const ImageError& error) {
             errors.emplace_back(source.path, error, Cause::decode);
+            if (options_.part && is_of_machine(errors.back())) {
+              outcome.errors = {errors.back()};
+              return outcome;
+            }
           }
         }
         finished = store.finish({{"kind", "images"}, {"errors", io::to_json(errors)}});
       }
-      report(finished, {}, outcome);
+      report(finished, {}, place.directory, outcome);
       ClipStore::name_sources(outcome.records, item.sources);
     } catch (const Error& error) {
       outcome.errors.emplace_back(item.sources[0].path, error);
@@ -206,9 +212,10 @@ class ClipJob {
     cutter.settle();
   }
 
-  void report(const Json& finished, const ClipSource& source, Outcome& outcome) const {
+  void report(const Json& finished, const ClipSource& source, const std::string& directory,
+              Outcome& outcome) const {
     outcome.clips = need_integer(finished, "clips", "the clip index");
-    outcome.records = ClipStore::records(finished, options_.directory);
+    outcome.records = ClipStore::records(finished, directory);
     for (Json& record : outcome.records) {
       if (!source.path.empty())
         record.update({{"source", source.path}, {"source_hash", source.hash}});
@@ -284,8 +291,16 @@ void check_smart_encoder(const std::string& encoder) {
       encoder, known.empty() ? "none" : known);
 }
 
-/// Chooses encoders that were not named. Opens all encoders, so that a missing encoder or a wrong
-/// preset or depth fails before any work.
+}  // namespace
+
+Json clip_settings(const ClipOptions& options) {
+  Json settings = {{"recipe", options.recipe.json()},
+                   {"shard_bytes", options.shard_bytes},
+                   {"verify", options.verify}};
+  if (options.readable_names) settings["names"] = "readable";
+  return settings;
+}
+
 void choose_encoders(ClipRecipe& recipe) {
   if (recipe.smart) {
     recipe.smart_encoder = recipe.encoder;
@@ -307,6 +322,8 @@ void choose_encoders(ClipRecipe& recipe) {
   trial.bit_depth = 10;
   media::VideoEncoder{trial};
 }
+
+namespace {
 
 std::uint64_t bytes_ahead(const ClipOptions& options, int slots) {
   const auto count = static_cast<std::uint64_t>(slots);
@@ -330,36 +347,46 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   if (options.recipe.given && spans.left().empty() && bad_spans.empty())
     fail_usage("the files of --spans hold no span");
   io::make_directories(options.directory);
-  ClipItems items(options.inputs, options.shard_bytes, options.directory);
-  io::HashLedger ledger(io::join_path(options.directory, ".vfm-clip.ledger"), options.reread);
+  const ListedPart* const part = options.part;
+  const std::string own = part ? part->unfinished : options.directory;
+  ClipItems items(options.inputs, options.shard_bytes, own);
+  io::HashLedger ledger(io::join_path(own, kLedger), options.reread);
   items.use(&ledger);
-  if (options.join != Joining::none && options.format == ClipFormat::shards)
+  if (part)
+    items.follow_list();
+  else if (options.join != Joining::none && options.format == ClipFormat::shards)
     items.join(options.join == Joining::all ? 0 : kOwnShards);
   if (options.recipe.given) items.use(&spans);
   Crew crew(slots, bytes_ahead(options, slots.threads()));
   ClipJob job(options, decoder_threads(options.inputs, slots.threads()), crew, progress);
-  io::ErrorLog errors(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
+  io::ErrorLog errors(part ? part->errors : io::join_path(options.directory, "errors.jsonl"),
+                      "vfm-clip");
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
     errors.add(fault);
-  Leftovers leftovers(options.directory, options.readable_names);
+  Leftovers leftovers(own, options.readable_names);
   std::int64_t clips = 0;
   bool any = false;
   progress.start("videos", shard::count_videos(options.inputs));
   JoinedItems joined(items, options, job.settings(),
                      [&](const ClipItem& item) { leftovers.see(item); });
   share::for_each_ordered<JoinedItems::Work, Outcome>(
-      slots, [&] { return joined.next(); },
+      slots,
+      [&] { return part && part->lost() ? std::optional<JoinedItems::Work>() : joined.next(); },
       [&](const JoinedItems::Work& work) {
         return work.item.kind == ClipItem::Kind::video ? job.video(work) : job.other(work);
       },
       [&](Outcome& outcome) {
         any = true;
         if (outcome.batch) job.finish(outcome);
-        for (const Json& record : outcome.records)
+        for (const Json& record : outcome.records) {
           manifest.write(record);
-        for (const io::Fault& fault : outcome.errors)
+          if (part) part->record(record);
+        }
+        for (const io::Fault& fault : outcome.errors) {
           errors.add(fault);
+          if (part) part->fault(fault);
+        }
         if (!outcome.remark.empty()) log_warning("{}", outcome.remark);
         if (!outcome.json.empty()) report.add(outcome.json);
         clips += outcome.clips;
@@ -367,6 +394,12 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
         progress.add(outcome.sources);
       },
       outcome_weight);
+  if (part) {
+    if (part->lost()) return 0;
+    errors.finish();
+    items.streams().check_whole("the part is not finished");
+    return static_cast<long>(errors.count());
+  }
   for (const std::string& source : spans.left())
     errors.add({source, "has spans, but is not in the input", Cause::missing});
   if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)

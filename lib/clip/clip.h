@@ -10,17 +10,29 @@
 // DIR/<h>.json has the same settings and all shards exist (shard/receipt.h). The complete shards of
 // a killed run are kept. Neighbouring pictures of the input share shards and one DIR/<h>.json. If
 // the input has many videos, small videos share shards, too (clip/store/joined.h).
+// With ClipOptions::part, one part of a list is cut (clip/part.h, clip/store/listed.h).
 // DIR/.vfm-clip.ledger stores the hashes of sources (io/hash_ledger.h), so a run without new work
 // reads no source.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/json_fwd.h"
 #include "base/progress.h"
 #include "clip/options.h"
 #include "io/manifest.h"
 #include "share/slots.h"
 
 namespace vfm::clip {
+
+/// Name of the ledger in the output folder, or in ListedPart::unfinished.
+inline constexpr const char* kLedger = ".vfm-clip.ledger";
+
+/// Returns the settings that decide the bytes of clips, except the source and its spans.
+Json clip_settings(const ClipOptions& options);
+
+/// Chooses encoders that were not named. Opens all encoders, so that a missing encoder or a wrong
+/// preset or depth fails before any work. Throws Error{usage}. run() does so, too.
+void choose_encoders(ClipRecipe& recipe);
 
 /// Throws Error{usage} if an encoder of the recipe is missing, or does not support the preset,
 /// quality or depth. run() also checks GPU encoders.
@@ -29,7 +41,8 @@ void check_encoders(ClipRecipe recipe);
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
 /// shard is on disk and its video is finished. Records of kinds other than "video" are passed on
 /// unchanged. Writes failures to DIR/errors.jsonl, and returns the number of failures. Throws
-/// Stopped, Error{usage} if the recipe is impossible, and Error if no clip was made.
+/// Stopped, Error{usage} if the recipe is impossible, and, except for a part, Error if no clip was
+/// made.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -77,6 +77,8 @@ constexpr std::uint64_t kOwnShards = 1000;
 /// The output formats of list_shots() (clip/lists/list_shots.cc).
 enum class ShotFormat { json, csv, edl, otio, chapters };
 
+struct ListedPart;
+
 struct ClipOptions {
   ClipRecipe recipe;
   std::vector<std::string> inputs;
@@ -84,6 +86,7 @@ struct ClipOptions {
   PictureVectors stitch_vectors;   ///< Function that runs recipe.stitch_model.
   curate::ChangeModel change_model;  ///< Model for recipe.detector_model.
   std::string directory;
+  const ListedPart* part = nullptr;  ///< If set, inputs has the list of this part.
   ClipFormat format = ClipFormat::shards;
   Joining join = Joining::many;  ///< Which small videos share shards.
   bool readable_names = false;   ///< If true, clips get readable keys (clip/store/names.h).

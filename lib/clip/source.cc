@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "clip/store/listed.h"
 #include "io/file.h"
 
 namespace vfm::clip {
@@ -116,7 +118,10 @@ ClipItem ClipItems::classify(const io::Record& record) {
   std::string path;
   bool moves = false;
   try {
-    path = source.path = record.path();
+    path = record.path();
+    // Processes that do a part may have other working folders.
+    if (listed_ && !io::is_url(path)) path = std::filesystem::absolute(path).string();
+    source.path = path;
     refuse_folder(path);
     const bool video = image_extension(path).empty();
     if (spans_ && video && !take_spans(source)) return without_spans(path);
@@ -137,7 +142,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
   } catch (const Error& error) {
     return {Kind::bad, {}, path.empty() ? record.where : path, error.what(), error.cause()};
   }
-  if (const auto first = seen_.put(source.hash, path))
+  if (const auto first = earlier_path(source.hash, path))
     return {Kind::duplicate,
             {std::move(source)},
             path,
@@ -146,11 +151,29 @@ ClipItem ClipItems::classify(const io::Record& record) {
   return {image ? Kind::images : Kind::video, {std::move(source)}, {}, {}};
 }
 
+/// Returns the path of the first file with these contents, or nullopt if this file is the first.
+std::optional<std::string> ClipItems::earlier_path(const std::string& hash,
+                                                   const std::string& path) {
+  if (!listed_) return seen_.put(hash, path);
+  if (!bucket_) return std::nullopt;
+  const auto [at, added] = seen_in_bucket_.emplace(hash, path);
+  return added ? std::nullopt : std::optional(at->second);
+}
+
+void ClipItems::enter(std::optional<std::int64_t> bucket) {
+  if (bucket != bucket_) seen_in_bucket_.clear();
+  bucket_ = bucket;
+}
+
 /// Returns false at the end of the input. Items for invalid lines come before the next record.
 bool ClipItems::read_more() {
   if (ended_) return false;
   const std::optional<io::Record> record = reader_.next();
-  if (record) ready_.push_back(classify(*record));
+  if (record) {
+    if (listed_) enter(get_integer(record->json, "bucket"));
+    ready_.push_back(classify(*record));
+    ready_.back().bucket = bucket_;
+  }
   ended_ = ready_.empty();
   return !ended_;
 }
@@ -196,7 +219,58 @@ void ClipItems::gather_images(ClipItem& item) {
   }
 }
 
+/// Puts the items of a bucket, of which `first` is the first, into units_: the videos, then the
+/// pictures by format, then what is no source. So the units do not depend on the order of videos
+/// and pictures.
+void ClipItems::gather_bucket(ClipItem&& first) {
+  const std::optional<std::int64_t> bucket = first.bucket;
+  ClipItem videos{ClipItem::Kind::joined, {}, {}, {}};
+  std::map<std::string, std::deque<ClipItem>> pictures;  // by extension
+  std::deque<ClipItem> others;
+  const auto add = [&](ClipItem&& item) {
+    if (item.kind == ClipItem::Kind::video) {
+      videos.sources.push_back(std::move(item.sources[0]));
+    } else if (item.kind == ClipItem::Kind::images) {
+      std::deque<ClipItem>& batches = pictures[image_extension(item.sources[0].path)];
+      if (batches.empty() || batches.back().sources.size() == kMostImages)
+        batches.push_back(std::move(item));
+      else
+        batches.back().sources.push_back(std::move(item.sources[0]));
+    } else {
+      others.push_back(std::move(item));
+    }
+  };
+  for (add(std::move(first)); !ready_.empty() || read_more(); ready_.pop_front()) {
+    if (ready_.front().bucket != bucket) break;
+    add(std::move(ready_.front()));
+  }
+  // Otherwise the unit would be made without this source, and later again with it.
+  const bool waits = std::any_of(others.begin(), others.end(), [](const ClipItem& item) {
+    return item.kind == ClipItem::Kind::bad &&
+           is_of_machine({item.input, item.message, item.cause});
+  });
+  if (waits) return void(units_ = std::move(others));
+  if (!videos.sources.empty()) units_.push_back(std::move(videos));
+  for (auto& [extension, batches] : pictures)
+    std::move(batches.begin(), batches.end(), std::back_inserter(units_));
+  std::move(others.begin(), others.end(), std::back_inserter(units_));
+}
+
+std::optional<ClipItem> ClipItems::next_of_list() {
+  while (units_.empty()) {
+    if (ready_.empty() && !read_more()) return std::nullopt;
+    ClipItem item = std::move(ready_.front());
+    ready_.pop_front();
+    if (!item.bucket) return item;
+    gather_bucket(std::move(item));
+  }
+  ClipItem unit = std::move(units_.front());
+  units_.pop_front();
+  return unit;
+}
+
 std::optional<ClipItem> ClipItems::next() {
+  if (listed_) return next_of_list();
   while (!ready_.empty() || read_more()) {
     ClipItem item = std::move(ready_.front());
     ready_.pop_front();

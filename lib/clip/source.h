@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ struct ClipItem {
   std::string input, message;  ///< Input, and message to report, for kinds `duplicate` and `bad`.
   Cause cause = Cause::other;  ///< Cause of the failure, for kind `bad`.
   bool unread = false;         ///< If true, the item is a `duplicate` that was not read.
+  std::optional<std::int64_t> bucket = std::nullopt;  ///< Bucket of the input's record.
 };
 
 /// Returns the prefix of the names of an item's outputs. The prefix is 16 digits of a hash of the
@@ -75,6 +77,13 @@ class ClipItems {
   void use(GivenSpans* spans) { spans_ = spans; }
   /// Sets the ledger of known hashes. Without a ledger all files are read.
   void use(io::HashLedger* ledger) { ledger_ = ledger; }
+  /// Reads the inputs of a part (parts/clip_list.h). Instead of the rules above, each bucket is a
+  /// unit: its videos form one batch, and its pictures of one format another. Of files with the
+  /// same contents in one bucket, the first is used. A video without a bucket is an item by itself.
+  /// If a fault of a bucket's file may
+  /// pass, only the faults of the bucket are items. Paths become absolute. Memory: the records of a
+  /// bucket.
+  void follow_list() { listed_ = true; }
   /// Lets small videos share shards if their records have only a path. The first `own` videos of
   /// the input do not share shards.
   void join(std::uint64_t own) { join_after_ = own; }
@@ -88,6 +97,10 @@ class ClipItems {
   bool is_small(const ClipItem& item);
   bool gather(ClipItem& item);
   void gather_images(ClipItem& item);
+  std::optional<std::string> earlier_path(const std::string& hash, const std::string& path);
+  void enter(std::optional<std::int64_t> bucket);
+  void gather_bucket(ClipItem&& first);
+  std::optional<ClipItem> next_of_list();
 
   std::deque<ClipItem> ready_;
   io::ManifestReader reader_;
@@ -101,6 +114,10 @@ class ClipItems {
   ClipItem batch_{ClipItem::Kind::joined, {}, {}, {}};
   std::uint64_t batch_weight_ = 0;
   bool ended_ = false;
+  bool listed_ = false;
+  std::optional<std::int64_t> bucket_;                 // bucket of the last record
+  std::map<std::string, std::string> seen_in_bucket_;  // hash -> path
+  std::deque<ClipItem> units_;                         // items of the last bucket
 };
 
 }  // namespace vfm::clip

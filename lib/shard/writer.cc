@@ -280,7 +280,8 @@ Json Writer::finish() {
   if (s.offsets.empty()) fail("shard '{}' would be empty", path);
   s.buffer.append(2 * kTarBlock, '\0');
   s.flush();
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+  // A tar with the same bytes stays, because a program on another host may have finished it.
+  if (s.file.differs() && ::unlink(path.c_str()) != 0 && errno != ENOENT)
     fail_errno(errno, "cannot replace '{}'", path);
   if (s.options.energon_index) {
     std::vector<std::uint64_t> index = s.offsets;

@@ -47,9 +47,9 @@ class Writer {
   const std::string& path() const;
   std::int64_t samples() const;
   std::uint64_t bytes() const;  ///< Bytes written so far, without the end blocks.
-  /// Removes an existing tar, commits the indexes, and then the new tar. Returns the tar's manifest
-  /// record {"kind":"shard","path":…,"samples":…,"bytes":…,"xxh3":…} (the XXH3-128 of the whole
-  /// file, 32 hex digits). Throws Error if there are no samples.
+  /// Removes an existing tar if its bytes differ, commits the indexes, and then the new tar.
+  /// Returns the tar's manifest record {"kind":"shard","path":…,"samples":…,"bytes":…,"xxh3":…}
+  /// (the XXH3-128 of the whole file, 32 hex digits). Throws Error if there are no samples.
   Json finish();
   void abandon() noexcept;
 

@@ -64,17 +64,17 @@ void ClipPart::end(const ClipSource& video, const Json& entry) {
 Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& settings,
                EarlierClips& earlier)
     : sources_(batch.sources),
-      directory_(options.directory),
-      name_(store_name(batch)),
       force_(options.force),
       readable_(options.readable_names),
+      listed_(options.part != nullptr),
       settings_(settings),
       earlier_(earlier) {
   std::string spans;
   for (const ClipSource& source : sources_)
     spans += hash_of_spans(source);
   if (!spans.empty()) settings_["spans"] = hash_hex(spans);
-  store_ = make_clip_store(ClipFormat::shards, directory_, name_, settings_, options.shard_bytes);
+  place_ = store_place(options, batch, settings_);
+  store_ = open_store(options, place_, settings_);
 }
 
 bool Joined::is_of_this(const Json& found) const {
@@ -98,9 +98,21 @@ std::vector<std::size_t> Joined::to_be_tried() const {
   return places;
 }
 
+std::vector<std::size_t> Joined::unfinished_videos() const {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (!parts_->find(sources_[i].hash)) places.push_back(i);
+  return places;
+}
+
 std::vector<std::size_t> Joined::begin() {
-  const std::string parts = ClipParts::path_of(directory_, name_);
+  const std::string parts = parts_path();
   found_ = store_->find_or_hold(force_);
+  if (listed_) {
+    if (!found_->is_null()) return {};  // failed videos are results
+    parts_.emplace(parts, settings_, true);
+    return unfinished_videos();
+  }
   if (!found_->is_null()) {
     if (is_of_this(found_) && to_be_tried().empty()) {
       ::unlink(parts.c_str());  // an earlier run was killed right after finishing
@@ -120,14 +132,11 @@ std::vector<std::size_t> Joined::begin() {
     }
   }
   parts_.emplace(parts, settings_, !force_);
-  if (!found_->is_null()) return places;
-  for (std::size_t i = 0; i < size(); ++i)
-    if (!parts_->find(sources_[i].hash)) places.push_back(i);
-  return places;
+  return found_->is_null() ? unfinished_videos() : places;
 }
 
 bool Joined::take_earlier(std::size_t place) {
-  if (force_) return false;
+  if (force_ || listed_) return false;
   ClipPart part(*parts_);
   const ClipSource& video = sources_[place];
   Json entry = earlier_.find(video, hash_of_spans(video),
@@ -149,6 +158,13 @@ bool Joined::make(std::size_t place, const Cut& cut) {
     failed_[place] = {sources_[place].path, error};
   }
   return false;
+}
+
+std::vector<io::Fault> Joined::faults_of_machine() const {
+  std::vector<io::Fault> faults;
+  for (const auto& [place, fault] : failed_)
+    if (is_of_machine(fault)) faults.push_back(fault);
+  return faults;
 }
 
 bool Joined::has_clip(std::size_t place, const std::string& key) const {
@@ -183,7 +199,7 @@ Json Joined::finish() {
   }
   for (std::size_t i = 0; i < size(); ++i)
     if (!failed_.contains(i) && !parts_->find(sources_[i].hash) && !take_earlier(i))
-      fail("the clips in '{}' of '{}' are not as they were written; use --force", name_,
+      fail("the clips in '{}' of '{}' are not as they were written; use --force", name(),
            sources_[i].path);
   Json finished = write();
   parts_->remove();

@@ -3,7 +3,7 @@
 //
 // The shards are written after the last video of the batch (clip/source.h) is cut. The bytes of the
 // shards do not depend on threads or on killed runs. Complete clips of other shards in the folder
-// are copied (clip/store/earlier_clips.h).
+// are copied (clip/store/earlier_clips.h), but not in a part of a list.
 //
 // The json has a list "sources". Each video's entry has "source", "source_hash", "clips", and the
 // fields that the json of a single video has. The field "failed" says why a video could not be
@@ -29,6 +29,7 @@
 #include "clip/options.h"
 #include "clip/source.h"
 #include "clip/store/earlier_clips.h"
+#include "clip/store/listed.h"
 #include "clip/store/parts.h"
 #include "clip/store/store.h"
 
@@ -69,7 +70,9 @@ class Joined {
   const ClipSource& source(std::size_t place) const { return sources_[place]; }
   const std::vector<ClipSource>& sources() const { return sources_; }
   std::size_t size() const { return sources_.size(); }
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return place_.name; }
+  /// Returns the folder of the shards.
+  const std::string& directory() const { return place_.directory; }
 
   /// Returns true if the clips of a video were found and copied. Otherwise calls `cut` to make the
   /// clips, and returns false. If `cut` throws an Error about the video, records the error.
@@ -78,8 +81,13 @@ class Joined {
   /// Writes the shards and returns the json. Call finish() after the last make(). Throws Error and
   /// Stopped.
   Json finish();
+  /// Returns the faults of videos that may pass (clip/store/listed.h). In a part of a list, do not
+  /// call finish() if there are any. The finished clips of the batch then wait for the next try.
+  std::vector<io::Fault> faults_of_machine() const;
 
  private:
+  std::string parts_path() const { return ClipParts::path_of(place_.unfinished, place_.name); }
+  std::vector<std::size_t> unfinished_videos() const;
   bool take_earlier(std::size_t place);
   bool is_of_this(const Json& found) const;
   std::vector<std::size_t> to_be_tried() const;
@@ -89,9 +97,9 @@ class Joined {
   Json write();
 
   std::vector<ClipSource> sources_;
-  std::string directory_, name_;
-  bool force_, readable_;
+  bool force_, readable_, listed_;
   HeldJson settings_;
+  StorePlace place_;
   EarlierClips& earlier_;
   std::unique_ptr<ClipStore> store_;
   std::optional<ClipParts> parts_;

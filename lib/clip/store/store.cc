@@ -28,9 +28,10 @@ namespace {
 class ShardStore : public ClipStore {
  public:
   ShardStore(std::string directory, const std::string& name, Json settings,
-             std::uint64_t shard_bytes)
+             std::uint64_t shard_bytes, bool shared)
       : ClipStore(std::move(directory), name, name + ".json", std::move(settings)),
-        shard_bytes_(shard_bytes) {}
+        shard_bytes_(shard_bytes),
+        shared_(shared) {}
   KeptClips begin(bool keep) override;
 
  private:
@@ -52,6 +53,7 @@ class ShardStore : public ClipStore {
   void end_shard();
 
   std::uint64_t shard_bytes_;
+  bool shared_;
   std::vector<Json> shards_;
   std::optional<shard::Writer> writer_;
 };
@@ -112,6 +114,7 @@ KeptClips ShardStore::begin(bool keep) {
   shards_.clear();
   writer_.reset();
   samples_ = 0;
+  if (shared_) return keep ? keep_shards() : KeptClips();
   const std::string text = dump_json(settings_) + "\n";
   const bool same = io::file_exists(notes_path()) && io::read_file(notes_path()) == text;
   ::unlink(index_path().c_str());
@@ -147,7 +150,7 @@ KeptClips ShardStore::keep_shards() {
       break;
     }
   }
-  remove_from(shards_.size());
+  if (!shared_) remove_from(shards_.size());
   return kept;
 }
 
@@ -294,21 +297,25 @@ std::vector<Json> ClipStore::records(const Json& finished, const std::string& di
 }
 
 void ClipStore::name_sources(std::vector<Json>& records, const std::vector<ClipSource>& sources) {
-  Json paths = Json::array(), hashes = Json::array();
+  Json paths = Json::array(), hashes = Json::array(), places = Json::array();
   for (const ClipSource& source : sources) {
+    if (const auto place = get_integer(source.record, "place")) places.push_back(*place);
     paths.push_back(source.path);
     hashes.push_back(source.hash);
   }
-  for (Json& record : records)
+  for (Json& record : records) {
     record.update({{"sources", paths}, {"source_hashes", hashes}});
+    if (!places.empty()) record["places"] = places;
+  }
 }
 
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
-                                           std::uint64_t shard_bytes) {
+                                           std::uint64_t shard_bytes, bool shared) {
   if (format == ClipFormat::files)
     return std::make_unique<ClipFiles>(std::move(directory), name, std::move(settings));
-  return std::make_unique<ShardStore>(std::move(directory), name, std::move(settings), shard_bytes);
+  return std::make_unique<ShardStore>(std::move(directory), name, std::move(settings), shard_bytes,
+                                      shared);
 }
 
 }  // namespace vfm::clip

@@ -116,9 +116,12 @@ class ClipStore : public ClipSink {
   shard::Receipt receipt_;
 };
 
-/// Opens a store. `settings` are all facts that affect the files' bytes, except the source.
+/// Opens a store. `settings` are all facts that affect the files' bytes, except the source. If
+/// `shared` is true, processes of several hosts may write the files of NAME, with the same bytes
+/// (clip/store/listed.h). Then begin() removes no files, and keeps clips without notes. Only the
+/// format `shards` can be shared.
 std::unique_ptr<ClipStore> make_clip_store(ClipFormat format, std::string directory,
                                            const std::string& name, Json settings,
-                                           std::uint64_t shard_bytes);
+                                           std::uint64_t shard_bytes, bool shared = false);
 
 }  // namespace vfm::clip

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "clip/store/listed.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "io/file.h"
+
+namespace vfm::clip {
+namespace {
+
+bool can_be_read(const std::string& path) {
+  try {
+    char byte = 0;
+    io::File::open_read(path).read_some(&byte, 1);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+bool is_of_machine(const io::Fault& fault) {
+  if (may_pass(fault.cause) || fault.cause == Cause::line) return true;
+  if (fault.cause != Cause::open) return false;
+  if (io::is_url(fault.input)) return true;
+  struct stat facts {};
+  if (::stat(fault.input.c_str(), &facts) == 0)
+    return S_ISREG(facts.st_mode) && !can_be_read(fault.input);
+  std::error_code wrong;
+  return errno != ENOENT || !std::filesystem::is_directory(io::dir_name(fault.input), wrong);
+}
+
+StorePlace store_place(const ClipOptions& options, const ClipItem& item, const Json& settings) {
+  const std::string name = store_name(item);
+  if (!options.part) return {options.directory, name, options.directory};
+  Hasher hasher;
+  hasher.update(dump_json(settings));
+  for (const ClipSource& source : item.sources)
+    hasher.update("\n" + source.hash + " " + source.path);
+  const std::string digits = hasher.hex128().substr(0, 16);
+  const auto subfolder = static_cast<std::size_t>(options.part->digits);
+  return {io::join_path(options.directory, digits.substr(0, subfolder)),
+          name.substr(0, name.size() - digits.size()) + digits, options.part->unfinished};
+}
+
+std::unique_ptr<ClipStore> open_store(const ClipOptions& options, const StorePlace& place,
+                                      const Json& settings) {
+  return make_clip_store(options.format, place.directory, place.name, settings, options.shard_bytes,
+                         options.part != nullptr);
+}
+
+}  // namespace vfm::clip

@@ -1,0 +1,52 @@
+// The outputs of one part of a list (vfm-clip --part), which processes on several hosts may make.
+//
+// The outputs of a unit (parts/clip_list.h) are DIR/<hh>/<h>-00000.tar, ... and DIR/<hh>/<h>.json.
+// The 16 hex digits <h> are a hash of the settings, and of the contents and the paths of the unit's
+// sources; <hh> are the first digits of <h>. So units with equal contents have outputs of
+// different names, and every process that makes a unit writes the same bytes under the same names.
+// Therefore existing files of a unit are never removed, only replaced by equal ones.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/json_fwd.h"
+#include "clip/options.h"
+#include "clip/source.h"
+#include "clip/store/store.h"
+#include "io/error_log.h"
+
+namespace vfm::clip {
+
+/// What run() has to know of the part that it does. Thread-safety: lost() any thread.
+struct ListedPart {
+  std::string errors;  ///< Path of the part's errors.jsonl.
+  /// Folder for unfinished work (ledger, ClipParts). Only this process writes the folder.
+  std::string unfinished;
+  int digits = 2;  ///< Number of hex digits in the names of DIR's subfolders.
+  /// Returns true if another process has taken the part. Then run() stops.
+  std::function<bool()> lost;
+  /// Called with each record and fault, in input order, on the thread of run().
+  std::function<void(const Json& record)> record;
+  std::function<void(const io::Fault& fault)> fault;
+};
+
+/// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass.
+/// Looks whether a file that could not be opened is there and can be read. If the file has gone,
+/// but its folder is there, the fault is of the input.
+bool is_of_machine(const io::Fault& fault);
+
+/// The place of the files of a store.
+struct StorePlace {
+  std::string directory, name;
+  std::string unfinished;  ///< Folder of the file of ClipParts.
+};
+/// Returns the place for an item, and for a store with these settings.
+StorePlace store_place(const ClipOptions& options, const ClipItem& item, const Json& settings);
+/// Opens the store at this place.
+std::unique_ptr<ClipStore> open_store(const ClipOptions& options, const StorePlace& place,
+                                      const Json& settings);
+
+}  // namespace vfm::clip
