@@ -361,14 +361,11 @@ class ColumnParts {
 long run_parts(const ColumnJob& job, const std::vector<std::string>& inputs, share::Slots& slots,
                io::ManifestWriter& manifest) {
   ColumnParts work(job, inputs, slots);
-  const long failed =
-      shard::for_each_part(*job.parts, manifest,
-                           {[&](int part, int parts) { return work.digest(part, parts); },
-                            [&](const parts::Part& part, int parts, shard::PartOutput& output) {
-                              return work.make(part, parts, output);
-                            }});
-  if (job.ended) job.ended("");
-  return failed;
+  return shard::for_each_part(*job.parts, manifest,
+                              {[&](int part, int parts) { return work.digest(part, parts); },
+                               [&](const parts::Part& part, int parts, shard::PartOutput& output) {
+                                 return work.make(part, parts, output);
+                               }});
 }
 
 }  // namespace
