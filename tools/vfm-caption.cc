@@ -8,6 +8,7 @@
 #include "caption_model_options.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "cli/secret.h"
 #include "columns/caption/caption.h"
@@ -17,6 +18,7 @@
 #include "media/isolate/isolated.h"
 #include "media/version.h"
 #include "shard_estimate.h"
+#include "shard_parts.h"
 #include "verbs.h"
 #include "workers/captions.h"
 #include "workers/pictures.h"
@@ -52,6 +54,7 @@ class CaptionTool : public vfm::cli::Tool {
     options.group("Output");
     columns_.add(options);
     options.group("Output");
+    part_.add(options);
     report_.add(options, "write a page with clips and their captions");
     vfm::cli::add_dry_run(options, dry_run_);
     add_source_options(options);
@@ -63,6 +66,7 @@ class CaptionTool : public vfm::cli::Tool {
 
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
+    check_part(part_, columns_.output.force, dry_run_, report_.path);
     vfm::columns::EndpointOptions& endpoint = options_.endpoint;
     if (has_endpoint() && !table_->row("--from").given()) from_.clear();
     options_.from = vfm::columns::parse_caption_sources(from_, has_endpoint());
@@ -96,6 +100,9 @@ class CaptionTool : public vfm::cli::Tool {
     vfm::media::begin_isolation();
     options_.inputs = columns_.input.resolved();
     options_.directory = columns_.output.directory;
+    part_work_ = part_work("caption", part_, options_.directory, options_.inputs,
+                           vfm::media::ffmpeg_version());
+    options_.parts = part_work_ ? &*part_work_ : nullptr;
     options_.force = columns_.output.force;
     options_.limits.member = columns_.member.bytes;
     options_.report = report_.path;
@@ -304,6 +311,8 @@ class CaptionTool : public vfm::cli::Tool {
   }
 
   vfm::cli::ColumnOptions columns_;
+  vfm::cli::PartOptions part_;
+  std::optional<vfm::shard::PartWork> part_work_;
   vfm::cli::ReportOptions report_;
   vfm::cli::SeedOptions seed_;
   CaptionModelOptions model_{columns_.jobs};

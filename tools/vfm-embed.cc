@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "columns/embed/embed.h"
 #include "columns/search/inverted_file.h"
@@ -12,6 +13,7 @@
 #include "media/version.h"
 #include "models/text_encoder.h"
 #include "shard_estimate.h"
+#include "shard_parts.h"
 #include "tensor/device.h"
 #include "verbs.h"
 #include "workers/pictures.h"
@@ -39,6 +41,7 @@ class EmbedTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     columns_.add(options);
     vfm::cli::add_dry_run(options, dry_run_);
+    part_.add(options);
     options.group("Clips");
     options.add("--video", video_, "builtin:look|DIR|none", "encoder of clips")
         .check(vfm::cli::not_empty)
@@ -118,6 +121,7 @@ class EmbedTool : public vfm::cli::Tool {
 
   void check() override {
     columns_.input_limits.check_isolation(columns_.hwaccel);
+    check_part(part_, columns_.output.force, dry_run_, "");
     if (video_ == "none" && text_ == "none")
       vfm::fail_usage("--video none and --text none leave nothing to do");
     embed_.scores.concepts = vfm::columns::parse_concepts(concepts_);
@@ -157,6 +161,9 @@ class EmbedTool : public vfm::cli::Tool {
     vfm::share::Slots slots = context.slots(columns_.jobs);
     embed_.inputs = columns_.input.resolved();
     embed_.directory = columns_.output.directory;
+    part_work_ =
+        part_work("embed", part_, embed_.directory, embed_.inputs, vfm::media::ffmpeg_version());
+    embed_.parts = part_work_ ? &*part_work_ : nullptr;
     embed_.force = columns_.output.force;
     embed_.video = video_ != "none";
     embed_.text = text_ != "none";
@@ -196,6 +203,8 @@ class EmbedTool : public vfm::cli::Tool {
   }
 
   vfm::cli::ColumnOptions columns_;
+  vfm::cli::PartOptions part_;
+  std::optional<vfm::shard::PartWork> part_work_;
   std::string video_ = "builtin:look", text_;
   std::optional<std::string> text_prompt_, query_prompt_;
   std::vector<std::string> concepts_;

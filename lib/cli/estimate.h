@@ -32,7 +32,7 @@ constexpr std::uint64_t kEstimateBytes = 1'000'000'000;
 struct EstimateInput {
   std::function<std::optional<io::Record>()>
       next;  ///< Returns the next record, or nullopt at the end.
-  std::function<const io::InputStreams&()> streams;
+  std::function<io::InputStreams()> streams;
 };
 
 /// Logs the fault as a warning.
@@ -43,7 +43,7 @@ template <typename Reader>
 EstimateInput estimate_input(const std::vector<std::string>& arguments) {
   const auto reader = std::make_shared<Reader>(arguments, tell_fault);
   return {[reader] { return reader->next(); },
-          [reader]() -> const io::InputStreams& { return reader->streams(); }};
+          [reader]() -> io::InputStreams { return reader->streams(); }};
 }
 
 struct Estimate {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "io/file.h"
 #include "io/places.h"
+#include "parts/part_inputs.h"
 #include "shard/receipt.h"
 #include "shard/shard_input.h"
 #include "share/ordered.h"
@@ -33,6 +35,8 @@ struct Item {
 
 struct Outcome {
   Errors errors;
+  bool unread = false;               // the shard could not be read, so its error may pass
+  HeldJson column;                   // facts of the column's tar
   std::optional<io::Record> record;  // for the manifest
   bool shard = false;
   std::string directory;  // of the column
@@ -58,6 +62,13 @@ Json source_hashes(const io::Record& record, const std::vector<std::string>& tar
   return sources;
 }
 
+/// Returns the tars of a completed record (shard::complete_shard()) that the job reads.
+std::vector<std::string> tars_of(const ColumnJob& job, const io::Record& record) {
+  std::vector<std::string> unread = job.unread;
+  unread.push_back(job.column);
+  return tars_without(record, unread);
+}
+
 Json made_from_of(const ColumnJob& job, const io::Record& record,
                   const std::vector<std::string>& tars) {
   return {{"settings", job.settings(record)}, {"sources", source_hashes(record, tars)}};
@@ -73,8 +84,11 @@ void check_notes(const ColumnJob& job, const Item& item, const Json& notes) {
     if (hash_or_empty(path) != (hash.is_null() ? "" : hash.get<std::string>()))
       fail("'{}' has changed", path);
   }
-  if (std::ranges::any_of(io::parse_faults(notes.at("errors")), unanswered))
-    fail("samples of it have no answer of a server");
+  const Errors errors = io::parse_faults(notes.at("errors"));
+  if (std::ranges::any_of(errors, unanswered)) fail("samples of it have no answer of a server");
+  if (job.parts &&
+      std::ranges::any_of(errors, [](const io::Fault& fault) { return may_pass(fault.cause); }))
+    fail("samples of it had errors that may pass");
 }
 
 using Origins = std::map<std::string, std::int64_t>;
@@ -165,9 +179,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     out.directory = directory;
   try {
     shard::complete_shard(record);
-    std::vector<std::string> unread = job.unread;
-    unread.push_back(job.column);
-    const auto tars = tars_without(record, unread);
+    const auto tars = tars_of(job, record);
     const Json made_from = made_from_of(job, record, tars);
     const Json& sources = made_from.at("sources");
     const Json notes = make_column(job, item, tars, made_from);
@@ -176,6 +188,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
     Json columns = std::move(record.json["columns"]);
     record.json->erase("columns");
     columns[job.column] = item.column_path;
+    out.column = notes.at("record");
     for (const std::string& name : job.record_fields)
       record.json->erase(name);
     const auto add = [&](const char* name, const Json& value) {
@@ -194,6 +207,7 @@ Outcome work_on(const ColumnJob& job, Item& item) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::device) throw;
     out.errors.emplace_back(path, error);
+    out.unread = error.cause() == Cause::open;
   }
   return out;
 }
@@ -201,13 +215,19 @@ Outcome work_on(const ColumnJob& job, Item& item) {
 /// Reads the manifest and decides, in order, what to do with each record.
 class Items {
  public:
-  Items(const ColumnJob& job, const std::vector<std::string>& inputs)
-      : job_(job), reader_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
+  /// With `part`, takes only the shards of that part.
+  Items(const ColumnJob& job, const std::vector<std::string>& inputs,
+        std::function<bool(const io::Record&)> takes = nullptr)
+      : job_(job),
+        takes_(std::move(takes)),
+        reader_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;
     Item item;
-    item.record = reader_.next();
+    do
+      item.record = reader_.next();
+    while (item.record && takes_ && !takes_(*item.record));
     item.before = std::exchange(bad_, {});
     if (!item.record) {
       ended_ = true;
@@ -218,7 +238,7 @@ class Items {
     return item;
   }
 
-  const io::InputStreams& streams() const { return reader_.streams(); }
+  io::InputStreams streams() const { return reader_.streams(); }
 
  private:
   void place(Item& item) {
@@ -237,11 +257,17 @@ class Items {
   }
 
   const ColumnJob& job_;
+  std::function<bool(const io::Record&)> takes_;
   Errors bad_;
   shard::ShardInput reader_;
   std::map<std::string, std::string> taken_;  // column path -> shard
   bool ended_ = false;
 };
+
+std::size_t column_weight(const Outcome& outcome) {
+  return held_bytes(outcome.errors) + outcome.directory.size() + held_bytes(outcome.column) +
+         (outcome.record ? held_bytes(outcome.record->json) : 0);
+}
 
 }  // namespace
 
@@ -262,8 +288,91 @@ std::vector<std::string> tars_without(const io::Record& record,
   return tars;
 }
 
+namespace {
+
+/// Does the parts of a job. The settings and the tars of a part's shards are its inputs.
+class ColumnParts {
+ public:
+  ColumnParts(const ColumnJob& job, const std::vector<std::string>& inputs, share::Slots& slots)
+      : job_(job), inputs_(inputs), slots_(slots) {}
+
+  std::string digest(int part, int parts) {
+    if (digests_.empty()) read_digests(parts);
+    return digests_[part];
+  }
+
+  io::InputStreams make(const parts::Part& part, int parts, shard::PartOutput& output) const {
+    Items items(job_, inputs_,
+                [&](const io::Record& record) { return part_of(record, parts) == part.number(); });
+    share::for_each_ordered<Item, Outcome>(
+        slots_, [&] { return items.next(); }, [&](Item& item) { return work_on(job_, item); },
+        [&](Outcome& outcome) {
+          for (const io::Fault& fault : outcome.errors)
+            output.fault(fault, outcome.unread || unanswered(fault));
+          if (!outcome.record) return;
+          if (job_.done) job_.done(*outcome.record);
+          output.wrote(outcome.record->json->at("columns").at(job_.column), outcome.column);
+          output.record(outcome.record->json);
+        },
+        column_weight);
+    return items.streams();
+  }
+
+ private:
+  /// Records that are no shards are of no part.
+  static int part_of(const io::Record& record, int parts) {
+    const auto path = get_string(record.json, "path");
+    return record.kind == "shard" && path ? parts::part_of_shard(*path, parts) : -1;
+  }
+
+  void read_digests(int parts) {
+    const std::optional<int> only = job_.parts->choice.part;
+    if (only) digests_[*only];
+    Items items(job_, inputs_, [&](const io::Record& record) {
+      const int part = part_of(record, parts);
+      return part >= 0 && (!only || part == *only);
+    });
+    while (std::optional<Item> item = items.next()) {
+      if (!item->record) continue;
+      std::string& digest = digests_[part_of(*item->record, parts)];
+      digest = hash_hex(digest + io::base_name(item->record->path()) + input_of(*item->record));
+    }
+    digests_[-1];  // read, though no shard may have come
+  }
+
+  /// Returns what decides the bytes of a shard's column. A shard that cannot be read is another
+  /// input when it can.
+  std::string input_of(io::Record& record) const {
+    try {
+      shard::complete_shard(record);
+      return dump_json(made_from_of(job_, record, tars_of(job_, record)));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::runtime) throw;
+      return error.what();
+    }
+  }
+
+  const ColumnJob& job_;
+  const std::vector<std::string>& inputs_;
+  share::Slots& slots_;
+  std::map<int, std::string> digests_;
+};
+
+long run_parts(const ColumnJob& job, const std::vector<std::string>& inputs, share::Slots& slots,
+               io::ManifestWriter& manifest) {
+  ColumnParts work(job, inputs, slots);
+  return shard::for_each_part(*job.parts, manifest,
+                              {[&](int part, int parts) { return work.digest(part, parts); },
+                               [&](const parts::Part& part, int parts, shard::PartOutput& output) {
+                                 return work.make(part, parts, output);
+                               }});
+}
+
+}  // namespace
+
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest) {
+  if (job.parts) return run_parts(job, inputs, slots, manifest);
   Items items(job, inputs);
   std::optional<io::ErrorLog> errors;
   Errors early;  // errors before the log's directory is known
@@ -290,10 +399,7 @@ long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs
         if (outcome.shard && job.done) job.done(*outcome.record);
         manifest.write(outcome.record->json);
       },
-      [](const Outcome& outcome) {
-        return held_bytes(outcome.errors) + outcome.directory.size() +
-               (outcome.record ? held_bytes(outcome.record->json) : 0);
-      });
+      column_weight);
   if (!errors) open_log(".");
   errors->finish();
   if (job.ended) job.ended(items.streams().broken_off());

@@ -18,6 +18,7 @@
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
+#include "shard/part_output.h"
 #include "shard/writer.h"
 #include "share/slots.h"
 
@@ -34,9 +35,9 @@ struct ColumnNotes {
 };
 
 struct ColumnJob {
-  std::string tool;              ///< Name of the tool, such as "vfm-caption".
-  std::string column;            ///< Name of the column, such as "caption".
-  std::string directory;         ///< Folder of the columns, or empty for the folder of each shard.
+  std::string tool;       ///< Name of the tool, such as "vfm-caption".
+  std::string column;     ///< Name of the column, such as "caption".
+  std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
   Progress* progress = nullptr;  ///< Counter of samples in kept columns; may be null.
   /// Columns whose tars the job does not read. If one of these columns is added after a run, the
@@ -59,6 +60,9 @@ struct ColumnJob {
   /// Called for each shard in order, after the column is made and before the record is written. May
   /// be empty.
   std::function<void(const io::Record&)> done;
+  /// The parts of the work, or null for the whole work. The part of a shard is
+  /// parts::part_of_shard() of its file.
+  const shard::PartWork* parts = nullptr;
   /// Called after the last shard, with the reason why the input is incomplete, or with "" if it is
   /// complete. May be empty.
   std::function<void(const std::string&)> ended;
@@ -71,6 +75,9 @@ bool unanswered(const io::Fault& fault);
 /// records to standard output in the order of the input, and errors to COLUMN-errors.jsonl in the
 /// folder of the columns. Records of kinds other than "shard" are written unchanged. Returns the
 /// number of errors. Throws Stopped. If the input is incomplete or has no shard, throws Error.
+///
+/// With job.parts, writes the files of shard/part_output.h instead of the errors, drops records of
+/// other kinds, and returns the number of errors that may pass.
 long run_column_job(const ColumnJob& job, const std::vector<std::string>& inputs,
                     share::Slots& slots, io::ManifestWriter& manifest);
 

@@ -128,7 +128,7 @@ void InputStreams::remark(std::string text) {
 
 std::string InputStreams::broken_off() const {
   constexpr std::size_t kMostNamed = 3;
-  if (open_.empty()) return "";
+  if (open_.empty() || !missing_.empty()) return missing_;
   if (open_.size() == 1)
     return fmt::format("the output of {} broke off in {} (no end record)", open_[0].tool,
                        open_[0].source);
@@ -142,7 +142,8 @@ std::string InputStreams::broken_off() const {
 void InputStreams::check_whole(std::string_view outcome) const {
   for (const std::string& text : remarks_)
     log_info("{}", text);
-  if (!open_.empty()) fail("{}: {}; run the same command again", broken_off(), outcome);
+  if (const std::string why = broken_off(); !why.empty())
+    fail("{}: {}; run the same command again", why, outcome);
 }
 
 }  // namespace vfm::io

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_fwd.h"
@@ -41,6 +42,10 @@ class InputStreams {
   /// take() finds such a begin record, too, and returns false. Throws Error for an invalid begin or
   /// end record, and for too many open streams.
   bool take(std::string_view line, const std::string& source);
+
+  /// Records that inputs are missing for another reason, `why`, a clause such as "part 3 of 'clips'
+  /// is not complete". Then broken_off() returns this clause, and check_whole() throws.
+  void miss(std::string why) { missing_ = std::move(why); }
 
   /// Returns the folder to which relative names in the line of the last take() refer, or "" for the
   /// working directory. Throws Error if tools that were started in different folders write into one
@@ -67,6 +72,7 @@ class InputStreams {
   std::string here_ = working_folder();
   std::vector<Stream> open_;
   std::vector<std::string> remarks_;
+  std::string missing_;
 };
 
 }  // namespace vfm::io

@@ -12,6 +12,7 @@
 #include "base/one_thread.h"
 #include "base/work_limit.h"
 #include "media/decode/hardware.h"
+#include "pack/notes.h"
 #include "workers/tokenizers.h"
 
 namespace vfm::pack {
@@ -208,22 +209,6 @@ class EncoderInWorkers final : public LatentEncoder {
 };
 
 }  // namespace
-
-Json to_json(const data::FrameCount& frames) {
-  return {{"read", frames.read},
-          {"latents", frames.latents},
-          {"rate", frames.rate},
-          {"windows", frames.windows},
-          {"remainder", frames.remainder}};
-}
-
-data::FrameCount parse_frame_count(const Json& json) {
-  const auto number = [&](const char* name) {
-    return need_integer(json, name, "a count of frames");
-  };
-  return {number("read"), number("latents"), number("rate"), number("windows"),
-          number("remainder")};
-}
 
 std::unique_ptr<LatentEncoder> make_clip_encoder(const models::VideoTokenizer& tokenizer,
                                                  const data::PixelOptions& options,

@@ -41,11 +41,6 @@ class LatentEncoder {
                              const std::string& key) const = 0;
 };
 
-/// to_json() converts counts to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…}.
-/// parse_frame_count() converts the JSON back. Both functions throw Error.
-Json to_json(const data::FrameCount& frames);
-data::FrameCount parse_frame_count(const Json& json);
-
 /// Returns an encoder that decodes in this process. If `scales` is not null, pictures are made on
 /// scales->device(), where the tokenizer or the tokenizer's worker runs. All arguments must outlive
 /// the encoder.

@@ -62,7 +62,7 @@ class PackFeed {
            Finished finished);
   ~PackFeed();
   std::optional<PackWork> next();
-  const io::InputStreams& streams() const { return input_.streams(); }
+  io::InputStreams streams() const { return input_.streams(); }
 
  private:
   std::optional<PackWork> next_shard();

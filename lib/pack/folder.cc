@@ -82,11 +82,30 @@ std::string input_of(const std::string& tar) {
 
 }  // namespace
 
-PackFolder::PackFolder(const std::string& directory, const Json& settings, int channels, bool force)
-    : directory_(directory),
-      lock_(io::lock_folder(directory)),
-      settings_(settings),
-      channels_(channels) {
+Json LatentTokenizer::to_json() const {
+  return {{"config", config},
+          {"channels", channels},
+          {"vocabulary", vocabulary},
+          {"statistics", statistics}};
+}
+
+LatentTokenizer LatentTokenizer::from_json(const Json& json, const std::string& what) {
+  LatentTokenizer facts;
+  facts.channels = static_cast<int>(need_integer(json, "channels", what));
+  facts.vocabulary = static_cast<int>(need_integer(json, "vocabulary", what));
+  facts.config = json.value("config", Json());
+  facts.statistics = json.value("statistics", Json());
+  if (!facts.config->is_object()) fail("{} has no configuration of a tokenizer", what);
+  return facts;
+}
+
+PackFolder::PackFolder(const std::string& directory, const Json& settings, int channels, bool force,
+                       Use use)
+    : directory_(directory), settings_(settings), channels_(channels) {
+  if (use == Use::whole)
+    lock_.emplace(io::lock_folder(directory));
+  else
+    io::make_directories(directory);
   const std::string path = io::join_path(directory, "pack.json");
   if (io::file_exists(path)) {
     Json there;
@@ -183,7 +202,7 @@ void PackFolder::write_notes(const std::string& tar, const ShardNotes& notes) co
   shard::Receipt(shard::receipt_path(tar), "made_from", notes.made_from).write(notes_text(notes));
 }
 
-void PackFolder::add(const std::string& split, const std::string& name, const PartFacts& facts) {
+void PackFolder::add(const std::string& split, const std::string& name, const TarFacts& facts) {
   Split& into = splits_[split];
   const auto [number, fresh] = into.names.add(name);
   if (fresh) into.facts.emplace_back();
@@ -193,7 +212,7 @@ void PackFolder::add(const std::string& split, const std::string& name, const Pa
 std::int64_t PackFolder::without_text() const {
   std::int64_t count = 0;
   for (const auto& [split, shards] : splits_)
-    for (const PartFacts& facts : shards.facts)
+    for (const TarFacts& facts : shards.facts)
       count += facts.without_text;
   return count;
 }
@@ -201,7 +220,7 @@ std::int64_t PackFolder::without_text() const {
 data::FrameCount PackFolder::frames() const {
   data::FrameCount all;
   for (const auto& [split, shards] : splits_)
-    for (const PartFacts& facts : shards.facts)
+    for (const TarFacts& facts : shards.facts)
       all.add(facts.frames);
   return all;
 }

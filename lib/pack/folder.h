@@ -13,20 +13,36 @@
 #include "base/held_json.h"
 #include "base/json_fwd.h"
 #include "io/file.h"
-#include "models/tokenizer.h"
+#include "io/first_names.h"
 #include "pack/notes.h"
-#include "pack/sample.h"
 #include "shard/name_table.h"
 #include "shard/reader.h"
 
 namespace vfm::pack {
 
+/// What latents.json says of the tokenizer.
+struct LatentTokenizer {
+  HeldJson config;      ///< models::TokenizerConfig::to_json().
+  int channels = 0;     ///< Channels of a latent.
+  int vocabulary = 0;   ///< Number of codes, or 0 if the tokenizer is continuous.
+  HeldJson statistics;  ///< models::LatentScale::to_json(), or null if they must be measured.
+
+  Json to_json() const;
+  /// Throws Error for other JSON. `what` names the JSON.
+  static LatentTokenizer from_json(const Json& json, const std::string& what);
+};
+
 class PackFolder {
  public:
-  /// Opens or makes the folder, and locks it. If `force` is true, removes vfm-pack's files. Throws
-  /// Error if another program has locked the folder. Throws Error{usage} if the folder has latents
-  /// with other settings and `force` is false.
-  PackFolder(const std::string& directory, const Json& settings, int channels, bool force);
+  /// The programs that write a folder. `whole`: one program writes all shards and all files about
+  /// them. `part`: this program writes some of the shards, and others write the rest.
+  enum class Use { whole, part };
+
+  /// Opens or makes the folder. With Use::whole locks it. If `force` is true, removes vfm-pack's
+  /// files. Throws Error if another program has locked the folder. Throws Error{usage} if the
+  /// folder has latents with other settings and `force` is false.
+  PackFolder(const std::string& directory, const Json& settings, int channels, bool force,
+             Use use = Use::whole);
 
   const std::string& directory() const { return directory_; }
   std::string tar_path(const std::string& split, const std::string& name) const;
@@ -46,18 +62,19 @@ class PackFolder {
   void write_notes(const std::string& tar, const ShardNotes& notes) const;
 
   /// Adds a shard of this run. Call add() after write_notes().
-  void add(const std::string& split, const std::string& name, const PartFacts& facts);
+  void add(const std::string& split, const std::string& name, const TarFacts& facts);
   /// Writes index.jsonl and index.bin of each split, .nv-meta/, README.md and, at the end,
-  /// latents.json. Throws Error if the run has no sample, or if a shard's notes have changed since
-  /// add().
-  void finish(const models::VideoTokenizer& tokenizer);
+  /// latents.json. Throws Error if the run has no sample, if a shard's notes have changed since
+  /// add(), or if shards have text of different encoders. If `keys` is not null, also throws Error
+  /// if a key is in `keys`, or in two shards.
+  void finish(const LatentTokenizer& tokenizer, io::FirstNames* keys = nullptr);
   std::int64_t without_text() const;
   data::FrameCount frames() const;
 
  private:
   struct Split {
     shard::NameTable names;
-    std::vector<PartFacts> facts;
+    std::vector<TarFacts> facts;
     std::vector<std::uint32_t> order;  // by name; made by finish()
   };
   struct Totals;
@@ -69,12 +86,12 @@ class PackFolder {
   static void remove_indexes(const std::string& folder);
   bool settle_strangers() const;
   void write_for_others(bool alone, bool discrete) const;
-  ShardNotes read_notes(const std::string& tar, const PartFacts& facts) const;
-  void write_list(const std::string& split, Totals& totals) const;
+  ShardNotes read_notes(const std::string& tar, const TarFacts& facts) const;
+  void write_list(const std::string& split, Totals& totals, io::FirstNames* keys) const;
   void write_index(const std::string& split, const Json& info) const;
 
   std::string directory_;
-  io::File lock_;
+  std::optional<io::File> lock_;  // with Use::whole
   HeldJson settings_;
   int channels_;
   bool goes_on_ = false;

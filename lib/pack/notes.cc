@@ -11,6 +11,22 @@
 
 namespace vfm::pack {
 
+Json to_json(const data::FrameCount& frames) {
+  return {{"read", frames.read},
+          {"latents", frames.latents},
+          {"rate", frames.rate},
+          {"windows", frames.windows},
+          {"remainder", frames.remainder}};
+}
+
+data::FrameCount parse_frame_count(const Json& json) {
+  const auto number = [&](const char* name) {
+    return need_integer(json, name, "a count of frames");
+  };
+  return {number("read"), number("latents"), number("rate"), number("windows"),
+          number("remainder")};
+}
+
 std::string notes_text(const ShardNotes& notes) {
   Json json = {{"tool", "vfm-pack"},
                {"input", notes.input},
@@ -56,8 +72,8 @@ ShardNotes parse_notes(const Json& json, const std::string& path, int channels) 
   return notes;
 }
 
-PartFacts facts_of(const ShardNotes& notes) {
-  PartFacts facts;
+TarFacts facts_of(const ShardNotes& notes) {
+  TarFacts facts;
   facts.samples = static_cast<std::int64_t>(notes.entries.size());
   facts.without_text = notes.without_text;
   facts.clips = notes.clips;

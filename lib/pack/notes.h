@@ -10,14 +10,23 @@
 #include <string>
 #include <vector>
 
+#include "base/held_bytes.h"
 #include "base/held_json.h"
 #include "base/json_fwd.h"
+#include "data/channel_sums.h"
 #include "data/clip_size.h"
 #include "data/entry.h"
 #include "io/error_log.h"
-#include "pack/sample.h"
 
 namespace vfm::pack {
+
+using data::ChannelSums;
+using vfm::held_bytes;
+
+/// to_json() converts counts to {"read":…,"latents":…,"rate":…,"windows":…,"remainder":…}.
+/// parse_frame_count() converts the JSON back. Both functions throw Error.
+Json to_json(const data::FrameCount& frames);
+data::FrameCount parse_frame_count(const Json& json);
 
 /// The contents of SPLIT/X.json: notes on one split's part of a finished shard.
 struct ShardNotes {
@@ -45,7 +54,7 @@ std::string notes_text(const ShardNotes& notes);
 ShardNotes parse_notes(const Json& json, const std::string& path, int channels);
 
 /// The facts of a part that stay in memory until the end of the run.
-struct PartFacts {
+struct TarFacts {
   std::int64_t samples = 0, without_text = 0;
   std::int64_t tokens = 0;  ///< Number of tokens for patches of 1 x 2 x 2.
   std::uint64_t bytes = 0;  ///< Size of the tar.
@@ -54,12 +63,12 @@ struct PartFacts {
   std::array<char, 32> xxh3{};  ///< Hash of the tar.
 };
 /// Returns the facts of `notes`. Throws Error if the record of the tar lacks a field.
-PartFacts facts_of(const ShardNotes& notes);
+TarFacts facts_of(const ShardNotes& notes);
 
 /// The data of a finished part that are used after the notes are written.
 struct FinishedPart {
   explicit FinishedPart(const ShardNotes& notes);
-  PartFacts facts;
+  TarFacts facts;
   HeldJson record, text_encoder;
   std::vector<io::Fault> errors;
   std::string keys;  ///< Keys of the samples, concatenated.

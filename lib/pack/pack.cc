@@ -127,7 +127,7 @@ class Run {
       fail("the input has no shard; vfm-shard makes shards of clips");
     feed.reset();
     keys_.reset();
-    folder_->finish(*tokenizer_);
+    folder_->finish(latent_tokenizer(*tokenizer_));
     tell_frames(folder_->frames());
     manifest_.tell("frames", to_json(folder_->frames()));
     if (const auto count = folder_->without_text(); count > 0)
@@ -357,6 +357,15 @@ class Run {
 };
 
 }  // namespace
+
+LatentTokenizer latent_tokenizer(const models::VideoTokenizer& tokenizer) {
+  LatentTokenizer facts;
+  facts.config = tokenizer.config().to_json();
+  facts.channels = tokenizer.channels();
+  facts.vocabulary = tokenizer.vocabulary();
+  if (const auto own = tokenizer.statistics()) facts.statistics = own->to_json();
+  return facts;
+}
 
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest) {

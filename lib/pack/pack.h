@@ -23,6 +23,7 @@
 #include "data/latents.h"
 #include "io/manifest.h"
 #include "models/tokenizer.h"
+#include "pack/folder.h"
 #include "shard/reader.h"
 #include "share/slots.h"
 #include "tensor/tensor.h"
@@ -51,6 +52,9 @@ struct PackOptions {
   data::PixelOptions clip;
   std::string report;  ///< Path of the HTML report, or empty.
 };
+
+/// Returns what latents.json says of a tokenizer.
+LatentTokenizer latent_tokenizer(const models::VideoTokenizer& tokenizer);
 
 /// Writes a record for each shard to `manifest`, as soon as the shard is on disk. Returns the
 /// number of recorded errors. Throws Error if nothing could be packed. Throws Error{usage} for bad

@@ -8,15 +8,15 @@
 
 #include "base/held_bytes.h"
 #include "base/held_json.h"
+#include "data/channel_sums.h"
 #include "data/latents.h"
-#include "models/channel_sums.h"
 #include "models/tokenizer.h"
 #include "pack/clip_encoder.h"
 #include "shard/sample.h"
 
 namespace vfm::pack {
 
-using models::ChannelSums;
+using data::ChannelSums;
 
 struct LatentOutput {
   shard::Sample sample;   ///< Sample with json, text.npy, and latent.npy or codes.npy.

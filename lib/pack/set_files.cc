@@ -6,14 +6,15 @@
 #include <tuple>
 #include <vector>
 
+#include "base/encoder_identity.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "data/channel_sums.h"
 #include "data/index_file.h"
 #include "io/atomic_file.h"
 #include "io/text_writer.h"
-#include "models/channel_sums.h"
 #include "pack/folder.h"
 #include "shard/dataset_card.h"
 #include "shard/dataset_meta.h"
@@ -23,16 +24,45 @@ namespace vfm::pack {
 
 struct PackFolder::Totals {
   Json splits = Json::object(), text_encoder;
+  std::string text_of;  // a shard with text of this encoder
   ChannelSums train, all;
+
+  /// Parts do not know of each other's texts.
+  void take_encoder(const std::string& tar, const Json& encoder) {
+    if (encoder.is_null()) return;
+    if (text_encoder.is_null()) {
+      text_encoder = encoder;
+      text_of = tar;
+    } else if (encoder_identity(encoder) != encoder_identity(text_encoder)) {
+      fail(
+          "the text encoder of '{}', {}, is not that of '{}', {}: embed all captions by one "
+          "encoder, "
+          "and pack them again",
+          tar, dump_json(encoder), text_of, dump_json(text_encoder));
+    }
+  }
 };
 
+namespace {
+
+void check_keys(const std::string& tar, const ShardNotes& notes, io::FirstNames& keys) {
+  for (const data::Entry& entry : notes.entries)
+    if (const auto first = keys.put(entry.key, tar))
+      fail(
+          "key '{}' is in '{}' and in '{}': make a dataset of the shards with vfm-shard, and pack "
+          "that",
+          entry.key, *first, tar);
+}
+
+}  // namespace
+
 /// Reads the notes of a tar again. Throws Error if they no longer fit `facts`.
-ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts) const {
+ShardNotes PackFolder::read_notes(const std::string& tar, const TarFacts& facts) const {
   const std::string path = shard::receipt_path(tar);
   std::string why;
   try {
     ShardNotes notes = parse_notes(parse_json(io::read_file(path), path), path, channels_);
-    const PartFacts now = facts_of(notes);
+    const TarFacts now = facts_of(notes);
     if (std::tie(now.samples, now.tokens, now.xxh3) ==
         std::tie(facts.samples, facts.tokens, facts.xxh3))
       return notes;
@@ -44,17 +74,18 @@ ShardNotes PackFolder::read_notes(const std::string& tar, const PartFacts& facts
 }
 
 /// Writes index.jsonl. If the old index.jsonl differs, removes latents.json first.
-void PackFolder::write_list(const std::string& split, Totals& totals) const {
+void PackFolder::write_list(const std::string& split, Totals& totals, io::FirstNames* keys) const {
   const Split& shards = splits_.at(split);
   const std::string folder = io::join_path(directory_, split);
   std::optional<io::TextWriter> list;
   std::int64_t samples = 0, tokens = 0, count = 0;
   for (const std::uint32_t number : shards.order) {
-    const PartFacts& facts = shards.facts[number];
+    const TarFacts& facts = shards.facts[number];
     if (facts.samples == 0) continue;
     check_stop();
-    const ShardNotes notes =
-        read_notes(tar_path(split, std::string(shards.names.name(number))), facts);
+    const std::string tar = tar_path(split, std::string(shards.names.name(number)));
+    const ShardNotes notes = read_notes(tar, facts);
+    if (keys) check_keys(tar, notes, *keys);
     if (!list) list.emplace(io::join_path(folder, "index.jsonl"));
     for (const data::Entry& entry : notes.entries)
       list->add(dump_json(data::to_json(entry)) + "\n");
@@ -63,7 +94,7 @@ void PackFolder::write_list(const std::string& split, Totals& totals) const {
     ++count;
     totals.all.add(notes.sums);
     if (split == "train") totals.train.add(notes.sums);
-    if (totals.text_encoder.is_null()) totals.text_encoder = notes.text_encoder;
+    totals.take_encoder(tar, notes.text_encoder);
   }
   if (!list) return;
   if (list->differs()) {
@@ -98,7 +129,7 @@ void PackFolder::write_for_others(bool alone, bool discrete) const {
     return io::join_path(*at.split, splits_.at(*at.split).names.name(at.number));
   };
   const auto shard_at = [&](std::size_t i) {
-    const PartFacts& facts = splits_.at(*places[i].split).facts[places[i].number];
+    const TarFacts& facts = splits_.at(*places[i].split).facts[places[i].number];
     return shard::DatasetShard{path_of(places[i]),
                                *places[i].split,
                                facts.samples,
@@ -121,7 +152,7 @@ void PackFolder::write_for_others(bool alone, bool discrete) const {
       {card});
 }
 
-void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
+void PackFolder::finish(const LatentTokenizer& tokenizer, io::FirstNames* keys) {
   std::int64_t total = 0;
   for (auto& [split, shards] : splits_) {
     shards.order.clear();
@@ -135,21 +166,21 @@ void PackFolder::finish(const models::VideoTokenizer& tokenizer) {
   if (total == 0) fail("no sample could be packed");
   Totals totals;
   for (const auto& [split, shards] : splits_)
-    write_list(split, totals);
+    write_list(split, totals, keys);
   const bool strangers = settle_strangers();
-  write_for_others(!strangers, tokenizer.vocabulary() > 0);
+  write_for_others(!strangers, tokenizer.vocabulary > 0);
   Json json = {{"version", 1},
-               {"tokenizer", tokenizer.config().to_json()},
+               {"tokenizer", tokenizer.config},
                {"text_encoder", totals.text_encoder},
                {"channels", channels_}};
-  if (tokenizer.vocabulary() > 0) {
-    json["vocabulary"] = tokenizer.vocabulary();
-  } else if (const auto own = tokenizer.statistics()) {
-    json.update(own->to_json());
+  if (tokenizer.vocabulary > 0) {
+    json["vocabulary"] = tokenizer.vocabulary;
+  } else if (!tokenizer.statistics->is_null()) {
+    json.update(tokenizer.statistics);
   } else {
     if (totals.train.count == 0)
       log_warning("there is no 'train' split: the channel statistics are of all samples");
-    json.update(models::channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
+    json.update(data::channel_statistics(totals.train.count > 0 ? totals.train : totals.all));
   }
   json["splits"] = totals.splits;
   json["clip_frames"] = to_json(frames());

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <utility>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "shard/columns.h"
+#include "shard/finished_dataset.h"
+#include "shard/listed_clips.h"
 
 namespace vfm::shard {
 namespace {
@@ -28,12 +32,28 @@ std::vector<std::string> without_folders(std::vector<std::string> arguments) {
 ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad)
     : lines_(without_folders(arguments), std::move(on_bad)) {
   for (const std::string& argument : arguments)
-    if (is_directory(argument)) listed_.emplace_back(argument);
+    if (is_directory(argument)) listed_.push_back(open_folder(argument));
+}
+
+ShardInput::Next ShardInput::open_folder(const std::string& folder) {
+  if (!ListedClips::are_in(folder)) {
+    const auto dataset = std::make_shared<DatasetRecords>(folder);
+    return [dataset] { return dataset->next(); };
+  }
+  const auto clips = std::make_shared<ListedClips>(folder);
+  if (missing_.empty()) missing_ = clips->missing();
+  return [clips] { return clips->next(); };
+}
+
+io::InputStreams ShardInput::streams() const {
+  io::InputStreams streams = lines_.streams();
+  if (!missing_.empty()) streams.miss(missing_);
+  return streams;
 }
 
 std::optional<io::Record> ShardInput::next_listed() {
   for (; next_folder_ < listed_.size(); ++next_folder_)
-    if (auto record = listed_[next_folder_].next()) return record;
+    if (auto record = listed_[next_folder_]()) return record;
   return std::nullopt;
 }
 

@@ -1,36 +1,41 @@
-// Reads the shards of a tool's input: manifests, bare paths, and folders of vfm-shard.
+// Reads the shards of a tool's input: manifests, bare paths, datasets of vfm-shard, and folders of
+// clips that vfm-clip made in parts.
 // Thread-safety: one thread at a time.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/manifest.h"
-#include "shard/finished_dataset.h"
 
 namespace vfm::shard {
 
 class ShardInput {
  public:
   /// Opens `arguments`, which are inputs of io::ManifestReader or folders. A folder stands for the
-  /// shards of its dataset. These shards come before all other records. Throws Error{usage} for a
-  /// folder without a finished dataset.
+  /// shards of its dataset, or for those that complete parts of vfm-clip wrote
+  /// (shard/listed_clips.h). These shards come before all other records. Throws Error{usage} for
+  /// another folder.
   ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
 
   /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of
   /// other shards.
   std::optional<io::Record> next();
-  /// Returns whether the manifests were complete.
-  const io::InputStreams& streams() const { return lines_.streams(); }
+  /// Returns whether the manifests were complete, and all parts of the folders.
+  io::InputStreams streams() const;
 
  private:
+  using Next = std::function<std::optional<io::Record>()>;
   std::optional<io::Record> next_listed();
+  Next open_folder(const std::string& folder);
 
-  std::vector<DatasetRecords> listed_;  // datasets of the folders
+  std::vector<Next> listed_;  // of the folders
   std::size_t next_folder_ = 0;
+  std::string missing_;  // parts of the folders
   io::ManifestReader lines_;
 };
 

@@ -311,6 +311,7 @@ long caption(const CaptionOptions& options, share::Slots& slots, Progress& progr
   job.unread = {"embed", "score"};  // they depend on captions
   job.directory = options.directory;
   job.force = options.force;
+  job.parts = options.parts;
   job.progress = &progress;
   job.limits = options.limits;
   job.record_fields = {"caption_cut", "caption_usage"};

@@ -32,6 +32,7 @@
 #include "columns/caption/model_caption.h"
 #include "io/manifest.h"
 #include "media/decode/hardware.h"
+#include "shard/part_output.h"
 #include "shard/reader.h"
 #include "share/slots.h"
 
@@ -49,6 +50,7 @@ struct CaptionOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
+  const shard::PartWork* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   CaptionSources from;
   /// Folders in which files beside videos are read even if the shard's record does not name the

@@ -332,6 +332,7 @@ long embed(const EmbedOptions& options, share::Slots& slots, Progress& progress,
   job.unread = {"score"};
   job.directory = options.directory;
   job.force = options.force;
+  job.parts = options.parts;
   job.progress = &progress;
   job.limits = options.limits;
   job.settings = [&](const io::Record&) {

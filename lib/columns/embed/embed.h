@@ -17,6 +17,7 @@
 #include "columns/embed/clip_vector.h"
 #include "io/manifest.h"
 #include "media/decode/hardware.h"
+#include "shard/part_output.h"
 #include "shard/reader.h"
 #include "share/slots.h"
 #include "tensor/tensor.h"
@@ -29,6 +30,7 @@ struct EmbedOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
+  const shard::PartWork* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   bool video = true;                   ///< If true, clips are encoded.
   std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.

@@ -15,15 +15,15 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "data/channel_sums.h"
 #include "dist/together.h"
-#include "models/channel_sums.h"
 #include "share/ordered.h"
 #include "tensor/device.h"
 
 namespace vfm::train {
 namespace {
 
-using models::ChannelSums;
+using data::ChannelSums;
 
 /// As they would be on disk.
 void round_to_halves(std::vector<float>& values) {
@@ -94,7 +94,7 @@ models::LatentScale measure_scale(
       if (const Json& of_rank = all[place % all.size()]; of_rank.contains(std::to_string(place)))
         sums.add(ChannelSums::from_json(of_rank[std::to_string(place)], channels));
     if (sums.count == 0) fail("none of the samples to measure the latents of could be read");
-    scale = dump_json(models::channel_statistics(sums));
+    scale = dump_json(data::channel_statistics(sums));
   });
   scale = dist::broadcast(world, scale);
   return models::LatentScale::from_json(parse_json(scale, "the measured scale"), "the latents");

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "io/file.h"
 #include "io/places.h"
+#include "pack/pack.h"
 #include "shard/writer.h"
 #include "support/temporary_folder.h"
 
@@ -140,10 +141,10 @@ TEST_CASE("statistics are of what is trained on; what is stale of the same set g
     return facts_of(notes);
   };
   const auto latents = [&] {
-    folder.finish(*tokenizer);
+    folder.finish(latent_tokenizer(*tokenizer));
     return parse_json(io::read_file(place.path + "/latents.json"), "latents.json");
   };
-  CHECK_THROWS_WITH(folder.finish(*tokenizer), Catch::Contains("no sample"));
+  CHECK_THROWS_WITH(folder.finish(latent_tokenizer(*tokenizer)), Catch::Contains("no sample"));
   folder.add("val", "a.tar", write("val", "a.tar", 5));
   CHECK(latents()["mean"] == Json{5.0});  // there is nothing else
   folder.add("train", "a.tar", write("train", "a.tar", 1));
@@ -179,7 +180,7 @@ TEST_CASE("notes that change while a run goes on are not taken for its own") {
   folder.add("train", "a.tar", facts_of(notes));
   notes.entries[0].width = 8;
   folder.write_notes(tar, notes);
-  CHECK_THROWS_WITH(folder.finish(*tokenizer),
+  CHECK_THROWS_WITH(folder.finish(latent_tokenizer(*tokenizer)),
                     Catch::Contains("was changed while this program ran"));
   CHECK_FALSE(io::file_exists(place.path + "/train/index.jsonl"));
   notes.entries.clear();

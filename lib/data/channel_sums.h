@@ -8,7 +8,7 @@
 
 #include "base/json_fwd.h"
 
-namespace vfm::models {
+namespace vfm::data {
 
 /// Sums over the latent pixels of samples, for the mean and standard deviation of each channel.
 /// Sums are added in a fixed order, so that the rounding is the same in every run.
@@ -28,4 +28,4 @@ struct ChannelSums {
 /// that does not vary (time details, if all are images) has standard deviation 1.
 Json channel_statistics(const ChannelSums& sums);
 
-}  // namespace vfm::models
+}  // namespace vfm::data

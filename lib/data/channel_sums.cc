@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/channel_sums.h"
+#include "data/channel_sums.h"
 
 #include <cmath>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace vfm::models {
+namespace vfm::data {
 
 ChannelSums ChannelSums::of(std::span<const float> latent, int channels) {
   ChannelSums sums;
@@ -63,4 +63,4 @@ Json channel_statistics(const ChannelSums& sums) {
   return {{"mean", mean}, {"std", deviation}};
 }
 
-}  // namespace vfm::models
+}  // namespace vfm::data

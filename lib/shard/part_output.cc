@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/part_output.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "io/file.h"
+#include "io/input_lines.h"
+#include "io/line_reader.h"
+#include "io/places.h"
+
+namespace vfm::shard {
+namespace {
+
+/// A server may answer another time, too.
+bool passes(Cause cause) {
+  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected;
+}
+
+template <class Rename>
+void rename_files(Json& record, const Rename& rename) {
+  record.at("path") = rename(record.at("path").get<std::string>());
+  if (const auto columns = record.find("columns"); columns != record.end())
+    for (Json& column : *columns)
+      column = rename(column.get<std::string>());
+}
+
+}  // namespace
+
+PartOutput::PartOutput(const PartWork& work, parts::Part& part, io::ManifestWriter& out)
+    : work_(work),
+      part_(part),
+      out_(out),
+      manifest_(part.path("manifest.jsonl")),
+      errors_(part.path("errors.jsonl"), "vfm-" + work.tool) {
+  facts_.versions = work.versions;
+}
+
+void PartOutput::fault(const io::Fault& fault, bool of_machine) {
+  errors_.add(fault);
+  ++facts_.errors[std::string(to_string(fault.cause))];
+  if (!of_machine && !passes(fault.cause)) return;
+  ++passing_;
+  if (why_.empty()) why_ = fault.input + ": " + fault.message;
+}
+
+void PartOutput::record(const Json& record) {
+  part_.check_lost();
+  out_.write(record);
+  Json named = record;
+  rename_files(named,
+               [&](const std::string& path) { return io::name_from(work_.directory, path); });
+  manifest_.add(dump_json(named) + "\n");
+  ++facts_.records;
+}
+
+void PartOutput::wrote(const std::string& path, const Json& facts) {
+  const std::string what = "the record of '" + path + "'";
+  facts_.outputs.push_back({io::name_from(work_.directory, path),
+                            static_cast<std::uint64_t>(need_integer(facts, "bytes", what)),
+                            need_string(facts, "xxh3", what)});
+}
+
+long PartOutput::finish(const io::InputStreams& input) {
+  errors_.finish();
+  if (std::string why = input.broken_off(); !why.empty()) {
+    part_.fail(why);
+  } else if (passing_ > 0) {
+    part_.fail(why_);
+    log_error("part {} of '{}' is not complete, as {} may pass; run the same command again",
+              part_.number(), work_.directory, passing_ == 1 ? "an error" : "errors");
+  } else {
+    manifest_.commit();
+    part_.complete(facts_);
+  }
+  return passing_;
+}
+
+void for_each_part_record(const std::string& directory, const std::string& manifest,
+                          const std::function<void(Json& record)>& use) {
+  io::LineReader lines(io::File::open_read(manifest), "'" + manifest + "'");
+  while (const auto line = lines.next()) {
+    Json record = parse_json(*line, "a line of '" + manifest + "'");
+    need_string(record, "path", "a line of '" + manifest + "'");
+    rename_files(record, [&](const std::string& name) { return io::join_path(directory, name); });
+    use(record);
+  }
+}
+
+long for_each_part(const PartWork& work, io::ManifestWriter& out, const PartSteps& steps) {
+  parts::PartRun run(work.directory, work.tool, work.choice);
+  const auto digest_of = [&](int part) { return steps.digest_of(part, run.parts()); };
+  long failed = 0;
+  while (auto part = run.next(digest_of)) {
+    if (part->done()) {
+      log_info("part {} of '{}' is complete already", part->number(), work.directory);
+      for_each_part_record(work.directory, part->path("manifest.jsonl"),
+                           [&](const Json& record) { out.write(record); });
+      continue;
+    }
+    try {
+      PartOutput output(work, *part, out);
+      const io::InputStreams input = steps.make(*part, run.parts(), output);
+      failed += output.finish(input);
+      input.check_whole("what came is made and kept, and the part is not complete");
+    } catch (const Error& error) {
+      if (!part->done()) part->fail(error.what());
+      throw;
+    }
+  }
+  return failed;
+}
+
+std::string part_directory(const std::string& output, const std::vector<std::string>& inputs) {
+  check_part_inputs(inputs);
+  if (!output.empty()) return output;
+  std::error_code error;
+  if (inputs.size() != 1 || !std::filesystem::is_directory(inputs[0], error))
+    fail_usage("--part keeps its files in a folder: give one folder as the input, or -o DIR");
+  return inputs[0];
+}
+
+void check_part_inputs(const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs)
+    if (input == "-" || input == io::kNames)
+      fail_usage(
+          "--part reads its input more than once: give a folder, or a file with the manifest, and "
+          "not standard input");
+}
+
+}  // namespace vfm::shard
