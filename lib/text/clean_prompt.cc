@@ -220,22 +220,38 @@ void append_plain(std::string& out, char32_t c, std::string_view bytes) {
     out += "\u017ft";
   else if (is_dressed(c))
     out += normal_form(bytes, NormalForm::nfkc);
-  else if (!is_removed(c))
+  else
     out += bytes;
 }
 
-std::string plain_characters(std::string_view text) {
+/// Calls append(character, its bytes) for each, and returns `text` as that writes it.
+template <class Append>
+std::string rewritten(std::string_view text, const Append& append) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t escape = terminal_escape(text.substr(at)); escape > 0) {
-      at += escape;
-      continue;
-    }
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
-    append_plain(out, c, text.substr(begin, at - begin));
+    append(out, c, text.substr(begin, at - begin));
   }
-  return normal_form(out, NormalForm::nfc);
+  return out;
+}
+
+std::string without_terminal_escapes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t escape = terminal_escape(text);
+    if (escape == 0) out += text.front();
+    text.remove_prefix(std::max<std::size_t>(escape, 1));
+  }
+  return out;
+}
+
+std::string plain_characters(std::string_view text) {
+  const std::string plain = without_terminal_escapes(rewritten(text, append_plain));
+  const auto keep = [](std::string& out, char32_t c, std::string_view bytes) {
+    if (!is_removed(c)) out += bytes;
+  };
+  return normal_form(rewritten(plain, keep), NormalForm::nfc);
 }
 
 /// A line as ftfy mends it, again and again until nothing changes.

@@ -42,8 +42,10 @@ TEST_CASE("a text with < is HTML, whose references become characters after all o
   CHECK(clean_prompt("&lt;i>&ldquo;x") == "<i>\"x");
 }
 
-TEST_CASE("control characters, terminal escapes and marks of order of bytes are removed", "[text]") {
+TEST_CASE("control characters, terminal escapes and marks of order of bytes are removed",
+          "[text]") {
   CHECK(clean_prompt("\x1b[36;44mblue\x1b[0m \x1b]0;x\x07") == "blue ]0;x");
+  CHECK(clean_prompt("a\x1b[１；２ｍb") == "ab");
   CHECK(clean_prompt(std::string("a\0b\vc\x1f"
                                  "d\x7f"
                                  "e\ff",
