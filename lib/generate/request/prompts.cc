@@ -72,6 +72,8 @@ void take_levels(Json& json, SampleChoice& choice, std::string_view where) {
 
 void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take_levels(json, choice, where);
+  // A line's guidance without one for low levels is for all levels, as in a record.
+  if (!json.value("guidance", Json()).is_null()) choice.guidance_low.reset();
   take(json, "steps", get_int(json, "steps", where), choice.steps);
   take(json, "guidance", get_number(json, "guidance"), choice.guidance);
   take(json, "guidance_low", get_number(json, "guidance_low"), choice.guidance_low);

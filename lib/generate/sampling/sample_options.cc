@@ -48,6 +48,18 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
   return options;
 }
 
+int network_of(double level, double boundary) {
+  return static_cast<float>(level) < static_cast<float>(boundary) ? 1 : 0;
+}
+
+int first_network_steps(const SampleOptions& options, double boundary) {
+  const std::vector<double> levels = noise_levels(options);
+  int steps = 0;
+  for (std::size_t i = 0; i + 2 < levels.size() && network_of(levels[i], boundary) == 0; ++i)
+    ++steps;
+  return steps;
+}
+
 std::vector<double> parse_sigmas(std::string_view text) {
   std::vector<double> sigmas;
   const char* next = text.data();

@@ -46,6 +46,13 @@ struct SampleOptions : models::NoiseSchedule {
   static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
 };
 
+/// Returns the number of the network for a noise level, of two networks: the second one is for
+/// levels below `boundary`. Levels are compared as float, for some samplers round them.
+int network_of(double level, double boundary);
+/// Returns how many of the sampling's steps ask only the first of two networks. The last step does
+/// not count.
+int first_network_steps(const SampleOptions& options, double boundary);
+
 /// Parses numbers separated by commas, such as "1,0.9375,0.8333". Throws Error{usage}.
 std::vector<double> parse_sigmas(std::string_view text);
 

@@ -89,6 +89,17 @@ TEST_CASE("a line's noise levels go before those of the command line, however th
           std::string::npos);
 }
 
+TEST_CASE("a line's guidance goes before both of the command line", "[prompts]") {
+  Prompt defaults;
+  defaults.choice.guidance = 3, defaults.choice.guidance_low = 2;
+  const auto choice = [&](const char* line) { return parse_prompt(line, defaults, "x").choice; };
+  CHECK(choice(R"({"prompt":"p"})").guidance_low == 2);
+  CHECK(choice(R"({"prompt":"p","guidance_low":1})").guidance == 3);
+  // So the record of a clip with one guidance makes it again.
+  CHECK_FALSE(choice(R"({"prompt":"p","guidance":4})").guidance_low);
+  CHECK(choice(R"({"prompt":"p","guidance":4,"guidance_low":1})").guidance_low == 1);
+}
+
 TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
           "[prompts]") {
   const Prompt prompt =
