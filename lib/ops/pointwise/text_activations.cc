@@ -21,9 +21,9 @@ void relu_in_place(Tape& tape, const Tensor& x) {
   VFM_RUN(Touching(x, x), relu, x.dtype(), x.raw(), x.elements());
 }
 
-void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind) {
+void activate_in_place(Tape& tape, const Tensor& x, ActivationKind kind) {
   check(tape, x, "gelu in place");
-  VFM_RUN(Touching(x, x), gelu_forward, x.dtype(), kind, x.raw(), x.raw(), x.elements());
+  VFM_RUN(Touching(x, x), activation_forward, x.dtype(), kind, x.raw(), x.raw(), x.elements());
 }
 
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {
