@@ -116,7 +116,7 @@ void check_uploads(Checker& checker) {
   std::vector<Tensor> results, expected;
   for (std::uint64_t i = 0; i < 12; ++i) {
     for (int kernels = 0; kernels < (test::small() ? 1 : 20); ++kernels)
-      busy = ops::gelu(silent, busy);
+      busy = ops::activate(silent, busy, ops::ActivationKind::gelu);
     const Tensor host = noise_tensor({1, size + static_cast<std::int64_t>(i % 3)}, i + 2);
     expected.push_back(ops::add(silent, host, host));
     Upload upload;

@@ -126,7 +126,7 @@ Tensor QwenVision::forward(const Tensor& patches, const QwenGrid& grid) const {
   }
   const Tensor normed = qwen_norm(x, merger_norm_, kQwenVisionEpsilon);
   const Tensor inner = merger1_(normed.reshape(of_tokens));
-  ops::gelu_in_place(tape, inner, ops::Gelu::erf);
+  ops::activate_in_place(tape, inner, ops::ActivationKind::gelu);
   return ops::restore_rows(tape, merger2_(inner), order);
 }
 

@@ -109,7 +109,8 @@ void cpu::quantize_part(const Tensor& x, const Tensor& largest, const Quantized&
 
 void cpu::quantize_gelu(const Tensor& x, const Quantized& result) {
   const Tensor y(x.shape(), x.dtype());
-  gelu_forward(x.dtype(), Gelu::erf, static_cast<const void*>(x.raw()), y.raw(), x.elements());
+  activation_forward(x.dtype(), ActivationKind::gelu, static_cast<const void*>(x.raw()), y.raw(),
+                     x.elements());
   quantize(y, result);
 }
 

@@ -8,27 +8,29 @@
 
 namespace vfm::ops {
 
-Tensor gelu_forward(const Tensor& x, Gelu kind) {
-  if (kind == Gelu::quick) fail("quick gelu has no gradient: use gelu_in_place for inference");
+Tensor activation_forward(const Tensor& x, ActivationKind kind) {
+  if (kind == ActivationKind::quick_gelu)
+    fail("quick gelu has no gradient: use activate_in_place for inference");
   if (x.dtype() != DType::f32 && x.dtype() != DType::bf16)
-    fail("gelu of {}", dtype_name(x.dtype()));
+    fail("an activation of {}", dtype_name(x.dtype()));
   Tensor y(x.shape(), x.dtype(), x.device());
-  VFM_RUN(Touching(x, y), gelu_forward, x.dtype(), kind, x.raw(), y.raw(), x.elements());
+  VFM_RUN(Touching(x, y), activation_forward, x.dtype(), kind, x.raw(), y.raw(), x.elements());
   return y;
 }
 
-Tensor gelu_backward(const Tensor& x, const Tensor& dy, Gelu kind, const Tensor& y) {
+Tensor activation_backward(const Tensor& x, const Tensor& dy, ActivationKind kind,
+                           const Tensor& y) {
   const Tensor dx = dy.unique() ? dy : Tensor(x.shape(), x.dtype(), x.device());
-  VFM_RUN(Touching(x, dy, dx, y), gelu_backward, x.dtype(), kind, x.raw(), dy.raw(), dx.raw(),
+  VFM_RUN(Touching(x, dy, dx, y), activation_backward, x.dtype(), kind, x.raw(), dy.raw(), dx.raw(),
           y.raw(), x.elements());
   return dx;
 }
 
-Tensor gelu(Tape& tape, const Tensor& x, Gelu kind) {
-  const Tensor y = gelu_forward(x, kind);
+Tensor activate(Tape& tape, const Tensor& x, ActivationKind kind) {
+  const Tensor y = activation_forward(x, kind);
   tape.record(y, {x}, [x, kind, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
-    t.accumulate(x, gelu_backward(x, dy, kind));
+    t.accumulate(x, activation_backward(x, dy, kind));
   });
   return y;
 }
@@ -86,9 +88,9 @@ void relu_in_place(Tape& tape, const Tensor& x) {
   VFM_RUN(Touching(x, x), relu, x.dtype(), x.raw(), x.elements());
 }
 
-void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind) {
-  check(tape, x, "gelu in place");
-  VFM_RUN(Touching(x, x), gelu_forward, x.dtype(), kind, x.raw(), x.raw(), x.elements());
+void activate_in_place(Tape& tape, const Tensor& x, ActivationKind kind) {
+  check(tape, x, "an activation in place");
+  VFM_RUN(Touching(x, x), activation_forward, x.dtype(), kind, x.raw(), x.raw(), x.elements());
 }
 
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor) {

@@ -5,25 +5,25 @@
 //   relu(x)        max(x, 0)
 //   tanh gelu      x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))   of Wan; "gelu_new",
 //                                                                      "gelu_pytorch_tanh"
-//   erf gelu       x / 2 (1 + erf(x / sqrt(2)))                        of Cosmos; "gelu"
+//   gelu           x / 2 (1 + erf(x / sqrt(2)))                        of Cosmos; "gelu"
 //   quick gelu     x / (1 + exp(-1.702 x))                             "quick_gelu"
 //   squared relu   max(x, 0)^2                                         "relu2"
 //
 // The names in quotes are from Hugging Face's configs. Each gelu of minus infinity is NaN. Sources:
-// Hendrycks and Gimpel, "Gaussian error linear units" (2016), for all three; Shazeer, "GLU variants
-// improve transformer" (2020); So et al., "Primer" (2021), for squared ReLU.
+// Hendrycks and Gimpel, "Gaussian error linear units" (2016), for the three gelus; So et al.,
+// "Primer" (2021), for squared ReLU; Shazeer, "GLU variants improve transformer" (2020).
 // Shape letters: N rows, F hidden width.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/pointwise/gelu_kind.h"
+#include "ops/pointwise/activation_kind.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
 
-/// x has any shape, f32 or bf16. Keeps only x for backward. Throws Error for Gelu::quick, which has
+/// x has any shape, f32 or bf16. Keeps only x for backward. Throws Error for quick GELU, which has
 /// no gradient here.
-Tensor gelu(Tape& tape, const Tensor& x, Gelu kind = Gelu::erf);
+Tensor activate(Tape& tape, const Tensor& x, ActivationKind kind);
 
 /// x has any shape, f32.
 Tensor silu(Tape& tape, const Tensor& x);
@@ -38,8 +38,8 @@ Tensor swiglu(Tape& tape, const Tensor& x);
 /// x = relu(x).
 void relu_in_place(Tape& tape, const Tensor& x);
 
-/// x = gelu(x). On the CPU `erf` gives the bits of gelu().
-void gelu_in_place(Tape& tape, const Tensor& x, Gelu kind);
+/// x = activation(x). On the CPU it has the bits of activate().
+void activate_in_place(Tape& tape, const Tensor& x, ActivationKind kind);
 
 /// x = gelu(x) factor, with the tanh gelu. Both have the same dtype and number of elements.
 void gated_gelu_in_place(Tape& tape, const Tensor& x, const Tensor& factor);

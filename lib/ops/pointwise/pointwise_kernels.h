@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "ops/kernel.h"
+#include "ops/pointwise/activation_kind.h"
 #include "ops/pointwise/fsq.h"
-#include "ops/pointwise/gelu_kind.h"
 #include "ops/pointwise/rows.h"
 
 namespace vfm::ops {
@@ -34,11 +34,12 @@ VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const T
 
 // The kernels behind activations.h.
 
-// y = gelu(x), and dx = dy gelu'(x) of the kinds but quick. y may be x, dx dy. All have `type`.
-// Backward also computes y, with the same bits, unless it is null.
-VFM_ISA_KERNEL(void, gelu_forward, DType type, Gelu kind, const void* x, void* y, std::int64_t n)
-VFM_ISA_KERNEL(void, gelu_backward, DType type, Gelu kind, const void* x, const void* dy, void* dx,
-               void* y, std::int64_t n)
+// y = f(x) of the kind, and dx = dy f'(x) of the kinds but quick_gelu. y may be x, dx dy. All have
+// `type`. Backward also computes y, with the same bits, unless it is null.
+VFM_ISA_KERNEL(void, activation_forward, DType type, ActivationKind kind, const void* x, void* y,
+               std::int64_t n)
+VFM_ISA_KERNEL(void, activation_backward, DType type, ActivationKind kind, const void* x,
+               const void* dy, void* dx, void* y, std::int64_t n)
 
 // y = silu(x), and dx = dy silu'(x)
 VFM_ISA_KERNEL(void, silu_forward, const float* x, float* y, std::int64_t n)

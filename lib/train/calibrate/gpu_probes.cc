@@ -48,7 +48,7 @@ Launch element_wise(std::int64_t elements, int kernels, Device device) {
   return [all] {
     ops::Tape silent(false);
     for (const Tensor& x : all)
-      ops::gelu(silent, x);
+      ops::activate(silent, x, ops::ActivationKind::gelu);
   };
 }
 
