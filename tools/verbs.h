@@ -12,6 +12,7 @@ std::unique_ptr<vfm::cli::Tool> make_clip_unique();
 std::unique_ptr<vfm::cli::Tool> make_embed_search();
 std::unique_ptr<vfm::cli::Tool> make_embed_index();
 std::unique_ptr<vfm::cli::Tool> make_shard_report();
+std::unique_ptr<vfm::cli::Tool> make_shard_join();
 std::unique_ptr<vfm::cli::Tool> make_pack_plan();
 std::unique_ptr<vfm::cli::Tool> make_generate_decode();
 std::unique_ptr<vfm::cli::Tool> make_generate_cost();
