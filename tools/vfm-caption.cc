@@ -328,5 +328,7 @@ class CaptionTool : public vfm::cli::Tool {
 
 int main(int argc, char** argv) {
   return vfm::cli::run(argc, argv,
-                       {{"", vfm::cli::make<CaptionTool>}, {"score", make_caption_score}});
+                       {{"", vfm::cli::make<CaptionTool>},
+                        {"score", make_caption_score},
+                        {"status", make_caption_status}});
 }

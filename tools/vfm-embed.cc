@@ -223,5 +223,6 @@ int main(int argc, char** argv) {
   return vfm::cli::run(argc, argv,
                        {{"", vfm::cli::make<EmbedTool>},
                         {"search", make_embed_search},
-                        {"index", make_embed_index}});
+                        {"index", make_embed_index},
+                        {"status", make_embed_status}});
 }

@@ -257,5 +257,8 @@ class PackTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(argc, argv, {{"", vfm::cli::make<PackTool>}, {"plan", make_pack_plan}});
+  return vfm::cli::run(argc, argv,
+                       {{"", vfm::cli::make<PackTool>},
+                        {"plan", make_pack_plan},
+                        {"status", make_pack_status}});
 }

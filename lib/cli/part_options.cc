@@ -33,7 +33,7 @@ OptionRow& PartOptions::add(Options& options) {
           "Do part _I_ of _N_, counted from 0. *env* takes _I_ from the environment: from "
           "_VFM_PART_, or _SLURM_ARRAY_TASK_ID_ (plus _VFM_PART_OFFSET_), or "
           "_JOB_COMPLETION_INDEX_, or _HQ_TASK_ID_. *auto* does parts until all are done. *env/N* "
-          "and *auto/N* name the number of parts, too. See *vfm-slurm*(7).");
+          "and *auto/N* name the number of parts, too. See PARTS in *vfm-clip-list*(1).");
 }
 
 }  // namespace vfm::cli

@@ -42,7 +42,7 @@ bool has_other_name(int fd) {
 
 thread_local bool t_quiet_waits = false;
 
-// The TemporaryFolder. No root: there is none.
+// The TemporaryPlace. No root: there is none.
 std::mutex g_temporary_mutex;
 std::string g_temporary_root, g_temporary_folder;
 
@@ -128,7 +128,7 @@ QuietWaits::~QuietWaits() {
   t_quiet_waits = false;
 }
 
-TemporaryFolder::TemporaryFolder(const std::string& root, const std::string& folder)
+TemporaryPlace::TemporaryPlace(const std::string& root, const std::string& folder)
     : folder_(folder) {
   make_directories(folder);
   const std::lock_guard lock(g_temporary_mutex);
@@ -136,7 +136,7 @@ TemporaryFolder::TemporaryFolder(const std::string& root, const std::string& fol
   g_temporary_folder = folder;
 }
 
-TemporaryFolder::~TemporaryFolder() {
+TemporaryPlace::~TemporaryPlace() {
   {
     const std::lock_guard lock(g_temporary_mutex);
     g_temporary_root.clear();

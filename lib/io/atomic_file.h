@@ -1,6 +1,6 @@
 // Output files that are complete or absent.
 //
-// An AtomicFile writes the file ".NAME.tmp" beside its target, or a file in a TemporaryFolder. Even
+// An AtomicFile writes the file ".NAME.tmp" beside its target, or a file in a TemporaryPlace. Even
 // if the program is killed, the target is absent, old or complete. The temporary name is fixed, so
 // that the next run overwrites the file of a killed run. A lock on the temporary file excludes
 // other writers of the target. If several files belong together, first call await() for the file
@@ -71,14 +71,14 @@ class QuietWaits {
 /// `folder`, in all threads. `folder` is on the same file system, and only this process writes it.
 /// If the process is killed, another can thus remove its temporary files without a look at all
 /// folders below `root`. Only one object may exist at a time.
-class TemporaryFolder {
+class TemporaryPlace {
  public:
   /// Makes `folder`. Throws Error.
-  TemporaryFolder(const std::string& root, const std::string& folder);
+  TemporaryPlace(const std::string& root, const std::string& folder);
   /// Removes `folder` and what is in it.
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryPlace();
+  TemporaryPlace(const TemporaryPlace&) = delete;
+  TemporaryPlace& operator=(const TemporaryPlace&) = delete;
 
  private:
   std::string folder_;

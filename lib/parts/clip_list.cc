@@ -41,6 +41,11 @@ constexpr std::uint64_t kSmallPart = 16, kBucketPart = 2, kVideoPart = 4096;
 // A line of the input has at most 16 MiB, and a Sorter takes records of a quarter of its memory.
 constexpr std::size_t kLineMemory = std::size_t{72} << 20;
 
+/// What each video counts, in a bucket and in a part, in addition to its bytes.
+std::uint64_t video_weight(std::uint64_t shard_bytes) {
+  return std::max<std::uint64_t>(1, shard_bytes / kVideoPart);
+}
+
 /// What an input is before its part is known.
 struct ListedVideo {
   std::string path, line;              ///< `line` is the record without its last brace.
@@ -65,7 +70,8 @@ struct ListedVideo {
 
 /// The name by which a video is known, whatever folder a command was started in.
 std::string key_of(const std::string& path) {
-  return io::is_url(path) ? path : io::named_from(io::working_folder(), path);
+  if (io::is_url(path)) return path;
+  return std::filesystem::path(io::named_from(io::working_folder(), path)).lexically_normal();
 }
 
 ListedVideo listed(const io::Record& record, const ListOptions& options,
@@ -232,8 +238,7 @@ std::uint64_t ListMaker::count() {
 
 /// What a video counts in its part: bytes, and a little more for each video.
 std::uint64_t ListMaker::weight(const ListedVideo& video) const {
-  return video.bytes.value_or(unknown_weight_) +
-         std::max<std::uint64_t>(1, shard_bytes_ / kVideoPart);
+  return video.bytes.value_or(unknown_weight_) + video_weight(shard_bytes_);
 }
 
 void ListMaker::weigh() {
@@ -398,8 +403,9 @@ void remove_leftovers(io::Store& store, int parts) {
 int choose_parts(const ListOptions& options, const ClipList& before, std::uint64_t weight) {
   if (options.parts > 0) return options.parts;
   if (before.parts == 0) fail_usage("say how many parts the list has: -n N");
-  const double mean =
-      std::max(1.0, static_cast<double>(before.bytes) / static_cast<double>(before.parts));
+  const double earlier = static_cast<double>(before.bytes) +
+                         static_cast<double>(before.videos * video_weight(before.shard_bytes));
+  const double mean = std::max(1.0, earlier / static_cast<double>(before.parts));
   return static_cast<int>(
       std::clamp(std::ceil(static_cast<double>(weight) / mean), 1.0, double{kMostParts}));
 }
@@ -467,8 +473,7 @@ std::string list_path(const std::string& directory, int part) {
 
 std::uint64_t bucket_fill(std::uint64_t bytes, std::size_t path_bytes, std::uint64_t shard_bytes) {
   // The paths of a bucket may be in one line of a manifest.
-  return bytes + std::max<std::uint64_t>(1, shard_bytes / kVideoPart) +
-         path_bytes * (shard_bytes >> 20);
+  return bytes + video_weight(shard_bytes) + path_bytes * (shard_bytes >> 20);
 }
 
 std::uint64_t count_buckets(std::uint64_t fills, std::uint64_t shard_bytes) {

@@ -59,6 +59,33 @@ int number_of_parts(io::Store& store, const std::string& directory, const std::s
   return *there;
 }
 
+/// Removes temporary files of outputs, of all processes that had the part.
+void remove_temporaries(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::remove_all(io::join_path(folder, kTemporary), error);
+}
+
+/// A part that is done, and of which a process may have left a lease and temporary files.
+struct DonePart {
+  io::Store& store;
+  std::string name, folder;
+  LeaseTimes times;
+
+  bool has_leftovers() const {
+    const std::vector<std::string> names = store.list(name);
+    return std::any_of(names.begin(), names.end(), [](const std::string& each) {
+      return each.starts_with("lease-") || each == std::string(kTemporary) + "/";
+    });
+  }
+  /// Returns false if the process of the lease may still work.
+  bool tidy(LeaseWatch& watch) const {
+    if (!has_leftovers()) return true;
+    const auto lease = PartLease::claim(store, name, times, watch, io::ProcessName::self());
+    if (lease) remove_temporaries(folder);
+    return lease != nullptr;
+  }
+};
+
 void pause(double seconds) {
   constexpr double kSlice = 0.1;
   for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
@@ -114,6 +141,9 @@ struct PartRun::State {
     const std::optional<PartMarker> marker = read_marker(*store, name(part) + kMarker);
     return marker && marker->inputs == digest(part, digest_of);
   }
+  void tidy(int part) {
+    DonePart{*store, name(part), part_folder(directory, tool, part), times}.tidy(watch);
+  }
   std::unique_ptr<Part::State> part_state(int part, const DigestOf& digest_of);
   std::optional<Part> try_claim(int part, const DigestOf& digest_of);
   Part fixed(const DigestOf& digest_of);
@@ -128,17 +158,16 @@ struct Part::State {
   io::ProcessName process;
   // In this order: temporary files are removed before another process may claim the part.
   std::unique_ptr<PartLease> lease;  // null if the part is done
-  std::unique_ptr<io::TemporaryFolder> temporary;
+  std::unique_ptr<io::TemporaryPlace> temporary;
 
   /// Removes what processes left that had the part before, and begins work.
   void begin(const std::string& directory) {
     store->remove(name + kMarker);
     store->remove(name + kFailed);
     store->sweep(name);
+    remove_temporaries(folder);
     const std::string folders = io::join_path(folder, kTemporary);
-    std::error_code error;
-    std::filesystem::remove_all(folders, error);
-    temporary = std::make_unique<io::TemporaryFolder>(
+    temporary = std::make_unique<io::TemporaryPlace>(
         directory,
         io::join_path(folders, fmt::format("{}-{}", process.name(), lease->generation())));
   }
@@ -264,7 +293,10 @@ std::optional<Part> PartRun::State::try_claim(int part, const DigestOf& digest_o
 
 Part PartRun::State::fixed(const DigestOf& digest_of) {
   const int part = *choice.part;
-  if (is_done(part, digest_of)) return Part(part_state(part, digest_of));
+  if (is_done(part, digest_of)) {
+    tidy(part);
+    return Part(part_state(part, digest_of));
+  }
   for (;;) {
     if (std::optional<Part> mine = try_claim(part, digest_of)) return *std::move(mine);
     const std::optional<LeaseFacts> other = find_lease(*store, name(part));
@@ -285,6 +317,7 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
       if (wind_up_requested()) return std::nullopt;
       const bool done = is_done(part, digest_of);
       std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
+      if (done) tidy(part);
       waits = waits || (!done && !mine);
       if (!done && !mine) continue;
       ended[static_cast<std::size_t>(part)] = true;
@@ -295,6 +328,24 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
     if (!waits) return std::nullopt;
     pause(std::min(times.beat / 2, 5.0));
     if (wind_up_requested()) return std::nullopt;
+  }
+}
+
+void tidy_parts(const std::string& directory, const std::string& tool) {
+  io::FileStore store(io::join_path(directory, "parts"));
+  LeaseWatch watch;
+  const int parts = count_parts(directory, tool).value_or(0);
+  for (bool waits = true; waits;) {
+    waits = false;
+    for (int part = 0; part < parts; ++part) {
+      const std::string name = tool + "/" + part_name(part);
+      if (!store.facts(name + kMarker)) continue;
+      const DonePart done{store, name, part_folder(directory, tool, part), {}};
+      if (done.tidy(watch)) continue;
+      const std::optional<LeaseFacts> lease = find_lease(store, name);
+      waits = waits || (lease && watch.see(name, *lease) != LeaseWatch::Sign::alive);
+    }
+    if (waits) pause(0.2);
   }
 }
 

@@ -111,4 +111,9 @@ class PartRun {
   std::unique_ptr<State> state_;
 };
 
+/// Removes leases and temporary files that killed processes left in parts that are done. Does
+/// nothing if the folder has no parts of the tool. Waits until it is known that the processes have
+/// been killed (LeaseWatch). Throws Error and Stopped.
+void tidy_parts(const std::string& directory, const std::string& tool);
+
 }  // namespace vfm::parts
