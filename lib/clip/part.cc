@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <random>
 #include <string>
 #include <system_error>
@@ -21,6 +20,7 @@
 #include "io/streams.h"
 #include "io/text_writer.h"
 #include "media/version.h"
+#include "parts/clip_list.h"
 #include "parts/part_run.h"
 
 namespace vfm::clip {
@@ -122,7 +122,7 @@ class PartsOfList {
   PartsOfList(const ClipOptions& options, const parts::ClipList& list, share::Slots& slots,
               Progress& progress, io::ManifestWriter& manifest)
       : options_(options),
-        digits_(subfolder_digits(list)),
+        digits_(list.digits),
         slots_(slots),
         progress_(progress),
         manifest_(manifest) {
@@ -132,12 +132,8 @@ class PartsOfList {
     settings_ = dump_json(clip_settings(chosen));
   }
 
-  /// The list of a part never changes, so its digest is made once.
-  std::string digest_of(int part) {
-    std::string& digest = digests_[part];
-    if (digest.empty())
-      digest = hash_hex(settings_ + io::hash_file(parts::list_path(options_.directory, part)));
-    return digest;
+  std::string digest_of(int part) const {
+    return hash_hex(settings_ + io::hash_file(parts::list_path(options_.directory, part)));
   }
 
   /// Returns false if the part failed, or if another process has taken it.
@@ -199,24 +195,9 @@ class PartsOfList {
   Progress& progress_;
   io::ManifestWriter& manifest_;
   std::string settings_;
-  std::map<int, std::string> digests_;
 };
 
 }  // namespace
-
-int subfolder_digits(const parts::ClipList& list) {
-  // A unit has a shard for each shard_bytes, and at least one. A shard has about twelve files: its
-  // tar, indexes and json, and as many of two columns. Larger videos than a bucket takes are at
-  // least a sixteenth of a shard.
-  constexpr double kFiles = 12, kMost = 10'000;
-  const double shards = static_cast<double>(list.bytes) / static_cast<double>(list.shard_bytes);
-  const double units =
-      static_cast<double>(list.buckets) + std::min(static_cast<double>(list.videos), 16 * shards);
-  int digits = 2;
-  for (double folders = 256; folders * kMost < kFiles * (units + shards) && digits < 6; ++digits)
-    folders *= 16;
-  return digits;
-}
 
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest) {

@@ -10,7 +10,6 @@
 #include "base/progress.h"
 #include "clip/options.h"
 #include "io/manifest.h"
-#include "parts/clip_list.h"
 #include "parts/part_choice.h"
 #include "share/slots.h"
 
@@ -23,9 +22,5 @@ namespace vfm::clip {
 /// parts::PartRun throw.
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest);
-
-/// Returns how many hex digits name a subfolder of DIR, at least 2, so that a subfolder has about
-/// 10,000 files at most. The number depends on the list, but not on the number of parts. Pure.
-int subfolder_digits(const parts::ClipList& list);
 
 }  // namespace vfm::clip

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "clip/store/listed.h"
 #include "io/file.h"
+#include "io/places.h"
 
 namespace vfm::clip {
 namespace {
@@ -120,7 +121,7 @@ ClipItem ClipItems::classify(const io::Record& record) {
   try {
     path = record.path();
     // Processes that do a part may have other working folders.
-    if (listed_ && !io::is_url(path)) path = std::filesystem::absolute(path).string();
+    if (listed_) path = io::named_from(io::working_folder(), path);
     source.path = path;
     refuse_folder(path);
     const bool video = image_extension(path).empty();

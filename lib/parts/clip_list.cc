@@ -366,6 +366,7 @@ ClipList parse_list(const Json& json, const std::string& what) {
   list.buckets = number("buckets");
   list.videos = number("videos");
   list.bytes = number("bytes");
+  list.digits = static_cast<int>(number("digits"));
   return list;
 }
 
@@ -446,6 +447,12 @@ ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Prog
   json["buckets"] = list.buckets + maker.buckets();
   json["videos"] = list.videos + videos;
   json["bytes"] = list.bytes + maker.bytes();
+  // What is listed later must not move what is there.
+  if (!found)
+    json["digits"] = subfolder_digits({.shard_bytes = list.shard_bytes,
+                                       .buckets = maker.buckets(),
+                                       .videos = videos,
+                                       .bytes = maker.bytes()});
   json["appended"].push_back({{"parts", parts},
                               {"buckets", maker.buckets()},
                               {"videos", videos},
@@ -465,6 +472,20 @@ std::optional<ClipList> read_list(const std::string& directory) {
   if (!found) return std::nullopt;
   const std::string what = "'" + store.path(kListFile) + "'";
   return parse_list(parse_json(found->contents, what), what);
+}
+
+int subfolder_digits(const ClipList& list) {
+  // A unit has a shard for each shard_bytes, and at least one. A shard has about twelve files: its
+  // tar, indexes and json, and as many of two columns. Larger videos than a bucket takes are at
+  // least a sixteenth of a shard.
+  constexpr double kFiles = 12, kMost = 10'000;
+  const double shards = static_cast<double>(list.bytes) / static_cast<double>(list.shard_bytes);
+  const double units =
+      static_cast<double>(list.buckets) + std::min(static_cast<double>(list.videos), 16 * shards);
+  int digits = 2;
+  for (double folders = 256; folders * kMost < kFiles * (units + shards) && digits < 6; ++digits)
+    folders *= 16;
+  return digits;
 }
 
 std::string list_path(const std::string& directory, int part) {

@@ -8,8 +8,9 @@
 // 1969).
 //
 //   DIR/parts/list.json        {"version":1, "parts":N, "shard_bytes":…, "buckets":B, "videos":…,
-//                              "bytes":…, "appended":[{"parts":…, "buckets":…, "videos":…,
-//                              "bytes":…}, …]}, with an entry for each call that added videos
+//                              "bytes":…, "digits":2, "appended":[{"parts":…, "buckets":…,
+//                              "videos":…, "bytes":…}, …]}, with an entry for each call that added
+//                              videos
 //   DIR/parts/list/00003.jsonl the inputs of part 3, a manifest (io/streams.h): {"kind":"video",
 //                              "path":…, …fields of the input…, "bytes":…, "place":P, "bucket":K}
 //
@@ -73,11 +74,16 @@ inline constexpr std::string_view kListed = "clip";
 struct ClipList {
   int parts = 0;
   std::uint64_t shard_bytes = 0, buckets = 0, videos = 0, bytes = 0;
+  int digits = 0;  ///< Hex digits in the name of a subfolder of outputs.
 };
 /// Returns nullopt if the folder has no list.
 std::optional<ClipList> read_list(const std::string& directory);
 /// Returns DIR/parts/list/00003.jsonl.
 std::string list_path(const std::string& directory, int part);
+
+/// Returns how many hex digits name a subfolder of outputs, at least 2, so that a subfolder has
+/// about 10,000 files at most. Depends on what is listed, but not on the number of parts. Pure.
+int subfolder_digits(const ClipList& list);
 
 /// The rules of buckets. A video is small up to shard_bytes/16 if its record has a path and no
 /// other fields, and is no URL. fill() is what the video counts in a bucket, and count_buckets()

@@ -5,13 +5,15 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "clip/part.h"
 #include "clip/source.h"
+#include "clip/store/joined.h"
+#include "parts/clip_list.h"
 #include "support/parts.h"
 #include "unit/clip/clip_run.h"
 
@@ -49,13 +51,13 @@ struct OnePart {
   std::vector<Json> records;
   std::vector<io::Fault> faults;
 
-  OnePart(ClipRun& run, const std::string& list, const std::string& name) {
+  OnePart(ClipRun& run, const std::string& list, const std::string& name, bool lost = false) {
     const std::string own = run.options.directory + "/parts/clip/" + name;
     io::make_directories(own + "/unfinished");
     run.folder.write(name + ".jsonl", list);
     part.errors = own + "/errors.jsonl";
     part.unfinished = own + "/unfinished";
-    part.lost = [] { return false; };
+    part.lost = [lost] { return lost; };
     part.record = [this](const Json& record) { records.push_back(record); };
     part.fault = [this](const io::Fault& fault) { faults.push_back(fault); };
     run.options.part = &part;
@@ -143,19 +145,75 @@ TEST_CASE("the place of a store is known by settings, contents and paths") {
 }
 
 TEST_CASE("the number of digits of subfolders grows with the list") {
-  CHECK(subfolder_digits({.parts = 9, .shard_bytes = 1 << 28, .buckets = 10, .videos = 1000}) == 2);
+  CHECK(parts::subfolder_digits(
+            {.parts = 9, .shard_bytes = 1 << 28, .buckets = 10, .videos = 1000}) == 2);
   // 4 million shards of 12 files.
   const std::uint64_t mebibytes = 256;
-  CHECK(subfolder_digits({.parts = 1,
-                          .shard_bytes = mebibytes << 20,
-                          .buckets = 0,
-                          .videos = 100'000,
-                          .bytes = (mebibytes << 20) * 2'000'000}) == 3);
-  CHECK(subfolder_digits({.parts = 1,
-                          .shard_bytes = mebibytes << 20,
-                          .buckets = 10'000'000,
-                          .videos = 100'000'000'000,
-                          .bytes = (mebibytes << 20) * 400'000'000}) == 5);
+  CHECK(parts::subfolder_digits({.parts = 1,
+                                 .shard_bytes = mebibytes << 20,
+                                 .buckets = 0,
+                                 .videos = 100'000,
+                                 .bytes = (mebibytes << 20) * 2'000'000}) == 3);
+  CHECK(parts::subfolder_digits({.parts = 1,
+                                 .shard_bytes = mebibytes << 20,
+                                 .buckets = 10'000'000,
+                                 .videos = 100'000'000'000,
+                                 .bytes = (mebibytes << 20) * 400'000'000}) == 5);
+}
+
+TEST_CASE("a bucket with a fault that may pass gets no shards, and its other clips are kept") {
+  const TemporaryFolder folder;
+  const ListedPart part{.unfinished = folder / "unfinished"};
+  io::make_directories(part.unfinished);
+  ClipOptions options;
+  options.directory = folder / "out";
+  options.part = &part;
+  const ClipItem batch{ClipItem::Kind::joined,
+                       {{"/one.mp4", std::string(32, '1')}, {"/two.mp4", std::string(32, '2')}},
+                       {},
+                       {}};
+  EarlierClips none(folder.path, 1);
+  std::vector<std::size_t> made;
+  const auto work = [&](Joined& joined, std::optional<Cause> cause) {
+    made = joined.begin();
+    for (const std::size_t place : made)
+      joined.make(place, [&](ClipSink& sink) {
+        if (place == 0 && cause) fail_as(*cause, "'/one.mp4' gives an error");
+        sink.begin(false);
+        sink.add({"clip" + std::to_string(place), {{"mp4", "bytes"}, {"json", "{}"}}});
+        sink.finish({{"source_hash", joined.source(place).hash}, {"errors", Json::array()}});
+      });
+  };
+  {
+    Joined joined(batch, options, 1, none);
+    work(joined, Cause::disk);
+    REQUIRE(joined.faults_of_machine().size() == 1);
+    CHECK(joined.faults_of_machine()[0].input == "/one.mp4");
+  }
+  {
+    Joined joined(batch, options, 1, none);
+    work(joined, Cause::decode);
+    CHECK(made == std::vector<std::size_t>{0});
+    CHECK(joined.faults_of_machine().empty());
+    CHECK(joined.finish().at("clips") == 1);
+    CHECK(fs::is_empty(part.unfinished));
+  }
+  // A result is not tried again.
+  Joined joined(batch, options, 1, none);
+  work(joined, std::nullopt);
+  CHECK(made.empty());
+  CHECK(joined.finish().at("clips") == 1);
+}
+
+TEST_CASE("a part that another process has taken is left") {
+  ClipRun run;
+  run.folder.write("a.y4m", clip_run::shots({4}));
+  const OnePart part(run, listed_line(run.folder / "a.y4m", 0) + listed_line("/none/b.mp4", 1), "0",
+                     true);
+  CHECK(part.records.empty());
+  CHECK(part.faults.empty());
+  CHECK(whole_files(run).empty());
+  CHECK_FALSE(io::file_exists(part.part.errors));
 }
 
 TEST_CASE("a unit has the same files in whatever part it is, and equal units have files each") {
