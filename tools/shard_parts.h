@@ -23,14 +23,14 @@ inline void check_part(const vfm::cli::PartOptions& part, bool force, bool dry_r
 
 /// Returns the parts of a tool, such as "caption", or nullopt without --part. `output` is the
 /// folder of --output, or empty. `ffmpeg` is media::ffmpeg_version(). Throws Error{usage}.
-inline std::optional<vfm::shard::WorkInParts> part_work(const std::string& tool,
-                                                        const vfm::cli::PartOptions& part,
-                                                        const std::string& output,
-                                                        const std::vector<std::string>& inputs,
-                                                        const std::string& ffmpeg) {
+inline std::optional<vfm::shard::PartTask> part_work(const std::string& tool,
+                                                     const vfm::cli::PartOptions& part,
+                                                     const std::string& output,
+                                                     const std::vector<std::string>& inputs,
+                                                     const std::string& ffmpeg) {
   if (part.choice.whole()) return std::nullopt;
-  return vfm::shard::WorkInParts{vfm::shard::part_directory(output, inputs),
-                                 tool,
-                                 part.choice,
-                                 {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}};
+  return vfm::shard::PartTask{vfm::shard::part_directory(output, inputs),
+                              tool,
+                              part.choice,
+                              {{"ffmpeg", ffmpeg.substr(0, ffmpeg.find('\n'))}}};
 }

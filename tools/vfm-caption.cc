@@ -312,7 +312,7 @@ class CaptionTool : public vfm::cli::Tool {
 
   vfm::cli::ColumnOptions columns_;
   vfm::cli::PartOptions part_;
-  std::optional<vfm::shard::WorkInParts> part_work_;
+  std::optional<vfm::shard::PartTask> part_work_;
   vfm::cli::ReportOptions report_;
   vfm::cli::SeedOptions seed_;
   CaptionModelOptions model_{columns_.jobs};

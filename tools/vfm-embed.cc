@@ -204,7 +204,7 @@ class EmbedTool : public vfm::cli::Tool {
 
   vfm::cli::ColumnOptions columns_;
   vfm::cli::PartOptions part_;
-  std::optional<vfm::shard::WorkInParts> part_work_;
+  std::optional<vfm::shard::PartTask> part_work_;
   std::string video_ = "builtin:look", text_;
   std::optional<std::string> text_prompt_, query_prompt_;
   std::vector<std::string> concepts_;

@@ -238,7 +238,7 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
   vfm::cli::PartOptions part_;
-  std::optional<vfm::shard::WorkInParts> part_work_;
+  std::optional<vfm::shard::PartTask> part_work_;
   vfm::cli::MemberOptions member_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-pack"};

@@ -62,7 +62,7 @@ struct ColumnJob {
   std::function<void(const io::Record&)> done;
   /// The parts of the work, or null for the whole work. The part of a shard is
   /// parts::part_of_shard() of its file.
-  const shard::WorkInParts* parts = nullptr;
+  const shard::PartTask* parts = nullptr;
   /// Called after the last shard, with the reason why the input is incomplete, or with "" if it is
   /// complete. May be empty.
   std::function<void(const std::string&)> ended;

@@ -37,7 +37,7 @@ struct PackOptions {
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
-  const shard::WorkInParts* parts = nullptr;  ///< Parts of the work, or null.
+  const shard::PartTask* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
   /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.

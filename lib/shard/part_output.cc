@@ -22,7 +22,7 @@ bool passes(Cause cause) {
 
 }  // namespace
 
-PartOutput::PartOutput(const WorkInParts& work, parts::Part& part, io::ManifestWriter& out)
+PartOutput::PartOutput(const PartTask& work, parts::Part& part, io::ManifestWriter& out)
     : work_(work),
       part_(part),
       out_(out),
@@ -90,7 +90,7 @@ void for_each_part_record(const std::string& directory, const std::string& manif
   }
 }
 
-long for_each_part(const WorkInParts& work, io::ManifestWriter& out, const PartSteps& steps) {
+long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartSteps& steps) {
   parts::PartRun run(work.directory, work.tool, work.choice);
   const auto digest_of = [&](int part) { return steps.digest_of(part, run.parts()); };
   long failed = 0;

@@ -20,7 +20,7 @@
 namespace vfm::shard {
 
 /// How many parts a tool does, and where.
-struct WorkInParts {
+struct PartTask {
   std::string directory;  ///< Output folder, which has the folder "parts".
   std::string tool;       ///< Such as "caption".
   parts::PartChoice choice;
@@ -30,7 +30,7 @@ struct WorkInParts {
 class PartOutput {
  public:
   /// `out` prints the records too.
-  PartOutput(const WorkInParts& work, parts::Part& part, io::ManifestWriter& out);
+  PartOutput(const PartTask& work, parts::Part& part, io::ManifestWriter& out);
 
   /// Adds a fault. If it may pass (may_pass(), or a server that did not answer), or if `of_machine`
   /// is true, the part is not complete.
@@ -46,7 +46,7 @@ class PartOutput {
   long finish(const io::InputStreams& input);
 
  private:
-  const WorkInParts& work_;
+  const PartTask& work_;
   parts::Part& part_;
   io::ManifestWriter& out_;
   io::TextWriter manifest_;
@@ -72,7 +72,7 @@ struct PartSteps {
 /// Does all parts of `work` that this process gets, and prints their records. Those of a part that
 /// is complete already are only printed. Returns the sum of what PartOutput::finish() returned. If
 /// the input was not complete, throws Error after one part.
-long for_each_part(const WorkInParts& work, io::ManifestWriter& out, const PartSteps& steps);
+long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartSteps& steps);
 
 /// Returns the folder for the parts of a tool that writes beside its input: `output` or the only
 /// folder of the input. Throws Error{usage} if there is none, or if the input can be read only

@@ -50,7 +50,7 @@ struct CaptionOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
-  const shard::WorkInParts* parts = nullptr;  ///< Parts of the work, or null.
+  const shard::PartTask* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   CaptionSources from;
   /// Folders in which files beside videos are read even if the shard's record does not name the

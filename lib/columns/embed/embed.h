@@ -30,7 +30,7 @@ struct EmbedOptions {
   std::vector<std::string> inputs;
   std::string directory;  ///< Folder of the columns, or empty for the folder of each shard.
   bool force = false;
-  const shard::WorkInParts* parts = nullptr;  ///< Parts of the work, or null.
+  const shard::PartTask* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   bool video = true;                   ///< If true, clips are encoded.
   std::string picture_encoder;         ///< Folder of a picture encoder, or empty for builtin:look.
