@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/estimate.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
 #include "device_workers.h"
@@ -15,6 +16,7 @@
 #include "pack/clip_encoder.h"
 #include "pack/pack.h"
 #include "shard_estimate.h"
+#include "shard_parts.h"
 #include "tensor/device.h"
 #include "verbs.h"
 
@@ -67,6 +69,7 @@ class PackTool : public vfm::cli::Tool {
     add_tokenizer(options);
     options.group("Work");
     jobs_.add(options);
+    part_.add(options);
     device_.add_workers(options).everyday();
     hwaccel_.add(options);
     member_.add(options);
@@ -76,6 +79,7 @@ class PackTool : public vfm::cli::Tool {
 
   void check() override {
     input_limits_.check_isolation(hwaccel_);
+    check_part(part_, output_.force, dry_run_, report_.path);
     if (output_.directory.empty() && !dry_run_)
       vfm::fail_usage("no output folder; give one with -o DIR");
     if (!fps_.empty()) options_.clip.fps = parse_rate(fps_);
@@ -120,6 +124,9 @@ class PackTool : public vfm::cli::Tool {
     else
       options_.clip.hardware = engines_.decoder(hwaccel_);
     options_.output = output_.directory;
+    part_work_ =
+        part_work("pack", part_, options_.output, options_.inputs, vfm::media::ffmpeg_version());
+    options_.parts = part_work_ ? &*part_work_ : nullptr;
     options_.force = output_.force;
     options_.limits.member = member_.bytes;
     options_.clip.seed = seed_.seed;
@@ -230,6 +237,8 @@ class PackTool : public vfm::cli::Tool {
   vfm::cli::InputOptions input_;
   vfm::cli::OutputOptions output_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::PartOptions part_;
+  std::optional<vfm::shard::PartTask> part_work_;
   vfm::cli::MemberOptions member_;
   vfm::cli::WorkerOptions device_;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-pack"};

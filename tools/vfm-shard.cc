@@ -95,6 +95,7 @@ class ShardTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(argc, argv,
-                       {{"", vfm::cli::make<ShardTool>}, {"report", make_shard_report}});
+  return vfm::cli::run(
+      argc, argv,
+      {{"", vfm::cli::make<ShardTool>}, {"report", make_shard_report}, {"join", make_shard_join}});
 }

@@ -18,6 +18,7 @@
 #include "shard/columns.h"
 #include "shard/image_header.h"
 #include "shard/input_totals.h"
+#include "shard/listed_clips.h"
 #include "shard/reader.h"
 #include "shard/shard_input.h"
 #include "shard/where.h"
@@ -119,7 +120,7 @@ class ShardScanner {
  public:
   ShardScanner(const ShardOptions& options, const WithoutList& without, const io::Record& record,
                TarIndex index)
-      : options_(options), without_(without), scanned_(options) {
+      : options_(options), without_(without), duplicates_(record.json), scanned_(options) {
     if (!options.where.empty()) where_.emplace(options.where);
     scanned_.shard = true;
     scanned_.input.name = record.path();
@@ -162,6 +163,7 @@ class ShardScanner {
       if (!parts.back()) fail("'{}' has no sample '{}'", scanned_.input.tars[c], key);
     }
     JoinedSample sample = join_sample(parts);
+    if (duplicates_.has(sample.meta)) return;
     shard::say_dotted_media(scanned_.input.name, parts.front()->key, sample.media);
     if (options_.rekey) rekey(sample);
     for (const auto& field : sample.meta->items()) {
@@ -198,6 +200,7 @@ class ShardScanner {
 
   const ShardOptions& options_;
   const WithoutList& without_;
+  shard::DuplicateHashes duplicates_;
   std::optional<shard::Where> where_;
   std::deque<ScanColumn> columns_;
   Scanned scanned_;

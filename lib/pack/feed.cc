@@ -62,9 +62,10 @@ Json sources_of(const ClipShard& shard) {
 }
 
 PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
-                   Finished finished)
+                   Finished finished, Takes takes)
     : limits_(limits),
       finished_(std::move(finished)),
+      takes_(std::move(takes)),
       input_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
 
 PackFeed::~PackFeed() = default;
@@ -90,7 +91,11 @@ std::optional<PackWork> PackFeed::next() {
 
 bool PackFeed::next_sample(PackWork& work) {
   shard::Sample sample;
-  if (!samples_->next(sample)) return false;
+  for (;;) {
+    if (!samples_->next(sample)) return false;
+    const std::string* json = duplicates_->empty() ? nullptr : sample.find("json");
+    if (!json || !duplicates_->has_text(*json)) break;
+  }
   try {
     work.split = split_of(sample, *shard_);
   } catch (const Error& error) {
@@ -130,13 +135,17 @@ void PackFeed::take_name(const ClipShard& shard, const std::string& split) {
 }
 
 std::optional<PackWork> PackFeed::next_shard() {
-  std::optional<io::Record> record = input_.next();
+  std::optional<io::Record> record;
+  do
+    record = input_.next();
+  while (record && takes_ && !takes_(*record));
   PackWork work;
   work.errors = std::exchange(bad_, {});
   if (!record) return work.errors.empty() ? std::nullopt : std::optional(std::move(work));
   const std::string path = get_string(record->json, "path").value_or(record->where);
   try {
     shard_ = std::make_shared<const ClipShard>(parse(*record));
+    duplicates_.emplace(shard_->record);
     const std::vector<std::string> splits = finished_(*shard_);
     for (const std::string& split : splits)
       take_name(*shard_, split);

@@ -17,6 +17,7 @@
 #include "io/error_log.h"
 #include "io/manifest.h"
 #include "shard/columns.h"
+#include "shard/listed_clips.h"
 #include "shard/name_table.h"
 #include "shard/sample.h"
 #include "shard/shard_input.h"
@@ -57,9 +58,12 @@ class PackFeed {
   /// A function that returns the splits of a shard if an earlier run finished the shard. For an
   /// unfinished shard, returns an empty list.
   using Finished = std::function<std::vector<std::string>(const ClipShard&)>;
+  /// A function that returns whether the feed takes a record.
+  using Takes = std::function<bool(const io::Record&)>;
   /// `finished` is called for each shard. Finished shards give only the steps `begin` and `end`.
+  /// `takes` may be null.
   PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimits& limits,
-           Finished finished);
+           Finished finished, Takes takes = nullptr);
   ~PackFeed();
   std::optional<PackWork> next();
   io::InputStreams streams() const { return input_.streams(); }
@@ -75,12 +79,14 @@ class PackFeed {
 
   shard::ReadLimits limits_;
   Finished finished_;
+  Takes takes_;
   std::vector<io::Fault> bad_;
   shard::ShardInput input_;
   shard::NameTable paths_;
   // hash of "split/name" -> number of the source shard in paths_
   std::unordered_map<std::uint64_t, std::uint32_t> taken_;
   std::shared_ptr<const ClipShard> shard_;
+  std::optional<shard::DuplicateHashes> duplicates_;  // of shard_
   std::unique_ptr<shard::JoinedReader> samples_;  // null if samples need not be read
 };
 

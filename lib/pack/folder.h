@@ -20,6 +20,9 @@
 
 namespace vfm::pack {
 
+/// The file of LatentTokenizer in the folder of a part (shard/part_output.h).
+inline constexpr const char* kTokenizerFile = "tokenizer.json";
+
 /// What latents.json says of the tokenizer.
 struct LatentTokenizer {
   HeldJson config;      ///< models::TokenizerConfig::to_json().

@@ -11,11 +11,13 @@
 #include "base/counted.h"
 #include "base/encoder_identity.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/held_bytes.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/one_thread.h"
 #include "base/stop.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/manifest.h"
@@ -26,7 +28,9 @@
 #include "pack/report.h"
 #include "pack/sample.h"
 #include "pack/shard_parts.h"
+#include "parts/part_inputs.h"
 #include "report/html.h"
+#include "shard/receipt.h"
 #include "shard/writer.h"
 #include "share/ordered.h"
 #include "tensor/failure.h"
@@ -107,19 +111,17 @@ class Run {
     open_encoder();
   }
 
-  long run() {
+  long run() { return options_.parts ? run_parts() : run_whole(); }
+
+ private:
+  long run_whole() {
     const auto finished = [this](const ClipShard& shard) { return find_finished(shard); };
     std::optional<PackFeed> feed(std::in_place, options_.inputs, options_.limits, finished);
     folder_.emplace(options_.output, settings_, tokenizer_->channels(), options_.force);
-    parts_.emplace(*folder_);
     errors_.emplace(io::join_path(options_.output, "errors.jsonl"), "vfm-pack");
-    keys_.emplace(options_.output);
     if (!options_.report.empty()) clip_tars_.emplace();
     progress_.start("samples", 0);
-    share::for_each_ordered<PackWork, Outcome>(
-        slots_, [&] { return feed->next(); }, [this](PackWork& work) { return work_on(work); },
-        [this](Outcome& outcome) { take(outcome); },
-        [this](const Outcome& outcome) { return outcome_weight(outcome) + kept_for(outcome); });
+    pack(*feed, options_.output);
     if (options_.workers && options_.report.empty()) options_.workers->finished();
     errors_->finish();
     check_whole(feed->streams());
@@ -139,7 +141,70 @@ class Run {
     return static_cast<long>(errors_->count());
   }
 
- private:
+  void pack(PackFeed& feed, const std::string& scratch) {
+    scratch_ = scratch;
+    parts_.emplace(*folder_);
+    keys_.emplace(scratch);
+    share::for_each_ordered<PackWork, Outcome>(
+        slots_, [&] { return feed.next(); }, [this](PackWork& work) { return work_on(work); },
+        [this](Outcome& outcome) { take(outcome); },
+        [this](const Outcome& outcome) { return outcome_weight(outcome) + kept_for(outcome); });
+  }
+
+  long run_parts() {
+    progress_.start("samples", 0);
+    const long failed = shard::for_each_part(
+        *options_.parts, manifest_,
+        {[this](int part, int parts) { return digest(part, parts); },
+         [this](const parts::Part& part, int parts, shard::PartOutput& output) {
+           return make_part(part, parts, output);
+         }});
+    if (options_.workers) options_.workers->finished();
+    return failed;
+  }
+
+  /// Records that are no shards are of no part.
+  static int part_of(const io::Record& record, int parts) {
+    const auto path = get_string(record.json, "path");
+    return record.kind == "shard" && path ? parts::part_of_shard(*path, parts) : -1;
+  }
+
+  io::InputStreams make_part(const parts::Part& part, int parts, shard::PartOutput& output) {
+    if (!folder_)
+      folder_.emplace(options_.output, settings_, tokenizer_->channels(), false,
+                      PackFolder::Use::part);
+    io::write_file(part.path(kTokenizerFile),
+                   dump_json_pretty(latent_tokenizer(*tokenizer_).to_json()));
+    PackFeed feed(
+        options_.inputs, options_.limits,
+        [this](const ClipShard& shard) { return find_finished(shard); },
+        [&](const io::Record& record) { return part_of(record, parts) == part.number(); });
+    output_ = &output;
+    pack(feed, part.folder());
+    keys_.reset();
+    output_ = nullptr;
+    return feed.streams();
+  }
+
+  /// Returns the digest of a part: of the settings, and of the tars of its shards.
+  std::string digest(int part, int parts) {
+    if (!digests_.empty()) return digests_[part];
+    const std::optional<int> only = options_.parts->choice.part;
+    const auto add = [&](const ClipShard& shard) {
+      std::string& text = digests_[parts::part_of_shard(shard.path, parts)];
+      text = hash_hex(text + shard.name + dump_json(made_from(shard)));
+      return std::vector<std::string>{shard.split};  // its samples are not read
+    };
+    PackFeed feed(options_.inputs, options_.limits, add, [&](const io::Record& record) {
+      const int number = part_of(record, parts);
+      return number >= 0 && (!only || number == *only);
+    });
+    while (feed.next()) {
+    }
+    digests_[-1];  // read, though no shard may have come
+    return digests_[part];
+  }
+
   std::unique_ptr<models::VideoTokenizer> open_tokenizer() {
     if (!options_.workers)
       return models::make_tokenizer(options_.tokenizer, options_.device, options_.tokenizer_memory);
@@ -177,18 +242,32 @@ class Run {
     input.check_whole("latents.json is not written; the shards that are made are kept");
   }
 
+  Json made_from(const ClipShard& shard) const {
+    Json from = {{"settings", settings_},
+                 {"split", shard.split_given ? Json(shard.split) : Json()},
+                 {"sources", sources_of(shard)}};
+    if (const auto hashes = shard.record->find("duplicate_hashes"); hashes != shard.record->end())
+      from["duplicate_hashes"] = *hashes;
+    return from;
+  }
+
   /// Finds what an earlier run made of the shard, and keeps it for take(). Runs on the thread that
   /// reads the input.
   std::vector<std::string> find_finished(const ClipShard& shard) {
     Begun begun;
-    begun.made_from = {{"settings", settings_},
-                       {"split", shard.split_given ? Json(shard.split) : Json()},
-                       {"sources", sources_of(shard)}};
+    begun.made_from = made_from(shard);
     std::vector<std::string> splits;
     for (const auto& [split, notes] :
          folder_->find_finished(shard.name, begun.made_from, options_.limits)) {
       splits.push_back(split);
       begun.finished.emplace(split, FinishedPart(notes));
+    }
+    const auto passes = [](const io::Fault& fault) { return may_pass(fault.cause); };
+    if (output_ && std::ranges::any_of(begun.finished, [&](const auto& each) {
+          return std::ranges::any_of(each.second.errors, passes);
+        })) {
+      splits.clear();
+      begun.finished.clear();
     }
     const std::lock_guard lock(mutex_);
     begun_[&shard] = std::move(begun);
@@ -231,8 +310,9 @@ class Run {
 
   void take(Outcome& outcome) {
     const PackWork& work = outcome.work;
+    // These errors are of whole shards, which another program has just written.
     for (const io::Fault& fault : work.errors)
-      errors_->add(fault);
+      tell(fault, fault.cause == Cause::open);
     if (!work.shard) return;
     if (work.begin) start(*work.shard);
     if (work.sample) {
@@ -242,7 +322,19 @@ class Run {
     if (work.end) finish(*work.shard, work);
   }
 
+  void tell(const io::Fault& fault, bool of_machine = false) {
+    if (output_)
+      output_->fault(fault, of_machine);
+    else
+      errors_->add(fault);
+  }
+
   void start(const ClipShard& shard) {
+    if (output_) {
+      // What a part refuses must not depend on its other shards.
+      keys_.emplace(scratch_);
+      text_encoder_ = {};
+    }
     {
       const std::lock_guard lock(mutex_);
       auto found = begun_.find(&shard);
@@ -259,14 +351,14 @@ class Run {
       }
       if (text_encoder_.is_null()) text_encoder_ = part.text_encoder;
       for (const io::Fault& fault : part.errors)
-        errors_->add(fault);
+        tell(fault);
       progress_.add(part.facts.clips + part.errors.size());
     }
   }
 
   void note_error(const io::Fault& fault) {
     shard_.errors.push_back(fault);
-    errors_->add(fault);
+    tell(fault);
   }
 
   void add(const ClipShard& shard, const std::string& key, Outcome& outcome) {
@@ -307,11 +399,17 @@ class Run {
     else
       finished = std::move(shard_.finished);
     for (const auto& [split, part] : finished) {
+      const std::string tar = tar_of(split, shard);
+      if (output_) output_->wrote_file(shard::receipt_path(tar));
       if (!part.record->is_null()) {
-        Json record = {{"kind", "shard"}, {"path", tar_of(split, shard)}, {"split", split}};
+        if (output_) output_->wrote(tar, part.record);
+        Json record = {{"kind", "shard"}, {"path", tar}, {"split", split}};
         for (const auto& [name, value] : part.record->items())
           if (name != "kind") record[name] = value;
-        manifest_.write(record);
+        if (output_)
+          output_->record(record);
+        else
+          manifest_.write(record);
       }
       any_shard_ = true;
       if (clip_tars_) clip_tars_->add(split, shard);
@@ -341,6 +439,9 @@ class Run {
   std::unique_ptr<LatentEncoder> encoder_;
   std::optional<PackFolder> folder_;
   std::optional<io::ErrorLog> errors_;
+  shard::PartOutput* output_ = nullptr;  // of the part that is made, in place of errors_
+  std::map<int, std::string> digests_;   // of parts
+  std::string scratch_;                  // folder for temporary files
   io::ManifestWriter& manifest_;
 
   std::mutex mutex_;  // guards begun_ and total_

@@ -24,6 +24,7 @@
 #include "io/manifest.h"
 #include "models/tokenizer.h"
 #include "pack/folder.h"
+#include "shard/part_output.h"
 #include "shard/reader.h"
 #include "share/slots.h"
 #include "tensor/tensor.h"
@@ -36,6 +37,7 @@ struct PackOptions {
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
+  const shard::PartTask* parts = nullptr;  ///< Parts of the work, or null.
   shard::ReadLimits limits;
   models::TokenizerConfig tokenizer;
   /// Device of the tokenizer. A tokenizer from a folder rounds differently on a GPU and on the CPU.
@@ -59,6 +61,10 @@ LatentTokenizer latent_tokenizer(const models::VideoTokenizer& tokenizer);
 /// Writes a record for each shard to `manifest`, as soon as the shard is on disk. Returns the
 /// number of recorded errors. Throws Error if nothing could be packed. Throws Error{usage} for bad
 /// options, or if the folder has other options. Throws Stopped.
+///
+/// With options.parts, writes shards and the files of shard/part_output.h, and tokenizer.json
+/// beside these. pack/whole_latents.h then writes the files about all shards. Returns the number of
+/// errors that may pass.
 long run(const PackOptions& options, share::Slots& slots, Progress& progress,
          io::ManifestWriter& manifest);
 

@@ -96,13 +96,8 @@ void ListedClips::State::add(const io::Record& record) {
     sources.add(packed + of.paths[i]);
   }
   Json json = record.json;
-  const auto here = [&](Json& name) {
-    name = io::join_path(directory, io::name_from(directory, name.get<std::string>()));
-  };
-  here(json.at("path"));
-  if (const auto columns = json.find("columns"); columns != json.end())
-    for (Json& column : *columns)
-      here(column);
+  json["path"] = io::join_path(directory, io::name_from(directory, record.path()));
+  json.erase("columns");  // those that are beside the shard are used
   std::string packed;
   io::put_ordered(packed, *std::ranges::min_element(of.places), kPlaceBytes);
   io::put_ordered(packed, records.records(), kPlaceBytes);

@@ -42,8 +42,8 @@ class ListedClips {
   /// Sets a function that is called once for each duplicate, in the order of the list.
   void on_duplicate(std::function<void(const Duplicate& duplicate)> tell);
 
-  /// Returns the next record, or nullopt at the end. The names of the folder's files begin with
-  /// `directory`.
+  /// Returns the next record, or nullopt at the end. Its path begins with `directory`. It has no
+  /// "columns" (complete_shard(), shard/columns.h).
   std::optional<io::Record> next();
   /// Returns a clause that names the parts that are not complete, or "" if all are.
   const std::string& missing() const;

@@ -10,6 +10,7 @@
 #include "io/input_lines.h"
 #include "io/line_reader.h"
 #include "io/places.h"
+#include "shard/whole_parts.h"
 
 namespace vfm::shard {
 namespace {
@@ -17,14 +18,6 @@ namespace {
 /// A server may answer another time, too.
 bool passes(Cause cause) {
   return may_pass(cause) || cause == Cause::server || cause == Cause::rejected;
-}
-
-template <class Rename>
-void rename_files(Json& record, const Rename& rename) {
-  record.at("path") = rename(record.at("path").get<std::string>());
-  if (const auto columns = record.find("columns"); columns != record.end())
-    for (Json& column : *columns)
-      column = rename(column.get<std::string>());
 }
 
 }  // namespace
@@ -49,10 +42,7 @@ void PartOutput::fault(const io::Fault& fault, bool of_machine) {
 void PartOutput::record(const Json& record) {
   part_.check_lost();
   out_.write(record);
-  Json named = record;
-  rename_files(named,
-               [&](const std::string& path) { return io::name_from(work_.directory, path); });
-  manifest_.add(dump_json(named) + "\n");
+  manifest_.add(dump_json(named_in(work_.directory, record)) + "\n");
   ++facts_.records;
 }
 
@@ -61,6 +51,11 @@ void PartOutput::wrote(const std::string& path, const Json& facts) {
   facts_.outputs.push_back({io::name_from(work_.directory, path),
                             static_cast<std::uint64_t>(need_integer(facts, "bytes", what)),
                             need_string(facts, "xxh3", what)});
+}
+
+void PartOutput::wrote_file(const std::string& path) {
+  facts_.outputs.push_back({io::name_from(work_.directory, path), io::File::open_read(path).size(),
+                            io::hash_file(path)});
 }
 
 long PartOutput::finish(const io::InputStreams& input) {
@@ -84,7 +79,13 @@ void for_each_part_record(const std::string& directory, const std::string& manif
   while (const auto line = lines.next()) {
     Json record = parse_json(*line, "a line of '" + manifest + "'");
     need_string(record, "path", "a line of '" + manifest + "'");
-    rename_files(record, [&](const std::string& name) { return io::join_path(directory, name); });
+    const auto rename = [&](Json& name) {
+      name = io::join_path(directory, name.get<std::string>());
+    };
+    rename(record.at("path"));
+    if (const auto columns = record.find("columns"); columns != record.end())
+      for (Json& column : *columns)
+        rename(column);
     use(record);
   }
 }

@@ -39,6 +39,8 @@ class PartOutput {
   void record(const Json& record);
   /// Names a file that the part wrote. `facts` has its "bytes" and "xxh3".
   void wrote(const std::string& path, const Json& facts);
+  /// The same for a small file, which is read.
+  void wrote_file(const std::string& path);
   /// Writes the part's files and, if no fault may pass and the `input` was complete, its marker.
   /// Returns the number of faults that may pass.
   long finish(const io::InputStreams& input);

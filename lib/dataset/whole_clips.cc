@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/whole_clips.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/json_members.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "io/file.h"
+#include "io/first_names.h"
+#include "io/text_writer.h"
+#include "parts/part_marker.h"
+#include "shard/columns.h"
+#include "shard/listed_clips.h"
+#include "shard/part_output.h"
+#include "shard/receipt.h"
+#include "shard/whole_parts.h"
+
+namespace vfm::dataset {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kClip = "clip";
+
+void remove_if_there(const std::string& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+}
+
+/// The columns that the parts of one program wrote.
+class JoinedColumn {
+ public:
+  JoinedColumn(const std::string& directory, std::string tool)
+      : tool_(std::move(tool)), records_(directory), failed_(directory) {
+    shard::for_each_joined_record(directory, tool_, [&](const Json& record) {
+      records_.put(shard::named_in(directory, record).at("path"), dump_json(record));
+    });
+    shard::for_each_part_error(directory, tool_, [&](const Json& error) {
+      failed_.put(io::base_name(error.value("input", "")), {});
+    });
+  }
+
+  /// Adds the column and the fields of the program. `name` is the shard's, relative to the folder.
+  void add_to(const std::string& name, Json& record) const {
+    const auto found = records_.find(name);
+    if (!found) {
+      if (failed_.find(io::base_name(name))) return;
+      fail(
+          "the parts of vfm-{} were complete before '{}' was there; do them again, then join again",
+          tool_, record.at("path").get<std::string>());
+    }
+    Json made = parse_json(*found, "a temporary file");
+    record["columns"][tool_] = made.at("columns").at(tool_);
+    add_members(record, made);
+  }
+
+ private:
+  std::string tool_;
+  io::FirstNames records_;  // name of the shard -> its record
+  io::FirstNames failed_;   // file names of inputs with errors
+};
+
+/// Returns the name of the unit, such as "joined-0011223344556677", in the name of its index, or
+/// of one of its shards without the number. Returns "" for other files.
+std::string unit_of(const std::string& file) {
+  constexpr std::string_view kJoined = "joined-";
+  constexpr std::size_t kDigits = 16;
+  std::string_view digits = file;
+  if (digits.starts_with(kJoined)) digits.remove_prefix(kJoined.size());
+  digits = digits.substr(0, kDigits);
+  const bool is_unit = digits.size() == kDigits &&
+                       digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return is_unit ? file.substr(0, static_cast<std::size_t>(digits.data() - file.data()) + kDigits)
+                 : std::string();
+}
+
+/// Returns the shards of an index of vfm-clip that are as it wrote them. Returns none for other
+/// files.
+std::vector<std::string> shards_of(const std::string& index) {
+  std::vector<std::string> tars;
+  try {
+    const Json json = parse_json(io::read_file(index), index);
+    const std::string kind = need_string(json, "kind", index);
+    if ((kind != "clips" && kind != "images" && kind != "joined") ||
+        !json.at("settings").is_object())
+      return {};
+    for (const Json& shard : json.at("shards")) {
+      const std::string tar = io::join_path(io::dir_name(index), need_string(shard, "name", index));
+      const auto bytes = static_cast<std::uint64_t>(need_integer(shard, "bytes", index));
+      if (fs::is_symlink(tar) || !fs::is_regular_file(tar) || fs::file_size(tar) != bytes)
+        return {};
+      tars.push_back(tar);
+    }
+  } catch (const std::exception&) {
+    return {};
+  }
+  return tars;
+}
+
+/// Removes the units of vfm-clip in a subfolder that `wrote` does not have.
+std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote) {
+  std::int64_t count = 0;
+  std::vector<std::string> indexes;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string file = entry.path().filename().string(), unit = unit_of(file);
+    if (!unit.empty() && file == unit + ".json" && entry.is_regular_file() && !wrote.find(unit))
+      indexes.push_back(entry.path().string());
+  }
+  std::ranges::sort(indexes);
+  for (const std::string& index : indexes) {
+    check_stop();
+    const std::vector<std::string> tars = shards_of(index);
+    if (tars.empty()) continue;
+    log_info("'{}' is of no complete part; it and its shards are removed", index);
+    for (const std::string& tar : tars) {
+      std::vector<std::string> files = shard::column_files(tar), own = shard::shard_files(tar);
+      files.insert(files.end(), own.begin() + 1, own.end());  // its receipt is the index
+      for (const std::string& file : files)
+        remove_if_there(file);
+    }
+    remove_if_there(index);
+    ++count;
+  }
+  return count;
+}
+
+void prune_clips(const std::string& directory) {
+  io::FirstNames wrote(directory);
+  std::set<std::string> folders;
+  shard::for_each_marker(directory, kClip, [&](const std::string&, const parts::PartMarker& part) {
+    for (const parts::PartResults::Output& output : part.results.outputs)
+      wrote.put(unit_of(io::base_name(output.path)), {});
+  });
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() && name.find_first_not_of("0123456789abcdef") == std::string::npos)
+      folders.insert(entry.path().string());
+  }
+  std::int64_t count = 0;
+  for (const std::string& folder : folders)
+    count += prune_folder(folder, wrote);
+  if (count > 0) log_info("the files of {} are removed", counted(count, "unit"));
+}
+
+/// Writes clips.jsonl and duplicates.jsonl, and then prints the records.
+void write_clips(const std::string& directory, const std::vector<std::string>& tools,
+                 io::ManifestWriter& manifest) {
+  std::vector<JoinedColumn> columns;
+  for (const std::string& tool : tools)
+    if (tool != kClip) columns.emplace_back(directory, tool);
+  const std::string clips_path = io::join_path(directory, "clips.jsonl"),
+                    duplicates_path = io::join_path(directory, "duplicates.jsonl");
+  io::TextWriter clips(clips_path), duplicates(duplicates_path);
+  std::int64_t twins = 0;
+  shard::ListedClips listed(directory, directory);
+  listed.on_duplicate([&](const shard::ListedClips::Duplicate& one) {
+    duplicates.add(
+        dump_json({{"source", one.source}, {"first", one.first}, {"source_hash", one.hash}}) +
+        "\n");
+    ++twins;
+  });
+  while (auto record = listed.next()) {
+    check_stop();
+    shard::complete_shard(*record);
+    Json joined = record->json;
+    const std::string name = shard::named_in(directory, joined).at("path");
+    for (const JoinedColumn& column : columns)
+      column.add_to(name, joined);
+    clips.add(dump_json(shard::named_in(directory, joined)) + "\n");
+  }
+  clips.update();
+  if (twins > 0)
+    duplicates.update();
+  else
+    remove_if_there(duplicates_path);
+  if (twins > 0)
+    log_info("{} the contents of an earlier one",
+             twins == 1 ? "a source has" : counted(twins, "source") + " have");
+  shard::for_each_part_record(directory, clips_path,
+                              [&](const Json& record) { manifest.write(record); });
+}
+
+}  // namespace
+
+void join_clips(const std::string& directory, bool prune, io::ManifestWriter& manifest) {
+  const std::vector<std::string> tools =
+      shard::complete_tools(directory, {kClip, "caption", "embed"});
+  const bool listed = std::ranges::find(tools, kClip) != tools.end();
+  if (listed) write_clips(directory, tools, manifest);
+  for (const std::string& tool : tools)
+    shard::join_errors(
+        directory, tool,
+        io::join_path(directory, tool == kClip ? "errors.jsonl" : tool + "-errors.jsonl"));
+  if (!listed && !tools.empty())
+    shard::for_each_joined_record(directory, tools.back(),
+                                  [&](const Json& record) { manifest.write(record); });
+  if (listed && prune) prune_clips(directory);
+}
+
+}  // namespace vfm::dataset

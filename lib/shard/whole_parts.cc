@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/whole_parts.h"
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/full_disk.h"
+#include "base/json.h"
+#include "io/file.h"
+#include "io/line_reader.h"
+#include "io/packed.h"
+#include "io/places.h"
+#include "io/sorter.h"
+#include "io/store.h"
+#include "io/text_writer.h"
+#include "parts/part_inputs.h"
+#include "parts/part_run.h"
+#include "shard/part_output.h"
+
+namespace vfm::shard {
+namespace {
+
+/// Records of joined videos are long.
+constexpr std::size_t kJoinMemory = std::size_t{64} << 20;
+
+void for_each_error_line(const std::string& directory, const std::string& tool,
+                         const std::function<void(const std::string& line)>& use) {
+  for_each_marker(directory, tool, [&](const std::string& folder, const parts::PartMarker&) {
+    const std::string path = io::join_path(folder, "errors.jsonl");
+    if (!io::file_exists(path)) return;
+    io::LineReader lines(io::File::open_read(path), "'" + path + "'");
+    while (const auto line = lines.next())
+      use(*line);
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> complete_tools(const std::string& directory,
+                                        const std::vector<std::string>& tools) {
+  std::vector<std::string> there;
+  std::string missing;
+  for (const std::string& tool : tools) {
+    const auto inputs = parts::part_inputs(directory, tool);
+    if (!inputs) continue;
+    there.push_back(tool);
+    if (!inputs->missing.empty())
+      missing += fmt::format("{}of vfm-{}, {}", missing.empty() ? "" : "; ", tool,
+                             inputs->message(directory));
+  }
+  if (!missing.empty()) fail("{}; nothing is joined", missing);
+  return there;
+}
+
+void for_each_marker(
+    const std::string& directory, const std::string& tool,
+    const std::function<void(const std::string& folder, const parts::PartMarker& marker)>& use) {
+  const io::FileStore store(io::join_path(directory, "parts"));
+  const int parts = parts::count_parts(directory, tool).value_or(0);
+  for (int part = 0; part < parts; ++part) {
+    const std::string name = tool + "/" + parts::part_name(part) + "/done.json";
+    const auto marker = parts::read_marker(store, name);
+    if (!marker) fail("'{}' has disappeared", store.path(name));
+    use(parts::part_folder(directory, tool, part), *marker);
+  }
+}
+
+void for_each_part_error(const std::string& directory, const std::string& tool,
+                         const std::function<void(const Json& error)>& use) {
+  for_each_error_line(directory, tool, [&](const std::string& line) {
+    use(parse_json(line, "an error of a part"));
+  });
+}
+
+void join_errors(const std::string& directory, const std::string& tool, const std::string& path) {
+  io::Sorter lines(directory);
+  for_each_error_line(directory, tool, [&](const std::string& line) { lines.add(line); });
+  if (lines.records() == 0) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error) fail_errno(error.value(), "cannot remove '{}'", path);
+    return;
+  }
+  io::TextWriter writer(path);
+  io::Sorter::Stream sorted = lines.sorted();
+  std::string last;
+  for (std::string_view line; sorted.next(line);) {
+    if (line == last) continue;
+    last = line;
+    writer.add(line);
+    writer.add("\n");
+  }
+  writer.update();
+}
+
+void for_each_joined_record(const std::string& directory, const std::string& tool,
+                            const std::function<void(const Json& record)>& use) {
+  io::Sorter records(directory, kJoinMemory);
+  for_each_marker(directory, tool, [&](const std::string& folder, const parts::PartMarker&) {
+    for_each_part_record(directory, io::join_path(folder, "manifest.jsonl"), [&](Json& record) {
+      std::string packed;
+      io::put_ordered_text(packed, record.at("path").get<std::string>());
+      records.add(packed + dump_json(record));
+    });
+  });
+  io::Sorter::Stream sorted = records.sorted();
+  for (std::string_view packed; sorted.next(packed);) {
+    io::take_ordered_text(packed);
+    use(parse_json(packed, "a temporary file"));
+  }
+}
+
+Json named_in(const std::string& directory, const Json& record) {
+  Json named = record;
+  const auto rename = [&](Json& name) { name = io::name_from(directory, name.get<std::string>()); };
+  rename(named.at("path"));
+  if (const auto columns = named.find("columns"); columns != named.end())
+    for (Json& column : *columns)
+      rename(column);
+  return named;
+}
+
+}  // namespace vfm::shard

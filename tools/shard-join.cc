@@ -1,0 +1,62 @@
+// vfm-shard join: makes a folder complete that several commands wrote in parts.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+#include "cli/options.h"
+#include "dataset/whole_clips.h"
+#include "pack/whole_latents.h"
+#include "parts/part_run.h"
+#include "verbs.h"
+
+namespace {
+
+class ShardJoinTool : public vfm::cli::Tool {
+ public:
+  std::string name() const override { return "vfm-shard"; }
+  std::string description() const override {
+    return "Writes the files of a whole folder that other commands wrote in parts.";
+  }
+  std::string examples() const override {
+    return "vfm-shard join clips > clips.jsonl\n"
+           "vfm-shard join --prune latents";
+  }
+
+  void add_options(vfm::cli::Options& options) override {
+    options.group("Folder");
+    options.add("DIR", directory_, "DIR", "folder of clips, a dataset, or latents")
+        .required()
+        .shown("")
+        .check(vfm::cli::not_empty)
+        .everyday();
+    options.flag("--prune", prune_, "remove shards that no part wrote")
+        .everyday()
+        .manual(
+            "Remove shards of vfm in the folder that no complete part wrote, with their indexes "
+            "and columns. Files that vfm did not write are kept. *-v* names what is removed.");
+  }
+
+  long run(vfm::cli::Context& context) override {
+    const auto has = [&](const char* tool) {
+      return vfm::parts::count_parts(directory_, tool).has_value();
+    };
+    if (has("pack"))
+      vfm::pack::join_latents(directory_, prune_, context.manifest);
+    else if (has("clip") || has("caption") || has("embed"))
+      vfm::dataset::join_clips(directory_, prune_, context.manifest);
+    else
+      vfm::fail_usage(
+          "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed or vfm-pack "
+          "wrote with --part",
+          directory_);
+    return 0;
+  }
+
+ private:
+  std::string directory_;
+  bool prune_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<vfm::cli::Tool> make_shard_join() {
+  return std::make_unique<ShardJoinTool>();
+}
