@@ -74,6 +74,12 @@ std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
                           generator_.facts().networks());
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator_.sampling());
+  if (generator_.shape().takes_picture()) {
+    if (prompt.choice.augment_sigma.value_or(0) != 0)
+      fail_usage("augment_sigma {}: this model's condition has no noise: leave it out",
+                 *prompt.choice.augment_sigma);
+    request->sampling.augment_sigma = 0;
+  }
   request->clip = request_of(prompt, generator_.usual(), generator_.facts().fps);
   request->name = std::move(prompt.name);
   request->encoder = std::move(prompt.encoder);

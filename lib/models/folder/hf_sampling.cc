@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ constexpr std::string_view kEdmScheduler = "EDMEulerScheduler",
                            kFlowScheduler = "FlowMatchEulerDiscreteScheduler",
                            kUniPcScheduler = "UniPCMultistepScheduler",
                            kDpmScheduler = "DPMSolverMultistepScheduler";
+// Of an export of vfm-train. diffusers ignores it.
+constexpr const char* kReferenceShift = "reference_shift";
 constexpr Sampler kUniPcOfOrder[] = {Sampler::unipc1, Sampler::unipc, Sampler::unipc3};
 
 /// A scheduler's configuration. Errors name its file.
@@ -91,6 +94,17 @@ Sampler multistep_sampler(const SchedulerFile& file, bool unipc) {
   return kUniPcOfOrder[static_cast<std::size_t>(order) - 1];
 }
 
+/// A model of vfm-train may be sampled otherwise than those that the authors published.
+std::optional<double> read_reference_shift(const SchedulerFile& file,
+                                           const PipelineForm& pipeline) {
+  if (!pipeline.reference) return std::nullopt;
+  if (!file.config.contains(kReferenceShift)) return pipeline.shift;
+  const auto shift = in_file(file.path, [&] { return get_number(file.config, kReferenceShift); });
+  if (shift && !(*shift > 0))
+    fail_usage("'{}' has {} {}: must be positive", file.path, kReferenceShift, *shift);
+  return shift;
+}
+
 void read_flow(const SchedulerFile& file, std::string_view type, const PipelineForm& pipeline,
                SamplingFacts& sampling) {
   file.need("num_train_timesteps", 1000);
@@ -106,7 +120,7 @@ void read_flow(const SchedulerFile& file, std::string_view type, const PipelineF
       file.number(euler ? "shift" : "flow_shift", pipeline.reference ? 1 : pipeline.shift);
   if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", file.path, shift);
   sampling.shift = shift;
-  if (pipeline.reference) sampling.reference_shift = pipeline.shift;
+  sampling.reference_shift = read_reference_shift(file, pipeline);
 }
 
 }  // namespace
@@ -159,8 +173,14 @@ static Json flow_scheduler(const SamplingFacts& sampling) {
           {"use_flow_sigmas", true}};
 }
 
-Json hf_scheduler(const SamplingFacts& sampling) {
-  if (sampling.process == Process::flow) return flow_scheduler(sampling);
+Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline) {
+  if (sampling.process == Process::flow) {
+    Json scheduler = flow_scheduler(sampling);
+    if (pipeline.reference)
+      scheduler[kReferenceShift] =
+          sampling.reference_shift ? Json(*sampling.reference_shift) : Json();
+    return scheduler;
+  }
   const NoiseSchedule own{};  // where a run says nothing
   const bool ends_at_minimum = sampling.sampler == Sampler::edm_euler;
   return {{"_class_name", kEdmScheduler},

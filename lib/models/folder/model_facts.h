@@ -117,8 +117,9 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
 /// Returns how the authors of a pipeline of flow matching sample it, where no scheduler says how.
 SamplingFacts reference_sampling(const PipelineForm& pipeline);
 /// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
-/// again. Its "_class_name" is one of these four.
-Json hf_scheduler(const SamplingFacts& sampling);
+/// again. Its "_class_name" is one of these four. For a pipeline with a reference it also has
+/// "reference_shift", null if the model has none; diffusers ignores that.
+Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.
