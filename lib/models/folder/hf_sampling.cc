@@ -103,10 +103,11 @@ void read_flow(const SchedulerFile& file, std::string_view type, const PipelineF
   sampling.process = Process::flow;
   sampling.sampler = euler ? Sampler::flow : multistep_sampler(file, type == kUniPcScheduler);
   const double shift =
-      file.number(euler ? "shift" : "flow_shift", pipeline.reference ? 1 : pipeline.shift);
+      file.number(euler ? "shift" : "flow_shift", pipeline.in_diffusers ? 1 : pipeline.shift);
   if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", file.path, shift);
-  sampling.shift = shift;
-  if (pipeline.reference) sampling.reference_shift = pipeline.shift;
+  sampling.shift = pipeline.in_diffusers ? pipeline.shift : shift;
+  sampling.diffusers = pipeline.in_diffusers;
+  if (sampling.diffusers) sampling.diffusers->shift = shift;
 }
 
 }  // namespace
@@ -134,17 +135,18 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
   return sampling;
 }
 
-SamplingFacts reference_sampling(const PipelineForm& pipeline) {
-  SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
-  sampling.process = Process::flow;
-  sampling.sampler = Sampler::unipc;
-  sampling.shift = sampling.reference_shift = pipeline.shift;
-  return sampling;
+SamplingFacts usual_sampling(const PipelineForm& pipeline) {
+  return {.steps = pipeline.steps,
+          .guidance = pipeline.guidance,
+          .sampler = Sampler::unipc,
+          .process = Process::flow,
+          .shift = pipeline.shift,
+          .diffusers = pipeline.in_diffusers};
 }
 
 /// Of flow matching. What is not said is so in diffusers.
 static Json flow_scheduler(const SamplingFacts& sampling) {
-  const double shift = sampling.shift.value_or(1);
+  const double shift = sampling.scheduler_shift();
   const Sampler sampler = sampling.sampler.value_or(Sampler::flow);
   const auto* const unipc = std::ranges::find(kUniPcOfOrder, sampler);
   const bool multistep = unipc != std::end(kUniPcOfOrder);

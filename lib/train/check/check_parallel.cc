@@ -32,6 +32,7 @@ constexpr double kLossLimit = 1e-5, kGradientLimit = 1e-4;  // of f32; the first
 constexpr double kLaterLossLimit = 1e-4, kLaterLimit = 1e-3;
 constexpr double kRoundedLimit = 2e-2, kRoundings = 2;  // of bf16
 constexpr double kMostLimit = 0.5;                      // a gradient that is lost differs by 1
+constexpr double kLastBits = 4, kMostExact = 1e-2;      // of f32, for gradients
 
 void judge(ComparedValue& value) {
   if (!std::isfinite(value.together) || std::isnan(value.difference))
@@ -123,11 +124,14 @@ class Comparison {
     if (alone_ == nullptr) return;
     if (sent_rounded_ && value.name != kLoss) exact = std::max(exact, kRoundedLimit);
     const auto own = alone_->own.find(value.name);
-    value.limit = exact;
-    if (rounded_)
-      value.limit =
-          std::max(kRoundedLimit,
-                   std::min(kRoundings * (own == alone_->own.end() ? 0 : own->second), kMostLimit));
+    const double rounding = (rounded_ ? kRoundings : kLastBits) *
+                            (own == alone_->own.end() ? 0 : own->second),
+                 most = rounded_ ? kMostLimit : kMostExact;
+    value.limit = std::max(rounded_ ? kRoundedLimit : exact, std::min(rounding, most));
+    // Beyond the largest limit rounding decides the gradient. It still is not lost, nor far off.
+    const bool decided = value.of_parameter && rounding > most && value.together > 0 &&
+                         value.difference <= 2 * rounding;
+    if (decided && value.difference > value.limit) value.without = "rounding decides it";
     if (value.fault.empty()) judge(value);
     values_.push_back(std::move(value));
   }

@@ -39,14 +39,14 @@ write_wan() {
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0/tokenizer" wan/tokenizer
   for more in "" lora.rank=2; do
     train run --force --init wan train.steps=1 $more >/dev/null
-    jq -e '.sampling.sampler == "unipc" and .sampling.shift == 3 and .sampling.process == "flow" and .clean_texts
+    jq -e '.sampling.sampler == "unipc" and .sampling.shift == 8 and .sampling.process == "flow"
       and .text_padding == 512 and .recipe.diffusion.shift == 3' run/checkpoints/step-00000001/train.json
   done
   # The shift of the recipe is also what it is sampled with by default.
-  jq -e '.sampling.reference_shift == 8' run/checkpoints/step-00000001/train.json
+  jq -e '.sampling.diffusers == {steps: 50, guidance: 4, shift: 3}' run/checkpoints/step-00000001/train.json
   for shift in sampling diffusion; do
     train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
-    jq -e '.sampling.shift == 6 and (.sampling | has("reference_shift") | not)' run/checkpoints/step-00000001/train.json
+    jq -e '.sampling.shift == 6 and (.sampling | has("diffusers") | not)' run/checkpoints/step-00000001/train.json
   done
 }
 

@@ -268,7 +268,7 @@ SamplingFacts sampling_of_scheduler(const Json& config) {
   PipelineForm pipeline = *kDit.foreign->pipeline;
   pipeline.schedulers = kFlowSchedulers;
   pipeline.shift = 12;
-  pipeline.reference = true;
+  pipeline.in_diffusers = InDiffusers{.steps = 50, .guidance = 4, .shift = 5};
   return hf_sampling(folder.path, pipeline);
 }
 
@@ -288,14 +288,15 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
     const SamplingFacts facts = sampling_of_scheduler(config);
     CHECK(facts.process == Process::flow);
     CHECK(facts.sampler == sampler);
-    CHECK(facts.shift == 3);
-    CHECK(facts.reference_shift == 12);
+    CHECK(facts.shift == 12);
+    CHECK(facts.diffusers == InDiffusers{50, 4, 3});
     // diffusers has its own shift, whatever the authors' program has.
     const Json written = hf_scheduler(facts);
     for (const auto& [name, value] : config.items())
       CHECK(written.at(name) == value);
     const SamplingFacts again = sampling_of_scheduler(written);
-    CHECK((again.sampler == sampler && again.shift == 3 && again.process == Process::flow));
+    CHECK((again.sampler == sampler && again.scheduler_shift() == 3 &&
+           again.process == Process::flow));
   };
   check(unipc, Sampler::unipc);
   check(dpm, Sampler::dpm);
@@ -325,7 +326,7 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
                 {"use_karras_sigmas", false}});
   CHECK(sampling_of_scheduler(unipc).sampler == Sampler::unipc);
   unipc.erase("flow_shift");
-  CHECK(sampling_of_scheduler(unipc).shift == 1);  // diffusers' own default
+  CHECK(sampling_of_scheduler(unipc).scheduler_shift() == 1);  // diffusers' own default
 }
 
 TEST_CASE("architectures: unsupported settings of schedulers are refused by name") {
