@@ -62,7 +62,7 @@ write_wan() {
 @test "check proves layouts of a Wan, and hybrid is refused" {
   needs_mpi
   cat >tiny.yaml <<'YAML'
-model: {type: wan, num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32,
+model: {type: wan, num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32,
   in_channels: 2, text_embed_dim: 6}
 diffusion: {shift: 3}
 data: {tokens: 40, packs: 2, window: 8}
@@ -76,8 +76,8 @@ YAML
 parallel.tp=2
 parallel.cp=2
 night parallel.cp=2 parallel.cp_kind=ring
-parallel.pp=2
-parallel.shard=full
+parallel.pp=2 model.recompute=block_but_attention
+parallel.shard=full model.recompute=block
 END
   )
   refused "a wan has no attention in frames and pixels" vfm-train cost tiny.yaml --ranks 2 --synthetic 2x6x6 \
