@@ -277,6 +277,30 @@ constexpr TextEncoderFamily kTextEncoders[] = {
     {"sentence:...", kSentenceKeys, kSentenceTypes, "", make_sentence, inspect_sentence},
 };
 
+/// Whether it is a pipeline, or a Wan in files, that cleans its texts.
+bool cleans_texts(const ModelLayout* layout) {
+  const Architecture* const found = layout ? architecture_of_pipeline(layout->type()) : nullptr;
+  return found && found->foreign->pipeline->clean_texts;
+}
+
+/// The same of the folder above a part.
+bool is_cleaned_above(const std::string& part) {
+  const std::string above = io::join_path(part, "..");
+  const auto pipeline = open_pipeline(above);
+  std::error_code error;
+  return cleans_texts(pipeline.get()) && pipeline->has("text_encoder") &&
+         fs::equivalent(pipeline->folder_of("text_encoder"), part, error);
+}
+
+/// A text encoder of Wan in a file, with the tokenizer that is beside it or in it.
+TextFolders folders_of_file(const std::string& file) {
+  const std::string beside = io::dir_name(file);
+  const bool clean = as_usage([&] { return is_text_encoder_of_wan(file); });  // as Wan does
+  for (const std::string& place : {beside, io::join_path(beside, kAuthorsTokenizer)})
+    if (!find_tokenizer(place).empty()) return {file, place, clean};
+  return {file, file, clean};
+}
+
 }  // namespace
 
 std::span<const TextEncoderFamily> text_encoder_families() {
@@ -324,34 +348,6 @@ text::EncoderConfig text_config_from_json(const Json& json) {
     return config;
   });
 }
-
-namespace {
-
-/// Whether it is a pipeline, or a Wan in files, that cleans its texts.
-bool cleans_texts(const ModelLayout* layout) {
-  const Architecture* const found = layout ? architecture_of_pipeline(layout->type()) : nullptr;
-  return found && found->foreign->pipeline->clean_texts;
-}
-
-/// The same of the folder above a part.
-bool is_cleaned_above(const std::string& part) {
-  const std::string above = io::join_path(part, "..");
-  const auto pipeline = open_pipeline(above);
-  std::error_code error;
-  return cleans_texts(pipeline.get()) && pipeline->has("text_encoder") &&
-         fs::equivalent(pipeline->folder_of("text_encoder"), part, error);
-}
-
-/// A text encoder of Wan in a file, with the tokenizer that is beside it or in it.
-TextFolders folders_of_file(const std::string& file) {
-  const std::string beside = io::dir_name(file);
-  const bool clean = as_usage([&] { return is_text_encoder_of_wan(file); });  // as Wan does
-  for (const std::string& place : {beside, io::join_path(beside, kAuthorsTokenizer)})
-    if (!find_tokenizer(place).empty()) return {file, place, clean};
-  return {file, file, clean};
-}
-
-}  // namespace
 
 TextFolders text_encoder_folders(const std::string& folder) {
   need_model_folder(folder);
