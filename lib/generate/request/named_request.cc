@@ -38,12 +38,12 @@ void note_guidance(double none, double guidance) {
 }
 
 void note_shift(const SampleOptions& own, const SampleChoice& choice) {
-  if (own.diffusers_shift.value_or(own.shift) == own.shift) return;
+  if (!own.diffusers || own.diffusers->shift == own.shift) return;
   if (choice.as || choice.shift || !choice.sigmas.empty()) return;
   log_warning(
       "the shift of noise levels is {}, as in the program of the model's authors; in diffusers it "
       "is {}: give --as reference or --as diffusers",
-      own.shift, *own.diffusers_shift);
+      own.shift, own.diffusers->shift);
 }
 
 void RequestMaker::note_sizes(const NamedRequest& request) {

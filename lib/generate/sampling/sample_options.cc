@@ -33,11 +33,8 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
   options.sigma_min = facts.sigma_min.value_or(options.sigma_min);
   options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
   options.shift = facts.shift.value_or(options.shift);
-  if (facts.reference_shift) {
-    options.diffusers_shift = options.shift;
-    options.shift = *facts.reference_shift;
-    options.as = models::SampledAs::reference;
-  }
+  options.diffusers = facts.diffusers;
+  if (options.diffusers) options.as = models::SampledAs::reference;
   options.guidance = facts.guidance.value_or(options.guidance);
   options.guidance_low = facts.guidance_low;
   try {

@@ -23,16 +23,16 @@ struct SampleOptions : models::NoiseSchedule {
   double guidance = 1;
   /// The same of the second of two networks, for low noise levels; none: `guidance`.
   std::optional<double> guidance_low;
-  /// The shift in diffusers, of a model that its authors' program samples otherwise. `as` chooses
-  /// between the two: noise levels, the model's own shift, and whether the embedding of the noise
-  /// level is rounded.
-  std::optional<double> diffusers_shift;
+  /// The steps, guidance and shift in diffusers, of a model that its authors' program samples
+  /// otherwise. `as` chooses between the two: these, the kind of noise levels, and whether the
+  /// embedding of the noise level is rounded.
+  std::optional<models::InDiffusers> diffusers;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
   /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
   double temperature = 1, top_p = 0.9;
 
   /// Returns whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
-  bool rounds_embedding() const { return diffusers_shift && as == models::SampledAs::diffusers; }
+  bool rounds_embedding() const { return diffusers && as == models::SampledAs::diffusers; }
   double guidance_of(int network) const {
     return network == 1 ? guidance_low.value_or(guidance) : guidance;
   }

@@ -97,7 +97,7 @@ Sampler multistep_sampler(const SchedulerFile& file, bool unipc) {
 /// A model of vfm-train may be sampled otherwise than those that the authors published.
 std::optional<double> read_reference_shift(const SchedulerFile& file,
                                            const PipelineForm& pipeline) {
-  if (!pipeline.reference) return std::nullopt;
+  if (!pipeline.in_diffusers) return std::nullopt;
   if (!file.config.contains(kReferenceShift)) return pipeline.shift;
   const auto shift = in_file(file.path, [&] { return get_number(file.config, kReferenceShift); });
   if (shift && !(*shift > 0))
@@ -117,10 +117,13 @@ void read_flow(const SchedulerFile& file, std::string_view type, const PipelineF
   sampling.process = Process::flow;
   sampling.sampler = euler ? Sampler::flow : multistep_sampler(file, type == kUniPcScheduler);
   const double shift =
-      file.number(euler ? "shift" : "flow_shift", pipeline.reference ? 1 : pipeline.shift);
+      file.number(euler ? "shift" : "flow_shift", pipeline.in_diffusers ? 1 : pipeline.shift);
   if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", file.path, shift);
-  sampling.shift = shift;
-  sampling.reference_shift = read_reference_shift(file, pipeline);
+  const std::optional<double> reference = read_reference_shift(file, pipeline);
+  sampling.shift = reference.value_or(shift);
+  if (!reference) return;
+  sampling.diffusers = pipeline.in_diffusers;
+  sampling.diffusers->shift = shift;
 }
 
 }  // namespace
@@ -148,17 +151,18 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
   return sampling;
 }
 
-SamplingFacts reference_sampling(const PipelineForm& pipeline) {
-  SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
-  sampling.process = Process::flow;
-  sampling.sampler = Sampler::unipc;
-  sampling.shift = sampling.reference_shift = pipeline.shift;
-  return sampling;
+SamplingFacts usual_sampling(const PipelineForm& pipeline) {
+  return {.steps = pipeline.steps,
+          .guidance = pipeline.guidance,
+          .sampler = Sampler::unipc,
+          .process = Process::flow,
+          .shift = pipeline.shift,
+          .diffusers = pipeline.in_diffusers};
 }
 
 /// Of flow matching. What is not said is so in diffusers.
 static Json flow_scheduler(const SamplingFacts& sampling) {
-  const double shift = sampling.shift.value_or(1);
+  const double shift = sampling.scheduler_shift();
   const Sampler sampler = sampling.sampler.value_or(Sampler::flow);
   const auto* const unipc = std::ranges::find(kUniPcOfOrder, sampler);
   const bool multistep = unipc != std::end(kUniPcOfOrder);
@@ -176,9 +180,9 @@ static Json flow_scheduler(const SamplingFacts& sampling) {
 Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline) {
   if (sampling.process == Process::flow) {
     Json scheduler = flow_scheduler(sampling);
-    if (pipeline.reference)
+    if (pipeline.in_diffusers)
       scheduler[kReferenceShift] =
-          sampling.reference_shift ? Json(*sampling.reference_shift) : Json();
+          sampling.diffusers && sampling.shift ? Json(*sampling.shift) : Json();
     return scheduler;
   }
   const NoiseSchedule own{};  // where a run says nothing

@@ -95,7 +95,7 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
     {"diffusion.shift", "",
      "Flow matching: factor on sigma. Above 1 there is more training at much noise. With *--init* "
-     "the default is the model's shift of sampling."},
+     "the default is the model's shift of sampling, and for Wan that of diffusers."},
     {"diffusion.sigma_min", "",
      "Smallest noise level: sigma, or t of flow matching, where the default is 0.001."},
     {"diffusion.sigma_max", "",
@@ -111,8 +111,8 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.condition_frames", "latent frames",
      "Video to world: how many first frames of a sample are given. Each listed number is equally "
      "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
-     "model. With 0 in the list, the model also makes clips from text alone. *wan* does not "
-     "train with given frames."},
+     "model. With 0 in the list, the model also makes clips from text alone. *wan* takes none: "
+     "leave it out."},
     {"diffusion.augment_p_mean", "", "Mean of ln(sigma) of given frames."},
     {"diffusion.augment_p_std", "", "Standard deviation of ln(sigma) of given frames."},
     {"diffusion.text_padding", "tokens",

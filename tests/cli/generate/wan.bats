@@ -82,7 +82,8 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
     and .text_tokens == 512 and .sampling.sampler == "unipc" and .sampling.steps == 50 and .sampling.guidance == 5
     and .sampling.shift == 8 and .tokenizer.type == "AutoencoderKLWan" and .text_encoder.type == "umt5"' cost.json
   grep -q "the shift of noise levels is 8, as in the program of the model's authors; in diffusers it is 3" words
-  vfm-generate cost --model wan --device cpu --as diffusers -q | jq -e '.sampling.shift == 3'
+  vfm-generate cost --model wan --device cpu --as diffusers -q |
+    jq -e '.sampling.shift == 3 and .sampling.steps == 50 and .sampling.guidance == 4'
   vfm-generate cost --model wan --gpu h100 --parallel cfg=2,cp=2 -q | jq -e '.ranks == 4 and .predicted.seconds > 0'
   tells_its_memory --model wan --size 32x32 --frames 9 --steps 2
   assemble ti2v ti2v

@@ -267,7 +267,7 @@ PipelineForm pipeline_with_reference() {
   PipelineForm pipeline = *kDit.foreign->pipeline;
   pipeline.schedulers = kFlowSchedulers;
   pipeline.shift = 12;
-  pipeline.reference = true;
+  pipeline.in_diffusers = InDiffusers{.steps = 50, .guidance = 4, .shift = 5};
   return pipeline;
 }
 
@@ -294,22 +294,25 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
     const SamplingFacts facts = sampling_of_scheduler(config);
     CHECK(facts.process == Process::flow);
     CHECK(facts.sampler == sampler);
-    CHECK(facts.shift == 3);
-    CHECK(facts.reference_shift == 12);
+    CHECK(facts.shift == 12);
+    CHECK(facts.diffusers == InDiffusers{50, 4, 3});
     // diffusers has its own shift, whatever the authors' program has.
     Json written = hf_scheduler(facts, pipeline_with_reference());
     for (const auto& [name, value] : config.items())
       CHECK(written.at(name) == value);
     const SamplingFacts again = sampling_of_scheduler(written);
-    CHECK((again.sampler == sampler && again.shift == 3 && again.process == Process::flow));
-    CHECK(again.reference_shift == 12);
-    // A run that has a shift of its own.
+    CHECK((again.sampler == sampler && again.scheduler_shift() == 3 &&
+           again.process == Process::flow));
+    CHECK(again.shift == 12);
+    // A run that is sampled in one way, with a shift of its own, or as its authors' program with
+    // another shift.
     SamplingFacts own = facts;
-    for (const std::optional<double> shift : {std::optional<double>(), std::optional<double>(4)}) {
-      own.reference_shift = shift;
-      written = hf_scheduler(own, pipeline_with_reference());
-      CHECK(sampling_of_scheduler(written).reference_shift == shift);
-    }
+    own.shift = 4;
+    CHECK(sampling_of_scheduler(hf_scheduler(own, pipeline_with_reference())).shift == 4);
+    own.diffusers.reset();
+    written = hf_scheduler(own, pipeline_with_reference());
+    CHECK(sampling_of_scheduler(written).shift == 4);
+    CHECK(!sampling_of_scheduler(written).diffusers);
     written["reference_shift"] = -1;
     CHECK_THAT(usage_error([&] { sampling_of_scheduler(written); }), Contains("reference_shift"));
   };
@@ -341,7 +344,7 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
                 {"use_karras_sigmas", false}});
   CHECK(sampling_of_scheduler(unipc).sampler == Sampler::unipc);
   unipc.erase("flow_shift");
-  CHECK(sampling_of_scheduler(unipc).shift == 1);  // diffusers' own default
+  CHECK(sampling_of_scheduler(unipc).scheduler_shift() == 1);  // diffusers' own default
 }
 
 TEST_CASE("architectures: unsupported settings of schedulers are refused by name") {

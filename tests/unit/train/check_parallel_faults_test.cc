@@ -152,7 +152,7 @@ bool names_a_parameter(const ParallelCheck& check) {
 }  // namespace
 
 TEST_CASE("check parallel: what goes wrong between ranks is noticed", "[long]") {
-  for (const std::string type : {"dit", "stdit", "moviegen", "autoregressive"}) {
+  for (const std::string type : {"dit", "stdit", "moviegen", "wan", "autoregressive"}) {
     int noticed = 0;
     for (const Planted& planted : kFaults) {
       if (type == "stdit" && (planted.settings == kGather || planted.settings == kRing)) continue;
