@@ -72,8 +72,8 @@ struct Architecture {
   Process process = {};     ///< of published models, and the default of recipes (models/process/)
   /// Part of the names of the norm before cross-attention that has parameters; empty: none has.
   std::string_view text_norm = {};
-  /// Last words of the names of the matrices that get adapters by default; others are empty.
-  std::array<std::string_view, 4> lora_targets;
+  /// Last words of the names of the matrices that get adapters by default.
+  std::span<const std::string_view> lora_targets;
 
   /// Sets the defaults of recipes and config.json that differ from NetworkConfig's. Null: none do.
   void (*defaults)(NetworkConfig& config) = nullptr;
@@ -83,14 +83,15 @@ struct Architecture {
   void (*visit_json)(NetworkConfig& config, ConfigFields& fields) = nullptr;
   /// Throws Error{usage} naming the field if an own field, or one of the heads, is wrong.
   void (*check)(const NetworkConfig& config);
-  int (*key_value_heads)(const NetworkConfig& config);
+  /// Null: as many as heads of queries.
+  int (*key_value_heads)(const NetworkConfig& config) = nullptr;
   std::int64_t (*hidden)(const NetworkConfig& config);
   int (*text_width)(const NetworkConfig& config) = nullptr;  ///< in blocks; null: text_embed_dim
   /// Number of tensors that a block adds to nn::Stream::more, less those that it takes from there.
   /// Blocks with one number are alike. Null: it is 0.
   int (*skips)(const NetworkConfig& config, int block) = nullptr;
-  /// Returns true if the network has learned position tables.
-  bool (*has_tables)(const NetworkConfig& config);
+  /// Returns true if the network has learned position tables. Null: it has none.
+  bool (*has_tables)(const NetworkConfig& config) = nullptr;
   /// Returns the number of values of a sample that all blocks compute alike from its noise level,
   /// besides learned positions. The stages of a pipeline repeat this work.
   std::int64_t (*shared_values)(const NetworkConfig& config);
@@ -131,6 +132,8 @@ NetworkConfig default_config(const Architecture& architecture);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 
+/// Returns Architecture::has_tables, or false.
+bool has_tables(const NetworkConfig& config);
 /// Returns Architecture::skips, or 0.
 int skips_of(const NetworkConfig& config, int block);
 /// Returns a number for each block: blocks of a kind have the same matrices and the same work.

@@ -37,7 +37,8 @@ void NetworkConfig::validate() const {
 }
 
 int NetworkConfig::key_value_heads() const {
-  return architecture->key_value_heads(*this);
+  return architecture->key_value_heads != nullptr ? architecture->key_value_heads(*this)
+                                                  : num_attention_heads;
 }
 
 nn::HeadShape NetworkConfig::heads() const {

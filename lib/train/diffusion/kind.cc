@@ -299,7 +299,7 @@ class DiffusionKind final : public Kind {
       refused.push_back(fmt::format("{}: {} -> {} ({})", key, dump_json(Json(before)),
                                     dump_json(Json(after)), why));
     };
-    const bool tables = old.architecture->has_tables(old);
+    const bool tables = models::has_tables(old);
     bool smaller = false;
     for (std::size_t i = 0; i < 3; ++i)
       smaller = smaller || now.max_size[i] < old.max_size[i];
