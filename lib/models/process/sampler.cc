@@ -345,10 +345,13 @@ Sampler default_sampler(Process process) {
 }
 
 void check_sampler(Sampler sampler, Process process) {
+  if (process_of(sampler).value_or(process) == process) return;
   const bool flow = process == Process::flow;
-  if (process_of(sampler).value_or(process) != process)
-    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}", to_string(sampler),
-               flow ? "not " : "", flow ? "one" : "none");
+  std::vector<std::string_view> others;
+  for (const SamplerRow& row : kSamplers)
+    if (row.process.value_or(process) == process) others.push_back(row.name);
+  fail_usage("sampler '{}' is {}for models of flow matching, and this is {}: choose {}",
+             to_string(sampler), flow ? "not " : "", flow ? "one" : "none", listed(others, " or "));
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {

@@ -158,6 +158,12 @@ TEST_CASE("noise levels that make no sense are refused", "[sampler]") {
   CHECK_THROWS_AS(karras_sigmas(8, std::nan(""), 80), Error);
   CHECK_THROWS_AS(karras_sigmas(8, 0.1, INFINITY), Error);
   CHECK_THROWS_AS(parse_sampler("heun2"), Error);
+  CHECK_NOTHROW(check_sampler(Sampler::lcm, Process::flow));
+  CHECK_THROWS_WITH(check_sampler(Sampler::euler, Process::flow),
+                    "sampler 'euler' is not for models of flow matching, and this is one: choose "
+                    "flow, unipc, unipc1, unipc3, dpm++ or lcm");
+  CHECK_THROWS_WITH(check_sampler(Sampler::flow, Process::edm),
+                    Catch::Contains("this is none: choose euler, edm-euler, heun, res,"));
 }
 
 TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES method's definition",
