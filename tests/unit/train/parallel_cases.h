@@ -32,7 +32,7 @@ struct ParallelCase {
 inline train::Recipe recipe_of(const ParallelCase& one) {
   const bool codes = one.type == "autoregressive", keys = codes || one.type == "moviegen";
   const char* const sizes =
-      one.type == "wan" ? "num_attention_heads: 2, ffn_dim: 24, freq_dim: 16, "
+      one.type == "wan" ? "num_attention_heads: 4, ffn_dim: 24, freq_dim: 16, "
       : keys            ? "num_attention_heads: 8, num_key_value_heads: 4, mlp_ratio: 2, "
                         : "num_attention_heads: 4, adaln_lora_dim: 4, mlp_ratio: 2, ";
   auto settings = train::parse_yaml(
