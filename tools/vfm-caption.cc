@@ -223,7 +223,6 @@ class CaptionTool : public vfm::cli::Tool {
             "and marked.");
     options.add("--temperature", rule.choice.temperature, "T", "sampling temperature; 0 is greedy")
         .in(0, 100)
-        .everyday()
         .manual("Sampling temperature. At 0 the likeliest token is taken.");
     options
         .add("--top-p", rule.choice.top_p, "P",

@@ -31,7 +31,6 @@ class ClipTool : public vfm::cli::Tool {
   std::string examples() const override {
     return "find raw -name '*.mp4' | vfm-clip -o clips > clips.jsonl\n"
            "vfm-clip a.mp4 -o short --max-length 5s --audio aac --report clips.html\n"
-           "vfm-clip a.mp4 -o files --into files --readable-names --stride 5s\n"
            "vfm-clip -o clips --part env > clips.jsonl";
   }
 
@@ -261,7 +260,6 @@ class ClipTool : public vfm::cli::Tool {
             "left out or repeated, but never mixed. The length of a clip is rounded to whole "
             "frames.");
     options.flag("--crop", recipe.crop, "cut off black bars")
-        .everyday()
         .manual(
             "Cut off rows and columns that are black in all key frames of the video. If there are "
             "fewer than 24 key frames, all frames are examined.");
@@ -307,7 +305,6 @@ class ClipTool : public vfm::cli::Tool {
   void add_folder_options(vfm::cli::Options& options) {
     vfm::cli::add_dry_run(options, dry_run_);
     options.flag("--verify", options_.verify, "compare each clip with its source")
-        .everyday()
         .manual(
             "Decode each clip, and compare the number and times of frames, and the first and last "
             "frame, with the source. A clip that differs is left out as an error.");
