@@ -158,7 +158,7 @@ TEST_CASE("the number of digits of subfolders grows with the list") {
                                  .shard_bytes = mebibytes << 20,
                                  .buckets = 10'000'000,
                                  .videos = 100'000'000'000,
-                                 .bytes = (mebibytes << 20) * 400'000'000}) == 5);
+                                 .bytes = (mebibytes << 20) * 400'000'000}) == 6);
 }
 
 TEST_CASE("a bucket with a fault that may pass gets no shards, and its other clips are kept") {
@@ -172,7 +172,8 @@ TEST_CASE("a bucket with a fault that may pass gets no shards, and its other cli
                        {{"/one.mp4", std::string(32, '1')}, {"/two.mp4", std::string(32, '2')}},
                        {},
                        {}};
-  EarlierClips none(folder.path, 1);
+  const Json settings = {{"recipe", 1}};
+  EarlierClips none(folder.path, settings);
   std::vector<std::size_t> made;
   const auto work = [&](Joined& joined, std::optional<Cause> cause) {
     made = joined.begin();
@@ -185,13 +186,13 @@ TEST_CASE("a bucket with a fault that may pass gets no shards, and its other cli
       });
   };
   {
-    Joined joined(batch, options, 1, none);
+    Joined joined(batch, options, settings, none);
     work(joined, Cause::disk);
     REQUIRE(joined.faults_of_machine().size() == 1);
     CHECK(joined.faults_of_machine()[0].input == "/one.mp4");
   }
   {
-    Joined joined(batch, options, 1, none);
+    Joined joined(batch, options, settings, none);
     work(joined, Cause::decode);
     CHECK(made == std::vector<std::size_t>{0});
     CHECK(joined.faults_of_machine().empty());
@@ -199,7 +200,7 @@ TEST_CASE("a bucket with a fault that may pass gets no shards, and its other cli
     CHECK(fs::is_empty(part.unfinished));
   }
   // A result is not tried again.
-  Joined joined(batch, options, 1, none);
+  Joined joined(batch, options, settings, none);
   work(joined, std::nullopt);
   CHECK(made.empty());
   CHECK(joined.finish().at("clips") == 1);
