@@ -375,26 +375,26 @@ int scaled_columns(T* y, std::int64_t wide, const T* x, std::int64_t narrow, std
 
 }  // namespace
 
-int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
-                 CUstream_st* stream) {
-  return kind == GeluKind::tanh    ? each_of<TanhGelu>(type, n, stream, y, x)
-         : kind == GeluKind::erf   ? each_of<Gelu>(type, n, stream, y, x)
-         : kind == GeluKind::quick ? each_of<QuickGelu>(type, n, stream, y, x)
-                                   : each_of<SquaredRelu>(type, n, stream, y, x);
+int activation_forward(Type type, ActivationKind kind, const void* x, void* y, std::int64_t n,
+                       CUstream_st* stream) {
+  return kind == ActivationKind::tanh_gelu    ? each_of<TanhGelu>(type, n, stream, y, x)
+         : kind == ActivationKind::gelu       ? each_of<Gelu>(type, n, stream, y, x)
+         : kind == ActivationKind::quick_gelu ? each_of<QuickGelu>(type, n, stream, y, x)
+                                              : each_of<SquaredRelu>(type, n, stream, y, x);
 }
 
-int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
-                  std::int64_t n, CUstream_st* stream) {
-  if (kind == GeluKind::quick) return cudaErrorInvalidValue;
+int activation_backward(Type type, ActivationKind kind, const void* x, const void* dy, void* dx,
+                        void* y, std::int64_t n, CUstream_st* stream) {
+  if (kind == ActivationKind::quick_gelu) return cudaErrorInvalidValue;
   const auto run = [&](auto back, auto both) {
     using Back = decltype(back);
     using Both = decltype(both);
     return type == Type::bf16 ? gelu_back<Back, Both, Bf16>(x, dy, dx, y, n, stream)
                               : gelu_back<Back, Both, float>(x, dy, dx, y, n, stream);
   };
-  return kind == GeluKind::tanh  ? run(TanhGeluBack(), TanhGeluBoth())
-         : kind == GeluKind::erf ? run(GeluBack(), GeluBoth())
-                                 : run(SquaredReluBack(), SquaredReluBoth());
+  return kind == ActivationKind::tanh_gelu ? run(TanhGeluBack(), TanhGeluBoth())
+         : kind == ActivationKind::gelu    ? run(GeluBack(), GeluBoth())
+                                           : run(SquaredReluBack(), SquaredReluBoth());
 }
 
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream) {

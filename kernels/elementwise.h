@@ -1,12 +1,12 @@
 // Elementwise functions: activations, sums, conversions. The CUDA versions of
-// lib/ops/pointwise/gelu.h, silu.h, swiglu.h, text_activations.h and add.h, of the sums in
-// low_rank.h and lib/ops/optim/scaled_sum.h, and of conversions between f32 and bf16.
+// lib/ops/pointwise/activations.h and add.h, of the sums in lib/ops/matmul/low_rank.h and
+// lib/ops/optim/sums.h, and of conversions between f32 and bf16.
 //
 //   gelu(x) = x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2      to 5e-7; not the form with tanh
 //   silu(x) = x / (1 + e^-x)
 //   swiglu(a, b) = silu(a) b                                     a and b beside each other in a row
-//   gelu_tanh(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-//   gelu_quick(x) = x / (1 + e^(-1.702 x))
+//   tanh_gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+//   quick_gelu(x) = x / (1 + e^(-1.702 x))
 //   squared_relu(x) = max(x, 0)^2
 //
 // Computed in f32. bf16 results are rounded to nearest, ties to even; NaN stays NaN. Sources:
@@ -30,19 +30,19 @@ struct CUstream_st;  // cudaStream_t
 
 namespace vfm::kernels {
 
-/// gelu_tanh, gelu, gelu_quick or squared_relu.
-enum class GeluKind { tanh, erf, quick, squared_relu };
+/// gelu, tanh_gelu, quick_gelu or squared_relu.
+enum class ActivationKind { gelu, tanh_gelu, quick_gelu, squared_relu };
 
 /// y = one of these functions of x. Both have `type`; y may be x.
-int gelu_forward(Type type, GeluKind kind, const void* x, void* y, std::int64_t n,
-                 CUstream_st* stream);
+int activation_forward(Type type, ActivationKind kind, const void* x, void* y, std::int64_t n,
+                       CUstream_st* stream);
 
 /// dx = dy times the slope of gelu, Phi(x) + x phi(x), with phi the density of the normal
-/// distribution; or of gelu_tanh, s + x s (1 - s) 2u', with s = 1 / (1 + e^-2u) and
+/// distribution; or of tanh_gelu, s + x s (1 - s) 2u', with s = 1 / (1 + e^-2u) and
 /// u = sqrt(2 / pi) (x + 0.044715 x^3); or of squared_relu, 2 max(x, 0). Unless y is null, also y
-/// with the same bits as gelu_forward's. All have `type`. Refuses GeluKind::quick.
-int gelu_backward(Type type, GeluKind kind, const void* x, const void* dy, void* dx, void* y,
-                  std::int64_t n, CUstream_st* stream);
+/// with the same bits as activation_forward's. All have `type`. Refuses ActivationKind::quick_gelu.
+int activation_backward(Type type, ActivationKind kind, const void* x, const void* dy, void* dx,
+                        void* y, std::int64_t n, CUstream_st* stream);
 
 /// y = silu(x).
 int silu_forward(const float* x, float* y, std::int64_t n, CUstream_st* stream);
@@ -61,7 +61,7 @@ int swiglu_backward(Type type, const void* x, const void* dy, void* dx, std::int
 /// x = max(x, 0).
 int relu(Type type, void* x, std::int64_t n, CUstream_st* stream);
 
-/// x = gelu_tanh(x) factor; both have `type`.
+/// x = tanh_gelu(x) factor; both have `type`.
 int gated_gelu(Type type, void* x, const void* factor, std::int64_t n, CUstream_st* stream);
 
 /// y += x.

@@ -1,5 +1,5 @@
 // Converts heads to E4M3 and back, with a scale for each head of each sample: the CUDA version of
-// lib/ops/attention/head_codes.h.
+// lib/ops/attention/attention_fp8.h.
 //
 // The scale is that of attention_fp8.h, so values rounded here are rounded there to the same bits.
 // Ranks that have parts of a sample find the largest magnitudes of their parts; the scale follows

@@ -1,6 +1,6 @@
 // One step of AdamW over all parameters in one launch, and the norm of their gradients with the
 // scale that clips it: the CUDA version of lib/ops/optim/adamw.h, which has the formula, and of
-// lib/ops/optim/sum_squares.h. Nothing here waits for the host.
+// lib/ops/optim/sums.h. Nothing here waits for the host.
 //
 // A parameter is a slot. One block processes a chunk of kOptimizerChunk elements of a slot, which
 // it finds in an array on the device, so that the many small parameters of a model need no launches

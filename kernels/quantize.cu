@@ -39,7 +39,7 @@ __device__ __forceinline__ void load_each(const T* x, std::int64_t i, std::int64
   }
 }
 
-// What gelu_forward() writes of them.
+// What activation_forward() writes of them.
 template <class T>
 __device__ __forceinline__ void gelu_each(float (&v)[kEach]) {
 #pragma unroll

@@ -7,7 +7,7 @@
 // block takes the largest of the parts and computes values. A maximum does not depend on order, so
 // the bits are the same on every GPU and on the CPU. If x has NaN or infinity, the scale and all
 // values are NaN, so that it is noticed; one scale cannot cover both infinity and the other values.
-// With `gelu`, quantises gelu(x), bit for bit as after gelu_forward() (elementwise.h). Both
+// With `gelu`, quantises gelu(x), bit for bit as after activation_forward() (elementwise.h). Both
 // launches compute gelu(x) from x, and it is never stored.
 // Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0

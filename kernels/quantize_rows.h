@@ -1,5 +1,5 @@
 // Quantises a matrix to 8 bits an element with a scale for each row: the CUDA version of
-// lib/ops/matmul/quantize_rows.h, with the same bits. E4M3 is read and written with integer
+// lib/ops/matmul/quantize.h, with the same bits. E4M3 is read and written with integer
 // arithmetic, so any GPU will do.
 // Thread-safety: launches on the given stream; keeps no state.
 // SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 // Pixels of patches to channels by means, and channels to pixels by repetition: the CUDA version of
-// lib/ops/conv/regroup.h, which has the order of the values of a patch.
+// lib/ops/conv/resample.h, which has the order of the values of a patch.
 //
 // Computed in f32; x and y have `type`. Pointers need only the alignment of an element. All
 // functions return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for

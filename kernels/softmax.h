@@ -1,5 +1,5 @@
 // Softmax over rows of scores and its gradient: the CUDA versions of the steps between matrix
-// products in lib/ops/attention/frame_attention.h. One block computes a row, of any length.
+// products in lib/ops/attention/video_attention.h. One block computes a row, of any length.
 //
 // All functions return a cudaError_t: 0 on success, the launch's error, or 1 (invalid value) for a
 // negative size or 2^31 or more rows or columns. Pointers need only the alignment of an element.

@@ -1,4 +1,4 @@
-// Attention along time with one wide head: the CUDA version of lib/ops/attention/time_attention.h,
+// Attention along time with one wide head: the CUDA version of lib/ops/attention/video_attention.h,
 // which has the formula. A warp computes one query of one pixel, and in backward also one key of
 // one pixel.
 //

@@ -175,20 +175,20 @@ Json ClipMaker::record_of(const NamedRequest& request) const {
   return record;
 }
 
-/// Of a clip that is still to be made, the steps for which only the first of two networks is asked.
-/// An error shows again when the clip is made.
+/// Of a clip that is still to be made, the steps for which only the first of two networks is asked,
+/// but not the last step. An error shows again when the clip is made.
 ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
   if (!asked.error.empty()) return {};
   Begun begun;
   const auto start = std::chrono::steady_clock::now();
   const NamedRequest& request = *asked.request;
   const KeptWork kept(job_, in_use_, request);
-  const std::vector<double> levels = noise_levels(request.sampling);
-  const auto ends = [&](const models::SamplerState& state) {
-    const auto step = static_cast<std::size_t>(state.step);
-    return step >= levels.size() || levels[step] < *generator().facts().boundary;
-  };
   failure_of([&] {
+    const int steps_of_first =
+        first_network_steps(request.sampling, *generator().facts().boundary);
+    const auto ends = [&](const models::SamplerState& state) {
+      return state.step >= steps_of_first;
+    };
     Json record = record_of(request);
     output_->add_coded_size(record);
     const bool file = !output_->to_stream() && !job_.latents_only && !job_.force;

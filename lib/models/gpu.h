@@ -25,7 +25,7 @@ struct Link {
 /// kernel counts on Device::meta takes `of_flop` and `of_byte`. Each byte beyond `near`, which is
 /// what caches hold from kernel to kernel, takes `of_far_byte` in addition.
 struct KernelRate {
-  std::string name;         ///< in the source: "gelu_forward"
+  std::string name;         ///< in the source: "activation_forward"
   DType type = DType::f32;  ///< as in KernelCall
   double seconds = 0, of_flop = 0, of_byte = 0;
   double near = 0, of_far_byte = 0;

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "models/dit/architecture.h"
 #include "models/encoder/packed_text_encoder.h"
 #include "models/encoder/sentence_encoder.h"
 #include "models/encoder/sentence_folder.h"
@@ -19,6 +20,7 @@
 #include "models/folder/other_models.h"
 #include "models/folder/weight_files.h"
 #include "tensor/device.h"
+#include "text/clean_prompt.h"
 #include "text/tokenizer.h"
 
 namespace vfm::models {
@@ -105,14 +107,13 @@ class T5TextEncoder final : public PackedTextEncoder {
   text::EncoderConfig config() const override { return config_; }
 
   int tokens_left_out(std::string_view utf8) const override {
-    const std::size_t all =
-        tokenizer_->encode(utf8, std::numeric_limits<std::size_t>::max()).size();
+    const std::size_t all = encode_text(utf8, std::numeric_limits<std::size_t>::max()).size();
     return static_cast<int>(all - std::min(all, max_tokens_));
   }
 
  protected:
   std::vector<std::int32_t> tokens(std::string_view utf8) const override {
-    return tokenizer_->encode(utf8, max_tokens_);
+    return encode_text(utf8, max_tokens_);
   }
   std::vector<text::TokenEmbeddings> encode_pack(
       std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const override {
@@ -128,6 +129,11 @@ class T5TextEncoder final : public PackedTextEncoder {
   }
 
  private:
+  std::vector<std::int32_t> encode_text(std::string_view utf8, std::size_t most) const {
+    return config_.clean ? tokenizer_->encode(text::clean_prompt(utf8), most)
+                         : tokenizer_->encode(utf8, most);
+  }
+
   std::unique_ptr<HfComponent> component_;
   text::EncoderConfig config_;
   std::size_t max_tokens_;
@@ -163,13 +169,14 @@ std::unique_ptr<HfComponent> open_model(const std::string& folder) {
 }
 
 text::EncoderConfig describe(const HfComponent& component, const std::string& path,
-                             const std::string& hash, int max_tokens, DType compute) {
+                             const std::string& hash, int max_tokens, DType compute, bool clean) {
   return {.name = component.type(),
           .path = path,
           .hash = hash,
           .dim = need_integer(component.config(), "d_model", "config.json"),
           .max_tokens = max_tokens,
-          .compute = compute == DType::bf16 ? "bf16" : "f32"};
+          .compute = compute == DType::bf16 ? "bf16" : "f32",
+          .clean = clean};
 }
 
 /// The settings of a configuration, and the folder that it names, which is there.
@@ -228,8 +235,8 @@ std::unique_ptr<text::TextEncoder> make_t5(const text::EncoderConfig& config,
                                            const TextEncoderOptions& options) {
   Opened opened(config, options);
   const std::string hash = opened.hash(config);
-  const text::EncoderConfig own =
-      describe(*opened.component, opened.path, hash, opened.max_tokens, opened.compute);
+  const text::EncoderConfig own = describe(*opened.component, opened.path, hash, opened.max_tokens,
+                                           opened.compute, config.clean);
   return std::make_unique<T5TextEncoder>(opened.folders, std::move(opened.component), own,
                                          opened.max_tokens, opened.compute, options.device);
 }
@@ -259,7 +266,8 @@ TextEncoderFolder inspect_t5(const text::EncoderConfig& config, const TextEncode
 constexpr std::string_view kBuiltinKeys[] = {"name", "dim", "max_tokens", "version"};
 constexpr std::string_view kSentenceKeys[] = {
     "name", "dim", "max_tokens", "path", "hash", "compute", "rule", "prompt", "query_prompt"};
-constexpr auto kT5Keys = std::span(kSentenceKeys).first<6>();
+constexpr std::string_view kT5Keys[] = {"name", "dim",     "max_tokens", "path",
+                                        "hash", "compute", "clean"};
 constexpr std::string_view kT5Types[] = {"t5"}, kUmt5Types[] = {"umt5"};
 
 constexpr TextEncoderFamily kTextEncoders[] = {
@@ -268,6 +276,30 @@ constexpr TextEncoderFamily kTextEncoders[] = {
     {"umt5", kT5Keys, kUmt5Types, "UMT5EncoderModel", make_t5, inspect_t5},
     {"sentence:...", kSentenceKeys, kSentenceTypes, "", make_sentence, inspect_sentence},
 };
+
+/// Whether it is a pipeline, or a Wan in files, that cleans its texts.
+bool cleans_texts(const ModelLayout* layout) {
+  const Architecture* const found = layout ? architecture_of_pipeline(layout->type()) : nullptr;
+  return found && found->foreign->pipeline->clean_texts;
+}
+
+/// The same of the folder above a part.
+bool is_cleaned_above(const std::string& part) {
+  const std::string above = io::join_path(part, "..");
+  const auto pipeline = open_pipeline(above);
+  std::error_code error;
+  return cleans_texts(pipeline.get()) && pipeline->has("text_encoder") &&
+         fs::equivalent(pipeline->folder_of("text_encoder"), part, error);
+}
+
+/// A text encoder of Wan in a file, with the tokenizer that is beside it or in it.
+TextFolders folders_of_file(const std::string& file) {
+  const std::string beside = io::dir_name(file);
+  const bool clean = as_usage([&] { return is_text_encoder_of_wan(file); });  // as Wan does
+  for (const std::string& place : {beside, io::join_path(beside, kAuthorsTokenizer)})
+    if (!find_tokenizer(place).empty()) return {file, place, clean};
+  return {file, file, clean};
+}
 
 }  // namespace
 
@@ -312,29 +344,27 @@ text::EncoderConfig text_config_from_json(const Json& json) {
     config.query_prompt = get_string(known, "query_prompt");
     config.version = get_integer(known, "version");
     config.compute = get_string(known, "compute").value_or("");
+    config.clean = get_bool(known, "clean").value_or(false);
     return config;
   });
 }
 
 TextFolders text_encoder_folders(const std::string& folder) {
   need_model_folder(folder);
-  if (is_weight_file(folder)) {
-    const std::string beside = io::dir_name(folder);
-    for (const std::string& place : {beside, io::join_path(beside, kAuthorsTokenizer)})
-      if (!find_tokenizer(place).empty()) return {folder, place};
-    return {folder, folder};
-  }
+  if (is_weight_file(folder)) return folders_of_file(folder);
   if (const auto pipeline = open_pipeline(folder)) {
     // Texts may be encoded by that of a pipeline of which nothing else works here.
     if (!pipeline->has("text_encoder")) refuse_other_models(folder);
-    return {pipeline->folder_of("text_encoder"), pipeline->folder_of("tokenizer")};
+    return {pipeline->folder_of("text_encoder"), pipeline->folder_of("tokenizer"),
+            cleans_texts(pipeline.get())};
   }
   if (const auto files = open_files(folder); files && files->has("text_encoder"))
     return text_encoder_folders(files->folder_of("text_encoder"));
   const std::string model = io::join_path(folder, "text_encoder");
   if (io::file_exists(model)) return {model, io::join_path(folder, "tokenizer")};
   const std::string beside = io::join_path(io::join_path(folder, ".."), "tokenizer");
-  return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder};
+  return {folder, find_tokenizer(folder).empty() && io::file_exists(beside) ? beside : folder,
+          is_cleaned_above(folder)};
 }
 
 text::EncoderConfig text_encoder_config(const std::string& folder, int max_tokens, DType compute) {
@@ -343,7 +373,7 @@ text::EncoderConfig text_encoder_config(const std::string& folder, int max_token
     const TextFolders folders = text_encoder_folders(folder);
     const auto component = open_model(folders.model);
     return describe(*component, fs::canonical(folder).string(),
-                    hash_of(*component, folders.tokenizer), max_tokens, compute);
+                    hash_of(*component, folders.tokenizer), max_tokens, compute, folders.clean);
   });
 }
 

@@ -5,7 +5,9 @@
 //   {"name": "t5", "path": "/models/t5-11b", "hash": "...", "dim": 1024, "max_tokens": 512,
 //    "compute": "bf16"}
 //
-// "name" and "path" are required. "max_tokens" is 512 and "compute" f32 if not given.
+// "name" and "path" are required. "max_tokens" is 512 and "compute" f32 if not given. "clean" is
+// true for an encoder of a pipeline that cleans its texts (PipelineForm::clean_texts), such as
+// Wan's: captions are cleaned for training as prompts are for generation.
 //
 // The folder is one of these:
 //   a pipeline   text_encoder/ with config.json and weights, tokenizer/ with the tokenizer's files
@@ -52,6 +54,7 @@ struct TextEncoderOptions {
 /// throws Error{usage} if `folder` does not exist.
 struct TextFolders {
   std::string model, tokenizer;
+  bool clean = false;  ///< they are of a pipeline that cleans its texts
 };
 TextFolders text_encoder_folders(const std::string& folder);
 

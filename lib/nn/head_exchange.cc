@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "nn/columns.h"
-#include "ops/attention/head_codes.h"
+#include "ops/attention/attention_fp8.h"
 #include "ops/pointwise/join.h"
 
 namespace vfm::nn {

@@ -2,7 +2,7 @@
 // the same as with all tokens on one rank.
 //
 // The ranks exchange the largest magnitude of each head of each sample, 4 bytes each, so all round
-// with the scales of the whole (ops/attention/head_codes.h). Then the codes travel, one byte per
+// with the scales of the whole (ops/attention/attention_fp8.h). Then the codes travel, one byte per
 // element. They go from a part of the tokens to a part of the heads, as in rows_to_columns()
 // (nn/collectives.h), or keys and values go to ranks with other queries (nn/ring_attention.h).
 // Shape letters: S rows, H heads of queries, keys and values together, K head dim, R samples.

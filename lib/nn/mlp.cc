@@ -3,8 +3,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/recompute_linear.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 
 namespace vfm::nn {
 namespace {
@@ -44,17 +43,18 @@ Operand activated(Activation activation, const Tensor& hidden) {
                            DType out) { return ops::swiglu_linear(tape, hidden, w, out, sum); };
     return made;
   }
-  const ops::Gelu kind = activation == Activation::gelu        ? ops::Gelu::erf
-                         : activation == Activation::tanh_gelu ? ops::Gelu::tanh
-                                                               : ops::Gelu::squared_relu;
-  made.values = [hidden, kind](ops::Tape& tape) { return ops::gelu(tape, hidden, kind); };
-  if (kind == ops::Gelu::erf)
+  const ops::ActivationKind kind = activation == Activation::gelu ? ops::ActivationKind::gelu
+                                   : activation == Activation::tanh_gelu
+                                       ? ops::ActivationKind::tanh_gelu
+                                       : ops::ActivationKind::squared_relu;
+  made.values = [hidden, kind](ops::Tape& tape) { return ops::activate(tape, hidden, kind); };
+  if (kind == ops::ActivationKind::gelu)
     made.rounded = [hidden](ops::Tape&) { return ops::quantize_gelu(hidden); };
   made.summed = [hidden, kind](ops::Tape& tape, const ops::LinearWeight& w,
                                const ops::Exchange& sum, DType out) {
     if (out != hidden.dtype())
       fail("this activation is not recomputed for a product in another type");
-    return ops::gelu_linear(tape, hidden, w, sum, kind);
+    return ops::activated_linear(tape, hidden, w, kind, sum);
   };
   return made;
 }

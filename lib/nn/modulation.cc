@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/embedding.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm::nn {
 namespace {

@@ -21,7 +21,7 @@
 #include "nn/block_shards.h"
 #include "nn/cp_kind.h"
 #include "nn/placement.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 
 namespace vfm::dist {
 class Group;

@@ -1,4 +1,4 @@
-// A matrix of a block that is kept as 8-bit numbers (ops/matmul/quantize_rows.h) and converted back
+// A matrix of a block that is kept as 8-bit numbers (ops/matmul/quantize.h) and converted back
 // to its own type for each product. The product knows it by a name (ops::MatrixSource). The numbers
 // take half of bf16's memory or a quarter of f32's, and only one such matrix is converted at a
 // time.
@@ -15,7 +15,7 @@
 
 #include "nn/sharded_matrix.h"
 #include "ops/matmul/low_rank.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 #include "tensor/tensor.h"
 
 namespace vfm::nn {

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "nn/columns.h"
 #include "ops/attention/attention_fp8.h"
-#include "ops/attention/head_codes.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/join.h"
 

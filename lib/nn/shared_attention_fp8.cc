@@ -3,7 +3,6 @@
 
 #include "nn/columns.h"
 #include "ops/attention/attention_fp8.h"
-#include "ops/attention/head_codes.h"
 
 namespace vfm::nn {
 namespace {

@@ -34,6 +34,8 @@ ops::ModulateInput Stream::pending(const ops::RowMap& of_tokens, const Tensor& o
   input.extra = extra;
   input.rows = of_tokens;
   if (!branch.defined()) return input;
+  if (!gates.defined() && !ones.defined())
+    fail("a branch has no gates, and Conditions::ones is not set");
   input.branch = branch;
   input.gate = gates.defined() ? gates : ones;
   input.gate_column = gates.defined() ? gate_column : 0;

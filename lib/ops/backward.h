@@ -7,7 +7,7 @@
 #include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
-#include "ops/pointwise/gelu_kind.h"
+#include "ops/pointwise/activation_kind.h"
 #include "ops/position/qk_norm_rope.h"
 
 namespace vfm::ops {
@@ -60,10 +60,11 @@ struct SummedGradient {
 SummedGradient summed_input_gradient(const Tensor& dy, const LinearWeight& weight,
                                      const Exchange& sum, bool want_dx);
 
-/// gelu(x, kind) and its backward pass. The gradient of x has the dtype of dy and overwrites dy if
-/// nobody else holds it. If `y` is defined, backward writes gelu(x) to it.
-Tensor gelu_forward(const Tensor& x, Gelu kind);
-Tensor gelu_backward(const Tensor& x, const Tensor& dy, Gelu kind, const Tensor& y = Tensor());
+/// activate(x, kind) and its backward pass. The gradient of x has the dtype of dy and overwrites dy
+/// if nobody else holds it. If `y` is defined, backward writes activate(x, kind) to it.
+Tensor activation_forward(const Tensor& x, ActivationKind kind);
+Tensor activation_backward(const Tensor& x, const Tensor& dy, ActivationKind kind,
+                           const Tensor& y = Tensor());
 
 /// swiglu(x) and its backward pass; the gradient of x has the dtype of dy.
 Tensor swiglu_forward(const Tensor& x);

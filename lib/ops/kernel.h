@@ -1,9 +1,11 @@
 // Macros with which x_kernels.h declares the kernels of an op x.
 //
 // A kernel is the part of an op that computes. It is a function with a version for each device, of
-// the same name and arguments, in the namespace of the device: cpu:: (x_cpu.cc) and cuda::
-// (x_cuda.cc). x.cc checks the arguments, makes the results and calls the kernel with VFM_RUN
-// (ops/run.h). Element types are given as a DType; kernels have f32 and bf16.
+// the same name and arguments, in the namespace of the device: cpu:: and cuda:: (x_cuda.cc, or that
+// of the folder). x.cc checks the arguments, makes the results and calls the kernel with VFM_RUN
+// (ops/run.h). The CPU version stands in x.cc, too, if it is compiled once, and in x_cpu.cc if it
+// is compiled for each instruction set or with oneDNN. Element types are given as a DType; kernels
+// have f32 and bf16.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

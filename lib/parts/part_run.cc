@@ -43,12 +43,14 @@ int number_of_parts(io::Store& store, const std::string& directory, const std::s
   if (!there && tool == kListed)
     fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
                directory, directory);
-  if (!there && !choice.parts)
+  std::optional<int> said = choice.parts;
+  if (const std::optional<ClipList> list = read_list(directory); !said && list) said = list->parts;
+  if (!there && !said)
     fail_usage(
         "nobody has said how many parts this work has; say it with the part, such as 3/16, env/16 "
         "or auto/16");
   if (!there) {
-    const Json run = {{"version", 1}, {"tool", "vfm-" + tool}, {"parts", *choice.parts}};
+    const Json run = {{"version", 1}, {"tool", "vfm-" + tool}, {"parts", *said}};
     store.create(tool + kRun, dump_json(run) + "\n");
     there = count_parts(directory, tool);  // Another command may have created it first.
   }

@@ -86,10 +86,10 @@ class PartRun {
   using DigestOf = std::function<std::string(int part)>;
 
   /// Opens the parts of `tool`, such as "clip", in DIR. `choice` must not be whole. The number of
-  /// parts is that of the list for "clip", and else of run.json or of the choice; then run.json is
-  /// created. Throws Error{usage} if nobody said the number of parts, if the part's number is not
-  /// below it, or if vfm-clip list made no list; Error{conflict} if the choice names another number
-  /// of parts than DIR has.
+  /// parts is that of the list for "clip". Else it is that of run.json, the choice, or the list of
+  /// DIR, and run.json is created. Throws Error{usage} if nobody said the number of parts, if the
+  /// part's number is not below it, or if vfm-clip list made no list; Error{conflict} if the choice
+  /// names another number of parts than DIR has.
   PartRun(std::string directory, std::string tool, const PartChoice& choice);
   ~PartRun();
 

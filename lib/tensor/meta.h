@@ -90,8 +90,8 @@ class MetaAccount {
   /// The sums over all kernels since the account was made. Exceptions: `scratch` is the largest of
   /// any kernel, `kept` counts each distinct kernel once.
   const Work& work() const;
-  /// All calls of kernels, by their names in the source ("gelu_forward"). Copies and conversions
-  /// are kernels too.
+  /// All calls of kernels, by their names in the source ("activation_forward"). Copies and
+  /// conversions are kernels too.
   const KernelCalls& calls() const;
   std::map<std::string, KernelWork> kernels() const { return work_by_name(calls()); }
 

@@ -115,6 +115,10 @@ void append_number(std::string& out, std::uint32_t number) {
   }
 }
 
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /// Reads "#8211;" or "#x2013;" at the beginning of `rest`, appends its character and returns its
 /// length; 0 if there is none.
 std::size_t take_number(std::string_view rest, std::string& out) {
@@ -153,7 +157,19 @@ std::size_t take_name(std::string_view rest, std::string& out) {
   return 0;
 }
 
-std::string without_references(std::string_view text) {
+/// ftfy's pattern of a reference: it ends with a semicolon. Returns its length; 0 if there is none.
+std::size_t closed_reference(std::string_view rest) {
+  constexpr std::size_t kMostLetters = 24;
+  const std::size_t first = rest.starts_with('#') ? 1 : 0;
+  std::size_t at = first;
+  while (at < rest.size() && is_alphanumeric(rest[at]))
+    ++at;
+  if (at == first || at - first > kMostLetters || at == rest.size() || rest[at] != ';') return 0;
+  return at + 1;
+}
+
+/// `closed`: only references that end with a semicolon, as in ftfy.
+std::string without_references(std::string_view text, bool closed) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t mark = std::min(text.find('&', at), text.size());
@@ -161,8 +177,10 @@ std::string without_references(std::string_view text) {
     at = mark;
     if (at == text.size()) break;
     const std::string_view rest = text.substr(++at);
-    const std::size_t taken = rest.starts_with('#') ? take_number(rest, out) : take_name(rest, out);
-    if (taken == 0) out += '&';
+    std::string made;
+    std::size_t taken = rest.starts_with('#') ? take_number(rest, made) : take_name(rest, made);
+    if (closed && (taken != closed_reference(rest) || made == ";")) taken = 0;
+    out += taken == 0 ? "&" : made;
     at += taken;
   }
   return out;
@@ -174,23 +192,90 @@ bool is_dressed(char32_t c) {
          (c >= 0x1c4 && c <= 0x1cc) || (c >= 0x1f1 && c <= 0x1f3);
 }
 
-std::string plain_characters(std::string_view text) {
+/// The control characters that ftfy removes. Others are white space, or shape the text.
+bool is_removed(char32_t c) {
+  const bool space = c == '\t' || c == '\n' || c == '\f' || c == '\r';
+  return (c < 0x20 && !space) || c == 0x7f || (c >= 0x206a && c <= 0x206f) || c == 0xfeff ||
+         (c >= 0xfff9 && c <= 0xfffc);
+}
+
+/// Returns the length of a terminal's "ESC[1;31m" at the beginning of `rest`; 0 if there is none.
+std::size_t terminal_escape(std::string_view rest) {
+  if (!rest.starts_with("\x1b[")) return 0;
+  const std::size_t at = rest.find_first_not_of("0123456789;", 2);
+  const bool letter = at < rest.size() && is_alphanumeric(rest[at]) && rest[at] > '9';
+  return letter ? at + 1 : 0;
+}
+
+void append_plain(std::string& out, char32_t c, std::string_view bytes) {
+  if (c >= 0x80 && c < 0xa0)
+    append_number(out, c);
+  else if ((c >= 0x2018 && c <= 0x201b) || c == 0x2bc)
+    out += '\'';
+  else if (c >= 0x201c && c <= 0x201f)
+    out += '"';
+  else if (c == 0x149)
+    out += "'n";
+  else if (c == 0xfb05)
+    out += "\u017ft";
+  else if (is_dressed(c))
+    out += normal_form(bytes, NormalForm::nfkc);
+  else
+    out += bytes;
+}
+
+/// Calls append(character, its bytes) for each, and returns `text` as that writes it.
+template <class Append>
+std::string rewritten(std::string_view text, const Append& append) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = at;
     const char32_t c = next_code_point(text, at);
-    if ((c >= 0x2018 && c <= 0x201b) || c == 0x2bc)
-      out += '\'';
-    else if (c >= 0x201c && c <= 0x201f)
-      out += '"';
-    else if (c == 0x149)
-      out += "'n";
-    else if (is_dressed(c))
-      out += normal_form(text.substr(begin, at - begin), NormalForm::nfkc);
-    else
-      out += text.substr(begin, at - begin);
+    append(out, c, text.substr(begin, at - begin));
   }
-  return normal_form(out, NormalForm::nfc);
+  return out;
+}
+
+std::string without_terminal_escapes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t escape = terminal_escape(text);
+    if (escape == 0) out += text.front();
+    text.remove_prefix(std::max<std::size_t>(escape, 1));
+  }
+  return out;
+}
+
+std::string plain_characters(std::string_view text) {
+  const std::string plain = without_terminal_escapes(rewritten(text, append_plain));
+  const auto keep = [](std::string& out, char32_t c, std::string_view bytes) {
+    if (!is_removed(c)) out += bytes;
+  };
+  return normal_form(rewritten(plain, keep), NormalForm::nfc);
+}
+
+/// A line as ftfy mends it, again and again until nothing changes.
+std::string mended_line(std::string line, bool references) {
+  for (std::string before; line != before;) {
+    before = line;
+    if (references) line = without_references(line, true);
+    line = plain_characters(line);
+  }
+  return line;
+}
+
+/// From a line with "<" on, ftfy takes the text for HTML, whose references it leaves alone.
+std::string mended(std::string_view text) {
+  std::string out;
+  bool references = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    references = references && line.find('<') == std::string_view::npos;
+    out += mended_line(std::string(line), references);
+    text.remove_prefix(end);
+  }
+  return out;
 }
 
 std::string single_spaces(std::string_view text) {
@@ -213,8 +298,10 @@ std::string single_spaces(std::string_view text) {
 }  // namespace
 
 std::string clean_prompt(std::string_view utf8) {
-  const std::string once = without_references(valid_utf8(utf8));
-  return single_spaces(plain_characters(without_references(once)));
+  std::string text = mended(valid_utf8(utf8));
+  for (int i = 0; i < 2; ++i)
+    text = without_references(text, false);
+  return single_spaces(text);
 }
 
 }  // namespace vfm::text

@@ -7,13 +7,16 @@
 
 namespace vfm::text {
 
-/// Returns `utf8` with the characters for references of HTML, "&amp;" and "&#8211;", twice over, as
-/// Python's html.unescape() does, with the names of HTML 4 and "apos"; with straight quotes, plain
-/// letters for ligatures, usual widths of letters, in NFC, as ftfy's fix_text(); and with single
-/// spaces for white space, and none at the ends. What ftfy does beyond that is left out: it also
+/// Returns `utf8` as prompt_clean() of diffusers' Wan makes it, in its order. First as ftfy's
+/// fix_text(): references of HTML, "&amp;" and "&#8211;", become characters, again and again, but
+/// not from a line with "<" on; quotes become straight, ligatures plain letters, and letters of
+/// usual width; control characters and escapes of terminals are removed; all in NFC. Then as
+/// Python's html.unescape(), twice, which also takes "&copy" without a semicolon. At last white
+/// space becomes single spaces, with none at the ends. Left out: the names of characters that HTML
+/// 5 has beyond those of HTML 4 and "apos", and names in wrong capitals ("&NTILDE;"); and that ftfy
 /// mends UTF-8 that was read as another encoding ("Ã©").
 /// Sources: diffusers pipeline_wan.py, prompt_clean(); Python 3.12, html/__init__.py; ftfy 6.3,
-/// fixes.py and chardata.py.
+/// __init__.py, fixes.py and chardata.py.
 std::string clean_prompt(std::string_view utf8);
 
 }  // namespace vfm::text

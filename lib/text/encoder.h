@@ -26,6 +26,7 @@ struct EncoderConfig {
   /// For a sentence encoder, `prompt` is put before each text, and `query_prompt` before each
   /// query. If not set, the folder's prompts are used.
   std::optional<std::string> prompt = {}, query_prompt = {};
+  bool clean = false;  ///< texts go through text::clean_prompt() (text/clean_prompt.h) first
   std::optional<std::int64_t> version = {};  ///< Version of a built-in encoder.
   std::string unknown = {};                  ///< An unknown key, which make_encoder() refuses.
   bool others = false;                       ///< Another program made the embeddings.

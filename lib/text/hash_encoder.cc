@@ -111,6 +111,7 @@ Json EncoderConfig::to_json() const {
   add_number("max_tokens", max_tokens);
   add_text("compute", compute);
   add_text("rule", rule);
+  if (clean) json["clean"] = true;
   if (prompt) json["prompt"] = *prompt;
   if (query_prompt) json["query_prompt"] = *query_prompt;
   add_number("version", version);

@@ -43,6 +43,10 @@ std::unique_ptr<Dataset> Kind::open_other(const RunOptions& options, const Datas
   return other ? std::move(other) : open(options, split);
 }
 
+std::string Kind::key_words(std::string_view /*type*/, std::string_view /*key*/) const {
+  return {};
+}
+
 models::PartWork Kind::part_work(const Recipe& /*recipe*/) const {
   return {};
 }

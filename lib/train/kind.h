@@ -35,8 +35,8 @@ class Kind {
   virtual std::vector<std::string_view> types() const = 0;
   /// What a model of that type is, for the manual: a sentence after the type's name.
   virtual std::string_view words(std::string_view type) const = 0;
-  /// For the manual: the kinds of cp that a model of that type takes, if not all.
-  virtual std::string_view cp_words(std::string_view /*type*/) const { return {}; }
+  /// For the manual: what that type says about a key, in addition or with its own meaning.
+  virtual std::string key_words(std::string_view type, std::string_view key) const;
   /// The section of recipes that only this kind has, "diffusion".
   virtual std::string_view section() const = 0;
   /// Takes a model to begin from and returns its 'model.type'; "" if it is of another kind.

@@ -56,7 +56,8 @@ void time_uploads() {
       synchronize_gpu();
       const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < launches; ++i)
-        need(gelu_forward(Type::bf16, x.raw(), y.raw(), x.elements(), compute_stream()));
+        need(activation_forward(Type::bf16, ActivationKind::gelu, x.raw(), y.raw(), x.elements(),
+                                compute_stream()));
       Upload upload;
       if (copies) upload.copy(host);
       upload.await();
@@ -156,10 +157,13 @@ void time_gelu() {
   const Tensor dy = bench::random_tensor({kTokens, 4 * kWidth}, DType::bf16, 2);
   const Tensor y(x.shape(), DType::bf16, bench::place());
   const std::int64_t n = x.elements();
-  report("gelu forward", 4.0 * static_cast<double>(n),
-         [&] { need(gelu_forward(Type::bf16, x.raw(), y.raw(), n, compute_stream())); });
+  report("gelu forward", 4.0 * static_cast<double>(n), [&] {
+    need(activation_forward(Type::bf16, ActivationKind::gelu, x.raw(), y.raw(), n,
+                            compute_stream()));
+  });
   const auto back = [&](void* again) {
-    need(gelu_backward(Type::bf16, x.raw(), dy.raw(), y.raw(), again, n, compute_stream()));
+    need(activation_backward(Type::bf16, ActivationKind::gelu, x.raw(), dy.raw(), y.raw(), again, n,
+                             compute_stream()));
   };
   report("gelu backward", 6.0 * static_cast<double>(n), [&] { back(nullptr); });
   const Tensor again(x.shape(), DType::bf16, bench::place());

@@ -8,7 +8,7 @@
 
 #include "gpu.h"
 #include "models/cosmos/autoencoder.h"
-#include "ops/attention/frame_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/conv/conv2d.h"
 #include "ops/determinism.h"
 #include "ops/norm/frame_norm.h"

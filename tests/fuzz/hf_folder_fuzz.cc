@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   });
   models::PipelineForm pipeline = *models::kDit.foreign->pipeline;
   pipeline.schedulers = kSchedulers;
-  attempt([&] { models::hf_scheduler(models::hf_sampling(folder.path, pipeline)); });
+  attempt([&] { models::hf_scheduler(models::hf_sampling(folder.path, pipeline), pipeline); });
   return 0;
 }
 

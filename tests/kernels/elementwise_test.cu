@@ -10,9 +10,9 @@ using vfm::kernels::add_columns;
 using vfm::kernels::add_columns_backward;
 using vfm::kernels::add_into;
 using vfm::kernels::convert;
-using vfm::kernels::gelu_backward;
-using vfm::kernels::gelu_forward;
-using vfm::kernels::GeluKind;
+using vfm::kernels::activation_backward;
+using vfm::kernels::activation_forward;
+using vfm::kernels::ActivationKind;
 using vfm::kernels::scaled_sum;
 using vfm::kernels::silu_backward;
 using vfm::kernels::silu_forward;
@@ -140,14 +140,14 @@ double squared_relu_slope(double x) {
 
 // A gelu with a gradient.
 struct GeluOf {
-  GeluKind kind;
+  ActivationKind kind;
   double (*of)(double);
   double (*slope_of)(double);
   std::string name;
 };
-const GeluOf kErf{GeluKind::erf, gelu, gelu_slope, "gelu"},
-    kTanh{GeluKind::tanh, gelu_tanh, gelu_tanh_slope, "tanh gelu"},
-    kSquared{GeluKind::squared_relu, squared_relu, squared_relu_slope, "squared relu"};
+const GeluOf kErf{ActivationKind::gelu, gelu, gelu_slope, "gelu"},
+    kTanh{ActivationKind::tanh_gelu, gelu_tanh, gelu_tanh_slope, "tanh gelu"},
+    kSquared{ActivationKind::squared_relu, squared_relu, squared_relu_slope, "squared relu"};
 
 template <class T>
 void test_gelu(Checker& checker, const GeluOf& gelu_of, Case c, bool in_place) {
@@ -158,12 +158,12 @@ void test_gelu(Checker& checker, const GeluOf& gelu_of, Case c, bool in_place) {
   const Shifted<T>& dx = in_place ? dy : other;
   const auto n = static_cast<std::int64_t>(c.n);
   const Shifted<T> again(std::vector<float>(c.n, NAN), c.shift), with(gradients, c.shift);
-  need(gelu_forward(type_of<T>(), kind, x.get(), y.get(), n, nullptr), name.c_str());
-  need(gelu_backward(type_of<T>(), kind, x.get(), with.get(), in_place ? with.get() : other.get(),
+  need(activation_forward(type_of<T>(), kind, x.get(), y.get(), n, nullptr), name.c_str());
+  need(activation_backward(type_of<T>(), kind, x.get(), with.get(), in_place ? with.get() : other.get(),
                      again.get(), n, nullptr),
        name.c_str());
   const std::vector<T> both = (in_place ? with : other).host(checker);
-  need(gelu_backward(type_of<T>(), kind, x.get(), dy.get(), dx.get(), nullptr, n, nullptr), name.c_str());
+  need(activation_backward(type_of<T>(), kind, x.get(), dy.get(), dx.get(), nullptr, n, nullptr), name.c_str());
   std::vector<double> values, sizes = doubles<T>(gradients), slopes = sizes;
   const std::vector<double> in = doubles<T>(inputs);
   for (std::size_t i = 0; i < c.n; ++i) {
@@ -185,7 +185,7 @@ double gelu_quick(double x) {
 }
 
 struct OneGelu {
-  GeluKind kind;
+  ActivationKind kind;
   double (*of)(double);
   const char* name;
 };
@@ -195,10 +195,10 @@ void test_gelus_in_place(Checker& checker, Case c) {
   const auto inputs = numbers(c.n, 5);
   const std::vector<double> in = doubles<T>(inputs);
   for (const auto& [kind, of, name] :
-       {OneGelu{GeluKind::tanh, gelu_tanh, "tanh gelu"}, OneGelu{GeluKind::erf, gelu, "erf gelu"},
-        OneGelu{GeluKind::quick, gelu_quick, "quick gelu"}}) {
+       {OneGelu{ActivationKind::tanh_gelu, gelu_tanh, "tanh gelu"}, OneGelu{ActivationKind::gelu, gelu, "erf gelu"},
+        OneGelu{ActivationKind::quick_gelu, gelu_quick, "quick gelu"}}) {
     const Shifted<T> x(inputs, c.shift);
-    need(gelu_forward(type_of<T>(), kind, x.get(), x.get(), static_cast<std::int64_t>(c.n), nullptr), name);
+    need(activation_forward(type_of<T>(), kind, x.get(), x.get(), static_cast<std::int64_t>(c.n), nullptr), name);
     std::vector<double> values;
     for (const double v : in)
       values.push_back(of(v));
@@ -363,7 +363,7 @@ void test_convert(Checker& checker) {
 void test_slopes(Checker& checker) {
   const std::vector<float> inputs = noise(300, 9), ones(300, 1.f);
   const DeviceArray<float> x(inputs), dy(ones), dgelu(300), dsilu(300);
-  need(gelu_backward(Type::f32, GeluKind::erf, x.get(), dy.get(), dgelu.get(), nullptr, 300, nullptr), "gelu");
+  need(activation_backward(Type::f32, ActivationKind::gelu, x.get(), dy.get(), dgelu.get(), nullptr, 300, nullptr), "gelu");
   need(silu_backward(x.get(), dy.get(), dsilu.get(), 300, nullptr), "silu");
   std::vector<double> of_gelu, of_silu;
   for (const double v : inputs) {
@@ -383,8 +383,8 @@ void test_gelu_everywhere(Checker& checker, const GeluOf& gelu_of) {
     inputs.push_back(static_cast<float>(-10 + 2e-4 * i));
   const std::size_t n = inputs.size();
   const DeviceArray<float> x(inputs), dy(std::vector<float>(n, 1.f)), y(n), dx(n);
-  need(gelu_forward(Type::f32, kind, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), name.c_str());
-  need(gelu_backward(Type::f32, kind, x.get(), dy.get(), dx.get(), nullptr, static_cast<std::int64_t>(n),
+  need(activation_forward(Type::f32, kind, x.get(), y.get(), static_cast<std::int64_t>(n), nullptr), name.c_str());
+  need(activation_backward(Type::f32, kind, x.get(), dy.get(), dx.get(), nullptr, static_cast<std::int64_t>(n),
                      nullptr),
        name.c_str());
   std::vector<double> values, slopes;
@@ -403,7 +403,7 @@ void test_gelu_everywhere(Checker& checker, const GeluOf& gelu_of) {
     exact.push_back(of(v));
   }
   const DeviceArray<Bf16> low(all), result(all.size());
-  need(gelu_forward(Type::bf16, kind, low.get(), result.get(), 0x10000, nullptr), name.c_str());
+  need(activation_forward(Type::bf16, kind, low.get(), result.get(), 0x10000, nullptr), name.c_str());
   each_close(checker, name + " of every bf16", result.host(), exact, 3.91e-3);
 }
 
@@ -412,7 +412,7 @@ void test_refusals(Checker& checker) {
   float* const p = a.get();
   const int invalid = cudaErrorInvalidValue;
   checker.check("no elements are no error",
-                gelu_forward(Type::bf16, GeluKind::erf, nullptr, nullptr, 0, nullptr) == 0 &&
+                activation_forward(Type::bf16, ActivationKind::gelu, nullptr, nullptr, 0, nullptr) == 0 &&
                     silu_forward(nullptr, nullptr, 0, nullptr) == 0 &&
                     add_columns(p, p, p, 0, 4, 4, nullptr) == 0 &&
                     swiglu_forward(Type::f32, p, p, 0, 4, nullptr) == 0 &&
@@ -420,16 +420,16 @@ void test_refusals(Checker& checker) {
                     add_columns(p, p, p, 4, 0, 4, nullptr) == 0 &&
                     add_columns_backward(p, p, 4, 0, 0, nullptr) == 0);
   checker.check("a size below zero is refused",
-                gelu_forward(Type::f32, GeluKind::erf, p, p, -1, nullptr) == invalid &&
-                    gelu_backward(Type::f32, GeluKind::erf, p, p, p, p, -1, nullptr) == invalid &&
+                activation_forward(Type::f32, ActivationKind::gelu, p, p, -1, nullptr) == invalid &&
+                    activation_backward(Type::f32, ActivationKind::gelu, p, p, p, p, -1, nullptr) == invalid &&
                     swiglu_forward(Type::f32, p, p, -1, 4, nullptr) == invalid &&
                     add_columns(p, p, p, -1, 4, 4, nullptr) == invalid &&
                     add_columns(p, p, p, 1, -1, 4, nullptr) == invalid);
   checker.check("gelu in place refuses the same",
-                gelu_forward(Type::f32, GeluKind::quick, p, p, -1, nullptr) == invalid &&
-                    gelu_forward(Type::bf16, GeluKind::tanh, nullptr, nullptr, 0, nullptr) == 0);
+                activation_forward(Type::f32, ActivationKind::quick_gelu, p, p, -1, nullptr) == invalid &&
+                    activation_forward(Type::bf16, ActivationKind::tanh_gelu, nullptr, nullptr, 0, nullptr) == 0);
   checker.check("quick gelu has no slope",
-                gelu_backward(Type::f32, GeluKind::quick, p, p, p, p, 4, nullptr) == invalid);
+                activation_backward(Type::f32, ActivationKind::quick_gelu, p, p, p, p, 4, nullptr) == invalid);
   checker.check("too large a size is refused",
                 silu_forward(p, p, (1l << 38) + 1, nullptr) == invalid);
   checker.check("columns that b lacks are refused",
@@ -444,24 +444,24 @@ void time_all() {
   const DeviceArray<float> x(noise(kCount, 1)), y(noise(kCount, 2));
   const DeviceArray<Bf16> low(as<Bf16>(noise(kHidden, 3))), other(as<Bf16>(noise(kHidden, 4)));
   time_launch("gelu bf16", 4. * kHidden, 0,
-              [&] { return gelu_forward(Type::bf16, GeluKind::erf, low.get(), other.get(), kHidden, nullptr); });
+              [&] { return activation_forward(Type::bf16, ActivationKind::gelu, low.get(), other.get(), kHidden, nullptr); });
   time_launch("tanh gelu in place bf16", 4. * kHidden, 0, [&] {
-    return gelu_forward(Type::bf16, GeluKind::tanh, low.get(), low.get(), kHidden, nullptr);
+    return activation_forward(Type::bf16, ActivationKind::tanh_gelu, low.get(), low.get(), kHidden, nullptr);
   });
   time_launch("quick gelu in place bf16", 4. * kHidden, 0, [&] {
-    return gelu_forward(Type::bf16, GeluKind::quick, low.get(), low.get(), kHidden, nullptr);
+    return activation_forward(Type::bf16, ActivationKind::quick_gelu, low.get(), low.get(), kHidden, nullptr);
   });
   time_launch("gelu backward bf16", 6. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, GeluKind::erf, low.get(), other.get(), other.get(), nullptr, kHidden,
+    return activation_backward(Type::bf16, ActivationKind::gelu, low.get(), other.get(), other.get(), nullptr, kHidden,
                          nullptr);
   });
   time_launch("tanh gelu backward bf16", 6. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, GeluKind::tanh, low.get(), other.get(), other.get(), nullptr,
+    return activation_backward(Type::bf16, ActivationKind::tanh_gelu, low.get(), other.get(), other.get(), nullptr,
                          kHidden, nullptr);
   });
   const DeviceArray<Bf16> again(kHidden);
   time_launch("gelu and its backward bf16", 8. * kHidden, 0, [&] {
-    return gelu_backward(Type::bf16, GeluKind::erf, low.get(), other.get(), other.get(), again.get(), kHidden,
+    return activation_backward(Type::bf16, ActivationKind::gelu, low.get(), other.get(), other.get(), again.get(), kHidden,
                          nullptr);
   });
   time_launch("swiglu bf16", 6. * kCount, 0, [&] {
@@ -472,7 +472,7 @@ void time_all() {
                            nullptr);
   });
   time_launch("gelu f32", 8. * kCount, 0,
-              [&] { return gelu_forward(Type::f32, GeluKind::erf, x.get(), y.get(), kCount, nullptr); });
+              [&] { return activation_forward(Type::f32, ActivationKind::gelu, x.get(), y.get(), kCount, nullptr); });
   time_launch("silu f32", 8. * kCount, 0,
               [&] { return silu_forward(x.get(), y.get(), kCount, nullptr); });
   time_launch("add bf16 to f32", 10. * kCount, 0,

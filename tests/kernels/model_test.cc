@@ -24,7 +24,6 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
-#include "ops/attention/head_codes.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/matmul/quantize.h"
 #include "tensor/device.h"

@@ -82,7 +82,7 @@ Quantized run_parts(const std::vector<T>& x) {
 template <class T>
 std::vector<T> gelu_of(const std::vector<T>& x) {
   const DeviceArray<T> from(x), to(x.size());
-  need(gelu_forward(sizeof(T) == 2 ? Type::bf16 : Type::f32, vfm::kernels::GeluKind::erf, from.get(), to.get(),
+  need(activation_forward(sizeof(T) == 2 ? Type::bf16 : Type::f32, vfm::kernels::ActivationKind::gelu, from.get(), to.get(),
                     static_cast<std::int64_t>(x.size()), nullptr),
        "gelu");
   return to.host();

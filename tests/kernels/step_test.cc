@@ -12,9 +12,9 @@
 #include "ops/loss/noisy_pair.h"
 #include "ops/loss/squared_error.h"
 #include "ops/optim/adamw.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
 #include "tensor/device.h"
 #include "tensor/upload.h"
 #include "tensors.h"
@@ -116,7 +116,7 @@ void check_uploads(Checker& checker) {
   std::vector<Tensor> results, expected;
   for (std::uint64_t i = 0; i < 12; ++i) {
     for (int kernels = 0; kernels < (test::small() ? 1 : 20); ++kernels)
-      busy = ops::gelu(silent, busy);
+      busy = ops::activate(silent, busy, ops::ActivationKind::gelu);
     const Tensor host = noise_tensor({1, size + static_cast<std::int64_t>(i % 3)}, i + 2);
     expected.push_back(ops::add(silent, host, host));
     Upload upload;

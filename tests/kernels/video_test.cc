@@ -5,8 +5,7 @@
 #include <exception>
 
 #include "kernel_test.h"
-#include "ops/attention/frame_attention.h"
-#include "ops/attention/time_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/haar.h"
 #include "ops/conv/resample.h"

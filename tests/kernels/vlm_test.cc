@@ -13,7 +13,7 @@
 #include "models/vlm/qwen_text.h"
 #include "models/vlm/qwen_vision.h"
 #include "ops/determinism.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 #include "tensor/device.h"
 #include "tensors.h"
 

@@ -141,7 +141,7 @@ std::optional<std::array<int, 2>> ClipEstimate::passes_of_two() const {
       .levels = noise_levels(sampling_),
       .denoise =
           [&](std::span<const double>, double level, std::span<double> x0) {
-            ++passes[level < *facts_.boundary ? 1 : 0];
+            ++passes[network_of(level, *facts_.boundary)];
             x0[0] = 0;
           },
       .noise = [](int, std::span<float> noise) { noise[0] = 0; }};

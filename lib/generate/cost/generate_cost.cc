@@ -44,7 +44,7 @@ Json sampling_json(const ClipEstimate& estimate) {
     json["sigmas"] = sampling.sigmas;
   else if (sampling.process == models::Process::flow)
     json["shift"] = sampling.shift;
-  if (sampling.diffusers_shift) json["as"] = to_string(sampling.as);
+  if (sampling.diffusers) json["as"] = to_string(sampling.as);
   if (sampling.guidance_low) json["guidance_low"] = *sampling.guidance_low;
   return json;
 }

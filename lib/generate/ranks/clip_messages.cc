@@ -26,9 +26,13 @@ void fields(ClipWire& wire, ClipRequest& clip) {
        clip.given, clip.noise, clip.embedding, clip.negative_embedding);
 }
 
+void fields(ClipWire& wire, models::InDiffusers& sampling) {
+  wire(sampling.steps, sampling.guidance, sampling.shift);
+}
+
 void fields(ClipWire& wire, SampleOptions& o) {
   wire(o.process, o.sampler, o.steps, o.sigma_min, o.sigma_max, o.shift, o.sigmas, o.as, o.guidance,
-       o.guidance_low, o.diffusers_shift, o.augment_sigma, o.temperature, o.top_p);
+       o.guidance_low, o.diffusers, o.augment_sigma, o.temperature, o.top_p);
 }
 
 void fields(ClipWire& wire, SampleChoice& choice) {

@@ -89,7 +89,7 @@ Json describe_latent(const ModelInUse& in_use, const NamedRequest& request) {
     record.update({{"temperature", sampling.temperature}, {"top_p", sampling.top_p}});
   else
     record.update({{"sampler", to_string(sampling.sampler)}, {"guidance", sampling.guidance}});
-  if (sampling.diffusers_shift) record["as"] = to_string(sampling.as);
+  if (sampling.diffusers) record["as"] = to_string(sampling.as);
   if (sampling.guidance_low) record["guidance_low"] = *sampling.guidance_low;
   record.update({{"weights", in_use.ema ? "ema" : "model"}, {"model_hash", in_use.hash}});
   if (!in_use.autoregressive) add_levels(record, sampling);

@@ -38,12 +38,12 @@ void note_guidance(double none, double guidance) {
 }
 
 void note_shift(const SampleOptions& own, const SampleChoice& choice) {
-  if (own.diffusers_shift.value_or(own.shift) == own.shift) return;
+  if (!own.diffusers || own.diffusers->shift == own.shift) return;
   if (choice.as || choice.shift || !choice.sigmas.empty()) return;
   log_warning(
       "the shift of noise levels is {}, as in the program of the model's authors; in diffusers it "
       "is {}: give --as reference or --as diffusers",
-      own.shift, *own.diffusers_shift);
+      own.shift, own.diffusers->shift);
 }
 
 void RequestMaker::note_sizes(const NamedRequest& request) {
@@ -74,6 +74,12 @@ std::shared_ptr<NamedRequest> RequestMaker::make(Prompt prompt) {
                           generator_.facts().networks());
   const auto request = std::make_shared<NamedRequest>();
   request->sampling = prompt.choice.over(generator_.sampling());
+  if (generator_.shape().takes_picture()) {
+    if (prompt.choice.augment_sigma.value_or(0) != 0)
+      fail_usage("augment_sigma {}: this model's condition has no noise: leave it out",
+                 *prompt.choice.augment_sigma);
+    request->sampling.augment_sigma = 0;
+  }
   request->clip = request_of(prompt, generator_.usual(), generator_.facts().fps);
   request->name = std::move(prompt.name);
   request->encoder = std::move(prompt.encoder);

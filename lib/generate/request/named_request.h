@@ -54,7 +54,7 @@ std::string choose_compute(models::TokenizerConfig& tokenizer, std::optional<DTy
 /// those up to `none` (ModelFacts::no_guidance).
 void note_guidance(double none, double guidance);
 
-/// Tells of the other shift of a model with two (SampleOptions::diffusers_shift), unless the choice
+/// Tells of the other shift of a model with two (SampleOptions::diffusers), unless the choice
 /// says which. `own`: the model's sampling.
 void note_shift(const SampleOptions& own, const SampleChoice& choice);
 

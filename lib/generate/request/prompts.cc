@@ -72,6 +72,8 @@ void take_levels(Json& json, SampleChoice& choice, std::string_view where) {
 
 void take_sampling(Json& json, SampleChoice& choice, std::string_view where) {
   take_levels(json, choice, where);
+  // A line's guidance without one for low levels is for all levels, as in a record.
+  if (!json.value("guidance", Json()).is_null()) choice.guidance_low.reset();
   take(json, "steps", get_int(json, "steps", where), choice.steps);
   take(json, "guidance", get_number(json, "guidance"), choice.guidance);
   take(json, "guidance_low", get_number(json, "guidance_low"), choice.guidance_low);
@@ -166,11 +168,16 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
     refuse("sigma_max", *sigma_max, "sigma_min", options.sigma_min);
   if (sigma_min && !sigma_max && *sigma_min >= options.sigma_max)
     refuse("sigma_min", *sigma_min, "sigma_max", options.sigma_max);
-  if (as && !options.diffusers_shift)
+  if (as && !options.diffusers)
     fail_usage(
         "'as' is for models that their authors' program samples otherwise than diffusers, "
         "such as Wan's: leave it out");
-  if (as == models::SampledAs::diffusers) options.shift = *options.diffusers_shift;
+  if (as == models::SampledAs::diffusers) {
+    options.steps = options.diffusers->steps;
+    options.guidance = options.diffusers->guidance;
+    options.guidance_low.reset();
+    options.shift = options.diffusers->shift;
+  }
   options.as = as.value_or(options.as);
   options.sampler = sampler.value_or(options.sampler);
   options.temperature = temperature.value_or(options.temperature);

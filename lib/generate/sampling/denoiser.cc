@@ -94,7 +94,7 @@ const models::NetworkBatch& Denoiser::batch(std::span<const double> x, double si
   if (found == levels_.end())
     fail("an estimate at noise level {}, which is none of the sampling's", sigma);
   const auto level = static_cast<std::size_t>(found - levels_.begin());
-  batch_.network = sigma < input_.boundary ? 1 : 0;
+  batch_.network = network_of(sigma, input_.boundary);
   // Without guidance the negative prompt is not asked.
   const bool guided = options_.guidance_of(batch_.network) != 0;
   const std::size_t n = x.size(), halves = guided ? samples_.size() : 1;

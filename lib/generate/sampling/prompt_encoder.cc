@@ -14,7 +14,6 @@
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
-#include "text/clean_prompt.h"
 #include "text/unicode.h"
 
 namespace vfm::generate {
@@ -48,7 +47,6 @@ PromptEncoder::PromptEncoder(const models::ModelFacts& facts, std::string cache,
     : cache_(std::move(cache)),
       width_(width),
       padding_(facts.text_padding),
-      clean_texts_(facts.clean_texts),
       encode_empty_(facts.encode_empty) {
   if (!facts.text_encoder || width == 0) {
     if (!options.folder.empty())
@@ -103,8 +101,7 @@ void PromptEncoder::warn_of_cut(const std::string& prompt) const {
       text::first_characters(prompt, 40), left_out);
 }
 
-text::TokenEmbeddings PromptEncoder::encode(const std::string& given) const {
-  const std::string prompt = clean_texts_ ? text::clean_prompt(given) : given;
+text::TokenEmbeddings PromptEncoder::encode(const std::string& prompt) const {
   text::TokenEmbeddings result;
   result.dim = dim();
   if (encoder_ && (!prompt.empty() || encode_empty_)) {

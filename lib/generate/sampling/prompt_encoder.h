@@ -32,7 +32,7 @@ class PromptEncoder {
   bool foreign() const { return foreign_; }
   int dim() const { return encoder_ ? encoder_->dim() : width_; }
   /// At least one token: an empty or unread text is one zero vector, unless the model wants it
-  /// encoded. Cleans the text first if the model's facts say so. Warns once of each text that the
+  /// encoded. Warns once of each text that the
   /// encoder cuts. Throws Error if the encoder makes values that are not finite.
   text::TokenEmbeddings encode(const std::string& prompt) const;
   /// Returns a given embedding, padded as in encode().
@@ -46,7 +46,7 @@ class PromptEncoder {
   std::unique_ptr<text::TextEncoder> encoder_;
   std::string cache_, identity_;
   int width_, padding_;
-  bool clean_texts_, encode_empty_, foreign_ = false;
+  bool encode_empty_, foreign_ = false;
   mutable std::mutex mutex_;           // guards cut_
   mutable std::set<std::string> cut_;  ///< texts that were warned of
 };

@@ -33,11 +33,8 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
   options.sigma_min = facts.sigma_min.value_or(options.sigma_min);
   options.sigma_max = facts.sigma_max.value_or(options.sigma_max);
   options.shift = facts.shift.value_or(options.shift);
-  if (facts.reference_shift) {
-    options.diffusers_shift = options.shift;
-    options.shift = *facts.reference_shift;
-    options.as = models::SampledAs::reference;
-  }
+  options.diffusers = facts.diffusers;
+  if (options.diffusers) options.as = models::SampledAs::reference;
   options.guidance = facts.guidance.value_or(options.guidance);
   options.guidance_low = facts.guidance_low;
   try {
@@ -46,6 +43,18 @@ SampleOptions SampleOptions::of(const models::SamplingFacts& facts, const std::s
     fail("'sampling' of {}: {}", what, error.what());
   }
   return options;
+}
+
+int network_of(double level, double boundary) {
+  return static_cast<float>(level) < static_cast<float>(boundary) ? 1 : 0;
+}
+
+int first_network_steps(const SampleOptions& options, double boundary) {
+  const std::vector<double> levels = noise_levels(options);
+  int steps = 0;
+  for (std::size_t i = 0; i + 2 < levels.size() && network_of(levels[i], boundary) == 0; ++i)
+    ++steps;
+  return steps;
 }
 
 std::vector<double> parse_sigmas(std::string_view text) {

@@ -23,16 +23,16 @@ struct SampleOptions : models::NoiseSchedule {
   double guidance = 1;
   /// The same of the second of two networks, for low noise levels; none: `guidance`.
   std::optional<double> guidance_low;
-  /// The shift in diffusers, of a model that its authors' program samples otherwise. `as` chooses
-  /// between the two: noise levels, the model's own shift, and whether the embedding of the noise
-  /// level is rounded.
-  std::optional<double> diffusers_shift;
+  /// The steps, guidance and shift in diffusers, of a model that its authors' program samples
+  /// otherwise. `as` chooses between the two: these, the kind of noise levels, and whether the
+  /// embedding of the noise level is rounded.
+  std::optional<models::InDiffusers> diffusers;
   double augment_sigma = 0.001;  ///< noise on the condition frames of video to world
   /// For autoregressive models, which ignore the others: generate/sampling/codes.h.
   double temperature = 1, top_p = 0.9;
 
   /// Returns whether the network rounds the embedded noise level (NetworkBatch::round_embedding).
-  bool rounds_embedding() const { return diffusers_shift && as == models::SampledAs::diffusers; }
+  bool rounds_embedding() const { return diffusers && as == models::SampledAs::diffusers; }
   double guidance_of(int network) const {
     return network == 1 ? guidance_low.value_or(guidance) : guidance;
   }
@@ -45,6 +45,13 @@ struct SampleOptions : models::NoiseSchedule {
   /// naming `what`, for values out of range.
   static SampleOptions of(const models::SamplingFacts& facts, const std::string& what);
 };
+
+/// Returns the number of the network for a noise level, of two networks: the second one is for
+/// levels below `boundary`. Levels are compared as float, for some samplers round them.
+int network_of(double level, double boundary);
+/// Returns how many of the sampling's steps ask only the first of two networks. The last step does
+/// not count.
+int first_network_steps(const SampleOptions& options, double boundary);
 
 /// Parses numbers separated by commas, such as "1,0.9375,0.8333". Throws Error{usage}.
 std::vector<double> parse_sigmas(std::string_view text);

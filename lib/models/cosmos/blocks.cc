@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/cosmos/blocks.h"
 
-#include "ops/attention/frame_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/conv/resample.h"
 #include "ops/norm/frame_norm.h"
 

@@ -14,7 +14,7 @@
 #include "models/cosmos/spatial_exchange.h"
 #include "models/cosmos/time_exchange.h"
 #include "nn/weight.h"
-#include "ops/attention/time_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/conv/conv.h"
 
 namespace vfm::models::cosmos {

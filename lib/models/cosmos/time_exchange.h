@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "models/cosmos/rank_line.h"
-#include "ops/attention/time_attention.h"
+#include "ops/attention/video_attention.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {

@@ -111,6 +111,10 @@ std::span<const FieldNote> common_notes() {
   return all;
 }
 
+bool has_tables(const NetworkConfig& config) {
+  return config.architecture->has_tables != nullptr && config.architecture->has_tables(config);
+}
+
 int skips_of(const NetworkConfig& config, int block) {
   return config.architecture->skips != nullptr ? config.architecture->skips(config, block) : 0;
 }

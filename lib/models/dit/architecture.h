@@ -1,10 +1,10 @@
 // An Architecture describes one diffusion network: all that recipes, folders, checkpoints,
 // adapters, layouts and plans know of it. The forward pass is apart (models/dit/network.h).
 //
-// To add a network, add a folder with its forward pass and its Architecture, a line in
-// architectures(), and its files in models/meson.build. The parameters of block N are
-// "transformer_blocks.N...". If the blocks are not alike, the Architecture says the kind of each:
-// plans look at few blocks of each kind.
+// To add a network, add a folder with its forward pass (models/dit/framed_forward.h) and its
+// Architecture, a line in architectures(), and its files in models/meson.build. The parameters of
+// block N are "transformer_blocks.N...". If the blocks are not alike, Architecture::skips tells
+// their kinds: plans look at few blocks of each kind.
 // Thread-safety: free functions, any thread. AddedArchitecture: while no other thread uses models.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -47,7 +47,7 @@ class ConfigFields {
 /// The words of recipes and of their manual about a field of NetworkConfig.
 struct FieldNote {
   std::string_view name;
-  std::string_view words;  ///< for the manual; empty: train/recipe/recipe_words.cc has them
+  std::string_view words;  ///< for the manual, besides those of train/recipe/recipe_words.cc
   std::string_view unit = {};
   bool next_stage = false;  ///< a run's next stage may change the field
 };
@@ -72,8 +72,8 @@ struct Architecture {
   Process process = {};     ///< of published models, and the default of recipes (models/process/)
   /// Part of the names of the norm before cross-attention that has parameters; empty: none has.
   std::string_view text_norm = {};
-  /// Last words of the names of the matrices that get adapters by default; others are empty.
-  std::array<std::string_view, 4> lora_targets;
+  /// Last words of the names of the matrices that get adapters by default.
+  std::span<const std::string_view> lora_targets;
 
   /// Sets the defaults of recipes and config.json that differ from NetworkConfig's. Null: none do.
   void (*defaults)(NetworkConfig& config) = nullptr;
@@ -83,14 +83,14 @@ struct Architecture {
   void (*visit_json)(NetworkConfig& config, ConfigFields& fields) = nullptr;
   /// Throws Error{usage} naming the field if an own field, or one of the heads, is wrong.
   void (*check)(const NetworkConfig& config);
-  int (*key_value_heads)(const NetworkConfig& config);
+  int (*key_value_heads)(const NetworkConfig& config) = nullptr;  ///< null: those of queries
   std::int64_t (*hidden)(const NetworkConfig& config);
   int (*text_width)(const NetworkConfig& config) = nullptr;  ///< in blocks; null: text_embed_dim
   /// Number of tensors that a block adds to nn::Stream::more, less those that it takes from there.
   /// Blocks with one number are alike. Null: it is 0.
   int (*skips)(const NetworkConfig& config, int block) = nullptr;
-  /// Returns true if the network has learned position tables.
-  bool (*has_tables)(const NetworkConfig& config);
+  /// Returns true if the network has learned position tables. Null: it has none.
+  bool (*has_tables)(const NetworkConfig& config) = nullptr;
   /// Returns the number of values of a sample that all blocks compute alike from its noise level,
   /// besides learned positions. The stages of a pipeline repeat this work.
   std::int64_t (*shared_values)(const NetworkConfig& config);
@@ -113,10 +113,9 @@ const Architecture* architecture_of_class(std::string_view class_name);
 /// Returns the architecture that has this class of pipeline; null if there is none.
 const Architecture* architecture_of_pipeline(std::string_view class_name);
 
-/// Adds an architecture to architectures() during the life of this object, for tests.
+/// Adds an architecture, by reference, to architectures() while this object lives, for tests.
 class AddedArchitecture {
  public:
-  /// Keeps the reference.
   explicit AddedArchitecture(const Architecture& added);
   ~AddedArchitecture();
   AddedArchitecture(const AddedArchitecture&) = delete;
@@ -131,7 +130,8 @@ NetworkConfig default_config(const Architecture& architecture);
 /// Returns the names of the architectures that have an ability, such as "dit and stdit".
 std::string names_of(bool Architecture::*ability);
 
-/// Returns Architecture::skips, or 0.
+/// Return Architecture::has_tables or false, and Architecture::skips or 0.
+bool has_tables(const NetworkConfig& config);
 int skips_of(const NetworkConfig& config, int block);
 /// Returns a number for each block: blocks of a kind have the same matrices and the same work.
 /// Returns an empty list if the network cannot have num_layers blocks, as skips would be left over.

@@ -4,14 +4,12 @@
 #include <deque>
 #include <memory>
 
-#include "base/error.h"
 #include "models/dit/dit_block.h"
-#include "models/dit/fp8.h"
 #include "models/dit/framed_forward.h"
 #include "models/dit/place_tables.h"
 #include "models/dit/stdit_shard.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/silu.h"
+#include "ops/pointwise/activations.h"
 
 namespace vfm::models {
 
@@ -31,8 +29,7 @@ struct DitPlaces {
 struct Dit::State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable,
-                     {.tables = c.own<DitFields>().learnable_positions}, ranks),
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, ranks),
         time(make, "time_embed.t_embedder", c.width(), 3 * std::int64_t{c.width()}),
         time_norm(make.table("time_embed.norm.weight", {c.width()}, Init::one)) {
     make_blocks(blocks);
@@ -46,7 +43,6 @@ struct Dit::State : NetworkFrame {
                              const DitPlaces& at) const;
   DitPlaces tables(const std::vector<ops::TokenGrid>& grids) const;
 
-  Fp8Parts fp8;
   const nn::TimeEmbedding time;
   const Weight& time_norm;
   std::deque<DitBlock> blocks;
@@ -69,7 +65,6 @@ DitPlaces Dit::State::tables(const std::vector<ops::TokenGrid>& grids) const {
 }
 
 DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
-  if (fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   DitContext result{NetworkFrame::context(tape, pack, text)};
   if (config.own<DitFields>().learnable_positions) result.positions = positions(tape, pack, true);
   const auto here =
@@ -79,7 +74,6 @@ DitContext Dit::State::context(Tape& tape, const NetworkPack& pack, const Tensor
   result.conditions.embedding =
       ops::silu(tape, ops::rmsnorm(tape, wave, time_norm.op(tape), kDitNormEpsilon));
   result.self.angles = own_angles(here->angles, pack);
-  if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
   if (config.architecture == &kStdit) see_frames_and_pixels(result, pack, *here);
   return result;
 }
@@ -126,12 +120,6 @@ Dit::Dit(const NetworkConfig& config, std::uint64_t seed, DType compute, Device 
 
 Dit::State& Dit::state() const {
   return static_cast<State&>(*frame_);
-}
-
-void Dit::set_inference_fp8(Fp8Parts parts) {
-  check_fp8(config(), state().compute, parts);
-  state().keep_fp8(parts.linear);
-  state().fp8 = parts;
 }
 
 Tensor Dit::forward(Tape& tape, const NetworkBatch& batch) const {

@@ -40,7 +40,6 @@ class Dit final : public FramedNetwork {
   Dit(const NetworkConfig& config, std::uint64_t seed, DType compute = DType::f32,
       Device device = Device::cpu, bool trainable = true, const nn::NetworkLayout& layout = {});
 
-  void set_inference_fp8(Fp8Parts parts) override;
   Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override;
   std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
                                             const NetworkBatch& batch) const override;

@@ -28,10 +28,6 @@ void check_dit(const NetworkConfig& c) {
     need_field(scale > 0 && std::isfinite(scale), "rope_scale", scale, "positive");
 }
 
-int as_many_heads(const NetworkConfig& c) {
-  return c.num_attention_heads;
-}
-
 // As diffusers rounds.
 std::int64_t hidden_dit(const NetworkConfig& c) {
   return static_cast<std::int64_t>(c.mlp_ratio * c.width());
@@ -66,6 +62,8 @@ std::int64_t shared_of_dit(const NetworkConfig& c) {
   return std::int64_t{4} * c.width();
 }
 
+constexpr std::string_view kDitTargets[] = {"to_q", "to_k", "to_v", "to_out.0"};
+
 constexpr FieldNote kDitNotes[] = {
     {"adaln",
      "How shift, scale and gate are computed from the noise level. *lora*: by two matrices with a "
@@ -86,10 +84,9 @@ constexpr Architecture of_dit() {
       .notes = kDitNotes,
       .fp8 = true,
       .text_norm = ".norm2.",
-      .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
+      .lora_targets = kDitTargets,
       .visit = visit_dit,
       .check = check_dit,
-      .key_value_heads = as_many_heads,
       .hidden = hidden_dit,
       .has_tables = has_learned_positions,
       .shared_values = shared_of_dit,

@@ -1,13 +1,17 @@
-// The forward pass of one batch through a diffusion network, whole or in parts.
+// The forward pass of one batch through a diffusion network, whole or in parts; and the network.
 //
-// The network's State derives from NetworkFrame, and has
+// Its State derives from NetworkFrame, and has
+//   State(config, seed, compute, device, trainable, layout)     see make_network()
 //   Block, Context                                       types; Context derives from BlockContext
 //   std::deque<Block> blocks                             see nn/stack.h
 //   Context context(tape, pack, text) const
-// Thread-safety: one thread, that of the tape.
+// Thread-safety: FramedForward: one thread, that of the tape.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+
+#include "models/dit/framed_network.h"
 #include "models/dit/network_frame.h"
 #include "nn/stack.h"
 
@@ -46,6 +50,26 @@ class FramedForward final
   const State& s_;
   const NetworkBatch& batch_;
   const NetworkPack pack_;
+};
+
+/// A network is its state.
+template <class State>
+class NetworkOf final : public FramedNetwork {
+ public:
+  NetworkOf(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
+            bool trainable, const nn::NetworkLayout& layout)
+      : FramedNetwork(std::make_unique<State>(config, seed, compute, device, trainable, layout)) {}
+
+  Tensor forward(ops::Tape& tape, const NetworkBatch& batch) const override {
+    return FramedForward<State>(state(), tape, batch).forward();
+  }
+  std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
+                                            const NetworkBatch& batch) const override {
+    return std::make_unique<FramedForward<State>>(state(), tape, batch);
+  }
+
+ private:
+  const State& state() const { return static_cast<const State&>(*frame_); }
 };
 
 }  // namespace vfm::models

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/dit/architecture.h"
+#include "models/dit/fp8.h"
 #include "models/dit/network_frame.h"
 
 namespace vfm::models {
@@ -33,6 +34,11 @@ void FramedNetwork::quantize() {
 void FramedNetwork::set_recompute(nn::Recompute recompute, bool offload) {
   frame_->recompute = recompute;
   frame_->offload = offload;
+}
+void FramedNetwork::set_inference_fp8(Fp8Parts parts) {
+  check_fp8(config(), frame_->compute, parts);
+  frame_->keep_fp8(parts.linear);
+  frame_->fp8 = parts;
 }
 std::vector<Shape> FramedNetwork::stream_shapes(const NetworkBatch& batch,
                                                 std::size_t block) const {

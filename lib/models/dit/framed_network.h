@@ -23,6 +23,7 @@ class FramedNetwork : public DiffusionNetwork {
   void attach(const std::vector<nn::AdapterShape>& shapes, bool trainable) override;
   void quantize() override;
   void set_recompute(nn::Recompute recompute, bool offload = false) override;
+  void set_inference_fp8(Fp8Parts parts) override;
   std::vector<Shape> stream_shapes(const NetworkBatch& batch, std::size_t block) const final;
   Tensor own_part(const Tensor& values, const NetworkBatch& batch) const override;
 

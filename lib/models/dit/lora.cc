@@ -44,10 +44,8 @@ bool names_module(std::string_view target, std::string_view module) {
 std::vector<std::string> lora_target_names(const NetworkConfig& config,
                                            const LoraOptions& options) {
   if (!options.targets.empty()) return options.targets;
-  std::vector<std::string> usual;
-  for (const std::string_view target : config.architecture->lora_targets)
-    if (!target.empty()) usual.emplace_back(target);
-  return usual;
+  const auto usual = config.architecture->lora_targets;
+  return {usual.begin(), usual.end()};
 }
 
 std::vector<NetworkMatrix> named_matrices(const std::vector<NetworkMatrix>& all,

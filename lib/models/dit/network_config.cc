@@ -37,7 +37,8 @@ void NetworkConfig::validate() const {
 }
 
 int NetworkConfig::key_value_heads() const {
-  return architecture->key_value_heads(*this);
+  return architecture->key_value_heads != nullptr ? architecture->key_value_heads(*this)
+                                                  : num_attention_heads;
 }
 
 nn::HeadShape NetworkConfig::heads() const {
@@ -67,10 +68,13 @@ void NetworkBatch::check(const NetworkConfig& config) const {
            p[0], p[1], p[2]);
     if (s.text_tokens < 1) fail("a sample has no text token; no text is one zero token");
     if (s.clean_frames < 0 || s.clean_frames > s.frames || s.clean_frames % p[0])
-      fail("{} of {} latent frames are not noisy", s.clean_frames, s.frames);
+      fail("{} of {} latent frames are given without noise: must be 0 to {}, in patches of {}",
+           s.clean_frames, s.frames, s.frames, p[0]);
     if (s.clean_frames > 0 && given_by(config) != GivenFramesBy::clean_time)
-      fail("the noise level of a sample of '{}' is that of all its frames",
-           config.architecture->name);
+      fail(
+          "{} latent frames are given without noise, but all frames of a sample have one noise "
+          "level in this '{}'",
+          s.clean_frames, config.architecture->name);
     latent_values += std::int64_t{s.frames} * s.height * s.width * config.in_channels;
     text_rows += s.text_tokens;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "models/dit/architecture.h"
 #include "ops/conv/patchify.h"
 
 namespace vfm::models {
@@ -13,8 +14,8 @@ namespace vfm::models {
 using nn::Init;
 
 NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype,
-                           Device where, bool trainable, const FrameParts& parts,
-                           const nn::NetworkLayout& ranks)
+                           Device where, bool trainable, const nn::NetworkLayout& ranks,
+                           const FrameParts& parts)
     : config(c),
       compute(compute_dtype),
       device(where),
@@ -37,7 +38,7 @@ NetworkFrame::NetworkFrame(const NetworkConfig& c, std::uint64_t seed, DType com
   // What comes before the blocks besides, all of them read.
   make.options.absent = false;
   make.options.on_all_stages = layout.pp_size() > 1;
-  if (!parts.tables) return;
+  if (!has_tables(config)) return;
   const std::array<const char*, 3> names = {"pos_emb_t", "pos_emb_h", "pos_emb_w"};
   for (std::size_t i = 0; i < 3; ++i)
     tables_[i] = &make.table(std::string("learnable_pos_embed.") + names[i],
@@ -128,12 +129,14 @@ Tensor NetworkFrame::own(ops::Tape& tape, const Tensor& of_all, const NetworkPac
 
 BlockContext NetworkFrame::context(const ops::Tape& tape, const NetworkPack& pack,
                                    const Tensor& text) const {
+  if (fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   BlockContext result;
   nn::Pass& pass = result;
   pass.recompute = recompute != nn::Recompute::none && tape.recording();
   if (pack.shard) pass.exchanges = nn::TokenExchanges(config.heads(), layout, *pack.shard);
   result.conditions.rows = pack.rows;
   result.self = {pass, pack.self};
+  if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
   result.text = {pass, text.to(device).to(compute), pack.cross};
   return result;
 }

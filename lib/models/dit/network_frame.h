@@ -32,7 +32,6 @@ struct BlockContext : nn::Pass {
 
 /// Parts of the frame that not every network has.
 struct FrameParts {
-  bool tables = false;  ///< position tables
   bool biases = false;  ///< of the patch embedding and the last matrix
 };
 
@@ -40,7 +39,7 @@ struct NetworkFrame {
   /// Makes the patch embedding, and the position tables if the network has them. Throws
   /// Error{usage} for an impossible configuration or `compute`.
   NetworkFrame(const NetworkConfig& config, std::uint64_t seed, DType compute, Device device,
-               bool trainable, const FrameParts& parts, const nn::NetworkLayout& layout = {});
+               bool trainable, const nn::NetworkLayout& layout = {}, const FrameParts& parts = {});
   virtual ~NetworkFrame() = default;
   NetworkFrame(const NetworkFrame&) = delete;
   NetworkFrame& operator=(const NetworkFrame&) = delete;
@@ -103,6 +102,7 @@ struct NetworkFrame {
   nn::NetworkLayout layout;
   nn::Recompute recompute = nn::Recompute::none;
   bool offload = false;            // inputs of recomputed blocks wait in the host's memory
+  Fp8Parts fp8;                    // what inference computes in FP8
   std::deque<nn::Weight> weights;  // a deque, because weights must not move
   nn::WeightMaker make;
   nn::BlockWeights of_blocks{weights};

@@ -19,6 +19,16 @@ struct PipelineModel {
   bool experts = false;  ///< it has one network each for high and low noise levels
 };
 
+/// How diffusers samples a model that its authors' program samples otherwise. Two networks have one
+/// guidance.
+struct InDiffusers {
+  int steps = 0;
+  double guidance = 0;  ///< as here: one less than there
+  double shift = 1;     ///< of the scheduler in a folder of the model
+
+  bool operator==(const InDiffusers&) const = default;
+};
+
 /// A pipeline of diffusers with the network as "transformer", and how it is sampled unless the user
 /// says otherwise. Beside the network it has "vae", "text_encoder", "tokenizer" and "scheduler".
 struct PipelineForm {
@@ -28,7 +38,7 @@ struct PipelineForm {
   std::span<const std::string_view> vaes, text_encoders, schedulers;  ///< supported classes
   std::span<const std::string_view> left_out = {};  ///< parts that an export names without them
   std::string_view text_tokenizer;  ///< class of the text tokenizer, if its folder does not say
-  bool clean_texts = false;  ///< prompts go through text::clean_prompt() (text/clean_prompt.h)
+  bool clean_texts = false;         ///< its text encoder has text::EncoderConfig::clean
   /// The network is given the noise level in its own type. With bf16 it is rounded.
   bool rounds_level = false;
   double no_guidance = 0;  ///< a guidance up to this value is none to the pipeline
@@ -43,9 +53,9 @@ struct PipelineForm {
   std::optional<std::array<double, 2>> guidance_of_two = {};
   double sigma_min = 0, sigma_max = 0;  ///< of EDM
   double shift = 1;                     ///< of flow matching
-  /// The program of the model's authors samples it otherwise than diffusers. Its shift is `shift`,
-  /// and that of diffusers is in the scheduler's folder.
-  bool reference = false;
+  /// Set if steps, guidance and shift above are those of the authors' program. A folder with a
+  /// scheduler has the shift of that.
+  std::optional<InDiffusers> in_diffusers = {};
   /// Numbers of given latent frames in training, of a network that continues frames.
   std::span<const int> condition_frames = {};
   /// Returns the form of a model that differs from this one in numbers. Null: none differs.

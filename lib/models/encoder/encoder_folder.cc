@@ -11,10 +11,10 @@
 
 namespace vfm::models {
 
-ops::Gelu gelu_of(const std::string& name, std::string_view what) {
-  if (name == "gelu") return ops::Gelu::erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ops::Gelu::tanh;
-  if (name == "quick_gelu") return ops::Gelu::quick;
+ops::ActivationKind gelu_of(const std::string& name, std::string_view what) {
+  if (name == "gelu") return ops::ActivationKind::gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ops::ActivationKind::tanh_gelu;
+  if (name == "quick_gelu") return ops::ActivationKind::quick_gelu;
   fail_usage(
       "{}: the activation '{}' is not supported: gelu, gelu_new, gelu_pytorch_tanh and quick_gelu "
       "are",

@@ -14,14 +14,14 @@
 #include "base/json_fwd.h"
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
 
 /// The activation of a name in config.json: "gelu", "gelu_new", "gelu_pytorch_tanh" or
 /// "quick_gelu". Throws Error{usage} naming `what` for any other name.
-ops::Gelu gelu_of(const std::string& name, std::string_view what);
+ops::ActivationKind gelu_of(const std::string& name, std::string_view what);
 
 /// A number in config.json, 1 to 2^24, or `fallback` if it is missing. Throws Error{usage}.
 int positive_field(const Json& config, const char* name, int fallback, std::string_view what);

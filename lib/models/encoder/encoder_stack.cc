@@ -134,7 +134,7 @@ void feed_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const L
     for (std::int64_t begin = 0; begin < count; begin += step) {
       const std::int64_t end = std::min(count, begin + step);
       const Tensor inner = ops::linear(run.tape, n.rows(begin, end), up, up_bias, w.compute);
-      ops::gelu_in_place(run.tape, inner, c.activation);
+      ops::activate_in_place(run.tape, inner, c.activation);
       const Tensor out = ops::linear(run.tape, inner, down, down_bias, DType::f32);
       if (step >= count)
         branch = out;

@@ -28,7 +28,7 @@
 
 #include "io/tensor_set.h"
 #include "models/folder/load_tensors.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/tensor.h"
 
 namespace vfm::models {
@@ -36,7 +36,7 @@ namespace vfm::models {
 struct EncoderStackConfig {
   int width = 0, heads = 0, feed_forward = 0, layers = 0;
   float epsilon = 0;
-  ops::Gelu activation = ops::Gelu::erf;
+  ops::ActivationKind activation = ops::ActivationKind::gelu;
   bool norm_first = true;
   bool causal = false;       ///< a token sees only itself and earlier tokens
   bool layer_scale = false;  ///< layers have s1 and s2

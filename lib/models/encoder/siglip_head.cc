@@ -9,8 +9,8 @@
 #include "models/encoder/vision_folder.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/text_activations.h"
 
 namespace vfm::models {
 namespace {
@@ -85,7 +85,7 @@ Tensor siglip_head(ops::Tape& tape, const Tensor& x, std::int64_t tokens,
   const Tensor h = attend_with_probe(tape, normed, tokens, config, weights);
   const Tensor n = weights.norm(tape, h, "head.layernorm", config.stack.epsilon);
   const Tensor inner = weights.linear(tape, n, "head.mlp.fc1");
-  ops::gelu_in_place(tape, inner, config.stack.activation);
+  ops::activate_in_place(tape, inner, config.stack.activation);
   ops::add_in_place(h, weights.linear(tape, inner, "head.mlp.fc2"));
   return h;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/json.h"
@@ -152,6 +153,18 @@ std::vector<std::string> names_today(std::string_view type, const Json& config,
   if (type == kWanVaeClass) rename_wan_vae(today);
   if (type == "t5" || type == "umt5") rename_text(today);
   return today;
+}
+
+std::string name_in_file(std::string_view type, const std::vector<std::string>& names,
+                         const std::string& name) {
+  std::span<const TensorForm> forms;
+  if (const Architecture* const architecture = architecture_of_class(type);
+      architecture && architecture->foreign)
+    forms = architecture->foreign->tensors;
+  else if (type == "t5" || type == "umt5")
+    forms = kTextForms;
+  const TensorForm* const form = form_of(forms, names);
+  return form ? name_there(*form, name).substr(form->prefix.size()) : name;
 }
 
 }  // namespace vfm::models

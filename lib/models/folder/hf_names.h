@@ -32,4 +32,9 @@ inline constexpr std::string_view kInnerTokenizer = "spiece_model";
 std::vector<std::string> names_today(std::string_view type, const Json& config,
                                      const std::vector<std::string>& names);
 
+/// Returns what a tensor of a diffusion network or of a text model, `name` here, is called in a
+/// file whose tensors have `names`, without prefixes. Other names stay.
+std::string name_in_file(std::string_view type, const std::vector<std::string>& names,
+                         const std::string& name);
+
 }  // namespace vfm::models

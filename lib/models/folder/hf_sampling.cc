@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ constexpr std::string_view kEdmScheduler = "EDMEulerScheduler",
                            kFlowScheduler = "FlowMatchEulerDiscreteScheduler",
                            kUniPcScheduler = "UniPCMultistepScheduler",
                            kDpmScheduler = "DPMSolverMultistepScheduler";
+// Of an export of vfm-train. diffusers ignores it.
+constexpr const char* kReferenceShift = "reference_shift";
 constexpr Sampler kUniPcOfOrder[] = {Sampler::unipc1, Sampler::unipc, Sampler::unipc3};
 
 /// A scheduler's configuration. Errors name its file.
@@ -91,6 +94,17 @@ Sampler multistep_sampler(const SchedulerFile& file, bool unipc) {
   return kUniPcOfOrder[static_cast<std::size_t>(order) - 1];
 }
 
+/// A model of vfm-train may be sampled otherwise than those that the authors published.
+std::optional<double> read_reference_shift(const SchedulerFile& file,
+                                           const PipelineForm& pipeline) {
+  if (!pipeline.in_diffusers) return std::nullopt;
+  if (!file.config.contains(kReferenceShift)) return pipeline.shift;
+  const auto shift = in_file(file.path, [&] { return get_number(file.config, kReferenceShift); });
+  if (shift && !(*shift > 0))
+    fail_usage("'{}' has {} {}: must be positive", file.path, kReferenceShift, *shift);
+  return shift;
+}
+
 void read_flow(const SchedulerFile& file, std::string_view type, const PipelineForm& pipeline,
                SamplingFacts& sampling) {
   file.need("num_train_timesteps", 1000);
@@ -103,10 +117,13 @@ void read_flow(const SchedulerFile& file, std::string_view type, const PipelineF
   sampling.process = Process::flow;
   sampling.sampler = euler ? Sampler::flow : multistep_sampler(file, type == kUniPcScheduler);
   const double shift =
-      file.number(euler ? "shift" : "flow_shift", pipeline.reference ? 1 : pipeline.shift);
+      file.number(euler ? "shift" : "flow_shift", pipeline.in_diffusers ? 1 : pipeline.shift);
   if (!(shift > 0)) fail_usage("'{}' has shift {}: must be positive", file.path, shift);
-  sampling.shift = shift;
-  if (pipeline.reference) sampling.reference_shift = pipeline.shift;
+  const std::optional<double> reference = read_reference_shift(file, pipeline);
+  sampling.shift = reference.value_or(shift);
+  if (!reference) return;
+  sampling.diffusers = pipeline.in_diffusers;
+  sampling.diffusers->shift = shift;
 }
 
 }  // namespace
@@ -134,17 +151,18 @@ SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipelin
   return sampling;
 }
 
-SamplingFacts reference_sampling(const PipelineForm& pipeline) {
-  SamplingFacts sampling{.steps = pipeline.steps, .guidance = pipeline.guidance};
-  sampling.process = Process::flow;
-  sampling.sampler = Sampler::unipc;
-  sampling.shift = sampling.reference_shift = pipeline.shift;
-  return sampling;
+SamplingFacts usual_sampling(const PipelineForm& pipeline) {
+  return {.steps = pipeline.steps,
+          .guidance = pipeline.guidance,
+          .sampler = Sampler::unipc,
+          .process = Process::flow,
+          .shift = pipeline.shift,
+          .diffusers = pipeline.in_diffusers};
 }
 
 /// Of flow matching. What is not said is so in diffusers.
 static Json flow_scheduler(const SamplingFacts& sampling) {
-  const double shift = sampling.shift.value_or(1);
+  const double shift = sampling.scheduler_shift();
   const Sampler sampler = sampling.sampler.value_or(Sampler::flow);
   const auto* const unipc = std::ranges::find(kUniPcOfOrder, sampler);
   const bool multistep = unipc != std::end(kUniPcOfOrder);
@@ -159,8 +177,14 @@ static Json flow_scheduler(const SamplingFacts& sampling) {
           {"use_flow_sigmas", true}};
 }
 
-Json hf_scheduler(const SamplingFacts& sampling) {
-  if (sampling.process == Process::flow) return flow_scheduler(sampling);
+Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline) {
+  if (sampling.process == Process::flow) {
+    Json scheduler = flow_scheduler(sampling);
+    if (pipeline.in_diffusers)
+      scheduler[kReferenceShift] =
+          sampling.diffusers && sampling.shift ? Json(*sampling.shift) : Json();
+    return scheduler;
+  }
   const NoiseSchedule own{};  // where a run says nothing
   const bool ends_at_minimum = sampling.sampler == Sampler::edm_euler;
   return {{"_class_name", kEdmScheduler},

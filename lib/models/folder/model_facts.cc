@@ -26,7 +26,7 @@ constexpr std::int64_t kMost = 100000;  // of any extent, and of tokens
 constexpr const char* kProcess = "process";
 constexpr const char* kTextPadding = "text_padding";
 constexpr const char* kEncodeEmpty = "encode_empty";
-constexpr const char* kCleanTexts = "clean_texts";
+constexpr const char* kDiffusers = "diffusers";
 
 /// The pipeline that a network is published in; null if it is published in none.
 const PipelineForm* pipeline_of(const NetworkConfig& config) {
@@ -65,6 +65,12 @@ int small_integer(const Json& object, const char* name, std::int64_t least,
   return static_cast<int>(value);
 }
 
+double number_of(const Json& object, const char* name, const std::string& what) {
+  const std::optional<double> value = get_number(object, name);
+  if (!value) fail("{} has no '{}'", what, name);
+  return *value;
+}
+
 Extents read_extents(const Json& object, const std::string& what) {
   return {small_integer(object, "frames", 1, what), small_integer(object, "height", 1, what),
           small_integer(object, "width", 1, what)};
@@ -74,6 +80,7 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   SamplingFacts facts;
   if (object.contains("steps")) facts.steps = small_integer(object, "steps", 1, what);
   facts.guidance = get_number(object, "guidance");
+  facts.guidance_low = get_number(object, "guidance_low");
   if (const auto name = get_string(object, kProcess)) facts.process = parse_process(*name);
   if (const std::string name = get_string(object, "sampler").value_or(""); !name.empty()) {
     facts.sampler = parse_sampler(name);
@@ -82,7 +89,12 @@ SamplingFacts read_sampling(const Json& object, const std::string& what) {
   facts.sigma_min = get_number(object, "sigma_min");
   facts.sigma_max = get_number(object, "sigma_max");
   facts.shift = get_number(object, "shift");
-  facts.reference_shift = get_number(object, "reference_shift");
+  if (const auto found = object.find(kDiffusers); found != object.end()) {
+    const std::string of = "'" + std::string(kDiffusers) + "' of " + what;
+    facts.diffusers = InDiffusers{.steps = small_integer(*found, "steps", 1, of),
+                                  .guidance = number_of(*found, "guidance", of),
+                                  .shift = number_of(*found, "shift", of)};
+  }
   return facts;
 }
 
@@ -131,6 +143,16 @@ void check_parts(const ModelFolder& model) {
   text.need_type({pipeline.text_encoders.begin(), pipeline.text_encoders.end()});
 }
 
+[[noreturn]] void refuse_alone(const ModelFolder& model) {
+  const std::string beside = as_usage([&] { return beside_transformer(model.folder()); });
+  fail_usage("'{}' is a network alone, {}, without tokenizer and text encoder: {}", model.folder(),
+             model.type(),
+             beside.empty()
+                 ? "give the pipeline that it is a part of, or the run or run of "
+                   "adapters that it was exported from"
+                 : fmt::format("put {} beside it in one folder, and give that folder", beside));
+}
+
 /// The size that most videos have, as latents.
 Extents usual_latent(const LatentFacts& latents, const PipelineForm& pipeline,
                      const Extents& most) {
@@ -166,7 +188,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
     return is_weight_file(path) || io::file_exists(io::join_path(path, "config.json"));
   };
   if (model.layout().is_files())
-    facts.sampling = reference_sampling(pipeline);
+    facts.sampling = usual_sampling(pipeline);
   else if (all || model.layout().has("scheduler"))
     facts.sampling = hf_sampling(model.layout().folder_of("scheduler"), pipeline);
   if (model.layout().networks().size() > 1) add_boundary(facts, model.layout(), pipeline);
@@ -182,6 +204,7 @@ void add_pipeline(ModelFacts& facts, const ModelFolder& model, const PipelineFor
   if (is_there("text_encoder")) {
     const HfComponent& text = model.part("text_encoder");
     facts.text_encoder = text_config_from_json({{"name", text.type()}, {"path", text.folder()}});
+    facts.text_encoder->clean = pipeline.clean_texts;
   }
   facts.fps = pipeline.fps;
   facts.clean_time = model.layout().flag("expand_timesteps");
@@ -221,12 +244,16 @@ Json SamplingFacts::to_json() const {
   };
   add("steps", steps);
   add("guidance", guidance);
+  add("guidance_low", guidance_low);
   if (process != Process::edm) json[kProcess] = process.name();
   if (sampler) json["sampler"] = to_string(*sampler);
   add("sigma_min", sigma_min);
   add("sigma_max", sigma_max);
   add("shift", shift);
-  add("reference_shift", reference_shift);
+  if (diffusers)
+    json[kDiffusers] = {{"steps", diffusers->steps},
+                        {"guidance", diffusers->guidance},
+                        {"shift", diffusers->shift}};
   return json;
 }
 
@@ -278,7 +305,6 @@ ModelFacts ModelFacts::from_json(const Json& train, const std::string& what, Fac
   if (train.contains(kTextPadding))
     facts.text_padding = small_integer(train, kTextPadding, 0, what);
   facts.encode_empty = get_bool(train, kEncodeEmpty).value_or(false);
-  facts.clean_texts = get_bool(train, kCleanTexts).value_or(false);
   facts.round_time = get_bool(train, "round_time").value_or(false);
   facts.step = get_integer(train, "step");
   if (const auto seed = train.find("seed"); seed != train.end() && seed->is_number_integer())
@@ -294,11 +320,7 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
     return ModelFacts::from_json(read_train_json(model.folder()), train_json_name(model.folder()),
                                  use);
   const bool all = use == FactsFor::generation;
-  if (all && !model.is_pipeline())
-    fail_usage(
-        "'{}' is a network alone, {}, without tokenizer and text encoder: give the pipeline that "
-        "it is a part of, or the run or run of adapters that it was exported from",
-        model.folder(), model.type());
+  if (all && !model.is_pipeline()) refuse_alone(model);
   if (!all && model.layout().networks().size() > 1)
     fail_usage(
         "'{}' has two networks that are chosen by noise level, and a run trains one: give the "
@@ -313,7 +335,6 @@ ModelFacts read_facts(const ModelFolder& model, FactsFor use) {
   const PipelineForm* const pipeline = network ? pipeline_of(*network) : nullptr;
   if (pipeline == nullptr) return facts;
   facts.largest = {network->max_size[0], network->max_size[1], network->max_size[2]};
-  facts.clean_texts = pipeline->clean_texts;
   if (model.is_pipeline())
     add_pipeline(facts, model, form_of_model(*pipeline, model, *network), all);
   return facts;

@@ -37,10 +37,12 @@ struct SamplingFacts {
   std::optional<Sampler> sampler;
   Process process;  ///< the process that the model was trained with; left out for EDM
   std::optional<double> sigma_min, sigma_max, shift;
-  /// The shift in the program of the model's authors, if that samples the model otherwise than
-  /// diffusers (SampledAs). Then `shift` is that of diffusers.
-  std::optional<double> reference_shift;
+  /// How diffusers samples the model, if its authors' program does it otherwise (SampledAs). Then
+  /// `steps`, guidance and `shift` are those of that program.
+  std::optional<InDiffusers> diffusers;
 
+  /// The shift of a scheduler of diffusers.
+  double scheduler_shift() const { return diffusers ? diffusers->shift : shift.value_or(1); }
   Json to_json() const;  ///< null if no value is set
 };
 
@@ -75,7 +77,6 @@ struct ModelFacts {
   /// A prompt without text goes through the encoder, which gives it an end token. If false, it is
   /// one zero vector, as a sample whose text was dropped in training.
   bool encode_empty = true;
-  bool clean_texts = false;  ///< prompts go through text::clean_prompt()
   /// The model was trained with given frames of noise level 0 (GivenFramesBy::clean_time).
   bool clean_time = false;
   /// The time input is rounded to bf16, as in the network's training. Of a pipeline: if the network
@@ -109,16 +110,17 @@ void tell_of_training(const ModelFacts& facts, const ModelConfig& model, Json& j
 
 /// Reads scheduler_config.json in `folder`: an EDMEulerScheduler, or for flow matching a
 /// FlowMatchEulerDiscreteScheduler, UniPCMultistepScheduler or DPMSolverMultistepScheduler. Values
-/// that it does not have are those of the pipeline, or of diffusers if the pipeline has a
-/// reference. Throws Error{usage} for a scheduler that the pipeline does not have, for unsupported
-/// settings (the message lists the supported ones), and for values of another type or with which
-/// nothing can be sampled.
+/// that it does not have are those of the pipeline, or of a scheduler of diffusers if the pipeline
+/// has PipelineForm::in_diffusers. Throws Error{usage} for a scheduler that the pipeline does not
+/// have, for unsupported settings (the message lists the supported ones), and for values of another
+/// type or with which nothing can be sampled.
 SamplingFacts hf_sampling(const std::string& folder, const PipelineForm& pipeline);
-/// Returns how the authors of a pipeline of flow matching sample it, where no scheduler says how.
-SamplingFacts reference_sampling(const PipelineForm& pipeline);
+/// Returns how a pipeline of flow matching is sampled by unipc, where no scheduler says how.
+SamplingFacts usual_sampling(const PipelineForm& pipeline);
 /// Returns the scheduler_config.json of a model with this sampling, which hf_sampling() reads so
-/// again. Its "_class_name" is one of these four.
-Json hf_scheduler(const SamplingFacts& sampling);
+/// again. Its "_class_name" is one of these four. For a pipeline with a reference it also has
+/// "reference_shift", null if the model has none; diffusers ignores that.
+Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline);
 
 /// A hash of 32 hex digits over everything that decides the model's output, with all parts of a
 /// pipeline.

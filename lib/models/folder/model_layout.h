@@ -58,5 +58,10 @@ std::unique_ptr<ModelLayout> open_checkpoint(const std::string& path);
 /// file, or a folder with config.json. Of the part "tokenizer" it is that of "text_encoder"; who
 /// needs the tokenizer calls text_encoder_folders(). A missing part is told when it is asked for.
 std::unique_ptr<ModelLayout> open_files(const std::string& path);
+/// Returns whether a file of weights is the text encoder of a Wan.
+bool is_text_encoder_of_wan(const std::string& file);
+/// Returns what has to stand beside a lone transformer of a Wan, with names of files as they are
+/// published; empty if `path`, a file or a folder, is none.
+std::string beside_transformer(const std::string& path);
 
 }  // namespace vfm::models

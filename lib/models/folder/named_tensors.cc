@@ -31,16 +31,18 @@ RenamedSet::RenamedSet(std::unique_ptr<io::TensorSet> source, std::vector<io::Te
     add(std::move(tensor));
 }
 
-NamedShapes::NamedShapes(std::string path, const std::vector<io::TensorView>& tensors)
-    : path_(std::move(path)) {
+NamedShapes::NamedShapes(std::string path, const std::vector<io::TensorView>& tensors,
+                         InFile in_file)
+    : path_(std::move(path)), in_file_(std::move(in_file)) {
   for (const io::TensorView& tensor : tensors)
     shapes_[tensor.name] = tensor.shape;
 }
 
 std::int64_t NamedShapes::size(const std::string& name, std::size_t dim) const {
   const auto found = shapes_.find(name);
-  if (found == shapes_.end() || dim >= found->second.size() || found->second[dim] < 1)
-    refuse("it has no '" + name + "'");
+  if (found == shapes_.end()) refuse("it has no '" + in_file(name) + "'");
+  if (dim >= found->second.size() || found->second[dim] < 1)
+    refuse(vfm::format("'{}' has no side {}, or an empty one", in_file(name), dim + 1));
   return found->second[dim];
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,19 +39,25 @@ class RenamedSet final : public io::TensorSet {
 /// Shapes by name, for a network that its authors published without a configuration.
 class NamedShapes {
  public:
-  /// `path` is for messages. If several tensors have one name, the last counts.
-  NamedShapes(std::string path, const std::vector<io::TensorView>& tensors);
+  /// Returns a tensor's name as it is in the file, for messages.
+  using InFile = std::function<std::string(const std::string& name)>;
+
+  /// `path` is for messages. If several tensors have one name, the last counts. Without `in_file`
+  /// messages have the names of `tensors`.
+  NamedShapes(std::string path, const std::vector<io::TensorView>& tensors, InFile in_file = {});
 
   bool has(const std::string& name) const { return shapes_.find(name) != shapes_.end(); }
   /// A size. Throws Error{usage} if there is no such tensor or dimension, or the size is 0.
   std::int64_t size(const std::string& name, std::size_t dim) const;
   /// Number of tensors `before`0`after`, `before`1`after`... without a gap.
   int count(const std::string& before, const std::string& after) const;
+  std::string in_file(const std::string& name) const { return in_file_ ? in_file_(name) : name; }
   /// Throws Error{usage} that says why the tensors are not a network.
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
   std::string path_;
+  InFile in_file_;
   std::map<std::string, std::vector<std::int64_t>> shapes_;
 };
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "models/dit/architecture.h"
 #include "models/dit/network_json.h"
+#include "models/folder/hf_names.h"
 #include "models/folder/named_tensors.h"
 #include "models/folder/other_models.h"
 #include "models/wan_vae/names.h"
@@ -23,13 +25,25 @@ bool any_name_has(const io::TensorSet& set, std::string_view part) {
   });
 }
 
+/// The shapes of a set under the names used here. Messages have those of the file.
+NamedShapes shapes_today(const io::TensorSet& set, std::string_view type,
+                         const Json& config = Json::object()) {
+  std::vector<std::string> names;
+  for (const io::TensorView& tensor : set.tensors())
+    names.push_back(tensor.name);
+  return {set.path(), named_today(set, type, config),
+          [type = std::string(type), names = std::move(names)](const std::string& name) {
+            return name_in_file(type, names, name);
+          }};
+}
+
 class SizesOfFile final : public TensorSizes {
  public:
   explicit SizesOfFile(const NamedShapes& shapes) : shapes_(shapes) {}
   bool has(const std::string& name) const override { return shapes_.has(name); }
   int size(const std::string& name, std::size_t dim) const override {
     const std::int64_t size = shapes_.size(name, dim);
-    if (size > kMostSize) refuse(vfm::format("'{}' has a side of {}", name, size));
+    if (size > kMostSize) refuse(vfm::format("'{}' has a side of {}", shapes_.in_file(name), size));
     return static_cast<int>(size);
   }
   int count(const std::string& before, const std::string& after) const override {
@@ -48,7 +62,7 @@ Json published_network(const io::TensorSet& set) {
     if (!one->foreign || !one->foreign->published) continue;
     const std::string_view sign = one->foreign->tensors.front().sign;
     if (!any_name_has(set, sign)) continue;
-    const NamedShapes shapes(set.path(), named_today(set, one->class_name, Json::object()));
+    const NamedShapes shapes = shapes_today(set, one->class_name);
     NetworkConfig config = one->foreign->published(SizesOfFile(shapes));
     config.architecture = one;
     return network_config_to_json(config);
@@ -73,7 +87,7 @@ Json published_tokenizer(const io::TensorSet& set) {
   const std::size_t ups = counted_levels(set, "decoder.up.");
   // That many widths: names say from which end levels are counted by it.
   const Json counted = {{"decode_block_out_channels", std::vector<int>(ups + 1, 0)}};
-  const NamedShapes shapes(set.path(), named_today(set, "AutoencoderKLCosmos", counted));
+  const NamedShapes shapes = shapes_today(set, "AutoencoderKLCosmos", counted);
   const std::string in = ".conv_in.conv_s.weight", first = ".resnets.0.conv1.conv_s.weight",
                     down = "encoder.down_blocks.", up = "decoder.up_blocks.";
   const auto widths_of = [&](const std::string& part, const std::string& blocks) {
@@ -122,7 +136,7 @@ Json published_text(const io::TensorSet& set) {
   const bool may_be = any_name_has(set, ".SelfAttention.") ||
                       any_name_has(set, ".pos_embedding.") || any_name_has(set, "enc.blk.");
   if (!may_be) return nullptr;
-  const NamedShapes shapes(set.path(), named_today(set, "umt5", Json::object()));
+  const NamedShapes shapes = shapes_today(set, "umt5");
   const std::string layers = "encoder.block.", attention = ".layer.0.SelfAttention.",
                     feed = ".layer.1.DenseReluDense.", bias = "relative_attention_bias.weight";
   if (!shapes.has("shared.weight") || !shapes.has(layers + "0" + attention + "q.weight"))
@@ -156,9 +170,7 @@ Json published_config(const io::TensorSet& tensors) {
   std::vector<std::string> names;
   for (const io::TensorView& tensor : tensors.tensors())
     names.push_back(tensor.name);
-  if (are_wan_vae_names(names))
-    return wan_vae_config_of(
-        NamedShapes(tensors.path(), named_today(tensors, kWanVaeClass, Json::object())));
+  if (are_wan_vae_names(names)) return wan_vae_config_of(shapes_today(tensors, kWanVaeClass));
   return nullptr;
 }
 

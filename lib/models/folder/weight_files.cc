@@ -76,6 +76,10 @@ std::string find_torch_file(const std::string& folder) {
   return find_other_file(folder, {"pt", "pth", "bin", "jit"}, "torch checkpoints");
 }
 
+bool is_safetensors(const std::string& name) {
+  return name.ends_with(".safetensors") || name.find(".safetensors.index.") != std::string::npos;
+}
+
 }  // namespace
 
 bool is_weight_file(const std::string& path) {
@@ -100,12 +104,16 @@ std::string find_weight_file(const std::string& folder, const std::vector<std::s
   return {};
 }
 
-std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
+std::unique_ptr<io::TensorSet> open_tensor_names(const std::string& file) {
   const std::string name = io::base_name(file);
-  if (name.ends_with(".safetensors") || name.find(".safetensors.index.") != std::string::npos)
-    return take_scales(std::make_unique<io::SafetensorsSet>(file));
+  if (is_safetensors(name)) return std::make_unique<io::SafetensorsSet>(file);
   if (name.ends_with(".gguf")) return std::make_unique<io::GgufFile>(file);
   return std::make_unique<io::TorchZip>(file);
+}
+
+std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file) {
+  std::unique_ptr<io::TensorSet> tensors = open_tensor_names(file);
+  return is_safetensors(io::base_name(file)) ? take_scales(std::move(tensors)) : std::move(tensors);
 }
 
 bool has_model_weights(const std::string& folder) {

@@ -34,6 +34,10 @@ bool has_model_weights(const std::string& folder);
 /// name, or damaged files.
 std::unique_ptr<io::TensorSet> open_model_weights(const std::string& folder);
 
+/// Opens a file of weights, or an index, for the names and shapes of its tensors as they are there.
+/// Reads no data of tensors.
+std::unique_ptr<io::TensorSet> open_tensor_names(const std::string& file);
+
 /// Opens a file of weights, or an index. Its name tells the format: .safetensors, with the factors
 /// of 8-bit floats (models/folder/scaled_weights.h), .gguf, or a torch checkpoint.
 std::unique_ptr<io::TensorSet> open_weight_file(const std::string& file);

@@ -4,12 +4,10 @@
 
 #include <deque>
 
-#include "models/dit/fp8.h"
 #include "models/dit/framed_forward.h"
-#include "models/dit/framed_network.h"
 #include "nn/mlp.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm::models {
 namespace {
@@ -64,7 +62,7 @@ class Layer {
 struct State : NetworkFrame {
   State(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
         bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, {.tables = true}, ranks),
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, ranks),
         time(make, "time_embed", c.width(), c.width()),
         rate(make, "fps_embed", c.width(), c.width()) {
     make_blocks(blocks);
@@ -91,29 +89,12 @@ BlockContext State::context(Tape& tape, const NetworkPack& pack, const Tensor& t
   return result;
 }
 
-class MovieGen final : public FramedNetwork {
- public:
-  explicit MovieGen(std::unique_ptr<State> state) : FramedNetwork(std::move(state)) {}
-
-  void set_inference_fp8(Fp8Parts parts) override { check_fp8(config(), state().compute, parts); }
-  Tensor forward(Tape& tape, const NetworkBatch& batch) const override {
-    return FramedForward<State>(state(), tape, batch).forward();
-  }
-  std::unique_ptr<nn::StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
-    return std::make_unique<FramedForward<State>>(state(), tape, batch);
-  }
-
- private:
-  const State& state() const { return static_cast<const State&>(*frame_); }
-};
-
 }  // namespace
 
 std::unique_ptr<DiffusionNetwork> make_moviegen(const NetworkConfig& config, std::uint64_t seed,
                                                 DType compute, Device device, bool trainable,
                                                 const nn::NetworkLayout& layout) {
-  return std::make_unique<MovieGen>(
-      std::make_unique<State>(config, seed, compute, device, trainable, layout));
+  return std::make_unique<NetworkOf<State>>(config, seed, compute, device, trainable, layout);
 }
 
 }  // namespace vfm::models

@@ -55,6 +55,8 @@ std::int64_t shared_of_moviegen(const NetworkConfig& c) {
   return c.width();
 }
 
+constexpr std::string_view kMovieGenTargets[] = {"to_q", "to_k", "to_v", "to_out"};
+
 constexpr FieldNote kMovieGenNotes[] = {
     {"num_key_value_heads", ""},
     {"qk_norm",
@@ -71,7 +73,7 @@ constinit const Architecture kMovieGen = {
         "is MovieGen-Llama, with fewer key heads, SwiGLU, RMS norms, and learned positions at "
         "every layer.",
     .notes = kMovieGenNotes,
-    .lora_targets = {"to_q", "to_k", "to_v", "to_out"},
+    .lora_targets = kMovieGenTargets,
     .visit = visit_moviegen,
     .check = check_moviegen,
     .key_value_heads = key_value_heads_moviegen,

@@ -14,6 +14,7 @@ namespace vfm::models {
 namespace {
 
 constexpr int kFlowLevels = 1000;  // the lowest level of flow matching is one part of these
+constexpr double kMostShift = 1e6;  // beyond it levels coincide, and are not exact any more
 constexpr int kMostOrder = 3;
 
 struct SamplerStep;
@@ -293,8 +294,8 @@ std::vector<double> exact_levels(const NoiseSchedule& s) {
     sigmas = s.sigmas;
   } else if (s.process == Process::flow) {
     if (s.steps < 1) fail_usage("{} steps: give at least one", s.steps);
-    if (!(s.shift > 0 && std::isfinite(s.shift)))
-      fail_usage("shift {}: must be a positive number", s.shift);
+    if (!(s.shift >= 1 / kMostShift && s.shift <= kMostShift))
+      fail_usage("shift {}: must be {} to {}", s.shift, 1 / kMostShift, kMostShift);
     sigmas = row.order > 0 ? multistep_sigmas(row, s) : flow_sigmas(s.steps, s.shift);
   } else {
     if (!row.to_zero && s.steps == 1) fail_usage("{} needs two steps or more", row.name);
@@ -344,10 +345,13 @@ Sampler default_sampler(Process process) {
 }
 
 void check_sampler(Sampler sampler, Process process) {
+  if (process_of(sampler).value_or(process) == process) return;
   const bool flow = process == Process::flow;
-  if (process_of(sampler).value_or(process) != process)
-    fail_usage("sampler '{}' is {}for models of flow matching, and this is {}", to_string(sampler),
-               flow ? "not " : "", flow ? "one" : "none");
+  std::vector<std::string_view> others;
+  for (const SamplerRow& row : kSamplers)
+    if (row.process.value_or(process) == process) others.push_back(row.name);
+  fail_usage("sampler '{}' is {}for models of flow matching, and this is {}: choose {}",
+             to_string(sampler), flow ? "not " : "", flow ? "one" : "none", listed(others, " or "));
 }
 
 std::vector<double> karras_sigmas(int n, double sigma_min, double sigma_max, double rho) {
@@ -393,7 +397,8 @@ std::vector<double> noise_times(const NoiseSchedule& s) {
 }
 
 double first_deviation(const NoiseSchedule& s) {
-  return rounds(s) ? 1 : noise_levels(s).front();
+  if (!rounds(s)) return noise_levels(s).front();
+  return s.sigmas.empty() ? 1 : s.sigmas.front();
 }
 
 int evaluations(const NoiseSchedule& s) {

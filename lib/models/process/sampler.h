@@ -100,8 +100,8 @@ std::vector<double> noise_levels(const NoiseSchedule& schedule);
 /// Returns the network's time input at each of these levels but the last. It is that of the process
 /// (ProcessLevel::time); of unipc and dpm++ in flow matching without its fraction.
 std::vector<double> noise_times(const NoiseSchedule& schedule);
-/// Returns the standard deviation of the noise that sampling begins with: the first level, but 1
-/// for unipc and dpm++ in flow matching.
+/// Returns the standard deviation of the noise that sampling begins with: the first level, but for
+/// unipc and dpm++ in flow matching 1, or the first given level before it is float.
 double first_deviation(const NoiseSchedule& schedule);
 /// Returns the number of estimates in a whole sampling.
 int evaluations(const NoiseSchedule& schedule);

@@ -13,8 +13,8 @@
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/text_activations.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 

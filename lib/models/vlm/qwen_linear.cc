@@ -8,9 +8,9 @@
 #include "ops/matmul/block_rows.h"
 #include "ops/matmul/few_rows.h"
 #include "ops/matmul/gemm.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/device.h"
 #include "tensor/meta.h"
 

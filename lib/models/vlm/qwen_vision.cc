@@ -8,9 +8,9 @@
 #include "base/format.h"
 #include "base/stop.h"
 #include "ops/attention/attention.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/row_order.h"
-#include "ops/pointwise/text_activations.h"
 #include "ops/position/turn_heads.h"
 
 namespace vfm::models {
@@ -126,7 +126,7 @@ Tensor QwenVision::forward(const Tensor& patches, const QwenGrid& grid) const {
   }
   const Tensor normed = qwen_norm(x, merger_norm_, kQwenVisionEpsilon);
   const Tensor inner = merger1_(normed.reshape(of_tokens));
-  ops::gelu_in_place(tape, inner, ops::Gelu::erf);
+  ops::activate_in_place(tape, inner, ops::ActivationKind::gelu);
   return ops::restore_rows(tape, merger2_(inner), order);
 }
 

@@ -5,7 +5,7 @@
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/encoder_stack.h"
 #include "models/folder/load_tensors.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 #include "tensor/meta.h"
 
 namespace vfm::models {

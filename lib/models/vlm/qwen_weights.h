@@ -2,7 +2,7 @@
 //
 // On the CPU matrices stay as the file has them, mapped. There are two exceptions, made once when
 // the model is opened and kept in memory. For products in bf16, f32 and f16 are converted. With
-// int8 all matrices are rounded to 8 bits (ops/matmul/quantize_rows.h).
+// int8 all matrices are rounded to 8 bits (ops/matmul/quantize.h).
 // A GPU gets a copy of each matrix: f32 or bf16 as stored, bf16 if products are in bf16, or 8 bits.
 // f16 and blocks (base/block_format.h), for which it has no products, are converted to the type of
 // products. If a table is read by row number, only the requested rows are copied to the GPU.

@@ -9,15 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "models/dit/fp8.h"
 #include "models/dit/framed_forward.h"
-#include "models/dit/framed_network.h"
 #include "models/dit/place_tables.h"
 #include "nn/mlp.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/join.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm::models {
 namespace {
@@ -98,7 +95,7 @@ class TextEmbedding {
 struct WanState : NetworkFrame {
   WanState(const NetworkConfig& c, std::uint64_t seed, DType compute_dtype, Device where,
            bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, compute_dtype, where, trainable, {.biases = true}, ranks),
+      : NetworkFrame(c, seed, compute_dtype, where, trainable, ranks, {.biases = true}),
         time(make, "condition_embedder.time_embedder", c.width(), c.width(),
              {.wave = c.own<WanFields>().freq_dim, .bias = true}),
         time_proj(make, make.conditioning("condition_embedder.time_proj.weight",
@@ -114,7 +111,6 @@ struct WanState : NetworkFrame {
   using Context = BlockContext;
   BlockContext context(Tape& tape, const NetworkPack& pack, const Tensor& text) const;
 
-  Fp8Parts fp8;
   nn::TimeEmbedding time;
   nn::Linear time_proj;
   TextEmbedding embed_text;
@@ -123,7 +119,6 @@ struct WanState : NetworkFrame {
 };
 
 BlockContext WanState::context(Tape& tape, const NetworkPack& pack, const Tensor& text) const {
-  if (fp8.any() && tape.recording()) fail("FP8 is for inference: a tape must not record");
   BlockContext result = NetworkFrame::context(tape, pack, text);
   result.text.text = embed_text.forward(tape, result.text.text);
   const DType type = pack.round_embedding ? compute : DType::f32;
@@ -144,37 +139,15 @@ BlockContext WanState::context(Tape& tape, const NetworkPack& pack, const Tensor
     return ops::rotary_angles(of, config.attention_head_dim, {1, 1, 1}, {.device = device});
   });
   result.self.angles = own_angles(*all, pack);
-  if (fp8.attention) result.self.fp8 = nn::Fp8Attention::shared;
   return result;
 }
-
-class Wan final : public FramedNetwork {
- public:
-  explicit Wan(std::unique_ptr<WanState> state) : FramedNetwork(std::move(state)) {}
-
-  void set_inference_fp8(Fp8Parts parts) override {
-    check_fp8(config(), state().compute, parts);
-    state().keep_fp8(parts.linear);
-    state().fp8 = parts;
-  }
-  Tensor forward(Tape& tape, const NetworkBatch& batch) const override {
-    return FramedForward<WanState>(state(), tape, batch).forward();
-  }
-  std::unique_ptr<nn::StagedForward> stages(Tape& tape, const NetworkBatch& batch) const override {
-    return std::make_unique<FramedForward<WanState>>(state(), tape, batch);
-  }
-
- private:
-  WanState& state() const { return static_cast<WanState&>(*frame_); }
-};
 
 }  // namespace
 
 std::unique_ptr<DiffusionNetwork> make_wan(const NetworkConfig& config, std::uint64_t seed,
                                            DType compute, Device device, bool trainable,
                                            const nn::NetworkLayout& layout) {
-  return std::make_unique<Wan>(
-      std::make_unique<WanState>(config, seed, compute, device, trainable, layout));
+  return std::make_unique<NetworkOf<WanState>>(config, seed, compute, device, trainable, layout);
 }
 
 }  // namespace vfm::models

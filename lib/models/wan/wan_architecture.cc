@@ -49,20 +49,12 @@ void check_wan(const NetworkConfig& c) {
   need_field(own.ffn_dim > 0 && own.ffn_dim <= kMostWidth, "ffn_dim", own.ffn_dim, "1 to 1048576");
 }
 
-int key_value_heads_wan(const NetworkConfig& c) {
-  return c.num_attention_heads;
-}
-
 std::int64_t hidden_wan(const NetworkConfig& c) {
   return c.own<WanFields>().ffn_dim;
 }
 
 int text_width_wan(const NetworkConfig& c) {
   return c.width();
-}
-
-bool no_tables(const NetworkConfig& /*config*/) {
-  return false;
 }
 
 // The embedded noise level, and what the tables of blocks are added to.
@@ -83,6 +75,8 @@ GivenFramesBy given_by_wan(const NetworkConfig& c) {
                                                              : GivenFramesBy::none;
 }
 
+constexpr std::string_view kWanTargets[] = {"to_q", "to_k", "to_v", "to_out.0"};
+
 constexpr FieldNote kWanNotes[] = {
     {"freq_dim", "Width of the sinusoid of the noise level."},
     {"ffn_dim", "Hidden width of the MLP."},
@@ -99,15 +93,13 @@ constinit const Architecture kWan = {
     .fp8 = true,
     .process = Process::flow,
     .text_norm = ".norm2.",
-    .lora_targets = {"to_q", "to_k", "to_v", "to_out.0"},
+    .lora_targets = kWanTargets,
     .defaults = defaults_wan,
     .visit = visit_wan,
     .visit_json = visit_json_wan,
     .check = check_wan,
-    .key_value_heads = key_value_heads_wan,
     .hidden = hidden_wan,
     .text_width = text_width_wan,
-    .has_tables = no_tables,
     .shared_values = shared_of_wan,
     .tp_products = products_wan,
     .given_by = given_by_wan,

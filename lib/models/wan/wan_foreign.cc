@@ -98,16 +98,25 @@ OtherModel other_wan(const NetworkConfig& c) {
 
 // Values that are not in the tensors are those of all published models.
 NetworkConfig published_wan(const TensorSizes& sizes) {
-  constexpr int kHeadDim = 128;
+  constexpr int kHeadDim = 128, kLongestSide = 64;  // of a patch
   const std::string block = "transformer_blocks.0.", patch = "patch_embed.proj.weight";
   const int width = sizes.size(patch, 0);
   if (width % kHeadDim != 0)
     sizes.refuse(vfm::format("a width of {} is not made of heads of {}", width, kHeadDim));
   NetworkConfig c = default_config(kWan);
   c.in_channels = sizes.size(patch, 1);
-  c.patch_size = {sizes.size(patch, 2), sizes.size(patch, 3), sizes.size(patch, 4)};
-  c.out_channels =
-      sizes.size("proj_out.weight", 0) / (c.patch_size[0] * c.patch_size[1] * c.patch_size[2]);
+  std::int64_t values = 1;  // of a channel in a patch
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const int side = c.patch_size[axis] = sizes.size(patch, axis + 2);
+    if (side > kLongestSide)
+      sizes.refuse(vfm::format("a patch has a side of {}: at most {} can be", side, kLongestSide));
+    values *= side;
+  }
+  const std::int64_t out = sizes.size("proj_out.weight", 0);
+  if (out % values != 0)
+    sizes.refuse(vfm::format("an output of {} values is not made of patches of {}x{}x{}", out,
+                             c.patch_size[0], c.patch_size[1], c.patch_size[2]));
+  c.out_channels = static_cast<int>(out / values);
   c.num_attention_heads = width / kHeadDim;
   c.attention_head_dim = kHeadDim;
   c.num_layers = sizes.count("transformer_blocks.", ".attn1.norm_q.weight");
@@ -126,8 +135,9 @@ constexpr std::string_view kWanLeftOut[] = {"transformer_2"};
 
 const PipelineForm& form_of_wan(const PipelineModel& model);
 
-// Sizes and sampling are those of the authors' own programs. diffusers has 50 steps of guidance 5
-// for all, and the shift of the folder. Guidance here is theirs less 1.
+// Sizes and sampling are those of the authors' own programs. Guidance here is theirs less 1.
+// diffusers has 50 steps of guidance 5 for all. Its shift is that with which its conversion of
+// published models writes their schedulers.
 constexpr PipelineForm wan_form(int steps, double guidance, double shift,
                                 std::optional<std::array<double, 2>> of_two = {}) {
   return {
@@ -148,7 +158,7 @@ constexpr PipelineForm wan_form(int steps, double guidance, double shift,
       .guidance = guidance,
       .guidance_of_two = of_two,
       .shift = shift,
-      .reference = true,
+      .in_diffusers = InDiffusers{.steps = 50, .guidance = 4, .shift = 3},
       .of_model = form_of_wan,
   };
 }
@@ -159,6 +169,7 @@ constexpr PipelineForm larger_wan(PipelineForm form) {
   form.height = 704;
   form.width = 1280;
   form.fps = 24;
+  form.in_diffusers->shift = 5;
   return form;
 }
 

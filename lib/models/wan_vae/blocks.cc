@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "ops/attention/frame_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/conv/resample.h"
 #include "ops/pointwise/add.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/wan_vae/causal_conv.h"
-#include "ops/conv/regroup.h"
+#include "ops/conv/resample.h"
 
 namespace vfm::models::wan_vae {
 

@@ -16,9 +16,12 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "kernels/attention_merge.h"
+#include "kernels/newest_query.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_rooms.h"
 #include "ops/attention/attention_shape.h"
+#include "ops/attention/newest_query.h"
 #include "ops/cudnn/cudnn_cuda.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"
@@ -200,6 +203,32 @@ void cuda::attend_backward(const AttentionArgs& args, const AttentionPack& pack,
   if (forward == AttentionBody::own) return backward_own(args, work);
   if (attention_body() == AttentionBody::cudnn) return attention_backward_cudnn(args, *work.cudnn);
   if (!try_backward(trust_in(args), args, work)) backward_own_again(args, work);
+}
+
+static_assert(kNewestTexts == kernels::kNewestTexts);
+
+void cuda::newest_query(const NewestQueryArgs& args) {
+  kernels::NewestQuery call;
+  call.type = kernel_type(args.type);
+  call.texts = static_cast<int>(args.texts);
+  call.heads = args.heads, call.key_heads = args.key_heads, call.head_dim = args.head_dim;
+  call.scale = args.scale;
+  call.q = args.q;
+  call.out = args.out;
+  for (int i = 0; i < call.texts; ++i)
+    call.of[i] = {args.of[i].kv, args.of[i].seen};
+  check_gpu(kernels::newest_query(call, compute_stream()), "attend the newest tokens");
+}
+
+void cuda::merge_attention(const MergeAttentionArgs& a) {
+  kernels::AttentionMerge call;
+  call.heads = a.heads, call.head_dim = a.head_dim;
+  call.queries = a.queries;
+  call.first = a.first, call.end = a.end;
+  call.begins = a.begins;
+  call.out = a.out, call.log_sum_exp = a.log_sum_exp;
+  call.out_sum = a.out_sum, call.log_sum_exp_sum = a.log_sum_exp_sum;
+  check_gpu(kernels::attention_merge(call, compute_stream()), "merge parts of attention");
 }
 
 }  // namespace vfm::ops

@@ -2,19 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ops/attention/attention_fp8.h"
 #include "ops/attention/attention_kernels.h"
-#include "ops/attention/head_codes.h"
 #include "ops/kernel.h"
 
 namespace vfm::ops {
-
-// The kernel behind attention_fp8.h.
 
 /// The CPU has plain loops over the rounded numbers, slow, as a reference for the GPU. The work
 /// items and the scratch of `args` are not used; log_sum_exp may be null.
 VFM_KERNEL(void, attention_fp8_forward, const AttentionArgs& args, const AttentionPack& pack)
 
-// The kernels behind head_codes.h.
+// Codes of heads.
 
 VFM_KERNEL(void, largest_of_heads, const Tensor& x, const HeadLayout& layout, const Tensor& largest)
 VFM_KERNEL(void, largest_of_parts, const Tensor& largest, const Tensor& all)

@@ -1,4 +1,4 @@
-// The kernels behind attention.h.
+// The kernels behind attention.h, and behind the ops for its newest query and for parts of keys.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -85,5 +85,41 @@ namespace amx {
 void attention_low_forward(const AttentionArgs& args);
 void attention_low_backward(const AttentionArgs& args);
 }  // namespace amx
+
+// The kernel behind newest_query.h.
+
+struct NewestText {
+  const void* kv;
+  std::int64_t seen;
+};
+struct NewestQueryArgs {
+  const float* q;        // [texts, heads head_dim]
+  const NewestText* of;  // [texts]
+  DType type;            // of keys and values
+  std::int64_t texts;
+  int heads, key_heads, head_dim;
+  float scale;
+  float* scores;      // [texts, heads, most]; null on a GPU
+  std::int64_t most;  // the largest number of keys
+  float* out;         // [texts, heads head_dim]
+};
+VFM_ISA_KERNEL(void, newest_query, const NewestQueryArgs& args)
+
+// The kernel behind partial_attention.h.
+
+/// Plain pointers of one call: rows first to end - 1 of a part's results, and the sum of the
+/// earlier parts.
+struct MergeAttentionArgs {
+  int heads = 0, head_dim = 0;
+  std::int64_t queries = 0;  // S
+  std::int64_t first = 0, end = 0;
+  bool begins = false;                 // true for the first part: no sum yet
+  const float* out = nullptr;          // [S, H K]; null if these rows see no key of the part
+  const float* log_sum_exp = nullptr;  // [H, S]
+  float* out_sum = nullptr;            // [S, H K]
+  float* log_sum_exp_sum = nullptr;    // [H, S]
+};
+
+VFM_ISA_KERNEL(void, merge_attention, const MergeAttentionArgs& args)
 
 }  // namespace vfm::ops

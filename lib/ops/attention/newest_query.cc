@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ops/attention/newest_query_kernels.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -1,7 +1,7 @@
 // A text and a key head at a time, with all heads that it serves: its keys are read once for the
 // scores of all, its values once for all sums.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/newest_query_kernels.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/cpu/bytes.h"
 #include "ops/cpu/elementary.h"
 #include "ops/cpu/fetch_ahead.h"

@@ -2,7 +2,7 @@
 #include "ops/attention/partial_attention.h"
 
 #include "base/error.h"
-#include "ops/attention/partial_attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/attention/partial_attention_kernels.h"
+#include "ops/attention/attention_kernels.h"
 #include "ops/cpu/simd.h"
 
 namespace vfm::ops::VFM_ISA {

@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include <algorithm>
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/attention_merge.h"
-#include "kernels/newest_query.h"
 #include "kernels/softmax.h"
 #include "kernels/time_attention.h"
 #include "ops/attention/video_attention_kernels.h"
-#include "ops/attention/newest_query.h"
-#include "ops/attention/newest_query_kernels.h"
-#include "ops/attention/partial_attention_kernels.h"
 #include "tensor/device.h"
 #include "tensor/kernel_type.h"
-
-namespace vfm::ops {
-
-static_assert(kNewestTexts == kernels::kNewestTexts);
-
-void cuda::newest_query(const NewestQueryArgs& args) {
-  kernels::NewestQuery call;
-  call.type = kernel_type(args.type);
-  call.texts = static_cast<int>(args.texts);
-  call.heads = args.heads, call.key_heads = args.key_heads, call.head_dim = args.head_dim;
-  call.scale = args.scale;
-  call.q = args.q;
-  call.out = args.out;
-  for (int i = 0; i < call.texts; ++i)
-    call.of[i] = {args.of[i].kv, args.of[i].seen};
-  check_gpu(kernels::newest_query(call, compute_stream()), "attend the newest tokens");
-}
-
-}  // namespace vfm::ops
 
 namespace vfm::ops::cuda {
 
@@ -47,17 +22,6 @@ void softmax_rows_backward(DType type, const void* p, const float* dp, void* ds,
   check_gpu(kernels::softmax_rows_backward(kernel_type(type), p, dp, ds, rows, columns, scale,
                                            compute_stream()),
             "run softmax backward");
-}
-
-void merge_attention(const MergeAttentionArgs& a) {
-  kernels::AttentionMerge call;
-  call.heads = a.heads, call.head_dim = a.head_dim;
-  call.queries = a.queries;
-  call.first = a.first, call.end = a.end;
-  call.begins = a.begins;
-  call.out = a.out, call.log_sum_exp = a.log_sum_exp;
-  call.out_sum = a.out_sum, call.log_sum_exp_sum = a.log_sum_exp_sum;
-  check_gpu(kernels::attention_merge(call, compute_stream()), "merge parts of attention");
 }
 
 namespace {

@@ -9,7 +9,7 @@
 
 namespace vfm::ops {
 
-// The kernels behind frame_attention.h: softmax over rows of scores.
+// Within frames: softmax over rows of scores.
 
 // p = softmax(scale * s) of each row of `columns` elements; p has `type`.
 VFM_ISA_KERNEL(void, softmax_rows, const float* s, DType type, void* p, std::int64_t rows,
@@ -18,7 +18,7 @@ VFM_ISA_KERNEL(void, softmax_rows, const float* s, DType type, void* p, std::int
 VFM_ISA_KERNEL(void, softmax_rows_backward, DType type, const void* p, const float* dp, void* ds,
                std::int64_t rows, std::int64_t columns, float scale)
 
-// The kernels behind time_attention.h.
+// Along time.
 
 /// Plain pointers of one call. T is the element type `type`.
 struct TimeAttentionArgs {

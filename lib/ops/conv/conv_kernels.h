@@ -71,23 +71,8 @@ VFM_KERNEL(void, unpatchify_forward, const PatchLayout& layout, const Tensor& to
 VFM_KERNEL(void, unpatchify_backward, const PatchLayout& layout, const Tensor& dlatents,
            const Tensor& dtokens)
 
-// The kernels behind regroup.h.
-
-/// Plain pointers of one call; `fine` has rows x columns patches, `coarse` as many pixels.
-struct RegroupArgs {
-  DType type = DType::f32;  // of x and y
-  std::int64_t rows = 0, columns = 0;
-  std::int64_t fine_channels = 0, coarse_channels = 0;
-  int space = 1, frames = 1, frame = 0;
-  bool add = false;  // pool_patches: to what is in y
-  const void* x = nullptr;
-  void* y = nullptr;
-};
-
-VFM_ISA_KERNEL(void, pool_patches, const RegroupArgs& args)
-VFM_ISA_KERNEL(void, repeat_patches, const RegroupArgs& args)
-
-// The kernels behind resample.h. Each is the backward pass of another, up to the factor.
+// The kernels behind resample.h. Of the first four each is the backward pass of another, up to the
+// factor.
 
 // y [rows, columns, channels] = scale * sum of 2 x 2 pixels of x. Here and below x and y have
 // `type`.
@@ -102,5 +87,19 @@ VFM_ISA_KERNEL(void, pool_frames, DType type, const void* x, void* y, std::int64
 // y [2 frames, size]: frames 2 t and 2 t + 1 are scale * frame t of x
 VFM_ISA_KERNEL(void, repeat_frames, DType type, const void* x, void* y, std::int64_t frames,
                std::int64_t size, float scale)
+
+/// Plain pointers of one call; `fine` has rows x columns patches, `coarse` as many pixels.
+struct RegroupArgs {
+  DType type = DType::f32;  // of x and y
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t fine_channels = 0, coarse_channels = 0;
+  int space = 1, frames = 1, frame = 0;
+  bool add = false;  // pool_patches: to what is in y
+  const void* x = nullptr;
+  void* y = nullptr;
+};
+
+VFM_ISA_KERNEL(void, pool_patches, const RegroupArgs& args)
+VFM_ISA_KERNEL(void, repeat_patches, const RegroupArgs& args)
 
 }  // namespace vfm::ops

@@ -20,7 +20,7 @@ namespace vfm::ops {
 inline constexpr std::int64_t kFewRows = 16;
 
 /// Returns y [N, O] f32. x is [N, I] f32. w is [O, I] in f32, bf16 or, on the CPU, f16. With
-/// `scales` [O] f32, w holds the int8 codes of quantize_rows.h as u8. bias is [O] f32. Scales and
+/// `scales` [O] f32, w holds the int8 codes of quantize.h as u8. bias is [O] f32. Scales and
 /// bias may be undefined. Throws Error for other shapes and types.
 Tensor few_rows(const Tensor& x, const Tensor& w, const Tensor& scales, const Tensor& bias);
 

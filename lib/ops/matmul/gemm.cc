@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/matmul/gemm.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/float8.h"
 #include "base/format.h"
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_fp8_cpu.h"
 #include "ops/matmul/matmul_kernels.h"
 #include "ops/run.h"
 
@@ -24,6 +26,11 @@ void check_fp8(std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
         "no product of F8_E4M3 with n {}, k {}, strides {}, {} and {}: they must be multiples of "
         "{}, only B transposed, nothing added, both operands scaled",
         n, k, a.stride, b.stride, c_stride, kFp8Multiple);
+}
+
+/// Returns the number of floats of scratch memory of gemm_fp8(): all operands, widened.
+std::int64_t gemm_fp8_scratch(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return m * k + n * k + m * n;
 }
 
 Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
@@ -50,6 +57,34 @@ Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, 
       });
 }
 
+Tensor widen(const Matrix& matrix, std::int64_t rows, std::int64_t width) {
+  const Tensor wide({rows, width});
+  const auto* codes = static_cast<const std::uint8_t*>(matrix.data);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < width; ++j)
+      wide.data<float>()[i * width + j] = f8e4m3_to_float(codes[i * matrix.stride + j]);
+  return wide;
+}
+
+/// C = A B on the CPU, as a reference for the GPU; slower than bf16. In f32 products of two codes
+/// are exact. Only the sums, and the sums times the scales, are rounded.
+void gemm_fp8(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+              void* c, DType c_dtype, std::int64_t c_stride) {
+  const Tensor wide_a = widen(a, m, k), wide_b = widen(b, n, k), sums({m, n});
+  gemm_cpu(m, n, k, {wide_a.raw(), DType::f32, k, false}, {wide_b.raw(), DType::f32, k, true},
+           sums.raw(), DType::f32, n, false);
+  const float scale = *a.scale * *b.scale;
+  for (float& v : sums.floats())
+    v *= scale;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const float* from = sums.data<float>() + i * n;
+    if (c_dtype == DType::f32)
+      std::copy(from, from + n, static_cast<float*>(c) + i * c_stride);
+    else
+      convert_f32_to_bf16(from, static_cast<std::uint16_t*>(c) + i * c_stride, n);
+  }
+}
+
 }  // namespace
 
 void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a,
@@ -66,7 +101,7 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
 
 void cpu::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
-  if (a.dtype == DType::f8e4m3) return gemm_fp8_cpu(m, n, k, a, b, c, c_dtype, c_stride);
+  if (a.dtype == DType::f8e4m3) return gemm_fp8(m, n, k, a, b, c, c_dtype, c_stride);
   gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/gemm_plain.h"
-
 #include <omp.h>
 
 #include <algorithm>
 
 #include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_plain_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops {
 namespace {

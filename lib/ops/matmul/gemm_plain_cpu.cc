@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention/block_gemm.h"
 #include "ops/cpu/row_loops.h"
-#include "ops/matmul/gemm_plain_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 
 namespace vfm::ops::VFM_ISA {
 namespace {

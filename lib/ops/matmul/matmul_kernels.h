@@ -8,7 +8,6 @@
 #include "ops/kernel.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/quantize.h"
-#include "ops/matmul/quantize_rows.h"
 
 namespace vfm::ops {
 
@@ -66,6 +65,36 @@ namespace cuda {
 void set_gemm_cache(std::string path);
 }
 
+// The inner part of gemm_plain() of gemm_cpu.h: one tile of the result.
+
+/// Size of a tile, and the depth of the sum that is packed at a time, so that both fit the
+/// second-level cache.
+inline constexpr std::int64_t kGemmTileRows = 192, kGemmTileColumns = 128, kGemmTileDepth = 256;
+/// Floats of scratch memory for a tile: its sums and the packed parts of A and B.
+inline constexpr std::int64_t kGemmTileRoom = kGemmTileRows * kGemmTileColumns +
+                                              kGemmTileRows * kGemmTileDepth +
+                                              kGemmTileDepth * kGemmTileColumns;
+
+/// Element (i, j) is data[i * row_stride + j * column_stride]; one of the strides is 1.
+struct GemmOperand {
+  const void* data = nullptr;
+  DType type = DType::f32;
+  std::int64_t row_stride = 0, column_stride = 0;
+};
+
+/// C = A B or C += A B: A is rows x depth, B is depth x columns, C has rows of c_stride elements.
+struct GemmTile {
+  std::int64_t rows = 0, columns = 0, depth = 0;  ///< at most a tile's rows and columns
+  GemmOperand a, b;
+  void* c = nullptr;
+  DType c_type = DType::f32;  ///< f32 if `add`
+  std::int64_t c_stride = 0;
+  bool add = false;
+  float* room = nullptr;  ///< kGemmTileRoom floats
+};
+
+VFM_CPU_KERNEL(void, gemm_tile, const GemmTile& tile)
+
 // The kernels behind low_rank.h.
 
 // The first `narrow` columns of y [rows, wide] += scale x [rows, narrow]; both have `type`.
@@ -78,8 +107,6 @@ VFM_KERNEL(void, quantize, const Tensor& x, const Quantized& result)
 VFM_KERNEL(void, largest_magnitude, const Tensor& x, const Tensor& largest)
 VFM_KERNEL(void, quantize_part, const Tensor& x, const Tensor& largest, const Quantized& result)
 VFM_KERNEL(void, quantize_gelu, const Tensor& x, const Quantized& result)
-
-// The kernels behind quantize_rows.h.
 
 VFM_KERNEL(void, largest_of_rows, const Tensor& x, const Tensor& largest)
 VFM_KERNEL(void, quantize_rows, const Tensor& x, const Tensor& largest, const QuantizedRows& rows)

@@ -61,25 +61,25 @@ ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& in, const Linea
   return {saved.stream, y};
 }
 
-Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum,
-                   Gelu kind) {
+Tensor activated_linear(Tape& tape, const Tensor& x, const LinearWeight& w, ActivationKind kind,
+                        const Exchange& sum) {
   if (sum.chunks) {
-    const Tensor y = multiply_summed(gelu_forward(x, kind), w, sum);
+    const Tensor y = multiply_summed(activation_forward(x, kind), w, sum);
     tape.record(y, inputs_with({x}, w), [x, w, sum, kind, y](Tape& t) {
       SummedGradient back = summed_input_gradient(t.take(y).to(x.dtype()), w, sum, true);
       const Tensor hidden(x.shape(), x.dtype(), x.device());
-      t.accumulate(x, gelu_backward(x, std::move(back.dx), kind, hidden));
+      t.accumulate(x, activation_backward(x, std::move(back.dx), kind, hidden));
       linear_weight_gradients(t, back.dy, hidden, w, back.inner);
     });
     add_bias(tape, y, w.bias);
     return y;
   }
-  const Tensor y = linear_forward(gelu_forward(x, kind), w, x.dtype());
+  const Tensor y = linear_forward(activation_forward(x, kind), w, x.dtype());
   tape.record(y, inputs_with({x}, w), [x, w, kind, y](Tape& t) {
     const Tensor dy = t.take(y).to(x.dtype());
     const LinearInputGradient back = linear_input_gradient(dy, w, true);
     const Tensor hidden(x.shape(), x.dtype(), x.device());
-    t.accumulate(x, gelu_backward(x, back.dx, kind, hidden));
+    t.accumulate(x, activation_backward(x, back.dx, kind, hidden));
     linear_weight_gradients(t, dy, hidden, w, back.inner);
   });
   const Tensor result = run_exchange(tape, y, sum);

@@ -9,7 +9,7 @@
 #include "ops/exchange.h"
 #include "ops/matmul/low_rank.h"
 #include "ops/norm/modulate.h"
-#include "ops/pointwise/gelu_kind.h"
+#include "ops/pointwise/activation_kind.h"
 #include "ops/tape.h"
 
 namespace vfm::ops {
@@ -25,13 +25,13 @@ struct ModulatedLinear {
 ModulatedLinear modulate_linear(Tape& tape, const ModulateInput& input, const LinearWeight& w,
                                 const Exchange& exchange = {});
 
-/// gelu of one kind, then linear, then `sum`, in chunks if it has them. x [S, D] and w [M, D] have
+/// An activation, then linear, then `sum`, in chunks if it has them. x [S, D] and w [M, D] have
 /// the same dtype.
-Tensor gelu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, const Exchange& sum = {},
-                   Gelu kind = Gelu::erf);
+Tensor activated_linear(Tape& tape, const Tensor& x, const LinearWeight& w, ActivationKind kind,
+                        const Exchange& sum = {});
 
-/// swiglu, then linear, then `sum` as in gelu_linear. x [S, 2 D] and w [M, D] have the same dtype.
-/// y has dtype `out` as in linear().
+/// swiglu, then linear, then `sum` as in activated_linear. x [S, 2 D] and w [M, D] have the same
+/// dtype. y has dtype `out` as in linear().
 Tensor swiglu_linear(Tape& tape, const Tensor& x, const LinearWeight& w, DType out,
                      const Exchange& sum = {});
 

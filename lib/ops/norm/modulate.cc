@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "ops/backward.h"
-#include "ops/norm/modulate_fp8_kernels.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/norm/modulate_kernels.h"
 #include "ops/run.h"
 
@@ -223,6 +223,15 @@ Tensor gated_residual(Tape& tape, const ModulateInput& given) {
   tape.record(stream, {in.x, in.branch, in.gate, in.extra},
               [in, saved](Tape& t) { modulate_backward(t, in, saved, Tensor()); });
   return stream;
+}
+
+// The two steps, one after the other.
+void cpu::modulate_fp8(const ModulateArgs& args, const Quantized& normed) {
+  const Tensor between(normed.values.shape(), args.type);
+  ModulateArgs both = args;
+  both.normed = between.raw();
+  modulate_forward(both);
+  quantize(between, normed);
 }
 
 }  // namespace vfm::ops

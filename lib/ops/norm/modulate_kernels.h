@@ -9,6 +9,8 @@
 
 namespace vfm::ops {
 
+struct Quantized;  // ops/matmul/quantize.h
+
 /// Plain pointers of one call. T is the element type `type`.
 struct ModulateArgs {
   std::int64_t tokens = 0, width = 0;
@@ -45,5 +47,8 @@ VFM_ISA_KERNEL(void, modulate_backward, const ModulateBackwardArgs& args)
 // sums [rows, 3 D], zeroed by the caller: sums[row] = sum of the row's partial sums, in run order
 VFM_ISA_KERNEL(void, modulate_reduce, const ModulateBackwardArgs& args, std::int64_t rows,
                float* sums)
+
+// args.normed is null. The result is `normed`, [S, D], rounded to args.type before it is quantised.
+VFM_KERNEL(void, modulate_fp8, const ModulateArgs& args, const Quantized& normed)
 
 }  // namespace vfm::ops

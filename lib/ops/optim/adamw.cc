@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ops/optim/optim_kernels.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 #include "ops/run.h"
 
 namespace vfm::ops {

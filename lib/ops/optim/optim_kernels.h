@@ -7,7 +7,7 @@
 #include "ops/kernel.h"
 #include "ops/optim/adamw.h"
 #include "ops/optim/block_codes.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 
 namespace vfm::ops {
 
@@ -38,7 +38,14 @@ VFM_ISA_KERNEL(void, encode_blocks, const float* numbers, const float* scales, c
                const BlocksOfPart& blocks, std::uint8_t* codes)
 VFM_ISA_KERNEL(void, greater_in_place, float* target, const float* other, std::int64_t n)
 
-// The kernel behind scaled_sum.h.
+// The kernels behind split_master.h.
+
+VFM_ISA_KERNEL(void, split_weights, const float* weights, std::uint16_t* high, std::uint16_t* low,
+               std::int64_t n)
+VFM_ISA_KERNEL(void, join_weights, const std::uint16_t* high, const std::uint16_t* low,
+               float* weights, std::int64_t n)
+
+// The kernels behind sums.h.
 
 /// An array of floats with its type.
 struct TypedArray {
@@ -49,15 +56,6 @@ struct TypedArray {
 // out = a x + b y, n elements
 VFM_ISA_KERNEL(void, scaled_sum, const TypedArray& out, float a, const TypedArray& x, float b,
                const TypedArray& y, std::int64_t n)
-
-// The kernels behind split_master.h.
-
-VFM_ISA_KERNEL(void, split_weights, const float* weights, std::uint16_t* high, std::uint16_t* low,
-               std::int64_t n)
-VFM_ISA_KERNEL(void, join_weights, const std::uint16_t* high, const std::uint16_t* low,
-               float* weights, std::int64_t n)
-
-// The kernels behind sum_squares.h.
 
 VFM_KERNEL(double, sum_squares, std::span<const Extent> arrays)
 

@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
-#include "ops/optim/scaled_sum.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 
 namespace vfm::ops {
 namespace {

@@ -91,7 +91,7 @@ struct SquaredRelu {
 };
 
 template <class F, class T>
-void gelu_all(const T* x, T* y, std::int64_t n) {
+void activate_all(const T* x, T* y, std::int64_t n) {
 #pragma omp parallel for simd schedule(static) if (n > kAlone)
   for (std::int64_t i = 0; i < n; ++i)
     store(y + i, F::of(load(x + i)));
@@ -109,28 +109,28 @@ void gelu_back(const T* x, const T* dy, T* dx, T* y, std::int64_t n) {
 
 }  // namespace
 
-void gelu_forward(DType type, Gelu kind, const void* x, void* y, std::int64_t n) {
+void activation_forward(DType type, ActivationKind kind, const void* x, void* y, std::int64_t n) {
   by_type(type, [&](auto t) {
     using T = decltype(t);
-    const auto all = kind == Gelu::tanh           ? gelu_all<GeluByTanh, T>
-                     : kind == Gelu::quick        ? gelu_all<QuickGelu, T>
-                     : kind == Gelu::squared_relu ? gelu_all<SquaredRelu, T>
-                                                  : gelu_all<PlainGelu, T>;
+    const auto all = kind == ActivationKind::tanh_gelu      ? activate_all<GeluByTanh, T>
+                     : kind == ActivationKind::quick_gelu   ? activate_all<QuickGelu, T>
+                     : kind == ActivationKind::squared_relu ? activate_all<SquaredRelu, T>
+                                                            : activate_all<PlainGelu, T>;
     all(static_cast<const T*>(x), static_cast<T*>(y), n);
   });
 }
 
-void gelu_backward(DType type, Gelu kind, const void* x, const void* dy, void* dx, void* y,
-                   std::int64_t n) {
+void activation_backward(DType type, ActivationKind kind, const void* x, const void* dy, void* dx,
+                         void* y, std::int64_t n) {
   by_type(type, [&](auto t) {
     using T = decltype(t);
     const auto with = [&](auto f) {
       using F = decltype(f);
       return y != nullptr ? gelu_back<F, true, T> : gelu_back<F, false, T>;
     };
-    const auto back = kind == Gelu::tanh           ? with(GeluByTanh())
-                      : kind == Gelu::squared_relu ? with(SquaredRelu())
-                                                   : with(PlainGelu());
+    const auto back = kind == ActivationKind::tanh_gelu      ? with(GeluByTanh())
+                      : kind == ActivationKind::squared_relu ? with(SquaredRelu())
+                                                             : with(PlainGelu());
     back(static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx),
          static_cast<T*>(y), n);
   });

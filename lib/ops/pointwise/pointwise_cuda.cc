@@ -93,25 +93,26 @@ void add_columns_backward(const float* dsum, float* db, std::int64_t rows, std::
 
 namespace {
 
-kernels::GeluKind gelu_kind(Gelu kind) {
-  return kind == Gelu::tanh    ? kernels::GeluKind::tanh
-         : kind == Gelu::erf   ? kernels::GeluKind::erf
-         : kind == Gelu::quick ? kernels::GeluKind::quick
-                               : kernels::GeluKind::squared_relu;
+kernels::ActivationKind activation_kind(ActivationKind kind) {
+  return kind == ActivationKind::tanh_gelu    ? kernels::ActivationKind::tanh_gelu
+         : kind == ActivationKind::gelu       ? kernels::ActivationKind::gelu
+         : kind == ActivationKind::quick_gelu ? kernels::ActivationKind::quick_gelu
+                                              : kernels::ActivationKind::squared_relu;
 }
 
 }  // namespace
 
-void gelu_forward(DType type, Gelu kind, const void* x, void* y, std::int64_t n) {
-  check_gpu(kernels::gelu_forward(kernel_type(type), gelu_kind(kind), x, y, n, compute_stream()),
+void activation_forward(DType type, ActivationKind kind, const void* x, void* y, std::int64_t n) {
+  check_gpu(kernels::activation_forward(kernel_type(type), activation_kind(kind), x, y, n,
+                                        compute_stream()),
             "run gelu");
 }
 
-void gelu_backward(DType type, Gelu kind, const void* x, const void* dy, void* dx, void* y,
-                   std::int64_t n) {
-  check_gpu(
-      kernels::gelu_backward(kernel_type(type), gelu_kind(kind), x, dy, dx, y, n, compute_stream()),
-      "run gelu backward");
+void activation_backward(DType type, ActivationKind kind, const void* x, const void* dy, void* dx,
+                         void* y, std::int64_t n) {
+  check_gpu(kernels::activation_backward(kernel_type(type), activation_kind(kind), x, dy, dx, y, n,
+                                         compute_stream()),
+            "run gelu backward");
 }
 
 void silu_forward(const float* x, float* y, std::int64_t n) {

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "ops/kernel.h"
+#include "ops/pointwise/activation_kind.h"
 #include "ops/pointwise/fsq.h"
-#include "ops/pointwise/gelu_kind.h"
 #include "ops/pointwise/rows.h"
 
 namespace vfm::ops {
@@ -32,26 +32,18 @@ VFM_KERNEL(void, fsq_forward, const Tensor& z, const FsqLevels& levels, const Te
 VFM_KERNEL(void, fsq_backward, const Tensor& z, const FsqLevels& levels, const Tensor& dvalues,
            const Tensor& dz)
 
-// The kernels behind gelu.h.
+// The kernels behind activations.h.
 
-// y = gelu(x), and dx = dy gelu'(x) of the kinds but quick. y may be x, dx dy. All have `type`.
-// Backward also computes y, with the same bits, unless it is null.
-VFM_ISA_KERNEL(void, gelu_forward, DType type, Gelu kind, const void* x, void* y, std::int64_t n)
-VFM_ISA_KERNEL(void, gelu_backward, DType type, Gelu kind, const void* x, const void* dy, void* dx,
-               void* y, std::int64_t n)
-
-// The kernels behind rows.h.
-
-VFM_KERNEL(void, gather_rows, const Tensor& x, const Tensor& numbers, const Tensor& y)
-VFM_KERNEL(void, add_rows, const Tensor& x, const RowTakers& takers, const Tensor& to)
-
-// The kernels behind silu.h.
+// y = f(x) of the kind, and dx = dy f'(x) of the kinds but quick_gelu. y may be x, dx dy. All have
+// `type`. Backward also computes y, with the same bits, unless it is null.
+VFM_ISA_KERNEL(void, activation_forward, DType type, ActivationKind kind, const void* x, void* y,
+               std::int64_t n)
+VFM_ISA_KERNEL(void, activation_backward, DType type, ActivationKind kind, const void* x,
+               const void* dy, void* dx, void* y, std::int64_t n)
 
 // y = silu(x), and dx = dy silu'(x)
 VFM_ISA_KERNEL(void, silu_forward, const float* x, float* y, std::int64_t n)
 VFM_ISA_KERNEL(void, silu_backward, const float* x, const float* dy, float* dx, std::int64_t n)
-
-// The kernels behind swiglu.h.
 
 // x [rows, 2 width], y [rows, width]; all have `type`
 VFM_ISA_KERNEL(void, swiglu_forward, DType type, const void* x, void* y, std::int64_t rows,
@@ -59,10 +51,13 @@ VFM_ISA_KERNEL(void, swiglu_forward, DType type, const void* x, void* y, std::in
 VFM_ISA_KERNEL(void, swiglu_backward, DType type, const void* x, const void* dy, void* dx,
                std::int64_t rows, std::int64_t width)
 
-// The kernels behind text_activations.h.
-
 // x = max(x, 0); x = gelu(x) factor with the tanh gelu; all have `type`
 VFM_ISA_KERNEL(void, relu, DType type, void* x, std::int64_t n)
 VFM_ISA_KERNEL(void, gated_gelu, DType type, void* x, const void* factor, std::int64_t n)
+
+// The kernels behind rows.h.
+
+VFM_KERNEL(void, gather_rows, const Tensor& x, const Tensor& numbers, const Tensor& y)
+VFM_KERNEL(void, add_rows, const Tensor& x, const RowTakers& takers, const Tensor& to)
 
 }  // namespace vfm::ops

@@ -13,7 +13,7 @@
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear_fp8.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "tensor/device.h"
 #include "tensor/offload.h"
 
@@ -48,7 +48,7 @@ Launch element_wise(std::int64_t elements, int kernels, Device device) {
   return [all] {
     ops::Tape silent(false);
     for (const Tensor& x : all)
-      ops::gelu(silent, x);
+      ops::activate(silent, x, ops::ActivationKind::gelu);
   };
 }
 

@@ -99,6 +99,23 @@ std::map<std::string, double> own_differences(const Alone& rounded, const Alone&
   return own;
 }
 
+/// What rounding in f32 changes in each gradient: as much as a change of the weights' last bits
+/// does.
+std::map<std::string, double> rounding_differences(const RunOptions& options, const Recipe& recipe,
+                                                   const Dataset& data, const Alone& alone) {
+  const std::unique_ptr<dist::World> self = dist::self_world();
+  const Recipe own = recipe_of_first(recipe);
+  Trainer trainer(own, data, *self, options.device);
+  begin_check(options, trainer, *self);
+  change_last_bits(trainer, recipe.train.seed);
+  trainer.train_step();
+  std::map<std::string, double> differences;
+  for (const nn::Parameter* p : trainer.objective().parameters())
+    differences[p->name] =
+        difference_of({p->grad.to(Device::cpu)}, {alone.gradients.at(p->name)}, false);
+  return differences;
+}
+
 }  // namespace
 
 std::string of_step(const char* what, std::size_t i) {
@@ -159,8 +176,8 @@ Alone step_alone(const RunOptions& options, const Recipe& run, int ranks, const 
   if (rounded) exact = pass_alone(options, exactly, data, nullptr);
   Alone alone = pass_alone(options, recipe, data, exact ? &exact->start : nullptr);
   alone.memory = memory;
-  if (!exact) return alone;
-  alone.own = own_differences(alone, *exact);
+  alone.own =
+      exact ? own_differences(alone, *exact) : rounding_differences(options, recipe, data, alone);
   return alone;
 }
 

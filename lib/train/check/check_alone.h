@@ -29,8 +29,9 @@ struct Alone {
   LaterStart start;
   LaterSteps later;
   std::map<std::string, std::string> without;  ///< why a parameter has no gradient; "": it has one
-  /// Relative differences between bf16 and f32, by name of the value. Empty if the run computes in
-  /// f32.
+  /// Relative differences that rounding makes, by name of the value. For a run in bf16: those
+  /// between bf16 and f32. For a run in f32, of gradients: those that a change of the last bits of
+  /// the weights makes.
   std::map<std::string, double> own;
 };
 

@@ -32,6 +32,7 @@ constexpr double kLossLimit = 1e-5, kGradientLimit = 1e-4;  // of f32; the first
 constexpr double kLaterLossLimit = 1e-4, kLaterLimit = 1e-3;
 constexpr double kRoundedLimit = 2e-2, kRoundings = 2;  // of bf16
 constexpr double kMostLimit = 0.5;                      // a gradient that is lost differs by 1
+constexpr double kLastBits = 4, kMostExact = 1e-2;      // of f32, for gradients
 
 void judge(ComparedValue& value) {
   if (!std::isfinite(value.together) || std::isnan(value.difference))
@@ -91,26 +92,32 @@ class Comparison {
     }
   }
 
-  /// What updates changed in all parameters, or in that which differs most. `made` is this rank's.
+  /// What updates changed in all parameters, or in that which differs most for its limit, which is
+  /// at least that of its gradient. `made` is this rank's.
   void changes(const char* name, const std::vector<Tensor>& made, const std::vector<Tensor>* alone,
                bool each, double limit, const std::string& stale = {}) {
     if (made.empty()) return;
     ComparedValue value{.name = name};
     GradientSquares all;
-    double most = -1;
+    double most = -1, limit_of_most = limit;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const GradientSquares one =
           comparer_.compare(i, made[i], alone != nullptr ? &(*alone)[i] : nullptr);
       all += one;
+      if (alone_ == nullptr) continue;
+      const std::string& parameter = parameters_[i]->name;
       const double part = std::sqrt(one.difference),
-                   differs = each ? relative(part, std::sqrt(one.expected)) : part;
-      if (differs > most) most = differs, value.most = parameters_[i]->name;
+                   own = each ? std::max(limit_of(name, limit), limit_of(parameter, kGradientLimit))
+                              : 1,
+                   differs = (each ? relative(part, std::sqrt(one.expected)) : part) / own;
+      if (differs > most) most = differs, limit_of_most = own, value.most = parameter;
     }
     value.alone = std::sqrt(all.expected);
     value.together = std::sqrt(all.made);
-    value.difference = each ? most : relative(std::sqrt(all.difference), value.alone);
+    value.difference =
+        each ? most * limit_of_most : relative(std::sqrt(all.difference), value.alone);
     value.fault = stale;
-    add(std::move(value), limit);
+    add(std::move(value), each ? limit_of_most : limit);
   }
 
   std::vector<ComparedValue> take() {
@@ -119,15 +126,25 @@ class Comparison {
   }
 
  private:
+  /// What rounding may change in a value.
+  double rounding_of(const std::string& name) const {
+    const auto own = alone_->own.find(name);
+    return (rounded_ ? kRoundings : kLastBits) * (own == alone_->own.end() ? 0 : own->second);
+  }
+
+  double limit_of(const std::string& name, double exact) const {
+    if (rounded_ || (sent_rounded_ && name != kLoss)) exact = std::max(exact, kRoundedLimit);
+    return std::max(exact, std::min(rounding_of(name), rounded_ ? kMostLimit : kMostExact));
+  }
+
   void add(ComparedValue value, double exact) {
     if (alone_ == nullptr) return;
-    if (sent_rounded_ && value.name != kLoss) exact = std::max(exact, kRoundedLimit);
-    const auto own = alone_->own.find(value.name);
-    value.limit = exact;
-    if (rounded_)
-      value.limit =
-          std::max(kRoundedLimit,
-                   std::min(kRoundings * (own == alone_->own.end() ? 0 : own->second), kMostLimit));
+    value.limit = limit_of(value.name, exact);
+    // Beyond the largest limit rounding decides the gradient. It still is not lost, nor far off.
+    const double rounding = rounding_of(value.name);
+    const bool decided = value.of_parameter && rounding > value.limit && value.together > 0 &&
+                         value.difference <= 2 * rounding;
+    if (decided && value.difference > value.limit) value.without = "rounding decides it";
     if (value.fault.empty()) judge(value);
     values_.push_back(std::move(value));
   }

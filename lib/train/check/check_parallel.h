@@ -7,7 +7,11 @@
 // of others zero, so they are drawn with a deviation of 0.02, the same on every layout. A gradient
 // that is zero both times proves nothing and is a fault, unless the step's data leave it none. In
 // bf16, rounding alone makes a difference: the layout may differ from one rank by twice the
-// difference between bf16 and f32 on one rank. All ranks that hold an element of a parameter must
+// difference between bf16 and f32 on one rank. In f32 rounding decides many digits of a gradient
+// whose terms nearly cancel. An example is the bias of keys that are nearly alike: softmax does not
+// see what all keys have in common. So rank 0 makes the first step once more, with weights whose
+// last bits are others, and a gradient may differ by four times what that changes. A gradient that
+// rounding decides altogether is told as such. All ranks that hold an element of a parameter must
 // have the same bits of its gradient and, after the updates, of its weight. Writes nothing.
 // Thread-safety: one thread; every rank of the world calls it.
 // SPDX-License-Identifier: Apache-2.0
@@ -39,7 +43,8 @@ struct ComparedValue {
   double limit = 0;       ///< largest difference that passes
   std::string fault;      ///< what is wrong; "": nothing
   std::string most;       ///< for an update: the parameter that differs most
-  std::string without;    ///< why it may be zero, if the data leave it no gradient
+  /// Why its size proves nothing: the data leave it no gradient, or rounding decides it.
+  std::string without;
 
   bool of_parameter = false;  ///< it is the gradient of the parameter `name`
 

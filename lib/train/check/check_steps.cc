@@ -17,6 +17,7 @@ namespace {
 constexpr double kClip = 1e-6;   // far below every norm
 constexpr double kPart = 0.1;    // of weights, that a step changes
 constexpr double kDrawn = 0.02;  // nn::Init::normal
+constexpr float kLastBit = 0x1p-23f;  // of an f32, relative to it
 constexpr int kValidated = 8;    // samples
 
 Tensor on_host(const Tensor& values) {
@@ -139,6 +140,17 @@ StepResult first_step(Trainer& trainer, Changes& changes) {
   subtract(before, changes.values);
   subtract(before, changes.average);
   return result;
+}
+
+void change_last_bits(const Trainer& trainer, std::uint64_t seed) {
+  for (const nn::Parameter* state : trainer.shards().states()) {
+    const Tensor values = on_host(state->read());
+    const Tensor numbers = drawn(*state, ".last_bits", seed);
+    for (std::size_t i = 0; i < values.floats().size(); ++i)
+      values.floats()[i] *= 1 + kLastBit * numbers.floats()[i];
+    state->write(values);
+  }
+  trainer.shards().gather();
 }
 
 LaterStart start_of_later(const Trainer& trainer,

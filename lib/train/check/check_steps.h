@@ -39,6 +39,8 @@ struct LaterSteps {
 /// The recipe of the first step. It averages more often than the run if the run averages rarely.
 Recipe recipe_of_first(const Recipe& own);
 StepResult first_step(Trainer& trainer, Changes& changes);
+/// Changes each trained weight by about the last bit of an f32, up or down. A collective.
+void change_last_bits(const Trainer& trainer, std::uint64_t seed);
 
 /// How the later steps begin, the same on one rank and on all.
 struct LaterStart {

@@ -160,7 +160,7 @@ void write_parts(const PipelineParts& parts, const models::ModelFacts& facts,
                  const models::NetworkConfig& config, const std::string& folder, bool copy) {
   write_vae(parts.vae, facts, config.max_size[0], io::join_path(folder, "vae"));
   const models::PipelineForm& pipeline = pipeline_of(config);
-  const Json scheduler = models::hf_scheduler(facts.sampling);
+  const Json scheduler = models::hf_scheduler(facts.sampling, pipeline);
   write_json(io::join_path(folder, "scheduler"), "scheduler_config.json", scheduler);
   take_files(parts.text_model, io::join_path(folder, "text_encoder"), copy, true);
   take_files(parts.tokenizer, io::join_path(folder, "tokenizer"), copy, false);

@@ -20,12 +20,17 @@ Json sampling_of(const Recipe& recipe, models::SamplingFacts sampling) {
   sampling.process = recipe.diffusion.process;
   if (own.steps > 0) sampling.steps = own.steps;
   if (own.guidance >= 0) sampling.guidance = own.guidance;
+  if (sampling.diffusers && own.steps > 0) sampling.diffusers->steps = static_cast<int>(own.steps);
+  if (sampling.diffusers && own.guidance >= 0) sampling.diffusers->guidance = own.guidance;
   if (own.sigma_min > 0) sampling.sigma_min = own.sigma_min;
   if (own.sigma_max > 0) sampling.sigma_max = own.sigma_max;
   const double shift = own.shift > 0 ? own.shift : recipe.diffusion.shift;
-  // The shift of the authors' program is of their noise levels, not of others.
-  if (own.shift > 0 || shift != sampling.shift.value_or(1)) sampling.reference_shift.reset();
-  sampling.shift = shift != 1 ? std::optional(shift) : std::nullopt;
+  // The shifts of two programs are of the noise levels that the model began with, not of others.
+  if (own.shift > 0 || shift != sampling.scheduler_shift()) {
+    sampling.diffusers.reset();
+    sampling.shift = shift;
+  }
+  if (sampling.shift == 1.0) sampling.shift.reset();
   return sampling.to_json();
 }
 
@@ -82,7 +87,6 @@ Json generation_facts(const Recipe& recipe, const Dataset& data, const models::M
     facts["trained"][name] = std::max(facts["trained"][name].get<int>(), extent);
   if (const Json sampling = sampling_of(recipe, base.sampling); !sampling.is_null())
     facts["sampling"] = sampling;
-  if (base.clean_texts) facts["clean_texts"] = true;
   if (recipe.text_padding() > 0) {
     facts["text_padding"] = recipe.text_padding();
     // Zero vectors alone are what a dropped text was. Where none is dropped, an empty prompt is

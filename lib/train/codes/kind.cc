@@ -27,8 +27,9 @@ class CodeKind final : public Kind {
  public:
   std::vector<std::string_view> types() const override { return {"autoregressive"}; }
   std::string_view section() const override { return "autoregressive"; }
-  std::string_view cp_words(std::string_view /*type*/) const override {
-    return "Type *autoregressive* takes only *all_to_all* or *gather*.";
+  std::string key_words(std::string_view /*type*/, std::string_view key) const override {
+    return key == "parallel.cp_kind" ? "Type *autoregressive* takes only *all_to_all* or *gather*."
+                                     : "";
   }
   std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const override {
     const auto* decoder = std::get_if<models::DecoderConfig>(&begun);

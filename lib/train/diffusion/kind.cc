@@ -200,8 +200,14 @@ class DiffusionKind final : public Kind {
   std::string_view words(std::string_view type) const override {
     return models::find_architecture(type).words;
   }
-  std::string_view cp_words(std::string_view type) const override {
-    return models::find_architecture(type).cp_words;
+  std::string key_words(std::string_view type, std::string_view key) const override {
+    const models::Architecture& one = models::find_architecture(type);
+    if (key == "parallel.cp_kind") return std::string(one.cp_words);
+    if (key == "diffusion.condition_frames" && one.given_by != nullptr)
+      return fmt::format("*{}* does not train with given frames.", type);
+    for (const models::FieldNote& note : one.notes)
+      if (key == "model." + std::string(note.name)) return std::string(note.words);
+    return {};
   }
   std::string_view section() const override { return "diffusion"; }
   std::string begin_from(ModelRecipe& model, const models::ModelConfig& begun) const override {
@@ -299,7 +305,7 @@ class DiffusionKind final : public Kind {
       refused.push_back(fmt::format("{}: {} -> {} ({})", key, dump_json(Json(before)),
                                     dump_json(Json(after)), why));
     };
-    const bool tables = old.architecture->has_tables(old);
+    const bool tables = models::has_tables(old);
     bool smaller = false;
     for (std::size_t i = 0; i < 3; ++i)
       smaller = smaller || now.max_size[i] < old.max_size[i];

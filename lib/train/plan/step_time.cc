@@ -208,7 +208,7 @@ Conditioning LayoutCost::conditioning(const Candidate& c) const {
   const SentMessages& stream = work_->streams(c).front();
   const double of_sample = static_cast<double>(architecture.shared_values(*network)),
                samples = static_cast<double>(pack_.size()) * c.micro_packs,
-               positions = architecture.has_tables(*network) ? stream.bytes / stream.calls : 0;
+               positions = models::has_tables(*network) ? stream.bytes / stream.calls : 0;
   const SentMessages sent{passes, passes * (4 * samples * of_sample + positions)};
   if (sent.bytes == 0) return {passes * stages[0].conditioning, 0};
   const GroupOnNodes group = group_on_nodes("pp", c, per_node_);

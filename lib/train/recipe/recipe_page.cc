@@ -117,13 +117,30 @@ std::string type_words() {
   return words;
 }
 
-/// What types say of a key in addition.
-std::string words_of_types(const std::string& key) {
+/// Which matrices get adapters by default: "to_q, to_v; moviegen: to_q".
+std::string usual_targets() {
+  Described usual;
+  for (const std::string& type : model_types()) {
+    Recipe recipe;
+    recipe.model.type = type;
+    static_cast<void>(fields_of(recipe));  // the model becomes one of the type
+    std::string names;
+    for (const std::string& name : kind_of(type).adapter_targets(recipe))
+      names += (names.empty() ? "" : ", ") + name;
+    if (!names.empty()) usual.types.push_back({type, names});
+  }
+  return escaped(by_type(usual, 1));
+}
+
+/// What types say of a key besides `said`.
+std::string words_of_types(const std::string& key, const std::string& said) {
+  if (key == "lora.targets") return fmt::format(" []: {}.", usual_targets());
   std::string words;
-  if (key == "parallel.cp_kind")
-    for (const std::string& type : model_types())
-      if (const std::string_view some = kind_of(type).cp_words(type); !some.empty())
-        words += fmt::format(" {}", some);
+  for (const std::string& type : model_types()) {
+    const std::string own = kind_of(type).key_words(type, key);
+    if (own.empty() || own == said) continue;
+    words += key.starts_with("model.") ? fmt::format(" Of type *{}*: {}", type, own) : " " + own;
+  }
   return words;
 }
 
@@ -182,7 +199,8 @@ std::string recipe_manual() {
     text += fmt::format("\n*{}*{} ({})\n\t{}{}{}. {}{}\n", escaped(key.key), key.marks,
                         escaped(by_type(key, 1)), types_of(key), escaped(by_type(key, 2)),
                         said.unit.empty() ? "" : fmt::format(" {}", said.unit),
-                        said.words.empty() ? type_words() : said.words, words_of_types(key.key));
+                        said.words.empty() ? type_words() : said.words,
+                        words_of_types(key.key, said.words));
   }
   return text;
 }

@@ -84,7 +84,7 @@ constexpr ConstantWords kWords[] = {
      "The product of the adapters is multiplied by alpha/rank, or by 1 if alpha is 0."},
     {"lora.targets", "",
      "Matrices that get adapters, by the last words of their names. _to_q_ means all attentions, "
-     "_attn1.to_q_ only self-attention. []: the four projections of every attention."},
+     "_attn1.to_q_ only self-attention."},
     {"diffusion.process", "",
      "How noise is added and what the network predicts. *edm*: the noisy latent is x0 + sigma e, "
      "and the network is preconditioned (Karras et al. 2022). *flow*: flow matching; it is (1-t) "
@@ -95,7 +95,7 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.p_std", "", "Standard deviation of ln(sigma)."},
     {"diffusion.shift", "",
      "Flow matching: factor on sigma. Above 1 there is more training at much noise. With *--init* "
-     "the default is the model's shift of sampling."},
+     "the default is the model's shift of sampling, and for Wan that of diffusers."},
     {"diffusion.sigma_min", "",
      "Smallest noise level: sigma, or t of flow matching, where the default is 0.001."},
     {"diffusion.sigma_max", "",
@@ -111,8 +111,7 @@ constexpr ConstantWords kWords[] = {
     {"diffusion.condition_frames", "latent frames",
      "Video to world: how many first frames of a sample are given. Each listed number is equally "
      "frequent. Given frames do not count in the loss. A number above 0 adds a channel to the "
-     "model. With 0 in the list, the model also makes clips from text alone. *wan* does not "
-     "train with given frames."},
+     "model. With 0 in the list, the model also makes clips from text alone."},
     {"diffusion.augment_p_mean", "", "Mean of ln(sigma) of given frames."},
     {"diffusion.augment_p_std", "", "Standard deviation of ln(sigma) of given frames."},
     {"diffusion.text_padding", "tokens",

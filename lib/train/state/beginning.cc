@@ -190,7 +190,7 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
                                                   foreign->pipeline->condition_frames.end());
   }
   // It is trained with the noise levels that it is sampled with.
-  beginning.diffusion.shift = beginning.facts.sampling.shift.value_or(1);
+  beginning.diffusion.shift = beginning.facts.sampling.scheduler_shift();
   return beginning;
 }
 

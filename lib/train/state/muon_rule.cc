@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "ops/optim/orthogonalize.h"
-#include "ops/optim/scaled_sum.h"
+#include "ops/optim/sums.h"
 
 namespace vfm::train {
 namespace {

@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 #include "models/folder/load_tensors.h"
-#include "ops/optim/moving_average.h"
 #include "ops/optim/split_master.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 
 namespace vfm::train {
 double power_ema_gamma(double s) {

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 #include "train/step/gradients.h"
 
 namespace vfm::train {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "dist/group.h"
 
@@ -51,8 +52,8 @@ nn::Streams NetworkChunks::forward(int number, nn::Streams streams) {
   if (!chunk.last) {
     // The next rank waits for tensors of these shapes.
     if (!std::ranges::equal(made, batch_.streams(chunk.blocks.end), {}, &Tensor::shape))
-      fail("{} tensors leave block {}, whose network says others", made.size(),
-           chunk.blocks.end - 1);
+      fail("block {} hands on {}, and Architecture::skips says another number or shape",
+           chunk.blocks.end - 1, counted(static_cast<std::int64_t>(made.size()), "tensor"));
     chunk.out = made;
     // A block may hand on its own result besides.
     const Tensor rests = tape.rest(made.front());

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "nn/placement.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 
 namespace vfm::train {
 

@@ -85,7 +85,7 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
   jq -r '.outputs[] | .path' one/parts/clip/00000/done.json | (cd one && xargs ls) >/dev/null
   diff <(records one.jsonl) <(records one/parts/clip/00000/manifest.jsonl)
   # The next tool takes the records.
-  vfm-caption one.jsonl >captions.jsonl
+  vfm-caption one.jsonl -o columns >captions.jsonl
   [ "$(records captions.jsonl | wc -l)" -eq "$(records one.jsonl | wc -l)" ]
 }
 

@@ -28,6 +28,14 @@ bats_require_minimum_version 1.5.0
   # Other settings, other columns.
   vfm-embed --video none --text t5/umt5 --compute bf16 a.tar
   [[ "$(tar -xOf a.embed.tar k1.json)" == '{"text_encoder":{"name":"umt5","path":"'*'"max_tokens":512,"compute":"bf16"}}' ]]
+  # Wan cleans its texts, and so does its umT5 in a pipeline.
+  cp -r "$VFM_ROOT/tests/golden/wan_pipeline/t2v" wan
+  cp -r t5/umt5 wan/text_encoder
+  cp -r t5/v1_0/tokenizer wan/tokenizer
+  make_shard w "k1=red=a  red&amp;white fox" "k2=red=a red&white fox"
+  vfm-embed --video none --text wan w.tar
+  [[ "$(tar -xOf w.embed.tar k1.json)" == *'"compute":"f32","clean":true}}' ]]
+  cmp <(tar -xOf w.embed.tar k1.text.npy) <(tar -xOf w.embed.tar k2.text.npy)
   run --separate-stderr vfm-embed search 'a red fox' --top 1 a.tar
   [ "$status" -eq 0 ]
   [[ "$output" == *'"key":"k1"'* ]]

@@ -24,6 +24,11 @@ frames_of() { ffmpeg -v error -nostdin -i "$1"/*.mp4 -f rawvideo -pix_fmt rgb24 
   vfm-generate --model files "${call[@]}" -o two "a red fox" >record.json
   jq -e '.sampler == "unipc" and .shift == 8' <(records record.json)
   [ "$(frames_of one)" = "$(frames_of two)" ]
+  # diffusers' shift is that of the scheduler, which files do not have.
+  vfm-generate --model wan --as diffusers "${call[@]}" -o diffused "a red fox" >/dev/null
+  vfm-generate --model files --as diffusers "${call[@]}" -o diffused-files "a red fox" >record.json
+  jq -e '.shift == 3' <(records record.json)
+  [ "$(frames_of diffused)" = "$(frames_of diffused-files)" ]
   # The prompt and the weights matter, so that equal frames say something.
   vfm-generate --model files "${call[@]}" -o three "a blue boat" >/dev/null
   [ "$(frames_of two)" != "$(frames_of three)" ]
@@ -38,7 +43,7 @@ frames_of() { ffmpeg -v error -nostdin -i "$1"/*.mp4 -f rawvideo -pix_fmt rgb24 
   refused "has two files of the VAE of Wan, 'other_vae.safetensors' and 'wan_2.1_vae.safetensors': leave one" \
     vfm-generate --model files "${call[@]}" -o none x
   rm files/*vae.safetensors
-  refused "'files' has no VAE of Wan, such as wan_2.1_vae.safetensors" vfm-generate --model files "${call[@]}" -o none x
+  refused "'files' lacks the VAE (such as wan_2.1_vae.safetensors) of a Wan" vfm-generate --model files "${call[@]}" -o none x
   # A file that is cut off is told as such, not as a file of something else.
   head -c 100000 files/wan2.1_t2v.safetensors >cut
   mv cut files/wan2.1_t2v.safetensors

@@ -61,12 +61,15 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
   assemble ti2v ti2v
   with_image=${with_image/noise.npy/ti2v_noise.npy}
   vfm-generate "${call[@]}" --encoder ffv1 -o ti2v <<<"$with_image" >record.json
-  jq -e '.condition_frames == 1' <(records record.json)
+  jq -e '.condition_frames == 1 and .augment_sigma == 0' <(records record.json)
   [ "$(apart ti2v/fox.mp4 "$clips/ti2v.rgb")" -le 1 ]
   mpirun -n 2 vfm-generate "${call[@]}" --encoder ffv1 --parallel cp=2 -o ranks <<<"$with_image" >/dev/null
   [ "$(apart ranks/fox.mp4 "$clips/ti2v.rgb")" -le 1 ]
   # Without an image it makes a video from the prompt alone.
   vfm-generate "${call[@]}" -o text <<<"${prompt/noise.npy/ti2v_noise.npy}" >/dev/null
+  # Noise is not for its picture.
+  fails 1 vfm-generate "${call[@]}" -o noisy < <(jq -c '.augment_sigma = 0.1' <<<"$with_image")
+  grep -q "augment_sigma 0.1: this model's condition has no noise" noisy/errors.jsonl
   # It begins with one picture, whatever a video has.
   refused "5 frames of the condition cannot be used: the model begins with 1" \
     vfm-generate "${call[@]}" --condition "$clips/image.png" --condition-frames 5 -o none x
@@ -79,7 +82,8 @@ print(max(abs(x - y) for x, y in zip(a, b)))' frames.rgb "$2"
     and .text_tokens == 512 and .sampling.sampler == "unipc" and .sampling.steps == 50 and .sampling.guidance == 5
     and .sampling.shift == 8 and .tokenizer.type == "AutoencoderKLWan" and .text_encoder.type == "umt5"' cost.json
   grep -q "the shift of noise levels is 8, as in the program of the model's authors; in diffusers it is 3" words
-  vfm-generate cost --model wan --device cpu --as diffusers -q | jq -e '.sampling.shift == 3'
+  vfm-generate cost --model wan --device cpu --as diffusers -q |
+    jq -e '.sampling.shift == 3 and .sampling.steps == 50 and .sampling.guidance == 4'
   vfm-generate cost --model wan --gpu h100 --parallel cfg=2,cp=2 -q | jq -e '.ranks == 4 and .predicted.seconds > 0'
   tells_its_memory --model wan --size 32x32 --frames 9 --steps 2
   assemble ti2v ti2v

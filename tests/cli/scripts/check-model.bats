@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 load ../helpers
+bats_require_minimum_version 1.5.0
 
 setup() {
   setup_tools
@@ -55,8 +56,41 @@ change() {
   grep -q '^FAIL  frames' <<<"$output"
 }
 
-@test "check-model: what is no pipeline is status 2" {
-  run check_model cosmos/vae
-  [ "$status" -eq 2 ]
-  [[ $output == "check-model: 'cosmos/vae' is no pipeline of diffusers: it has no model_index.json" ]]
+# told TEXT COMMAND...: status 2, with one line on standard error that has the text, and no verdict.
+told() {
+  run --separate-stderr "${@:2}"
+  echo "$status $output $stderr"
+  [ "$status" -eq 2 ] && [ -z "$output" ] && [[ $stderr = "check-model: "*"$1"* ]] && [ "${#stderr_lines[@]}" -eq 1 ]
+}
+
+@test "check-model: a folder, file or option that cannot be used is status 2, before diffusers is asked" {
+  local script=$VFM_ROOT/scripts/check-model
+  told "'cosmos/vae' is no pipeline of diffusers: it has no model_index.json" check_model cosmos/vae
+  mkdir flux
+  echo '{"_class_name": "FluxPipeline"}' >flux/model_index.json
+  told "is of FLUX (FluxPipeline), which is not supported" "$script" flux
+  echo '{' >flux/model_index.json
+  told "cannot read 'flux/model_index.json'" "$script" flux
+  echo '[]' >flux/model_index.json
+  told "'flux/model_index.json' is not an object" "$script" flux
+  told "'nowhere.npz' has no numbers of --write" "$script" cosmos --reference nowhere.npz
+  told "'cosmos/model_index.json' has no numbers of --write" "$script" cosmos --reference cosmos/model_index.json
+  truncate -s 9000 cosmos/transformer/*.safetensors
+  told "is truncated" check_model cosmos
+  rm -r cosmos/text_encoder
+  told "its folder 'text_encoder' is missing" check_model cosmos
+  for wrong in --size=0x3 --size=3 --frames=0 --steps=-1; do
+    run "$script" cosmos "$wrong"
+    [ "$status" -eq 2 ]
+    [[ ${lines[-1]} = *"argument ${wrong%=*}: invalid"* ]]
+  done
+}
+
+@test "check-model: missing modules of Python are told by name" {
+  # An isolated Python without its packages.
+  told "has no numpy" env -i PATH="$PATH" /usr/bin/python3 -I -S "$VFM_ROOT/scripts/check-model" cosmos
+  mkdir modules
+  /usr/bin/python3 -c 'import numpy, pathlib; pathlib.Path("modules/numpy").symlink_to(pathlib.Path(numpy.__file__).parent)'
+  told "this Python has no torch, diffusers, transformers: run it again with --install" \
+    env -i PATH="$PATH" PYTHONPATH=modules /usr/bin/python3 -S "$VFM_ROOT/scripts/check-model" cosmos --size 48x32
 }

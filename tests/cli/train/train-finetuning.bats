@@ -191,7 +191,7 @@ PY
   sed -i 's/net.x_embedder.proj.1.weight/net.x_embedder.qroj.1.weight/' "$out/odd/model.safetensors"
   run vfm-train still.yaml --device cpu --init "$out/odd" --data latents -o "$out/none"
   [ "$status" -eq 2 ]
-  [[ $output == *"has the names of a published network, but is none: it has no 'patch_embed.proj.weight'"* ]]
+  [[ $output == *"has the names of a published network, but is none: it has no 'x_embedder.proj.1.weight'"* ]]
   mkdir "$out/other"
   cp "$VFM_ROOT/tests/golden/torch/state_dict.pt" "$out/other/model.pt"
   run vfm-train still.yaml --device cpu --init "$out/other" --data latents -o "$out/none"

@@ -39,14 +39,14 @@ write_wan() {
   cp -r "$VFM_ROOT/tests/golden/t5/v1_0/tokenizer" wan/tokenizer
   for more in "" lora.rank=2; do
     train run --force --init wan train.steps=1 $more >/dev/null
-    jq -e '.sampling.sampler == "unipc" and .sampling.shift == 3 and .sampling.process == "flow" and .clean_texts
+    jq -e '.sampling.sampler == "unipc" and .sampling.shift == 8 and .sampling.process == "flow"
       and .text_padding == 512 and .recipe.diffusion.shift == 3' run/checkpoints/step-00000001/train.json
   done
   # The shift of the recipe is also what it is sampled with by default.
-  jq -e '.sampling.reference_shift == 8' run/checkpoints/step-00000001/train.json
+  jq -e '.sampling.diffusers == {steps: 50, guidance: 4, shift: 3}' run/checkpoints/step-00000001/train.json
   for shift in sampling diffusion; do
     train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
-    jq -e '.sampling.shift == 6 and (.sampling | has("reference_shift") | not)' run/checkpoints/step-00000001/train.json
+    jq -e '.sampling.shift == 6 and (.sampling | has("diffusers") | not)' run/checkpoints/step-00000001/train.json
   done
 }
 
@@ -62,7 +62,7 @@ write_wan() {
 @test "check proves layouts of a Wan, and hybrid is refused" {
   needs_mpi
   cat >tiny.yaml <<'YAML'
-model: {type: wan, num_attention_heads: 4, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32,
+model: {type: wan, num_attention_heads: 2, attention_head_dim: 12, num_layers: 2, ffn_dim: 40, freq_dim: 32,
   in_channels: 2, text_embed_dim: 6}
 diffusion: {shift: 3}
 data: {tokens: 40, packs: 2, window: 8}
@@ -76,8 +76,8 @@ YAML
 parallel.tp=2
 parallel.cp=2
 night parallel.cp=2 parallel.cp_kind=ring
-parallel.pp=2
-parallel.shard=full
+parallel.pp=2 model.recompute=block_but_attention
+parallel.shard=full model.recompute=block
 END
   )
   refused "a wan has no attention in frames and pixels" vfm-train cost tiny.yaml --ranks 2 --synthetic 2x6x6 \

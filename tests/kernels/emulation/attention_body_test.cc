@@ -12,7 +12,6 @@
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_choice.h"
 #include "ops/attention/attention_fp8.h"
-#include "ops/attention/head_codes.h"
 #include "ops/attention/partial_attention.h"
 #include "ops/determinism.h"
 #include "tensor/device.h"

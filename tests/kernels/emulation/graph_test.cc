@@ -14,8 +14,8 @@
 #include "base/log.h"
 #include "memory.h"
 #include "ops/matmul/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
 #include "streams.h"
 #include "tensor/device.h"
 #include "tensor/device_cuda.h"
@@ -48,7 +48,8 @@ struct Network {
     tape.watch(weights, gradient);
     const Tensor table = noise_tensor(inputs[0].shape(), 101).to(Device::cuda);
     const Tensor hidden =
-        ops::gelu(tape, ops::linear(tape, ops::add(tape, inputs[0], table), weights));
+        ops::activate(tape, ops::linear(tape, ops::add(tape, inputs[0], table), weights),
+                      ops::ActivationKind::gelu);
     const Tensor result = ops::linear(tape, hidden, weights);
     if (looks) result.to(Device::cpu);
     tape.backward(result, inputs[1].clone());

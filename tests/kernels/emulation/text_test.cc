@@ -7,7 +7,7 @@
 #include "models/t5/t5.h"
 #include "ops/attention/attention.h"
 #include "ops/norm/layer_norm.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 #include "tensors.h"
 
 using namespace vfm;
@@ -44,10 +44,11 @@ TEST_CASE("the activations of text encoders on the GPU are the CPU's") {
   ops::relu_in_place(tape, relu_cpu);
   CHECK(apart(gelu, gelu_cpu) < (dtype == DType::f32 ? 1e-6 : 8e-3));
   CHECK(apart(relu, relu_cpu) == 0);
-  for (const ops::Gelu kind : {ops::Gelu::tanh, ops::Gelu::erf, ops::Gelu::quick}) {
+  for (const ops::ActivationKind kind : {ops::ActivationKind::tanh_gelu, ops::ActivationKind::gelu,
+                                         ops::ActivationKind::quick_gelu}) {
     const Tensor there = x.to(Device::cuda), here = x.clone();
-    ops::gelu_in_place(tape, there, kind);
-    ops::gelu_in_place(tape, here, kind);
+    ops::activate_in_place(tape, there, kind);
+    ops::activate_in_place(tape, here, kind);
     INFO("kind " << static_cast<int>(kind));
     CHECK(apart(there, here) < (dtype == DType::f32 ? 1e-6 : 8e-3));
   }

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/philox.h"
-#include "ops/optim/moving_average.h"
+#include "ops/optim/sums.h"
 #include "streams.h"
 #include "support/temporary_folder.h"
 #include "tensor/device.h"

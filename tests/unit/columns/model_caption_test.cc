@@ -52,7 +52,7 @@ TEST_CASE("a model looks at a window once, however much it is asked about it") {
   options.also.list = {{"where", "Where is it?"}, {"short", "In ten words?"}};
   const auto looks = [](const KernelLog& log) {
     return std::ranges::count_if(log.entries(), [](const KernelLog::Entry& entry) {
-      return std::string_view(entry.call.name) == "gelu_forward";  // where it has looked
+      return std::string_view(entry.call.name) == "activation_forward";  // where it has looked
     });
   };
   const KernelLog log;  // of this thread, which computes: there is no other
@@ -83,7 +83,7 @@ TEST_CASE("what has no answer that fits is asked again together") {
   CHECK(caption.faults[1].cause == Cause::answer);
   // Looked at, and read up to the words of a question, once each time.
   CHECK(std::ranges::count_if(log.entries(), [](const KernelLog::Entry& entry) {
-          return std::string_view(entry.call.name) == "gelu_forward";
+          return std::string_view(entry.call.name) == "activation_forward";
         }) == 3);
 }
 

@@ -430,8 +430,10 @@ TEST_CASE("a flow-matching model is asked with the state itself and sigma times 
 TEST_CASE("a multistep sampler begins with the noise itself and asks at whole times",
           "[denoiser]") {
   Json train = train_json(6);
-  train["sampling"] = {{"process", "flow"}, {"sampler", "flow"}, {"steps", 3},
-                       {"shift", 3.0},      {"guidance", 0.0},   {"reference_shift", 12.0}};
+  train["sampling"] = {
+      {"process", "flow"}, {"sampler", "flow"},
+      {"steps", 3},        {"guidance", 0.0},
+      {"shift", 12.0},     {"diffusers", {{"steps", 4}, {"guidance", 1.0}, {"shift", 3.0}}}};
   auto [network, generator] = setup(6, 6, train);
   ClipRequest request = small(1);
   request.noise = std::make_shared<const std::vector<float>>(6u * 2 * 2, 2.0f);
@@ -451,7 +453,7 @@ TEST_CASE("a multistep sampler begins with the noise itself and asks at whole ti
   options.as = models::SampledAs::diffusers;
   generator.denoise(request, options);
   CHECK(network->asked.back().round_embedding);
-  options.diffusers_shift.reset();
+  options.diffusers.reset();
   generator.denoise(request, options);
   CHECK_FALSE(network->asked.back().round_embedding);
 }

@@ -89,6 +89,17 @@ TEST_CASE("a line's noise levels go before those of the command line, however th
           std::string::npos);
 }
 
+TEST_CASE("a line's guidance goes before both of the command line", "[prompts]") {
+  Prompt defaults;
+  defaults.choice.guidance = 3, defaults.choice.guidance_low = 2;
+  const auto choice = [&](const char* line) { return parse_prompt(line, defaults, "x").choice; };
+  CHECK(choice(R"({"prompt":"p"})").guidance_low == 2);
+  CHECK(choice(R"({"prompt":"p","guidance_low":1})").guidance == 3);
+  // So the record of a clip with one guidance makes it again.
+  CHECK_FALSE(choice(R"({"prompt":"p","guidance":4})").guidance_low);
+  CHECK(choice(R"({"prompt":"p","guidance":4,"guidance_low":1})").guidance_low == 1);
+}
+
 TEST_CASE("what a record says of its model is kept apart, what was measured is dropped",
           "[prompts]") {
   const Prompt prompt =
@@ -219,13 +230,17 @@ TEST_CASE("a model with two ways to sample has the chosen one", "[prompts]") {
   models::SamplingFacts facts;
   facts.process = Process::flow;
   facts.sampler = Sampler::unipc;
-  facts.shift = 3;
-  CHECK_FALSE(SampleOptions::of(facts, "x").diffusers_shift);
-  facts.reference_shift = 12;
+  facts.steps = 40;
+  facts.guidance = 3, facts.guidance_low = 2;
+  facts.shift = 12;
+  CHECK_FALSE(SampleOptions::of(facts, "x").diffusers);
+  facts.diffusers = {.steps = 50, .guidance = 4, .shift = 3};
   const SampleOptions own = SampleOptions::of(facts, "x");
   const auto is = [](const SampleOptions& options, SampledAs as, double shift) {
-    return options.as == as && options.shift == shift &&
-           options.rounds_embedding() == (as == SampledAs::diffusers);
+    const bool diffused = as == SampledAs::diffusers;
+    return options.as == as && options.shift == shift && options.steps == (diffused ? 50 : 40) &&
+           options.guidance_of(0) == (diffused ? 4 : 3) &&
+           options.guidance_of(1) == (diffused ? 4 : 2) && options.rounds_embedding() == diffused;
   };
   CHECK(is(own, SampledAs::reference, 12));
   CHECK(is(SampleChoice().over(own), SampledAs::reference, 12));
@@ -233,6 +248,10 @@ TEST_CASE("a model with two ways to sample has the chosen one", "[prompts]") {
   CHECK(is(diffusers.over(own), SampledAs::diffusers, 3));
   CHECK(
       is(SampleChoice{.shift = 7, .as = SampledAs::diffusers}.over(own), SampledAs::diffusers, 7));
+  const SampleOptions mine =
+      SampleChoice{.steps = 7, .guidance = 1, .guidance_low = 0, .as = SampledAs::diffusers}.over(
+          own);
+  CHECK((mine.steps == 7 && mine.guidance_of(0) == 1 && mine.guidance_of(1) == 0));
   CHECK(is(parse(R"({"prompt":"p","as":"diffusers"})").choice.over(own), SampledAs::diffusers, 3));
   CHECK(error_of(R"({"prompt":"p","as":"comfy"})").find("choose reference or diffusers") !=
         std::string::npos);

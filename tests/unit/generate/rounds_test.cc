@@ -42,7 +42,7 @@ NamedRequest full_request() {
   request.sampling.sigmas = {1, 0.5};
   request.sampling.process = models::Process::flow;
   request.sampling.as = models::SampledAs::reference;
-  request.sampling.diffusers_shift = 3;
+  request.sampling.diffusers = {.steps = 50, .guidance = 4, .shift = 3};
   request.files.condition = {"a.png", "0123"};
   request.files.noise = {"n.npy", {}};
   request.files.condition_frames = 9;
@@ -80,7 +80,7 @@ TEST_CASE("a request comes whole to another rank") {
   CHECK(got.sampling.sigmas == std::vector<double>{1, 0.5});
   CHECK(got.sampling.process == models::Process::flow);
   CHECK(got.sampling.as == models::SampledAs::reference);
-  CHECK(got.sampling.diffusers_shift == 3);
+  CHECK(got.sampling.diffusers == models::InDiffusers{50, 4, 3});
   CHECK(got.files.condition.path == "a.png");
   CHECK(got.files.condition.xxh3 == "0123");
   CHECK(!got.files.noise.xxh3);

@@ -7,11 +7,13 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "generate/request/given_files.h"
 #include "generate/sampling/generator.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "models/folder/load_model.h"
+#include "models/text_encoder.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 
@@ -157,16 +159,35 @@ TEST_CASE("Wan 2.2's 5B makes diffusers' latents and frames with an image and wi
   CHECK(levels <= 1);
 }
 
+TEST_CASE("captions for a Wan are cleaned for training as prompts are for generation", "[wan]") {
+  const WanFolder wan("t2v", "t2v");
+  const auto encoder_of = [](const std::string& folder) {
+    return models::make_text_encoder(models::text_encoder_config(folder, 512, DType::f32));
+  };
+  const auto whole = encoder_of(wan.path()), part = encoder_of(wan.path() + "/text_encoder"),
+             alone = encoder_of(kGolden + "t5/umt5");
+  CHECK((whole->config().clean && part->config().clean && !alone->config().clean));
+  const std::string given = wan_request("noise.npy").prompt, clean = "a red fox & its cubs";
+  const text::TokenEmbeddings expected = alone->encode(clean);
+  CHECK(whole->encode(given).values == expected.values);
+  CHECK(part->encode(given).values == expected.values);
+  CHECK(alone->encode(given).values != expected.values);
+  // What is stored with the captions is what generation does.
+  CHECK(models::text_config_from_json(whole->config().to_json()).clean);
+  CHECK_FALSE(models::text_config_from_json(alone->config().to_json()).clean);
+}
+
 TEST_CASE("a Wan has the sizes and the sampling of its authors' program", "[wan]") {
   const models::ModelFacts small = WanFolder("t2v", "t2v").open().facts();
   CHECK((small.usual.frames == 21 && small.usual.height == 60 && small.usual.width == 104));
   CHECK((small.fps == 16 && small.text_padding == 512 && small.encode_empty));
-  CHECK((small.clean_texts && !small.clean_time && small.no_guidance == 0));
+  CHECK((small.text_encoder->clean && !small.clean_time && small.no_guidance == 0));
   CHECK((small.sampling.steps == 50 && small.sampling.guidance == 5));
-  CHECK((small.sampling.shift == 3 && small.sampling.reference_shift == 8));
+  CHECK((small.sampling.shift == 8 && small.sampling.diffusers == models::InDiffusers{50, 4, 3}));
   const models::ModelFacts five = WanFolder("ti2v", "ti2v").open().facts();
   CHECK((five.usual.frames == 31 && five.usual.height == 44 && five.usual.width == 80));
   CHECK((five.fps == 24 && five.clean_time && five.sampling.guidance == 4));
   const models::ModelFacts image = WanFolder("i2v", "t2v").open().facts();
   CHECK((image.sampling.steps == 40 && image.sampling.guidance == 2.5));
+  CHECK((image.sampling.shift == 5 && image.sampling.diffusers == small.sampling.diffusers));
 }

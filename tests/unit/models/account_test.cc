@@ -232,8 +232,8 @@ TEST_CASE("a layer of Cosmos 7B: the bytes of its elementwise kernels, by name")
       {"qk_norm_rope_forward", 2 * (2 + 2) + (2 + 2)},
       {"qk_norm_rope_gradients", 2 * (2 + 2 + 2) + (2 + 2 + 2)},
       // Four times as wide. Backward: x, dy, dx, and the result once more.
-      {"gelu_forward", 4 * (2 + 2)},
-      {"gelu_backward", 4 * (2 + 2 + 2 + 2)},
+      {"activation_forward", 4 * (2 + 2)},
+      {"activation_backward", 4 * (2 + 2 + 2 + 2)},
   };
   double sum = 0;
   for (const auto& [name, by_hand] : expected) {
@@ -261,8 +261,8 @@ TEST_CASE("a layer of Cosmos 7B in FP8: the bytes of its elementwise kernels, by
     if (kernel.kind == WorkKind::elementwise && name != "add_columns")
       bytes[name] = (kernel.bytes - fewer.at(name).bytes) / kTokens / kWidth;
   // What is one number a token is less than the margin.
-  // Neither modulate_forward nor gelu_forward: E4M3 comes from modulate and gelu themselves, and
-  // from attention's results, of which a kernel of its own makes it.
+  // Neither modulate_forward nor activation_forward: E4M3 comes from modulate and gelu themselves,
+  // and from attention's results, of which a kernel of its own makes it.
   const std::map<std::string, double> expected = {
       // x, branch, stream, at first positions too; then stream and values
       {"modulate_fp8", 3 * (4 + 2 + 4 + 4 + 1) + 4},

@@ -241,9 +241,10 @@ TEST_CASE("architectures: a pipeline has its architecture's parts and sampling")
                                          {"sampler", "flow"},
                                          {"shift", 5.0}});
   // What a run has of it is written so again.
-  CHECK(hf_scheduler(facts.sampling) == Json{{"_class_name", "FlowMatchEulerDiscreteScheduler"},
-                                             {"num_train_timesteps", 1000},
-                                             {"shift", 5.0}});
+  CHECK(hf_scheduler(facts.sampling, *kDit.foreign->pipeline) ==
+        Json{{"_class_name", "FlowMatchEulerDiscreteScheduler"},
+             {"num_train_timesteps", 1000},
+             {"shift", 5.0}});
   folder.write("scheduler/scheduler_config.json", R"({"_class_name":"EDMEulerScheduler"})");
   CHECK_THAT(usage_error([&] { read_facts(model, FactsFor::training); }),
              Contains("only FlowMatchEulerDiscreteScheduler is supported"));
@@ -261,15 +262,20 @@ namespace {
 constexpr std::string_view kFlowSchedulers[] = {
     "FlowMatchEulerDiscreteScheduler", "UniPCMultistepScheduler", "DPMSolverMultistepScheduler"};
 
-/// What a scheduler_config.json says to a pipeline whose authors' program has a shift of 12.
-SamplingFacts sampling_of_scheduler(const Json& config) {
-  const TemporaryFolder folder;
-  folder.write("scheduler_config.json", dump_json(config));
+/// A pipeline whose authors' program has a shift of 12.
+PipelineForm pipeline_with_reference() {
   PipelineForm pipeline = *kDit.foreign->pipeline;
   pipeline.schedulers = kFlowSchedulers;
   pipeline.shift = 12;
-  pipeline.reference = true;
-  return hf_sampling(folder.path, pipeline);
+  pipeline.in_diffusers = InDiffusers{.steps = 50, .guidance = 4, .shift = 5};
+  return pipeline;
+}
+
+/// What a scheduler_config.json says to it.
+SamplingFacts sampling_of_scheduler(const Json& config) {
+  const TemporaryFolder folder;
+  folder.write("scheduler_config.json", dump_json(config));
+  return hf_sampling(folder.path, pipeline_with_reference());
 }
 
 Json multistep_scheduler(const char* name) {
@@ -288,14 +294,27 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
     const SamplingFacts facts = sampling_of_scheduler(config);
     CHECK(facts.process == Process::flow);
     CHECK(facts.sampler == sampler);
-    CHECK(facts.shift == 3);
-    CHECK(facts.reference_shift == 12);
+    CHECK(facts.shift == 12);
+    CHECK(facts.diffusers == InDiffusers{50, 4, 3});
     // diffusers has its own shift, whatever the authors' program has.
-    const Json written = hf_scheduler(facts);
+    Json written = hf_scheduler(facts, pipeline_with_reference());
     for (const auto& [name, value] : config.items())
       CHECK(written.at(name) == value);
     const SamplingFacts again = sampling_of_scheduler(written);
-    CHECK((again.sampler == sampler && again.shift == 3 && again.process == Process::flow));
+    CHECK((again.sampler == sampler && again.scheduler_shift() == 3 &&
+           again.process == Process::flow));
+    CHECK(again.shift == 12);
+    // A run that is sampled in one way, with a shift of its own, or as its authors' program with
+    // another shift.
+    SamplingFacts own = facts;
+    own.shift = 4;
+    CHECK(sampling_of_scheduler(hf_scheduler(own, pipeline_with_reference())).shift == 4);
+    own.diffusers.reset();
+    written = hf_scheduler(own, pipeline_with_reference());
+    CHECK(sampling_of_scheduler(written).shift == 4);
+    CHECK(!sampling_of_scheduler(written).diffusers);
+    written["reference_shift"] = -1;
+    CHECK_THAT(usage_error([&] { sampling_of_scheduler(written); }), Contains("reference_shift"));
   };
   check(unipc, Sampler::unipc);
   check(dpm, Sampler::dpm);
@@ -325,7 +344,7 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
                 {"use_karras_sigmas", false}});
   CHECK(sampling_of_scheduler(unipc).sampler == Sampler::unipc);
   unipc.erase("flow_shift");
-  CHECK(sampling_of_scheduler(unipc).shift == 1);  // diffusers' own default
+  CHECK(sampling_of_scheduler(unipc).scheduler_shift() == 1);  // diffusers' own default
 }
 
 TEST_CASE("architectures: unsupported settings of schedulers are refused by name") {

@@ -146,7 +146,12 @@ TEST_CASE("model folder: of a run the newest checkpoint, and its average unless 
                       {"text_encoder", {{"name", "clip"}, {"dim", 8}, {"max_tokens", "all"}}},
                       {"latent_scale", nullptr},
                       {"trained", {{"frames", 2}, {"height", 4}, {"width", 6}, {"fps", {24.0}}}},
-                      {"sampling", {{"steps", 5}, {"sampler", "heun"}}}};
+                      {"sampling",
+                       {{"steps", 5},
+                        {"guidance", 3.0},
+                        {"guidance_low", 2.0},
+                        {"sampler", "heun"},
+                        {"diffusers", {{"steps", 6}, {"guidance", 1.0}, {"shift", 3.0}}}}}};
   write_checkpoint(folder.path, "00000005", Json::object());
   write_checkpoint(folder.path, "00000007", train);
   const ModelFolder run(folder.path), raw(run.folder(), {.average = false});

@@ -13,7 +13,7 @@
 #include "ops/determinism.h"
 #include "ops/matmul/gemm.h"
 #include "ops/optim/adamw.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "support/usage_error.h"
 #include "tensor/device.h"
 
@@ -73,7 +73,7 @@ TEST_CASE("a small layer by hand, times the rates of the table") {
     product(1, 768, 256, DType::f32);
     product(1024, 2048, 512, DType::f8e4m3);
     ops::Tape silent(false);
-    (void)ops::gelu(silent, blank({1024, 1024}));
+    (void)ops::activate(silent, blank({1024, 1024}), ops::ActivationKind::gelu);
     (void)Tensor({1000, 7}).to(Device::meta);
   });
   CHECK(line(lines, "products") == 2. * 1024 * 2048 * 1024 / 680e12);

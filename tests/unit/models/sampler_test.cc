@@ -158,6 +158,12 @@ TEST_CASE("noise levels that make no sense are refused", "[sampler]") {
   CHECK_THROWS_AS(karras_sigmas(8, std::nan(""), 80), Error);
   CHECK_THROWS_AS(karras_sigmas(8, 0.1, INFINITY), Error);
   CHECK_THROWS_AS(parse_sampler("heun2"), Error);
+  CHECK_NOTHROW(check_sampler(Sampler::lcm, Process::flow));
+  CHECK_THROWS_WITH(check_sampler(Sampler::euler, Process::flow),
+                    "sampler 'euler' is not for models of flow matching, and this is one: choose "
+                    "flow, unipc, unipc1, unipc3, dpm++ or lcm");
+  CHECK_THROWS_WITH(check_sampler(Sampler::flow, Process::edm),
+                    Catch::Contains("this is none: choose euler, edm-euler, heun, res,"));
 }
 
 TEST_CASE("trajectories are those of diffusers' schedulers, and of the RES method's definition",
@@ -466,10 +472,11 @@ TEST_CASE("noise levels may be given themselves", "[sampler]") {
                  levels(rounding, {0.5, 0.5 - 1e-9});
                }),
                Catch::Contains("noise level 0.5 follows 0.5, because"));
-  options.sigmas = {0.5, 0.25};
-  CHECK(first_deviation(options) == 1);
-  options.sampler = Sampler::flow;
-  CHECK(first_deviation(options) == 0.5);
+  options.sigmas = {0.1, 0.05};
+  for (const Sampler sampler : {Sampler::dpm, Sampler::unipc, Sampler::flow, Sampler::lcm}) {
+    options.sampler = sampler;
+    CHECK(first_deviation(options) == 0.1);
+  }
 }
 
 TEST_CASE("a student of four steps of Euler is sampled at its own levels", "[sampler]") {

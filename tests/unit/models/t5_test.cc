@@ -206,8 +206,9 @@ TEST_CASE("each text encoder is one value of the list, and says of itself what i
     Json json = {{"name", family.name}};
     for (const std::string_view key : family.keys)
       if (key != "name")
-        json[std::string(key)] =
-            key == "dim" || key == "max_tokens" || key == "version" ? Json(8) : Json("x");
+        json[std::string(key)] = key == "dim" || key == "max_tokens" || key == "version" ? Json(8)
+                                 : key == "clean" ? Json(true)
+                                                  : Json("x");
     const text::EncoderConfig config = models::text_config_from_json(json);
     CHECK(config.unknown.empty());
     CHECK_FALSE(config.foreign());

@@ -488,11 +488,12 @@ TEST_CASE("wan files: files of the authors beside each other are a pipeline") {
   CHECK(facts.sampling.sampler == Sampler::unipc);
   CHECK(facts.sampling.process == Process::flow);
   CHECK(facts.sampling.shift == 8);  // of the 1.3B
+  CHECK(facts.sampling.diffusers == InDiffusers{50, 4, 3});
   CHECK_FALSE(facts.tokenizer);
   REQUIRE(facts.text_encoder);
   CHECK(facts.text_encoder->path == folder / "models_t5_umt5-xxl-enc-bf16.pth");
   const std::string missing = usage_error([&] { model.layout().folder_of("vae"); });
-  CHECK_THAT(missing, Contains("has no VAE of Wan, such as wan_2.1_vae.safetensors"));
+  CHECK_THAT(missing, Contains("lacks the VAE (such as wan_2.1_vae.safetensors) of a Wan: put "));
   CHECK_THAT(missing, Contains("'models_t5_umt5-xxl-enc-bf16.pth' is the text encoder"));
   const Json wrong = parse_json(R"({"_class_name": "WanModel", "dim": 130, "num_heads": 4})", "");
   CHECK_THAT(usage_error([&] { network_config_from_json(wrong); }),
@@ -516,7 +517,9 @@ TEST_CASE("wan files: three files beside each other are all that generation need
   CHECK(facts.usual.height == 120);
   CHECK(facts.usual.width == 208);
   CHECK(make_text_encoder(*facts.text_encoder)->dim() == 32);
-  CHECK(facts.clean_texts);
+  CHECK(facts.text_encoder->clean);
+  CHECK(text_encoder_config(folder.path, 512, DType::f32).clean);
+  CHECK(text_encoder_config(folder / "umt5.safetensors", 512, DType::f32).clean);
   CHECK_FALSE(facts.boundary);
   CHECK(hash_all(model) != model.hash());
 }
@@ -529,8 +532,9 @@ TEST_CASE("wan files: a file that is of another model, missing or there twice is
   const auto layout = [&] { return std::make_unique<ModelFolder>(folder.path); };
   CHECK(layout()->layout().type() == "WanImageToVideoPipeline");
   CHECK_THAT(usage_error([&] { layout()->layout().folder_of("text_encoder"); }),
-             Contains("has no text encoder of Wan, such as umt5_xxl") &&
-                 Contains("'wan.safetensors' is the transformer; 'lora.safetensors' is no part"));
+             Contains("lacks the text encoder (such as umt5_xxl_fp8_e4m3fn_scaled.safetensors) and "
+                      "the VAE (such as wan_2.1_vae.safetensors) of a Wan") &&
+                 Contains("'wan.safetensors' is the transformer, 'lora.safetensors' is no part"));
   CHECK_THAT(usage_error([&] { layout()->layout().folder_of("scheduler"); }),
              Contains("have no component 'scheduler'"));
   write_vae_names(folder / "vae.safetensors");
@@ -543,7 +547,7 @@ TEST_CASE("wan files: a file that is of another model, missing or there twice is
   fs::rename(folder / "wan.safetensors", folder / "Wan2_2-A14B_HIGH_fp8.safetensors");
   fs::remove(folder / "wan2.safetensors");
   CHECK_THAT(usage_error([&] { layout()->layout().folder_of("transformer"); }),
-             Contains("has no transformer for low noise of Wan, such as wan2.2_t2v_low_noise"));
+             Contains("lacks the transformer for low noise (such as wan2.2_t2v_low_noise"));
   write_tensors(folder / "wan2.2_t2v_low_noise_14B.safetensors", wan.tensors());
   const auto both = layout();
   CHECK(both->layout().folder_of("transformer").ends_with("_HIGH_fp8.safetensors"));
@@ -551,8 +555,51 @@ TEST_CASE("wan files: a file that is of another model, missing or there twice is
   CHECK_FALSE(both->layout().flag("expand_timesteps"));
   CHECK(both->layout().boundary() == 0.9);
   CHECK(both->layout().networks() == std::vector<std::string>{"transformer", "transformer_2"});
+  write_tensors(folder / "wan2.2_t2v_low_noise_14B.safetensors", WanOfFiles(16).tensors());
+  CHECK_THAT(usage_error(layout), Contains("36 channels go into '") &&
+                                      Contains("_HIGH_fp8.safetensors', and 16 into '") &&
+                                      Contains("they are transformers of two models"));
   CHECK_THAT(usage_error([&] { HfComponent(folder / "lora.safetensors"); }),
              Contains("is of no model that works here by the names of its tensors"));
+}
+
+TEST_CASE("wan files: a transformer alone is told what has to stand beside it") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "wan2.1_t2v_1.3B_bf16.safetensors";
+  const auto refusal = [&](const WanOfFiles& wan) {
+    write_tensors(file, wan.tensors());
+    return usage_error([&] { read_facts(ModelFolder(file)); });
+  };
+  CHECK_THAT(refusal(WanOfFiles(16)),
+             Contains("is a network alone, WanTransformer3DModel, without tokenizer and text "
+                      "encoder: put the VAE (such as wan_2.1_vae.safetensors) and the text encoder "
+                      "(such as umt5_xxl_fp8_e4m3fn_scaled.safetensors) beside it in one folder"));
+  CHECK_THAT(refusal(WanOfFiles(48)), Contains("the VAE (such as wan2.2_vae.safetensors)"));
+}
+
+TEST_CASE("wan files: tensors that make no Wan are told by their names in the file") {
+  const TemporaryFolder folder;
+  const WanOfFiles wan;
+  const auto refusal = [&](const std::string& name, const std::string& other,
+                           const std::vector<std::int64_t>& shape) {
+    std::vector<FileTensor> tensors = wan.tensors();
+    const auto found = std::ranges::find(tensors, name, &FileTensor::name);
+    REQUIRE(found != tensors.end());
+    std::size_t values = 1;
+    for (const std::int64_t size : shape)
+      values *= static_cast<std::size_t>(size);
+    *found = file_tensor(other, "F32", shape, std::vector<float>(values));
+    write_tensors(folder / "wan.safetensors", tensors);
+    return usage_error([&] { HfComponent(folder / "wan.safetensors"); });
+  };
+  const std::string patch = "patch_embedding.weight";
+  CHECK_THAT(refusal(patch, "x", {1}), Contains("it has no 'patch_embedding.weight'"));
+  CHECK_THAT(refusal(patch, patch, {128, 4}),
+             Contains("'patch_embedding.weight' has no side 3, or an empty one"));
+  CHECK_THAT(refusal("blocks.0.ffn.0.weight", "x", {1}), Contains("'blocks.0.ffn.0.weight'"));
+  CHECK_THAT(refusal(patch, patch, {128, 4, 1, 65, 1}), Contains("a patch has a side of 65"));
+  CHECK_THAT(refusal(patch, patch, {128, 4, 1, 3, 2}),
+             Contains("an output of 16 values is not made of patches of 1x3x2"));
 }
 
 TEST_CASE("wan files: relatives of Wan are refused by their names") {

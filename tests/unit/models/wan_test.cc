@@ -205,10 +205,10 @@ TEST_CASE("clean frames are refused of networks and samples that have none") {
   CHECK(refused(tiny_wan(), 3).empty());
   CHECK_THAT(refused(tiny_wan(), 4), Contains("4 of 3 latent frames"));
   CHECK_THAT(refused(tiny_wan(), -1), Contains("-1 of 3 latent frames"));
-  CHECK_THAT(refused(tiny_dit(), 1), Contains("of a sample of 'dit' is that of all its frames"));
+  CHECK_THAT(refused(tiny_dit(), 1), Contains("have one noise level in this 'dit'"));
   NetworkConfig masked = tiny_wan();
   masked.in_channels = 8;
-  CHECK_THAT(refused(masked, 1), Contains("of 'wan' is that of all its frames"));
+  CHECK_THAT(refused(masked, 1), Contains("have one noise level in this 'wan'"));
 }
 
 TEST_CASE("how networks take given frames") {

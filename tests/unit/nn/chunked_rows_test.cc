@@ -20,8 +20,7 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 #include "support/distance.h"
 #include "support/noise.h"
 
@@ -195,8 +194,9 @@ ChunksOutcome run(const Sublayer& s, int chunks, Way way = Way::chunks) {
     } else {
       const Tensor hidden = ops::gathered_linear(tape, x, up.matrix(), gather);
       y = s.recompute
-              ? ops::gelu_linear(tape, hidden, down.matrix(), sum)
-              : ops::summed_linear(tape, ops::gelu(tape, hidden), down.matrix(), sum, s.dtype);
+              ? ops::activated_linear(tape, hidden, down.matrix(), ops::ActivationKind::gelu, sum)
+              : ops::summed_linear(tape, ops::activate(tape, hidden, ops::ActivationKind::gelu),
+                                   down.matrix(), sum, s.dtype);
     }
     const Tensor kept = y.clone();
     tape.backward(y, noise_tensor(y.shape(), 3 + key, s.dtype));
@@ -273,9 +273,10 @@ TEST_CASE("a bias is added once, and its gradient is counted once, on any number
       tape.watch(up.bias, dup);
       tape.watch(down.bias, ddown);
       const Tensor x = rows_of(noise_tensor({kRows, 6}, 5), own);
-      const Tensor y =
-          ops::summed_linear(tape, ops::gelu(tape, ops::gathered_linear(tape, x, up, gather)), down,
-                             ops::adjoint_of(gather), DType::f32);
+      const Tensor y = ops::summed_linear(
+          tape,
+          ops::activate(tape, ops::gathered_linear(tape, x, up, gather), ops::ActivationKind::gelu),
+          down, ops::adjoint_of(gather), DType::f32);
       const Tensor kept = y.clone();
       tape.backward(y, rows_of(noise_tensor({kRows, kOut}, 6), own));
       const std::lock_guard lock(mutex);

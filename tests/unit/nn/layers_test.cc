@@ -227,6 +227,7 @@ TEST_CASE("a stream takes one branch at a time") {
   nn::Stream x{kInput};
   x.add(kBefore);
   CHECK_THROWS_WITH(x.add(kBefore), Catch::Contains("no norm has added"));
+  CHECK_THROWS_WITH(x.pending({}, {}), Catch::Contains("Conditions::ones is not set"));
   ops::Tape tape(false);
   x.extra = kInput;
   x.settle(tape);

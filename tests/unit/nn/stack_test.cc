@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "nn/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/silu.h"
 #include "support/noise.h"
 
 using namespace vfm;

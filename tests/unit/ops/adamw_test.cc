@@ -8,7 +8,7 @@
 
 #include "ops/check.h"
 #include "ops/optim/split_master.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -14,7 +14,7 @@
 #include "ops/attention/newest_query.h"
 #include "ops/cpu/isa.h"
 #include "ops/matmul/block_rows.h"
-#include "ops/matmul/quantize_rows.h"
+#include "ops/matmul/quantize.h"
 #include "support/noise.h"
 #include "tensor/kernel_log.h"
 

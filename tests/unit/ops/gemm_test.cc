@@ -7,7 +7,6 @@
 
 #include "ops/check.h"
 #include "ops/matmul/gemm_cpu.h"
-#include "ops/matmul/gemm_plain.h"
 
 using namespace vfm;
 using namespace vfm::ops;

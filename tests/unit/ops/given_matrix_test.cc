@@ -83,7 +83,8 @@ Outcome pass(DType dtype, bool again, Counts* counts) {
   const Tensor dx = Tensor::zeros(x.shape());
   tape.watch(x, dx);
   const auto block = [&](Tape& t, const Tensor& in) {
-    const Tensor hidden = gelu_linear(t, linear(t, in, weights[0]), weights[1]);
+    const Tensor hidden =
+        activated_linear(t, linear(t, in, weights[0]), weights[1], ActivationKind::gelu);
     const Tensor wide = cast(t, hidden, DType::f32);
     const Tensor both = rmsnorm_linear(t, wide, norm, 1e-5f, weights[2]);
     return std::vector{swiglu_linear(t, both, weights[3], dtype)};

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "check.h"
 #include "ops/norm/rmsnorm.h"
-#include "ops/pointwise/silu.h"
+#include "ops/pointwise/activations.h"
 #include "support/noise.h"
 #include "tensor/meta.h"
 

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "check.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/row_ranges.h"
-#include "ops/pointwise/silu.h"
 #include "support/noise.h"
 #include "tensor/meta.h"
 

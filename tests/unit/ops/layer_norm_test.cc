@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "ops/check.h"
-#include "ops/norm/norm_kernels.h"
 #include "ops/norm/modulate.h"
+#include "ops/norm/norm_kernels.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/cast.h"
-#include "ops/pointwise/silu.h"
 #include "tensor/meta.h"
 
 using namespace vfm;

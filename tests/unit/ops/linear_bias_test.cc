@@ -11,9 +11,8 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/cast.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -65,7 +64,7 @@ TEST_CASE("gradients of a biased product are slopes, also where the bias alone i
   check_gradients({weight.bias}, forward);
   check_gradients({weight.bias}, [&](Tape& t) {
     return t.checkpoint(x, {}, [&](Tape& inner, const Tensor& in) {
-      return std::vector{gelu(inner, linear(inner, in, weight))};
+      return std::vector{activate(inner, linear(inner, in, weight), ActivationKind::gelu)};
     })[0];
   });
 }
@@ -95,8 +94,8 @@ TEST_CASE("products that compute their input again have the bits of separate ops
         narrow, wide, stream, scale, weight.w, weight.added[0].a, weight.bias};
     using Forward = std::function<Tensor(Tape&)>;
     const std::pair<Forward, Forward> pairs[] = {
-        {[&](Tape& t) { return linear(t, gelu(t, narrow), weight); },
-         [&](Tape& t) { return gelu_linear(t, narrow, weight); }},
+        {[&](Tape& t) { return linear(t, activate(t, narrow, ActivationKind::gelu), weight); },
+         [&](Tape& t) { return activated_linear(t, narrow, weight, ActivationKind::gelu); }},
         {[&](Tape& t) { return linear(t, swiglu(t, wide), weight, DType::f32); },
          [&](Tape& t) { return swiglu_linear(t, wide, weight, DType::f32); }},
         {[&](Tape& t) {

@@ -13,12 +13,11 @@
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
 #include "ops/pointwise/embedding.h"
 #include "ops/pointwise/row_order.h"
-#include "ops/pointwise/silu.h"
-#include "ops/pointwise/swiglu.h"
 #include "ops/position/positions.h"
 
 using namespace vfm;

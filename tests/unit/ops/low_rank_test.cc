@@ -8,8 +8,7 @@
 #include "check.h"
 #include "ops/matmul/linear.h"
 #include "ops/matmul/recompute_linear.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/swiglu.h"
+#include "ops/pointwise/activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -78,8 +77,8 @@ TEST_CASE("low rank: what is computed again changes no bit") {
     const Tensor cotangent = noise_tensor({9, 11}, 10);
     using Forward = std::function<Tensor(Tape&)>;
     const std::pair<Forward, Forward> pairs[] = {
-        {[&](Tape& t) { return linear(t, gelu(t, narrow), weight); },
-         [&](Tape& t) { return gelu_linear(t, narrow, weight); }},
+        {[&](Tape& t) { return linear(t, activate(t, narrow, ActivationKind::gelu), weight); },
+         [&](Tape& t) { return activated_linear(t, narrow, weight, ActivationKind::gelu); }},
         {[&](Tape& t) { return linear(t, swiglu(t, wide), weight); },
          [&](Tape& t) { return swiglu_linear(t, wide, weight, wide.dtype()); }}};
     for (const auto& [plain, recomputed] : pairs) {

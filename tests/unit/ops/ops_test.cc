@@ -14,10 +14,8 @@
 #include "ops/matmul/recompute_linear.h"
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/silu.h"
-#include "ops/pointwise/text_activations.h"
 #include "ops/position/positions.h"
 #include "ops/position/qk_norm_rope.h"
 
@@ -39,7 +37,7 @@ TEST_CASE("gelu is exact, silu as defined") {
     for (float x = -12; x <= 12; x += 0.037f)
       points.push_back(x);
     const Tensor x = Tensor::from(points, {static_cast<std::int64_t>(points.size()), 1});
-    const Tensor g = gelu(silent, x), s = silu(silent, x);
+    const Tensor g = activate(silent, x, ActivationKind::gelu), s = silu(silent, x);
     double gelu_error = 0, silu_error = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double v = points[i];
@@ -51,16 +49,16 @@ TEST_CASE("gelu is exact, silu as defined") {
     CHECK(silu_error < 2e-6);
     const std::vector<float> edges{1e30f, -1e30f, std::numeric_limits<float>::quiet_NaN(), 0.f,
                                    std::numeric_limits<float>::infinity()};
-    const Tensor e = gelu(silent, Tensor::from(edges, {5}));
+    const Tensor e = activate(silent, Tensor::from(edges, {5}), ActivationKind::gelu);
     CHECK(e.floats()[0] == 1e30f);
     CHECK(e.floats()[1] == 0.f);
     CHECK(std::isnan(e.floats()[2]));
     CHECK(e.floats()[3] == 0.f);
     CHECK(std::isinf(e.floats()[4]));
     CHECK(std::isnan(silu(silent, Tensor::from(edges, {5})).floats()[2]));
-    CHECK(distance(gelu(silent, x.to(DType::bf16)), g) < 0.01);
+    CHECK(distance(activate(silent, x.to(DType::bf16), ActivationKind::gelu), g) < 0.01);
     const Tensor leaf = noise_tensor({7, 19}, 1);
-    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf); });
+    check_gradients({leaf}, [&](Tape& t) { return activate(t, leaf, ActivationKind::gelu); });
     check_gradients({leaf}, [&](Tape& t) { return silu(t, leaf); });
   });
 }
@@ -76,10 +74,10 @@ TEST_CASE("gelu with tanh is its formula, has its slope, and recomputes before a
     const Tensor in_place = x.clone(), dx = Tensor::zeros(x.shape());
     Tape tape;
     tape.watch(x, dx);
-    const Tensor y = gelu(tape, x, Gelu::tanh), ones = y.clone();
+    const Tensor y = activate(tape, x, ActivationKind::tanh_gelu), ones = y.clone();
     std::ranges::fill(ones.floats(), 1.f);
     tape.backward(y, ones);
-    gelu_in_place(silent, in_place, Gelu::tanh);
+    activate_in_place(silent, in_place, ActivationKind::tanh_gelu);
     CHECK(std::ranges::equal(y.floats(), in_place.floats()));
     double slope_error = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -90,11 +88,14 @@ TEST_CASE("gelu with tanh is its formula, has its slope, and recomputes before a
     }
     CHECK(slope_error < 1e-6);
     const Tensor leaf = noise_tensor({7, 19}, 1), w = noise_tensor({5, 19}, 2);
-    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf, Gelu::tanh); });
-    check_gradients({leaf, w}, [&](Tape& t) { return gelu_linear(t, leaf, w, {}, Gelu::tanh); });
-    CHECK(distance(gelu_linear(silent, leaf, w, {}, Gelu::tanh),
-                   linear(silent, gelu(silent, leaf, Gelu::tanh), w)) == 0);
-    CHECK_THROWS_WITH(gelu(silent, leaf, Gelu::quick), Catch::Contains("no gradient"));
+    check_gradients({leaf}, [&](Tape& t) { return activate(t, leaf, ActivationKind::tanh_gelu); });
+    check_gradients({leaf, w}, [&](Tape& t) {
+      return activated_linear(t, leaf, w, ActivationKind::tanh_gelu);
+    });
+    CHECK(distance(activated_linear(silent, leaf, w, ActivationKind::tanh_gelu),
+                   linear(silent, activate(silent, leaf, ActivationKind::tanh_gelu), w)) == 0);
+    CHECK_THROWS_WITH(activate(silent, leaf, ActivationKind::quick_gelu),
+                      Catch::Contains("no gradient"));
   });
 }
 
@@ -107,7 +108,7 @@ TEST_CASE("squared relu is its formula, has its slope, and recomputes before a p
     const Tensor x = Tensor::from(points, {8});
     const Tensor dx = Tensor::zeros(x.shape());
     tape.watch(x, dx);
-    const Tensor y = gelu(tape, x, Gelu::squared_relu), ones = y.clone();
+    const Tensor y = activate(tape, x, ActivationKind::squared_relu), ones = y.clone();
     std::ranges::fill(ones.floats(), 1.f);
     tape.backward(y, ones);
     const std::vector<float> values{0, 0, 0, 0, 0.25f, 9, kInfinite},
@@ -117,11 +118,13 @@ TEST_CASE("squared relu is its formula, has its slope, and recomputes before a p
     CHECK(std::isnan(y.floats()[7]));
     CHECK(std::isnan(dx.floats()[7]));
     const Tensor leaf = noise_tensor({7, 19}, 1), w = noise_tensor({5, 19}, 2);
-    check_gradients({leaf}, [&](Tape& t) { return gelu(t, leaf, Gelu::squared_relu); });
-    check_gradients({leaf, w},
-                    [&](Tape& t) { return gelu_linear(t, leaf, w, {}, Gelu::squared_relu); });
-    CHECK(distance(gelu_linear(silent, leaf, w, {}, Gelu::squared_relu),
-                   linear(silent, gelu(silent, leaf, Gelu::squared_relu), w)) == 0);
+    check_gradients({leaf},
+                    [&](Tape& t) { return activate(t, leaf, ActivationKind::squared_relu); });
+    check_gradients({leaf, w}, [&](Tape& t) {
+      return activated_linear(t, leaf, w, ActivationKind::squared_relu);
+    });
+    CHECK(distance(activated_linear(silent, leaf, w, ActivationKind::squared_relu),
+                   linear(silent, activate(silent, leaf, ActivationKind::squared_relu), w)) == 0);
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "ops/check.h"
-#include "ops/optim/scaled_sum.h"
+#include "ops/optim/sums.h"
 
 using namespace vfm;
 using namespace vfm::ops;

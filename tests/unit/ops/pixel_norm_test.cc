@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/conv/conv2d.h"
 #include "ops/conv/conv2d_plain.h"
-#include "ops/conv/regroup.h"
+#include "ops/conv/resample.h"
 
 using namespace vfm;
 using namespace vfm::ops;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/matmul/quantize_rows.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 #include "base/error.h"
 #include "base/float8.h"
 #include "ops/cpu/isa.h"
+#include "ops/matmul/quantize.h"
 #include "support/noise.h"
 
 using namespace vfm;

@@ -9,9 +9,8 @@
 #include "ops/check.h"
 #include "ops/exchange.h"
 #include "ops/matmul/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/silu.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -104,7 +103,8 @@ TEST_CASE("the seed of the caller is not written to") {
   const Tensor x = noise_tensor({3, 4}, 1), seed = ones({3, 4});
   Tape tape;
   tape.watch(x, Tensor::zeros({3, 4}));
-  tape.backward(gelu(tape, gelu(tape, x)), seed);
+  tape.backward(activate(tape, activate(tape, x, ActivationKind::gelu), ActivationKind::gelu),
+                seed);
   CHECK(std::ranges::all_of(seed.floats(), [](float v) { return v == 1; }));
 }
 
@@ -134,7 +134,9 @@ TEST_CASE("gradients that are replaced: what was there does not count, nor if no
     const auto block = [&, again](Tape& inner, const Tensor& in) {
       if (again) inner.watch(w, buffers[1]);
       const LinearWeight weight(w);
-      return add(inner, gelu(inner, linear(inner, in, weight, bias, DType::f32)), x);
+      return add(inner,
+                 activate(inner, linear(inner, in, weight, bias, DType::f32), ActivationKind::gelu),
+                 x);
     };
     const Tensor y = again ? tape.checkpoint(x, {},
                                              [&](Tape& inner, const Tensor& in) {
@@ -223,7 +225,7 @@ TEST_CASE("a checkpoint gives the same bits, also for what several blocks share"
   const Tensor x = noise_tensor({5, 8}, 1), shared = noise_tensor({5, 8}, 2),
                w = noise_tensor({8, 8}, 3);
   const auto block = [&](Tape& tape, const Tensor& in) {
-    const Tensor h = gelu(tape, linear(tape, add(tape, in, shared), w));
+    const Tensor h = activate(tape, linear(tape, add(tape, in, shared), w), ActivationKind::gelu);
     return add(tape, h, shared);
   };
   std::vector<std::vector<Tensor>> runs;
@@ -298,7 +300,8 @@ TEST_CASE("what goes into a block waits in the host's memory: the same bits, its
       places.clear();
       runs.push_back(gradients({x, shared, w}, ones({5, 8}), [&](Tape& tape) {
         const auto block = [&](Tape& inner, const Tensor& in) {
-          const Tensor h = gelu(inner, linear(inner, add(inner, in, shared), w));
+          const Tensor h =
+              activate(inner, linear(inner, add(inner, in, shared), w), ActivationKind::gelu);
           const Tensor made = add(inner, h, shared);
           if (inner.recording()) return std::vector{made};
           const auto owner = std::make_shared<Tensor>(made);
@@ -325,7 +328,7 @@ TEST_CASE(
     "a tape rests with all that blocks read away, and goes back to what came from elsewhere") {
   const Tensor w = noise_tensor({8, 8}, 1), seed = noise_tensor({5, 8}, 2);
   const auto block = [&](Tape& inner, const Tensor& in) {
-    return std::vector{gelu(inner, linear(inner, in, w))};
+    return std::vector{activate(inner, linear(inner, in, w), ActivationKind::gelu)};
   };
   std::vector<std::vector<Tensor>> runs;
   for (const bool offload : {false, true}) {

@@ -10,8 +10,7 @@
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/check.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/text_activations.h"
+#include "ops/pointwise/activations.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -146,15 +145,15 @@ TEST_CASE("activations in place") {
 
 namespace {
 
-double gelu_in_double(Gelu kind, double v) {
+double gelu_in_double(ActivationKind kind, double v) {
   switch (kind) {
-    case Gelu::tanh:
+    case ActivationKind::tanh_gelu:
       return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
-    case Gelu::erf:
+    case ActivationKind::gelu:
       return 0.5 * v * std::erfc(-v / std::sqrt(2.));
-    case Gelu::quick:
+    case ActivationKind::quick_gelu:
       return v / (1 + std::exp(-1.702 * v));
-    case Gelu::squared_relu:
+    case ActivationKind::squared_relu:
       return v < 0 ? 0 : v * v;
   }
   return 0;
@@ -172,9 +171,10 @@ TEST_CASE("the three gelus are their formulas, between -12 and 12 and far beyond
     values.push_back(v);
   const auto n = static_cast<std::int64_t>(values.size());
   each_isa([&] {
-    for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+    for (const ActivationKind kind :
+         {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu}) {
       const Tensor x = Tensor::from(values, {n});
-      gelu_in_place(tape, x, kind);
+      activate_in_place(tape, x, kind);
       double worst = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double expected = gelu_in_double(kind, values[i]), error = x.floats()[i] - expected;
@@ -190,15 +190,16 @@ TEST_CASE("the three gelus of every bf16: rounded once, NaN stays NaN") {
   Tape tape(false);
   const std::int64_t n = 1 << 16;
   each_isa([&] {
-    for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+    for (const ActivationKind kind :
+         {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu}) {
       const Tensor x({n}, DType::bf16);
       auto* const bits = static_cast<std::uint16_t*>(x.raw());
       for (std::int64_t i = 0; i < n; ++i)
         bits[i] = static_cast<std::uint16_t>(i);
       const Tensor before = x.to(DType::f32);
-      gelu_in_place(tape, x, kind);
+      activate_in_place(tape, x, kind);
       const Tensor after = x.to(DType::f32), in_f32 = before.clone();
-      gelu_in_place(tape, in_f32, kind);
+      activate_in_place(tape, in_f32, kind);
       const Tensor rounded = in_f32.to(DType::bf16).to(DType::f32);
       std::int64_t wrong = 0;
       for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
@@ -230,21 +231,22 @@ TEST_CASE("gelu in place: erf has the bits of gelu, and any number of threads th
   each_isa([&] {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor x = noise_tensor({37, 1001}, 8, dtype), erf = x.clone();
-      gelu_in_place(tape, erf, Gelu::erf);
-      CHECK(same(erf, gelu(tape, x)));
-      for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+      activate_in_place(tape, erf, ActivationKind::gelu);
+      CHECK(same(erf, activate(tape, x, ActivationKind::gelu)));
+      for (const ActivationKind kind :
+           {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu}) {
         const Tensor once = x.clone(), gated = x.clone();
-        gelu_in_place(tape, once, kind);
+        activate_in_place(tape, once, kind);
         for (const int n : {1, 3, 8}) {
           omp_set_num_threads(n);
           const Tensor again = x.clone();
-          gelu_in_place(tape, again, kind);
+          activate_in_place(tape, again, kind);
           CHECK(same(again, once));
         }
         omp_set_num_threads(threads);
         gated_gelu_in_place(tape, gated,
                             Tensor::from(std::vector<float>(37 * 1001, 1.f), {37, 1001}).to(dtype));
-        CHECK(same(gated, once) == (kind == Gelu::tanh));
+        CHECK(same(gated, once) == (kind == ActivationKind::tanh_gelu));
       }
     }
   });
@@ -267,8 +269,9 @@ TEST_CASE("activations in place leave what is beside them") {
         };
         check_within([&](const Tensor& x) { relu_in_place(tape, x); });
         check_within([&](const Tensor& x) { gated_gelu_in_place(tape, x, factor); });
-        for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
-          check_within([&](const Tensor& x) { gelu_in_place(tape, x, kind); });
+        for (const ActivationKind kind :
+             {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu})
+          check_within([&](const Tensor& x) { activate_in_place(tape, x, kind); });
       }
   });
 }
@@ -276,16 +279,18 @@ TEST_CASE("activations in place leave what is beside them") {
 TEST_CASE("gelu in place keeps infinity, has no gradient, and is of f32 and bf16") {
   Tape tape(false), recording;
   const float inf = std::numeric_limits<float>::infinity();
-  for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick}) {
+  for (const ActivationKind kind :
+       {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu}) {
     const Tensor x = Tensor::from(std::vector<float>{inf, std::nanf(""), 1.f, -inf}, {4});
     const Tensor none({0, 5});
-    gelu_in_place(tape, x, kind);
+    activate_in_place(tape, x, kind);
     CHECK(x.floats()[0] == inf);
     CHECK(std::isnan(x.floats()[1]));
     CHECK(x.floats()[2] == Approx(gelu_in_double(kind, 1)));
     CHECK(std::isnan(x.floats()[3]));
-    CHECK_NOTHROW(gelu_in_place(tape, none, kind));
-    CHECK_THROWS_WITH(gelu_in_place(recording, x, kind), Catch::Contains("no gradient"));
-    CHECK_THROWS_WITH(gelu_in_place(tape, Tensor({3}, DType::f16), kind), Catch::Contains("F16"));
+    CHECK_NOTHROW(activate_in_place(tape, none, kind));
+    CHECK_THROWS_WITH(activate_in_place(recording, x, kind), Catch::Contains("no gradient"));
+    CHECK_THROWS_WITH(activate_in_place(tape, Tensor({3}, DType::f16), kind),
+                      Catch::Contains("F16"));
   }
 }

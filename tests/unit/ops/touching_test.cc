@@ -18,12 +18,9 @@
 #include "ops/norm/modulate.h"
 #include "ops/norm/rmsnorm.h"
 #include "ops/optim/adamw.h"
-#include "ops/optim/sum_squares.h"
+#include "ops/optim/sums.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
-#include "ops/pointwise/gelu.h"
-#include "ops/pointwise/silu.h"
-#include "ops/pointwise/swiglu.h"
-#include "ops/pointwise/text_activations.h"
 #include "ops/position/qk_norm_rope.h"
 #include "tensor/allocator.h"
 #include "tensor/meta.h"
@@ -148,17 +145,19 @@ TEST_CASE("bytes of gelu, silu, swiglu and rmsnorm") {
   Tape tape;
   const Tensor x = leaf(tape, {kTokens, kWidth}, DType::bf16);
   Tensor y;
-  CHECK(bytes_of(counted([&] { y = gelu(tape, x); }), "gelu_forward") == 4 * kElements);
+  CHECK(bytes_of(counted([&] { y = activate(tape, x, ActivationKind::gelu); }),
+                 "activation_forward") == 4 * kElements);
   const Kernels gelu_back = back(tape, y);
-  CHECK(bytes_of(gelu_back, "gelu_backward") == 6 * kElements);  // x, dy, dx
+  CHECK(bytes_of(gelu_back, "activation_backward") == 6 * kElements);  // x, dy, dx
   // The leaf's gradient is f32: read, added to and written.
   CHECK(bytes_of(gelu_back, "add_into") == (2 + 4 + 4) * kElements);
   CHECK(gelu_back.size() == 2);
   const Tensor w = leaf(tape, {2, kWidth}, DType::bf16);
-  CHECK(bytes_of(counted([&] { y = gelu_linear(tape, x, w); }), "gelu_forward") == 4 * kElements);
+  CHECK(bytes_of(counted([&] { y = activated_linear(tape, x, w, ActivationKind::gelu); }),
+                 "activation_forward") == 4 * kElements);
   const Kernels both = back(tape, y);
-  CHECK(bytes_of(both, "gelu_backward") == 8 * kElements);  // and gelu(x) once more
-  CHECK(both.count("gelu_forward") == 0);
+  CHECK(bytes_of(both, "activation_backward") == 8 * kElements);  // and gelu(x) once more
+  CHECK(both.count("activation_forward") == 0);
 
   const Tensor f = leaf(tape, {kTokens, kWidth});
   CHECK(bytes_of(counted([&] { y = silu(tape, f); }), "silu_forward") == 8 * kElements);
@@ -191,11 +190,12 @@ TEST_CASE("bytes of layer norm and of gelu in place") {
     CHECK(bytes_of(back(tape, layer_norm(tape, z, w, bias, 1e-5f)), "layer_norm_backward") ==
           12 * kElements + 4 * kWidth + sums);
   }
-  for (const Gelu kind : {Gelu::tanh, Gelu::erf, Gelu::quick})
+  for (const ActivationKind kind :
+       {ActivationKind::tanh_gelu, ActivationKind::gelu, ActivationKind::quick_gelu})
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const Tensor z = blank({kTokens, kWidth}, dtype);
-      const Kernels gelu = counted([&] { gelu_in_place(silent, z, kind); });
-      CHECK(bytes_of(gelu, "gelu_forward") == (dtype == DType::f32 ? 8 : 4) * kElements);
+      const Kernels gelu = counted([&] { activate_in_place(silent, z, kind); });
+      CHECK(bytes_of(gelu, "activation_forward") == (dtype == DType::f32 ? 8 : 4) * kElements);
       CHECK(gelu.size() == 1);
     }
 }
@@ -223,7 +223,7 @@ TEST_CASE("bytes of queries' and keys' norms and rotation: values pass") {
     // Queries, keys, and values where they are; the result.
     CHECK(bytes_of(unmoved, "attend") == 2 * (3 + 1) * kElements);
     // The seed is the caller's; what gelu makes of it is nobody's, and overwritten.
-    const Kernels backward = back(tape, in_place ? gelu(tape, y) : y);
+    const Kernels backward = back(tape, in_place ? activate(tape, y, ActivationKind::gelu) : y);
     // x of queries and keys; dy and dx of these, and of values unless they are one.
     CHECK(bytes_of(backward, "qk_norm_rope_gradients") ==
           2 * (2 + (in_place ? 2 + 2 : 3 + 3)) * kElements + angles + 2 * weights);

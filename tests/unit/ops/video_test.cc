@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ops/attention/frame_attention.h"
-#include "ops/attention/time_attention.h"
+#include "ops/attention/video_attention.h"
 #include "ops/check.h"
 #include "ops/conv/haar.h"
 #include "ops/conv/resample.h"

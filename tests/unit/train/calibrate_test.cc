@@ -10,7 +10,7 @@
 #include "models/gpu_table.h"
 #include "models/predict.h"
 #include "ops/attention/attention_choice.h"
-#include "ops/pointwise/gelu.h"
+#include "ops/pointwise/activations.h"
 #include "train/calibrate/gpu_probes.h"
 #include "train/calibrate/kernel_times.h"
 
@@ -112,7 +112,7 @@ TEST_CASE("the CPU logs the kernels that Device::meta counts") {
     const KernelLog log;
     const Tensor copy = x.to(DType::bf16);
     ops::Tape tape;
-    static_cast<void>(ops::gelu(tape, x));
+    static_cast<void>(ops::activate(tape, x, ops::ActivationKind::gelu));
     std::vector<std::string> names;
     for (const KernelLog::Entry& entry : log.entries()) {
       names.push_back(entry.call.name);
@@ -129,10 +129,10 @@ TEST_CASE("the CPU logs the kernels that Device::meta counts") {
 TEST_CASE("a kernel that was measured takes what its rate says, others what the table does") {
   models::Gpu gpu;
   gpu.cpu = true, gpu.bandwidth = 1e9, gpu.peak = gpu.peak_f32 = gpu.products = 1e10, gpu.gap = 0;
-  gpu.kernels = {{"gelu_forward", DType::f32, 1, 0, 1e-3}};
+  gpu.kernels = {{"activation_forward", DType::f32, 1, 0, 1e-3}};
   const KernelCalls work = {
-      {{WorkKind::elementwise, DType::f32, "gelu_forward", false, 0, 4e3}, 2},
-      {{WorkKind::elementwise, DType::bf16, "gelu_forward", false, 0, 4e3}, 1},
+      {{WorkKind::elementwise, DType::f32, "activation_forward", false, 0, 4e3}, 2},
+      {{WorkKind::elementwise, DType::bf16, "activation_forward", false, 0, 4e3}, 1},
       {{WorkKind::products, DType::f32, "gemm", false, 5e9, 1}, 1}};
   CHECK(models::sum_of("", models::predict(gpu, work)).seconds == Approx(2 * (1 + 4) + 4e-6 + 0.5));
 }

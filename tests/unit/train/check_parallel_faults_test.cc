@@ -179,6 +179,33 @@ TEST_CASE("check parallel: what goes wrong between ranks is noticed", "[long]") 
   }
 }
 
+TEST_CASE("check parallel: limits by rounding hide nothing that goes wrong") {
+  const std::string heads = "\nmodel: {num_attention_heads: 2}", ring = kRing + heads,
+                    gather = kGather + heads;
+  for (const Planted& planted : std::vector<Planted>{
+           {"keys that go round are scaled", ring, {"cp", Operation::exchange, Fault::scales}},
+           {"a rank sends no keys round", ring, {"cp", Operation::exchange, Fault::leaves_out}},
+           {"gradients that go round are scaled",
+            ring,
+            {"cp", Operation::exchange, Fault::scales, 2}},
+           {"the gradients of other ranks' keys are lost",
+            gather,
+            {"cp", Operation::reduce_scatter, Fault::skips}},
+           {"the sum after a matrix is scaled",
+            gather,
+            {"tp", Operation::reduce_scatter, Fault::scales}},
+           {"parts are not summed over cp",
+            ring,
+            {"cp+dp", Operation::all_reduce, Fault::skips}}}) {
+    const ParallelCheck check = check_case({"wan", 4, planted.settings}, [&](dist::World& world) {
+      return std::make_unique<FaultyWorld>(world, planted.fault);
+    });
+    INFO(planted.what << "\n" << check.words());
+    CHECK_FALSE(check.passed);
+    CHECK(names_a_parameter(check));
+  }
+}
+
 TEST_CASE("check parallel: ranks that share random numbers are noticed") {
   for (const std::string type : {"dit", "stdit", "moviegen"}) {
     const ParallelCheck check = check_case({type, 2, ""}, {}, [](const Dataset& data, int rank) {

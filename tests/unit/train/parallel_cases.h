@@ -31,15 +31,17 @@ struct ParallelCase {
 
 inline train::Recipe recipe_of(const ParallelCase& one) {
   const bool codes = one.type == "autoregressive", keys = codes || one.type == "moviegen";
-  auto settings = train::parse_yaml("model: {type: " + one.type + ", attention_head_dim: 12, " +
-                                        (keys ? "num_attention_heads: 8, num_key_value_heads: 4, "
-                                              : "num_attention_heads: 4, adaln_lora_dim: 4, ") +
-                                        (codes ? "" : "max_size: [5, 8, 8], ") +
-                                        "num_layers: 1, mlp_ratio: 2, recompute: none}\n"
-                                        "data: {tokens: 40, packs: 2, window: 8}\n" +
-                                        (codes ? "autoregressive" : "diffusion") +
-                                        ": {text_dropout: 0}\nema: {mode: off}\n",
-                                    "case");
+  const char* const sizes =
+      one.type == "wan" ? "num_attention_heads: 4, ffn_dim: 24, freq_dim: 16, "
+      : keys            ? "num_attention_heads: 8, num_key_value_heads: 4, mlp_ratio: 2, "
+                        : "num_attention_heads: 4, adaln_lora_dim: 4, mlp_ratio: 2, ";
+  auto settings = train::parse_yaml(
+      "model: {type: " + one.type + ", attention_head_dim: 12, " + sizes +
+          (codes || one.type == "wan" ? "" : "max_size: [5, 8, 8], ") +
+          "num_layers: 1, recompute: none}\n"
+          "data: {tokens: 40, packs: 2, window: 8}\n" +
+          (codes ? "autoregressive" : "diffusion") + ": {text_dropout: 0}\nema: {mode: off}\n",
+      "case");
   for (const auto& setting : train::parse_yaml(one.settings, "more"))
     settings.push_back(setting);
   train::Recipe recipe = train::make_recipe(settings);

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "dist/mesh.h"
 #include "dist/threads.h"
-#include "ops/pointwise/silu.h"
+#include "ops/pointwise/activations.h"
 #include "parallel_cases.h"
 #include "saved_state.h"
 #include "support/noise.h"

@@ -322,6 +322,10 @@ TEST_CASE("recipe: the manual explains each key, and no other") {
   CHECK(page.find("*optimizer.lr** (0.0001)\n\tabove 0. ") != std::string::npos);
   CHECK(page.find("*data.tokens*+ (8192)\n\tfrom 1 tokens. ") != std::string::npos);
   CHECK(page.find("*train.seed* (0)\n") != std::string::npos);
+  CHECK(page.find("[]: to_q, to_k, to_v, to_out.0; moviegen: to_q, to_k, to_v, to_out; "
+                  "autoregressive: q_proj, k_proj, v_proj, o_proj.\n") != std::string::npos);
+  CHECK(page.find("from text alone. *wan* does not train with given frames.\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("recipe: each value is explained by where it comes from") {
@@ -353,6 +357,9 @@ TEST_CASE("recipe: an architecture says what its keys are, and the manual has it
   std::erase(page, '\\');
   CHECK(page.find("*made-up* is in no list.") != std::string::npos);
   CHECK(page.find("Type *made-up* takes all.") != std::string::npos);
+  // Its words of a key that others have too.
+  CHECK(page.find("cannot open a model with *full*. Of type *made-up*: One word.\n") !=
+        std::string::npos);
   CHECK(to_yaml(from_yaml("model: {type: made-up, adaln: full}")).find("adaln_lora_dim: 0") !=
         std::string::npos);
   CHECK(error_of("model: {type: made-up, qk_norm: true}").find("'model.qk_norm'") !=

@@ -15,15 +15,13 @@
 #include <string>
 #include <utility>
 
-#include "base/error.h"
 #include "models/config_limits.h"
 #include "models/dit/architecture.h"
 #include "models/dit/framed_forward.h"
-#include "models/dit/framed_network.h"
 #include "nn/linear.h"
+#include "ops/pointwise/activations.h"
 #include "ops/pointwise/add.h"
 #include "ops/pointwise/cast.h"
-#include "ops/pointwise/silu.h"
 
 namespace vfm {
 
@@ -64,7 +62,7 @@ class SkipBlock {
 struct SkipFrame : models::NetworkFrame {
   SkipFrame(const models::NetworkConfig& c, std::uint64_t seed, DType type, Device where,
             bool trainable, const nn::NetworkLayout& ranks)
-      : NetworkFrame(c, seed, type, where, trainable, {.tables = true}, ranks) {
+      : NetworkFrame(c, seed, type, where, trainable, ranks) {
     make_blocks(blocks);
     finish({nn::Modulation::of_table(make, "norm_out.table", c.width(), 2), type, {}});
   }
@@ -81,35 +79,17 @@ struct SkipFrame : models::NetworkFrame {
   std::deque<SkipBlock> blocks;
 };
 
-class SkipNetwork final : public models::FramedNetwork {
- public:
-  explicit SkipNetwork(std::unique_ptr<SkipFrame> frame) : FramedNetwork(std::move(frame)) {}
-
-  void set_inference_fp8(models::Fp8Parts parts) override {
-    if (parts.any()) fail_usage("a network with skip connections has no FP8");
-  }
-  Tensor forward(ops::Tape& tape, const models::NetworkBatch& batch) const override {
-    return models::FramedForward<SkipFrame>(frame(), tape, batch).forward();
-  }
-  std::unique_ptr<nn::StagedForward> stages(ops::Tape& tape,
-                                            const models::NetworkBatch& batch) const override {
-    return std::make_unique<models::FramedForward<SkipFrame>>(frame(), tape, batch);
-  }
-
- private:
-  const SkipFrame& frame() const { return static_cast<const SkipFrame&>(*frame_); }
-};
+inline constexpr std::string_view kSkipTargets[] = {"up", "down"};
 
 inline const models::Architecture kSkips = {
     .name = "dit",
     .class_name = "SkipTransformer3DModel",
-    .lora_targets = {"up", "down"},
+    .lora_targets = kSkipTargets,
     .visit = models::visit_common,
     .check =
         [](const models::NetworkConfig& c) {
           models::need_field(c.num_layers % 2 == 0, "num_layers", c.num_layers, "even");
         },
-    .key_value_heads = [](const models::NetworkConfig& c) { return c.num_attention_heads; },
     .hidden = [](const models::NetworkConfig& c) { return std::int64_t{2} * c.width(); },
     .skips = [](const models::NetworkConfig& c,
                 int block) { return 2 * block < c.num_layers ? 1 : -1; },
@@ -119,8 +99,8 @@ inline const models::Architecture kSkips = {
     .make = [](const models::NetworkConfig& c, std::uint64_t seed, DType compute, Device device,
                bool trainable,
                const nn::NetworkLayout& layout) -> std::unique_ptr<models::DiffusionNetwork> {
-      return std::make_unique<SkipNetwork>(
-          std::make_unique<SkipFrame>(c, seed, compute, device, trainable, layout));
+      return std::make_unique<models::NetworkOf<SkipFrame>>(c, seed, compute, device, trainable,
+                                                            layout);
     },
 };
 
