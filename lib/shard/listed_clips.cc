@@ -13,10 +13,12 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/packed.h"
-#include "io/places.h"
 #include "io/sorter.h"
+#include "io/store.h"
 #include "parts/clip_list.h"
 #include "parts/part_inputs.h"
+#include "parts/part_marker.h"
+#include "parts/part_run.h"
 
 namespace vfm::shard {
 namespace {
@@ -61,7 +63,8 @@ struct ListedClips::State {
       : directory(folder), records(scratch, kSortMemory), sources(scratch), later(scratch) {}
 
   void read();
-  void add(const io::Record& record);
+  void read(const std::string& manifest, int part);
+  void add(const io::Record& record, const std::string& path);
   void find_duplicates();
   std::optional<io::Record> take(std::string_view packed);
 
@@ -78,16 +81,37 @@ void ListedClips::State::read() {
   const auto inputs = parts::part_inputs(directory, "clip");
   if (!inputs) fail("'{}' has no list of parts", directory);
   missing = inputs->message(directory);
+  auto gap = inputs->missing.begin();
+  int part = 0;
   for (const std::string& manifest : inputs->manifests) {
-    io::ManifestReader reader({manifest}, fail_on);
-    while (const auto record = reader.next())
-      if (record->kind == "shard") add(*record);
-    reader.streams().check_whole("it is not used");
+    for (; gap != inputs->missing.end() && *gap == part; ++gap)
+      ++part;
+    read(manifest, part++);
   }
   find_duplicates();
 }
 
-void ListedClips::State::add(const io::Record& record) {
+/// The folder may have been moved, so files are named as in the part's marker.
+void ListedClips::State::read(const std::string& manifest, int part) {
+  const io::FileStore store(io::join_path(directory, "parts"));
+  const std::string name = "clip/" + parts::part_name(part) + "/done.json";
+  const auto marker = parts::read_marker(store, name);
+  if (!marker) fail("'{}' has disappeared", store.path(name));
+  const auto& outputs = marker->results.outputs;
+  std::size_t next = 0;
+  io::ManifestReader reader({manifest}, fail_on);
+  while (const auto record = reader.next()) {
+    if (record->kind != "shard") continue;
+    if (next == outputs.size() ||
+        io::base_name(record->path()) != io::base_name(outputs[next].path))
+      fail("'{}' does not fit '{}'; remove the latter, and do part {} again", manifest,
+           store.path(name), part);
+    add(*record, io::join_path(directory, outputs[next++].path));
+  }
+  reader.streams().check_whole("it is not used");
+}
+
+void ListedClips::State::add(const io::Record& record, const std::string& path) {
   const RecordSources of(record);
   for (std::size_t i = 0; i < of.paths.size(); ++i) {
     std::string packed;
@@ -96,7 +120,7 @@ void ListedClips::State::add(const io::Record& record) {
     sources.add(packed + of.paths[i]);
   }
   Json json = record.json;
-  json["path"] = io::join_path(directory, io::name_from(directory, record.path()));
+  json["path"] = path;
   json.erase("columns");  // those that are beside the shard are used
   std::string packed;
   io::put_ordered(packed, *std::ranges::min_element(of.places), kPlaceBytes);

@@ -1,0 +1,141 @@
+// The shards of a folder that vfm-clip made in parts: their order, duplicates, and missing parts.
+// SPDX-License-Identifier: Apache-2.0
+#include "shard/listed_clips.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "io/file.h"
+#include "io/manifest.h"
+#include "parts/part_run.h"
+#include "shard/shard_input.h"
+#include "support/temporary_folder.h"
+
+using namespace vfm;
+using namespace vfm::shard;
+
+namespace {
+
+/// A folder with a list of parts, whose manifests the test writes.
+struct ListedFolder {
+  explicit ListedFolder(int parts) {
+    folder.write("clips/parts/list.json", dump_json({{"version", 1},
+                                                     {"parts", parts},
+                                                     {"shard_bytes", 1},
+                                                     {"buckets", 1},
+                                                     {"digits", 2},
+                                                     {"videos", 9},
+                                                     {"bytes", 9},
+                                                     {"appended", Json::array()}}));
+  }
+
+  void part(int number, const std::vector<Json>& records, bool done = true) const {
+    const std::string own = "clips/parts/clip/" + parts::part_name(number) + "/";
+    std::string lines;
+    Json outputs = Json::array();
+    for (const Json& record : records) {
+      lines += dump_json(record) + "\n";
+      const std::string path = record.at("path");
+      outputs.push_back({{"path", "ab/" + io::base_name(path)}, {"bytes", 1}, {"xxh3", "x"}});
+    }
+    folder.write(own + "manifest.jsonl", lines);
+    if (!done) return;
+    folder.write(own + "done.json", dump_json({{"version", 1},
+                                               {"tool", "vfm-clip"},
+                                               {"part", number},
+                                               {"parts", 3},
+                                               {"inputs", ""},
+                                               {"records", records.size()},
+                                               {"outputs", outputs},
+                                               {"errors", Json::object()},
+                                               {"versions", Json::object()},
+                                               {"host", ""},
+                                               {"begun", ""},
+                                               {"ended", ""}}));
+  }
+  std::string clips() const { return folder / "clips"; }
+  Json large(const std::string& name, int place, const std::string& hash) const {
+    return {{"kind", "shard"},     {"path", "/before/clips/ab/" + name},
+            {"place", place},      {"source", "/raw/" + std::to_string(place)},
+            {"source_hash", hash}, {"columns", {{"clip", "/before/clips/ab/" + name}}}};
+  }
+  Json joined(const std::string& name, const std::vector<int>& places,
+              const std::vector<std::string>& hashes) const {
+    Json sources = Json::array();
+    for (const int place : places)
+      sources.push_back("/raw/" + std::to_string(place));
+    return {{"kind", "shard"},
+            {"path", "/before/clips/ab/" + name},
+            {"sources", sources},
+            {"source_hashes", hashes},
+            {"places", places}};
+  }
+
+  TemporaryFolder folder;
+};
+
+std::vector<std::string> names_of(ListedClips& listed) {
+  std::vector<std::string> names;
+  while (const auto record = listed.next()) {
+    CHECK_FALSE(record->json->contains("columns"));
+    std::string name = io::base_name(record->path());
+    if (const auto found = record->json->find("duplicate_hashes"); found != record->json->end())
+      name += " " + dump_json(*found);
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("shards of parts are in the order of the list, and the first of equal contents counts") {
+  const ListedFolder of(3);
+  of.part(0, {of.joined("j.tar", {0, 7, 4}, {"a", "b", "c"}), of.large("l5.tar", 5, "d")});
+  of.part(1,
+          {of.large("l6-0.tar", 6, "d"), of.large("l6-1.tar", 6, "d"), of.large("l8.tar", 8, "e")});
+  // The source at place 3 comes before that at 7, although j.tar comes before k.tar.
+  of.part(2, {of.joined("k.tar", {3, 9}, {"b", "e"}), of.large("l2-0.tar", 2, "f"),
+              of.large("l2-1.tar", 2, "f")});
+  CHECK(ListedClips::are_in(of.clips()));
+  ListedClips listed(of.clips());
+  std::vector<std::string> told;
+  listed.on_duplicate([&](const ListedClips::Duplicate& one) {
+    told.push_back(one.source + " " + one.first + " " + one.hash);
+  });
+  CHECK(names_of(listed) == std::vector<std::string>{"j.tar [\"b\"]", "l2-0.tar", "l2-1.tar",
+                                                     "k.tar [\"e\"]", "l5.tar", "l8.tar"});
+  CHECK(told == std::vector<std::string>{"/raw/7 /raw/3 b", "/raw/9 /raw/8 e", "/raw/6 /raw/5 d"});
+  CHECK(listed.missing().empty());
+
+  ShardInput input({of.clips()}, [](const io::Fault&) { FAIL(); });
+  CHECK(input.next()->path() == of.clips() + "/ab/j.tar");
+  CHECK(input.streams().broken_off().empty());
+}
+
+TEST_CASE("a part without a marker is missing, and its shards are not taken") {
+  const ListedFolder of(2);
+  of.part(0, {of.large("a.tar", 0, "a")}, false);
+  of.part(1, {of.large("b.tar", 1, "a")});
+  ShardInput input({of.clips()}, [](const io::Fault&) { FAIL(); });
+  CHECK(input.next()->path() == of.clips() + "/ab/b.tar");
+  CHECK_FALSE(input.next());
+  CHECK(input.streams().broken_off() ==
+        "1 of the 2 parts of '" + of.clips() + "' is not complete: 0");
+  CHECK_THROWS_WITH(input.streams().check_whole("nothing is made"),
+                    Catch::Contains("not complete: 0: nothing is made"));
+  of.part(0, {{{"kind", "shard"}, {"path", "c.tar"}}});
+  CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("neither 'source' nor 'sources'"));
+}
+
+TEST_CASE("samples of duplicates are told by the hash of their source") {
+  const DuplicateHashes none(Json::object());
+  CHECK(none.empty());
+  CHECK_FALSE(none.has({{"source_hash", "a"}}));
+  const DuplicateHashes some(Json{{"duplicate_hashes", {"a", "b"}}});
+  CHECK(some.has({{"source_hash", "b"}}));
+  CHECK_FALSE(some.has({{"source_hash", "c"}}));
+  CHECK_FALSE(some.has(Json::array()));
+  CHECK(some.has_text("{\"source_hash\":\"a\"}"));
+  CHECK_FALSE(some.has_text("{\"source_hash\""));
+}
