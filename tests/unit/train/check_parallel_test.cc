@@ -346,8 +346,9 @@ TEST_CASE("check parallel: a gradient of terms that cancel has a limit by its ro
   const auto limit_of = [&](const std::string& name) {
     return std::ranges::find(check.values, name, &ComparedValue::name)->limit;
   };
-  CHECK(limit_of("transformer_blocks.0.attn2.to_k.bias") > 1e-4);
-  CHECK(limit_of("transformer_blocks.0.attn2.to_k.bias") < 1e-2);
+  const double keys = std::max(limit_of("transformer_blocks.0.attn2.to_k.bias"),
+                               limit_of("transformer_blocks.1.attn2.to_k.bias"));
+  CHECK((keys > 1e-4 && keys < 1e-2));
   CHECK(limit_of("transformer_blocks.0.attn2.to_v.bias") == 1e-4);
   CHECK(limit_of("proj_out.weight") == 1e-4);
 }
