@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "generate/request/given_files.h"
 #include "generate/sampling/generator.h"
+#include "io/atomic_file.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "models/folder/load_model.h"
@@ -104,6 +105,12 @@ int frame_error(const Generator& generator, const Latent& latent, const std::str
   return most;
 }
 
+void change_json(const std::string& path, const Json& changes) {
+  Json json = parse_json(io::read_file(path), path);
+  json.update(changes);
+  io::write_file(path, dump_json(json));
+}
+
 constexpr double kLatentError = 1e-4;
 
 }  // namespace
@@ -190,4 +197,18 @@ TEST_CASE("a Wan has the sizes and the sampling of its authors' program", "[wan]
   const models::ModelFacts image = WanFolder("i2v", "t2v").open().facts();
   CHECK((image.sampling.steps == 40 && image.sampling.guidance == 2.5));
   CHECK((image.sampling.shift == 5 && image.sampling.diffusers == small.sampling.diffusers));
+  // A wider one than that of 1.3 billion parameters, and one of two networks.
+  const WanFolder wide("t2v", "t2v"), two("t2v", "t2v");
+  change_json(wide.path() + "/transformer/config.json", {{"num_attention_heads", 129}});
+  const models::ModelFacts large = wide.open().facts();
+  CHECK((large.sampling.steps == 50 && large.sampling.guidance == 4 && !large.boundary));
+  CHECK((large.sampling.shift == 5 && large.sampling.scheduler_shift() == 3));
+  fs::copy(two.path() + "/transformer", two.path() + "/transformer_2");
+  change_json(
+      two.path() + "/model_index.json",
+      {{"transformer_2", {"diffusers", "WanTransformer3DModel"}}, {"boundary_ratio", 0.875}});
+  const models::ModelFacts experts = two.open().facts();
+  CHECK((experts.sampling.steps == 40 && experts.boundary == 0.875));
+  CHECK((experts.sampling.guidance == 3 && experts.sampling.guidance_low == 2));
+  CHECK((experts.sampling.shift == 12 && experts.sampling.scheduler_shift() == 3));
 }

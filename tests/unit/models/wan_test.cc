@@ -251,6 +251,14 @@ TEST_CASE("wan: the embedded time is rounded as diffusers rounds it, in bf16 and
   fill(*network, projected + "bias", 0.5f + 0x1p-11f);
   CHECK(output_of(*network, rounding) == one);
   CHECK(output_of(*network, batch) != one);
+  // SiLU of 1 is rounded before the product: 24 weights make 199.4 / 256 of it, and 199.6 / 256 of
+  // what it is before.
+  REQUIRE(c.width() == 24);
+  fill(*network, projected + "bias", 199.0f / 256);
+  const std::vector<float> product = output_of(*network, rounding);
+  fill(*network, projected + "bias", 0);
+  fill(*network, projected + "weight", 182 * 0x1p-12f);
+  CHECK(output_of(*network, rounding) == product);
 }
 
 TEST_CASE("wan: the frame rate is of no matter, steps between positions are") {
