@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/mlp.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/matmul/recompute_linear.h"
 #include "ops/pointwise/activations.h"
@@ -33,6 +35,21 @@ Mlp::Mlp(WeightMaker& make, const std::vector<std::string>& up, const std::strin
 Tensor Mlp::forward(ops::Tape& tape, const Operand& x, const Pass& pass) const {
   const Tensor hidden = up_.forward(tape, x, pass);
   return down_.forward(tape, activated(activation_, hidden), pass);
+}
+
+Tensor feed_by_rows(const Tensor& x, std::int64_t hidden,
+                    const std::function<Tensor(const Tensor& rows)>& feed) {
+  constexpr std::int64_t kHiddenAtOnce = std::int64_t{16} << 20;
+  const std::int64_t count = x.size(0), step = std::max<std::int64_t>(64, kHiddenAtOnce / hidden);
+  if (count <= step) return feed(x);
+  Tensor all;
+  for (std::int64_t begin = 0; begin < count; begin += step) {
+    const std::int64_t end = std::min(count, begin + step);
+    const Tensor some = feed(x.rows(begin, end));
+    if (!all.defined()) all = Tensor({count, some.size(1)}, some.dtype(), some.device());
+    copy(some, all.rows(begin, end));
+  }
+  return all;
 }
 
 Operand activated(Activation activation, const Tensor& hidden) {

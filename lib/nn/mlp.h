@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,11 @@ enum class Activation { gelu, tanh_gelu, squared_relu, swiglu };
 
 /// The activation of a hidden tensor, [S, F] or, for two projections, [S, 2 F].
 Operand activated(Activation activation, const Tensor& hidden);
+
+/// Returns feed(x), [S, any], for inference: some rows at a time go through `feed`, an MLP of
+/// hidden width `hidden`, so that memory never has the hidden values of all.
+Tensor feed_by_rows(const Tensor& x, std::int64_t hidden,
+                    const std::function<Tensor(const Tensor& rows)>& feed);
 
 struct MlpShape {
   std::int64_t width = 0, hidden = 0;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "models/config_limits.h"
+#include "nn/mlp.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/layer_norm.h"
@@ -19,9 +20,6 @@
 
 namespace vfm::models {
 namespace {
-
-// Rows that go through the feed-forward part at once: more hold more of its inner width.
-constexpr std::int64_t kInnerAtOnce = std::int64_t{16} << 20;
 
 bool is_scale(EncoderPart part) {
   return part == EncoderPart::scale1 || part == EncoderPart::scale2;
@@ -126,22 +124,14 @@ void attend_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const
 void feed_layer(std::span<EncoderRun> runs, const EncoderStackConfig& c, const LayerWeights& w) {
   const Tensor up = w.matrix(EncoderPart::up), up_bias = w.vector(EncoderPart::up);
   const Tensor down = w.matrix(EncoderPart::down), down_bias = w.vector(EncoderPart::down);
-  const std::int64_t step = std::max<std::int64_t>(64, kInnerAtOnce / c.feed_forward);
   for (EncoderRun& run : runs) {
     const Tensor n = (c.norm_first ? run.normed(c, w, EncoderPart::norm2) : run.x).to(w.compute);
-    const std::int64_t count = run.x.size(0);
-    Tensor branch(run.x.shape(), DType::f32, w.device);
-    for (std::int64_t begin = 0; begin < count; begin += step) {
-      const std::int64_t end = std::min(count, begin + step);
-      const Tensor inner = ops::linear(run.tape, n.rows(begin, end), up, up_bias, w.compute);
+    const auto feed = [&](const Tensor& rows) {
+      const Tensor inner = ops::linear(run.tape, rows, up, up_bias, w.compute);
       ops::activate_in_place(run.tape, inner, c.activation);
-      const Tensor out = ops::linear(run.tape, inner, down, down_bias, DType::f32);
-      if (step >= count)
-        branch = out;
-      else
-        copy(out, branch.rows(begin, end));
-    }
-    run.add(c, w, EncoderPart::scale2, branch);
+      return ops::linear(run.tape, inner, down, down_bias, DType::f32);
+    };
+    run.add(c, w, EncoderPart::scale2, nn::feed_by_rows(n, c.feed_forward, feed));
     if (!c.norm_first) run.x = run.normed(c, w, EncoderPart::norm2);
   }
 }

@@ -10,6 +10,7 @@
 #include "models/encoder/encoder_folder.h"
 #include "models/encoder/encoder_stack.h"
 #include "models/folder/load_tensors.h"
+#include "nn/mlp.h"
 #include "ops/attention/attention.h"
 #include "ops/matmul/linear.h"
 #include "ops/norm/rmsnorm.h"
@@ -20,9 +21,6 @@
 
 namespace vfm::models {
 namespace {
-
-// Rows that go through the feed-forward part at once: its inner width is up to 64 times the outer.
-constexpr std::int64_t kInnerElements = std::int64_t{16} << 20;
 
 std::string layer_name(int layer, const char* part) {
   return fmt::format("encoder.block.{}.layer.{}.weight", layer, part);
@@ -171,19 +169,15 @@ void T5::feed_forward(Pack& pack, int layer) const {
   const Tensor in = named(config_.gated ? "1.DenseReluDense.wi_0" : "1.DenseReluDense.wi");
   const Tensor up = config_.gated ? named("1.DenseReluDense.wi_1") : Tensor();
   const Tensor out = named("1.DenseReluDense.wo");
-  const std::int64_t rows = pack.x.size(0);
-  const std::int64_t step = std::max<std::int64_t>(64, kInnerElements / config_.feed_forward);
-  for (std::int64_t begin = 0; begin < rows; begin += step) {
-    const std::int64_t end = std::min(rows, begin + step);
-    const Tensor part = n.rows(begin, end);
-    const Tensor inner = ops::linear(pack.tape, part, in);
-    if (config_.gated) {
-      ops::gated_gelu_in_place(pack.tape, inner, ops::linear(pack.tape, part, up));
-    } else {
+  const auto feed = [&](const Tensor& rows) {
+    const Tensor inner = ops::linear(pack.tape, rows, in);
+    if (config_.gated)
+      ops::gated_gelu_in_place(pack.tape, inner, ops::linear(pack.tape, rows, up));
+    else
       ops::relu_in_place(pack.tape, inner);
-    }
-    ops::add_in_place(pack.x.rows(begin, end), ops::linear(pack.tape, inner, out, {}, DType::f32));
-  }
+    return ops::linear(pack.tape, inner, out, {}, DType::f32);
+  };
+  ops::add_in_place(pack.x, nn::feed_by_rows(n, config_.feed_forward, feed));
 }
 
 Tensor T5::encode(std::span<const std::int32_t> ids, std::span<const std::int64_t> lengths) const {

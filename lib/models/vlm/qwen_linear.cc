@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "nn/mlp.h"
 #include "ops/matmul/bias.h"
 #include "ops/matmul/block_rows.h"
 #include "ops/matmul/few_rows.h"
@@ -17,8 +18,6 @@
 namespace vfm::models {
 namespace {
 
-// Elements of the inner width that are in memory at once.
-constexpr std::int64_t kQwenInnerAtOnce = std::int64_t{16} << 20;
 // Elements of a matrix that are converted at once: on the CPU they stay in the cache until they are
 // used, on a GPU they are enough work for a product.
 constexpr std::int64_t kQwenWidenedAtOnce = std::int64_t{1} << 20;
@@ -90,16 +89,8 @@ Tensor QwenFeedForward::both(const Tensor& x) const {
 
 Tensor QwenFeedForward::operator()(const Tensor& x) const {
   ops::Tape tape(false);
-  const std::int64_t count = x.size(0), inner = gate.weight.size(0);
-  const std::int64_t step = std::max<std::int64_t>(64, kQwenInnerAtOnce / inner);
-  const auto feed = [&](const Tensor& rows) { return down(ops::swiglu(tape, both(rows))); };
-  if (count <= step) return feed(x);
-  const Tensor all({count, down.weight.size(0)}, DType::f32, x.device());
-  for (std::int64_t begin = 0; begin < count; begin += step) {
-    const std::int64_t end = std::min(count, begin + step);
-    copy(feed(x.rows(begin, end)), all.rows(begin, end));
-  }
-  return all;
+  return nn::feed_by_rows(x, gate.weight.size(0),
+                          [&](const Tensor& rows) { return down(ops::swiglu(tape, both(rows))); });
 }
 
 Tensor qwen_norm(const Tensor& x, const Tensor& weight, float epsilon) {
