@@ -33,12 +33,12 @@ VFM_INLINE void copy_tile(const bf16* from, std::int64_t stride, std::int64_t ro
 
 VFM_INLINE void turn_tile(const bf16* from, std::int64_t stride, std::int64_t rows,
                           std::int64_t columns, bf16* to) {
-  if (rows >= 16 && columns >= 32 && stride % 2 == 0)
+  const bool words = stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
+  if (rows >= 16 && columns >= 32 && words)
     return transpose_block(reinterpret_cast<const float*>(from), stride / 2,
                            reinterpret_cast<float*>(to), 16);
   alignas(64) bf16 whole[kTileElements];
   copy_tile(from, stride, rows, columns, whole);
-  asm volatile("" ::: "memory");  // the same bytes, as other numbers
   transpose_block(reinterpret_cast<const float*>(whole), 16, reinterpret_cast<float*>(to), 16);
 }
 
