@@ -10,7 +10,7 @@
 namespace vfm::ops {
 
 /// x86-64-v2 (or another architecture), v3 (AVX2, FMA), v4 (AVX-512), AVX-512 with bf16 products,
-/// AMX with products of bf16 tiles. The last three differ only in bf16 attention.
+/// AMX with products of bf16 tiles. The last three differ only in attention and products of bf16.
 enum class Isa { base, avx2, avx512, avx512_bf16, amx };
 
 /// Returns the best instruction set of this machine.

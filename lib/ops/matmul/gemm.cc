@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "ops/determinism.h"
 #include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_tiles.h"
 #include "ops/matmul/matmul_kernels.h"
 #include "ops/run.h"
 
@@ -46,8 +47,9 @@ Touching work_of(Device device, std::int64_t m, std::int64_t n, std::int64_t k, 
       .kind(WorkKind::products, a.dtype)
       .products(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k))
       .cpu_scratch([&] {
-        return a.dtype == DType::f8e4m3 ? gemm_fp8_scratch(m, n, k)
-                                        : gemm_scratch(m, n, k, a.dtype, c_dtype);
+        if (a.dtype == DType::f8e4m3) return gemm_fp8_scratch(m, n, k);
+        return has_gemm_tiles(a, b) ? gemm_tiles_scratch(m, n, k)
+                                    : gemm_scratch(m, n, k, a.dtype, c_dtype);
       })
       .gpu_scratch([&] {
         // What is added to must stay while algorithms are timed.
@@ -102,6 +104,7 @@ void gemm(Device device, std::int64_t m, std::int64_t n, std::int64_t k, const M
 void cpu::gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                void* c, DType c_dtype, std::int64_t c_stride, bool add) {
   if (a.dtype == DType::f8e4m3) return gemm_fp8(m, n, k, a, b, c, c_dtype, c_stride);
+  if (k > 0 && has_gemm_tiles(a, b)) return gemm_tiles(m, n, k, a, b, c, c_dtype, c_stride, add);
   gemm_cpu(m, n, k, a, b, c, c_dtype, c_stride, add);
 }
 

@@ -1,6 +1,7 @@
 // Matrix products on any device. All matrices are row-major.
 //
-// The CPU uses oneDNN (gemm_cpu.cc) or, in a build without oneDNN, our own code (gemm_plain.cc).
+// The CPU uses oneDNN (gemm_cpu.cc) or, in a build without oneDNN, our own code (gemm_plain.cc);
+// for some products of bf16 the tiles of AMX (gemm_tiles.h).
 // The GPU uses cuBLASLt (gemm_cuda.cc).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

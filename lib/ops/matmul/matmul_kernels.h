@@ -14,11 +14,11 @@ namespace vfm::ops {
 // The kernels behind bias.h.
 
 // y[row][i] += bias[i] for i < width; rows of y are `stride` elements apart
-VFM_KERNEL(void, add_bias, DType type, void* y, std::int64_t rows, std::int64_t stride,
-           const float* bias, std::int64_t width)
+VFM_ISA_KERNEL(void, add_bias, DType type, void* y, std::int64_t rows, std::int64_t stride,
+               const float* bias, std::int64_t width)
 // sum[i] += the sum over the rows of dy[row][i]
-VFM_KERNEL(void, bias_gradient, DType type, const void* dy, std::int64_t rows, std::int64_t width,
-           float* sum)
+VFM_ISA_KERNEL(void, bias_gradient, DType type, const void* dy, std::int64_t rows,
+               std::int64_t width, float* sum)
 
 /// The most parts in which a GPU sums rows. Each part takes a float for every column.
 inline constexpr std::int64_t kBiasParts = 256;

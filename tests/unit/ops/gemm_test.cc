@@ -1,4 +1,4 @@
-// The product without a library against oneDNN's and against sums in double.
+// The product without a library, and that with tiles, against oneDNN's and against sums in double.
 // SPDX-License-Identifier: Apache-2.0
 #include <omp.h>
 
@@ -7,6 +7,7 @@
 
 #include "ops/check.h"
 #include "ops/matmul/gemm_cpu.h"
+#include "ops/matmul/gemm_tiles.h"
 
 using namespace vfm;
 using namespace vfm::ops;
@@ -69,6 +70,12 @@ Tensor in_double(const Case& c, const Tensor& a, const Tensor& b) {
   return result;
 }
 
+// As the machine does it, perhaps with tiles.
+void multiply_here(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+                   void* c, DType c_dtype, std::int64_t c_stride, bool add) {
+  gemm(Device::cpu, m, n, k, a, b, c, c_dtype, c_stride, add);
+}
+
 void compare(const Case& c) {
   CAPTURE(c.m, c.n, c.k, c.a_transposed, c.b_transposed, c.add, dtype_name(c.in),
           dtype_name(c.out));
@@ -76,11 +83,14 @@ void compare(const Case& c) {
   const Tensor b = operand(c.k, c.n, c.b_transposed, c.in, 2);
   const Tensor exact = in_double(c, a, b), library = multiply(gemm_cpu, c, a, b);
   const double tolerance = c.out == DType::bf16 ? 4e-3 : 1e-5;  // half a unit in the last place
-  each_isa([&] {
-    const Tensor plain = multiply(gemm_plain, c, a, b);
-    CHECK(distance(plain, exact) < tolerance);
-    CHECK(distance(plain, library) < 2 * tolerance);
-  });
+  each_isa(
+      [&] {
+        const Tensor plain = multiply(gemm_plain, c, a, b);
+        CHECK(distance(plain, exact) < tolerance);
+        CHECK(distance(plain, library) < 2 * tolerance);
+        CHECK(distance(multiply(multiply_here, c, a, b), exact) < tolerance);
+      },
+      c.in == DType::bf16);
 }
 
 }  // namespace
@@ -122,4 +132,30 @@ TEST_CASE(
   }
   omp_set_num_threads(most);
   CHECK(std::memcmp(results[0].raw(), results[1].raw(), results[0].bytes()) == 0);
+}
+
+TEST_CASE(
+    "the product with tiles: any number of rows, each with the same bits, threads no matter") {
+  const Case all{kTileRows + 80, 2 * kTileColumns + 20, kTileDepth + 50, false, true,
+                 false,          DType::bf16,           DType::f32};
+  const Tensor a = operand(all.m, all.k, false, all.in, 1),
+               b = operand(all.k, all.n, true, all.in, 2);
+  const Tensor whole = multiply(multiply_here, all, a, b);
+  CHECK(distance(whole, multiply(gemm_cpu, all, a, b)) < 1e-5);
+  if (!has_gemm_tiles(matrix(a, false), matrix(b, true))) return;
+  const auto same = [&](const Tensor& some, std::int64_t first) {
+    return std::memcmp(some.raw(), whole.rows(first, first + some.size(0)).raw(), some.bytes()) ==
+           0;
+  };
+  for (const std::int64_t rows : {1, 16, 17, 40}) {
+    Case few = all;
+    few.m = rows;
+    CHECK(same(multiply(multiply_here, few, a.rows(1030, 1030 + rows), b), 1030));
+  }
+  const int most = omp_get_max_threads();
+  for (const int threads : {1, 5}) {
+    omp_set_num_threads(threads);
+    CHECK(same(multiply(multiply_here, all, a, b), 0));
+  }
+  omp_set_num_threads(most);
 }
