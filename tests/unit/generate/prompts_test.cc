@@ -252,7 +252,8 @@ TEST_CASE("a model with two ways to sample has the chosen one", "[prompts]") {
       SampleChoice{.steps = 7, .guidance = 1, .guidance_low = 0, .as = SampledAs::diffusers}.over(
           own);
   CHECK((mine.steps == 7 && mine.guidance_of(0) == 1 && mine.guidance_of(1) == 0));
-  CHECK(is(parse(R"({"prompt":"p","as":"diffusers"})").choice.over(own), SampledAs::diffusers, 3));
+  CHECK(is(parse(R"({"prompt":"p","as":"diffusers","steps":50})").choice.over(own),
+           SampledAs::diffusers, 3));
   CHECK(error_of(R"({"prompt":"p","as":"comfy"})").find("choose reference or diffusers") !=
         std::string::npos);
 }
