@@ -184,8 +184,7 @@ ClipMaker::Begun ClipMaker::begin(const Asked& asked) {
   const NamedRequest& request = *asked.request;
   const KeptWork kept(job_, in_use_, request);
   failure_of([&] {
-    const int steps_of_first =
-        first_network_steps(request.sampling, *generator().facts().boundary);
+    const int steps_of_first = first_network_steps(request.sampling, *generator().facts().boundary);
     const auto ends = [&](const models::SamplerState& state) {
       return state.step >= steps_of_first;
     };

@@ -40,7 +40,7 @@ END
   jq -e '.tokenizer.name == "AutoencoderKLWan" and .text_encoder.name == "umt5" and .sampling == {process: "flow", shift: 3}
     and .latent_scale.mean == [-0.3, 0.2, 0.05, 0.4]' run/checkpoints/step-00000060/train.json
 
-  call=(--steps 3 --size 32x32 --frames 9 --encoder ffv1)
+  call=(--steps 3 --guidance 2 --size 32x32 --frames 9 --encoder ffv1)
   line='{"prompt": "a moving picture", "name": "clip"}'
   vfm-generate --model run "${call[@]}" -o out <<<"$line" >out.jsonl
   # Begun in another process, and decoded by another one.

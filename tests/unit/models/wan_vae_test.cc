@@ -311,7 +311,12 @@ TEST_CASE("a folder of Wan's autoencoder is a tokenizer") {
       counts.push_back(count);
     });
     CHECK(counts == std::vector{1, 4, 4});
-    CHECK_THROWS_AS(tokenizer->encode(pixels, 8, height, width), Error);
+    const std::size_t eight = pixels.size() / 9 * 8;
+    CHECK_THROWS_WITH(tokenizer->encode(std::span(pixels).first(eight), 8, height, width),
+                      Contains("cannot encode 8 frames"));
+    std::vector<float> damaged = pixels;
+    damaged.back() = NAN;
+    CHECK_THROWS_WITH(tokenizer->encode(damaged, 9, height, width), Contains("not finite"));
 
     // Bytes are the same pixels.
     const Tensor bytes({5, height, width, 3}, DType::u8);
@@ -515,6 +520,7 @@ TEST_CASE("a configuration of Wan's autoencoder that is not right is refused by 
         {"temperal_downsample", Json({true, false}), "must be a fourth"},
         {"attn_scales", Json({0.5}), "'attn_scales' is [0.5]"},
         {"patch_size", Json(3), "'in_channels' is 12 and 'out_channels' 12, must be 27"},
+        {"in_channels", Json(3), "'in_channels' is 3 and 'out_channels' 12, must be 12"},
         {"base_dim", Json(0), "'base_dim' is 0"},
         {"dim_mult", Json({1, 3, 7}), "level 1 of the encoder cannot divide"},
         {"scale_factor_spatial", Json(16), "'scale_factor_spatial' is 16, but the levels make 8"}})
