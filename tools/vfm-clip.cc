@@ -40,7 +40,7 @@ class ClipTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     table_ = &options;
     options.group("Input and output");
-    input_.add(options, "VIDEO", "videos, pictures or .jsonl manifests (default: '-')");
+    input_.add(options, "VIDEO", "videos, pictures, .jsonl files (default: '-')");
     output_.add(options, false, "folder for the shards");
     add_output_options(options);
     add_length_options(options);
@@ -300,12 +300,10 @@ class ClipTool : public vfm::cli::Tool {
   void add_folder_options(vfm::cli::Options& options) {
     vfm::cli::add_dry_run(options, dry_run_);
     options.flag("--verify", options_.verify, "compare each clip with its source")
-        .everyday()
         .manual(
             "Decode each clip, and compare the number and times of frames, and the first and last "
             "frame, with the source. A clip that differs is left out as an error.");
     options.flag("--prune", options_.prune, "remove files of sources that are not in the input")
-        .everyday()
         .manual(
             "At the end, remove the files of sources that are not in the input. The input must "
             "name each source to keep. See THE FOLDER in *vfm-clips*(7).");
