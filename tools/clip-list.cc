@@ -19,9 +19,7 @@ namespace {
 class ClipListTool : public vfm::cli::Tool {
  public:
   std::string name() const override { return "vfm-clip"; }
-  std::string description() const override {
-    return "Shares out videos to the parts of a work.";
-  }
+  std::string description() const override { return "Shares out videos to parts."; }
   std::string examples() const override {
     return "find raw -name '*.mp4' | vfm-clip list -o clips -n 1000\n"
            "vfm-clip list new.jsonl -o clips";

@@ -169,7 +169,6 @@ class CaptionTool : public vfm::cli::Tool {
             "such as _http://localhost:8000/v1_, or a JSON file with the address and the server's "
             "settings. See *vfm-endpoint*(5). Not with *--dry-run*.");
     options.flag("--keep-empty", options_.keep_empty, "accept empty captions")
-        .everyday()
         .manual(
             "Accept an empty or missing caption. Without this option, the next source is tried "
             "after an empty caption, and a sample for which no source has words is recorded as an "

@@ -42,7 +42,7 @@ class ClipTool : public vfm::cli::Tool {
   void add_options(vfm::cli::Options& options) override {
     table_ = &options;
     options.group("Input and output");
-    input_.add(options, "VIDEO", "videos, pictures or .jsonl manifests (default: '-')");
+    input_.add(options, "VIDEO", "videos, pictures, .jsonl files (default: '-')");
     output_.add(options, false, "folder for the shards");
     add_output_options(options);
     add_length_options(options);
@@ -309,7 +309,6 @@ class ClipTool : public vfm::cli::Tool {
             "Decode each clip, and compare the number and times of frames, and the first and last "
             "frame, with the source. A clip that differs is left out as an error.");
     options.flag("--prune", options_.prune, "remove files of sources that are not in the input")
-        .everyday()
         .manual(
             "At the end, remove the files of sources that are not in the input. The input must "
             "name each source to keep. See THE FOLDER in *vfm-clips*(7).");

@@ -39,13 +39,13 @@ lease() {
   vfm-embed status clips | records >out
   [ "$(jq -r 'select(.kind == "part") | .state' out | xargs)" = \
     'done done done working failed done missing missing missing missing missing missing' ]
-  jq -e 'select(.part == 3) | .host == "n2" and .pid == 77 and .begun == "2026-01-01T00:20:00Z"' out
-  jq -e 'select(.part == 4) | .why == "disk is gone"' out
-  jq -e 'select(.part == 5) | .records == 3 and .errors == {"decode": 2} and .host == "n1"' out
+  jq -se '.[3] | .host == "n2" and .pid == 77 and .begun == "2026-01-01T00:20:00Z"' out
+  jq -se '.[4] | .why == "disk is gone"' out
+  jq -se '.[5] | .records == 3 and .errors == {"decode": 2} and .host == "n1"' out
   # One process works, a part takes ten minutes, and eight are left.
-  jq -e 'select(.kind == "parts") | [.parts, .done, .working, .failed, .missing, .records, .errors.decode,
+  jq -se '.[12] | .kind == "parts" and [.parts, .done, .working, .failed, .missing, .records, .errors.decode,
     .parts_an_hour, .seconds_left] == [12, 4, 1, 1, 6, 12, 8, 6, 4800]' out
-  jq -e 'select(.kind == "parts") | .hosts == {"n1": {"done": 4, "working": 0, "seconds_a_part": 600},
+  jq -se '.[12] | .kind == "parts" and .hosts == {"n1": {"done": 4, "working": 0, "seconds_a_part": 600},
     "n2": {"done": 0, "working": 1}}' out
   # On a terminal it is a table.
   script -qec 'vfm-embed status clips' /dev/null </dev/null | tr -d '\r' >table
