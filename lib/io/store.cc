@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +26,8 @@
 namespace vfm::io {
 namespace {
 
-constexpr double kReplacePatience = 10;  // seconds
+constexpr double kReplacePatience = 10;   // seconds
+std::atomic<std::uint64_t> g_written{0};  // temporary files of this process
 
 bool is_absent(int error) {
   // ESTALE: another host removed the object while it was opened.
@@ -174,11 +176,11 @@ std::vector<std::string> FileStore::list(const std::string& folder) const {
 }
 
 /// Returns the path of a new file, beside `path`, with these contents.
-std::string FileStore::write_temporary(const std::string& path, std::string_view contents) {
+static std::string write_temporary(const std::string& path, std::string_view contents) {
   const std::string folder = dir_name(path);
   const std::string temporary =
       join_path(folder, fmt::format(".{}.{}.{}.tmp", base_name(path), ProcessName::self().name(),
-                                    written_.fetch_add(1)));
+                                    g_written.fetch_add(1)));
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   int fd = ::open(temporary.c_str(), kFlags, 0666);
   if (fd < 0 && errno == ENOENT) {
@@ -235,6 +237,7 @@ bool FileStore::replace(const std::string& name, std::string_view contents,
     if (!before || before->version != version) return false;
     const std::string temporary = write_temporary(target, contents);
     const ino_t own = file_number(temporary);
+    const Stopwatch watch;
     const Linked linked = link_new(temporary, next);
     if (linked != Linked::yes) {
       ::unlink(temporary.c_str());
@@ -252,10 +255,11 @@ bool FileStore::replace(const std::string& name, std::string_view contents,
       if (error != 0) fail_output(error, "cannot create '{}'", target);
       return false;
     }
-    // If another process took `next` away and made its own, this one has renamed that.
     ::unlink(temporary.c_str());
     sync_directory(dir_name(target));
-    if (file_number(target) == own) return true;
+    // If this process was very slow, another may have taken `next` away and made its own, and this
+    // process has renamed that.
+    if (watch.seconds() < kReplacePatience || file_number(target) == own) return true;
   }
 }
 

@@ -9,7 +9,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,7 +54,8 @@ class Store {
   /// Removes the object. Returns false if there was none.
   virtual bool remove(const std::string& name) = 0;
   /// Removes temporary objects of `folder` that killed processes left. Those of living processes
-  /// may be removed too, and are then written again.
+  /// may be removed too, and are then written again. Nobody may replace() an object of the folder
+  /// meanwhile.
   virtual void sweep(const std::string& folder) = 0;
 };
 
@@ -85,10 +85,7 @@ class FileStore : public Store {
   void sweep(const std::string& folder) override;
 
  private:
-  std::string write_temporary(const std::string& path, std::string_view contents);
-
   std::string folder_;
-  std::atomic<std::uint64_t> written_{0};
 };
 
 }  // namespace vfm::io

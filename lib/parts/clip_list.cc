@@ -68,10 +68,13 @@ struct ListedVideo {
   }
 };
 
-/// The name by which a video is known, whatever folder a command was started in.
-std::string key_of(const std::string& path) {
+/// The name by which a video is known, whatever folder a command was started in. `here` is the
+/// working folder.
+std::string key_of(const std::string& here, const std::string& path) {
   if (io::is_url(path)) return path;
-  return std::filesystem::path(io::named_from(io::working_folder(), path)).lexically_normal();
+  const bool plain = path.find("/.") == std::string::npos && path.find("//") == std::string::npos;
+  if (plain && path.starts_with('/')) return path;
+  return std::filesystem::path(io::named_from(here, path)).lexically_normal();
 }
 
 ListedVideo listed(const io::Record& record, const ListOptions& options,
@@ -131,7 +134,7 @@ class ListMaker {
   void write(int parts, ListFacts& facts);
 
   const ListOptions& options_;
-  std::string folder_;
+  std::string folder_, here_ = io::working_folder();
   ClipList before_;
   std::uint64_t shard_bytes_;
   io::Sorter names_;  // (key, whether the video is of this call, place in the input)
@@ -154,7 +157,7 @@ void ListMaker::see_known() {
   });
   while (const std::optional<io::Record> record = reader.next()) {
     std::string name;
-    io::put_ordered_text(name, key_of(record->path()));
+    io::put_ordered_text(name, key_of(here_, record->path()));
     io::put_ordered(name, 0, 1);
     names_.add(name);
   }
@@ -174,7 +177,7 @@ void ListMaker::read(const io::OnFault& on_bad, Progress& progress) {
     try {
       std::string packed, name;
       const ListedVideo video = listed(*record, options_, shard_bytes_);
-      io::put_ordered_text(name, key_of(video.path));
+      io::put_ordered_text(name, key_of(here_, video.path));
       io::put_ordered(name, 1, 1);
       io::put_ordered(name, read_, 8);
       names_.add(name);  // Throws for a name of megabytes.

@@ -79,6 +79,7 @@ struct DonePart {
   }
   /// Returns false if the process of the lease may still work.
   bool tidy(LeaseWatch& watch) const {
+    store.sweep(name);
     if (!has_leftovers()) return true;
     const auto lease = PartLease::claim(store, name, times, watch, io::ProcessName::self());
     if (lease) remove_temporaries(folder);

@@ -48,7 +48,7 @@ lease() {
   jq -e 'select(.kind == "parts") | .hosts == {"n1": {"done": 4, "working": 0, "seconds_a_part": 600},
     "n2": {"done": 0, "working": 1}}' out
   # On a terminal it is a table.
-  script -qec 'vfm-embed status clips' /dev/null | tr -d '\r' >table
+  script -qec 'vfm-embed status clips' /dev/null </dev/null | tr -d '\r' >table
   [ "$(head -n 1 table)" = 'vfm-embed: 4 of 12 parts done, 1 working, 1 failed, 6 missing; 6 parts an hour, 1h20m left' ]
   grep -qE '^4 +failed +n1 +2026-01-01T00:00:00Z +disk is gone$' table
   grep -qE '^n1 +4 +0 +600.0$' table
@@ -60,9 +60,10 @@ lease() {
   [ "$(vfm-embed status clips --missing)" = '1-3,7-11' ]
   vfm-embed status clips --missing --max-array 5 | diff <(printf '1-3 0\n2-4 5\n0-1 10\n') -
   lease 2
-  # A sign of life comes, and then none.
-  (sleep 0.6; cp clips/parts/embed/00002/lease-1-{0,1}) &
+  # Signs of life come, and then none.
+  (while [ ! -e ended ]; do cp clips/parts/embed/00002/lease-1-{0,$((++beat))}; sleep 0.2; done) &
   [ "$(vfm-embed status clips --missing)" = '1,3,7-11' ]
+  touch ended
   wait
   [ "$(vfm-embed status clips --missing)" = '1-3,7-11' ]
   for part in {0..11}; do marker "$part"; done
