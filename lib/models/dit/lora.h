@@ -21,7 +21,7 @@ namespace vfm::models {
 struct LoraOptions {
   int rank = 0;      ///< 0: no adapters
   double alpha = 0;  ///< B A is scaled by alpha / rank; 0: by 1
-  /// Names of matrices, or their last words. Empty: the projections of every attention.
+  /// Names of matrices, or their last words. Empty: those of the architecture or decoder.
   std::vector<std::string> targets;
 };
 

@@ -116,6 +116,19 @@ TEST_CASE("lora: output and gradients with an adapter of diffusers are those of 
   }
 }
 
+TEST_CASE("lora: an architecture names any number of matrices that get adapters by default") {
+  static constexpr std::string_view kTargets[] = {"to_q", "to_k", "to_v", "to_out.0", "net.2"};
+  Architecture more = kDit;
+  more.lora_targets = kTargets;
+  NetworkConfig config = tiny_dit();
+  const std::size_t usual = models::lora_targets(config, {}).size();
+  config.architecture = &more;
+  CHECK(models::lora_targets(config, {}).size() ==
+        usual + static_cast<std::size_t>(config.num_layers));
+  CHECK(models::lora_target_names(config, {.targets = {"to_q"}}) ==
+        std::vector<std::string>{"to_q"});
+}
+
 TEST_CASE("lora: merged into the weights it gives the same, and the same bits on more threads") {
   const Golden golden("dit_lora");
   const Golden base("dit_tiny");
