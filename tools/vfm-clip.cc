@@ -381,11 +381,10 @@ class ClipTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(
-      argc, argv,
-      {{"", vfm::cli::make<ClipTool>},
-       {"shots", make_clip_shots},
-       {"unique", make_clip_unique},
-       {"list", make_clip_list},
-       {"status", make_clip_status}});
+  return vfm::cli::run(argc, argv,
+                       {{"", vfm::cli::make<ClipTool>},
+                        {"shots", make_clip_shots},
+                        {"unique", make_clip_unique},
+                        {"list", make_clip_list},
+                        {"status", make_clip_status}});
 }

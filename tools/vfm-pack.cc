@@ -257,8 +257,7 @@ class PackTool : public vfm::cli::Tool {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return vfm::cli::run(argc, argv,
-                       {{"", vfm::cli::make<PackTool>},
-                        {"plan", make_pack_plan},
-                        {"status", make_pack_status}});
+  return vfm::cli::run(
+      argc, argv,
+      {{"", vfm::cli::make<PackTool>}, {"plan", make_pack_plan}, {"status", make_pack_status}});
 }
