@@ -16,6 +16,7 @@
 #include "clip/clip.h"
 #include "clip/store/listed.h"
 #include "io/file.h"
+#include "io/places.h"
 #include "io/process_name.h"
 #include "io/streams.h"
 #include "io/text_writer.h"
@@ -83,8 +84,7 @@ class PartTally {
     line(record);
     ++results_.records;
     if (get_string(record, "kind") != "shard") return;
-    std::string path = need_string(record, "path", "the record").substr(directory_.size());
-    path.erase(0, path.find_first_not_of('/'));
+    const std::string path = io::name_from(directory_, need_string(record, "path", "the record"));
     results_.outputs.push_back({path,
                                 static_cast<std::uint64_t>(need_integer(record, "bytes", path)),
                                 need_string(record, "xxh3", path)});

@@ -89,6 +89,14 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
   [ "$(records captions.jsonl | wc -l)" -eq "$(records one.jsonl | wc -l)" ]
 }
 
+@test "a marker tells the outputs by their names in the folder, also if that is the current one" {
+  list made 1
+  (cd made && vfm-clip -o . --part 0/1) >made.jsonl 2>said
+  diff <(whole one) <(whole made)
+  diff <(jq -r '.outputs[].path' made/parts/clip/00000/done.json | LC_ALL=C sort) \
+    <(cd made && find ?? -name '*.tar' | LC_ALL=C sort)
+}
+
 @test "a part that is done is not done again: its records are printed" {
   local before
   before=$(find one/ -printf '%p %i %T@\n' | sort)
