@@ -53,6 +53,21 @@ struct stat facts_of(const File& file) {
   return facts;
 }
 
+/// Returns what `look` returns. On a network file system, another host may remove or replace an
+/// object after it was opened here. Then the open file gives ESTALE, and the next look opens what
+/// is there now.
+template <class Look>
+auto despite_replacement(Look look) {
+  constexpr int kTries = 5;
+  for (int tries = 1;; ++tries) {
+    try {
+      return look();
+    } catch (const Error& error) {
+      if (error.cause() != Cause::disk || tries == kTries) throw;
+    }
+  }
+}
+
 /// Returns whether `temporary` has a second name. The answer of link() may be lost on the way, and
 /// then link() is repeated by the system and finds what it made itself.
 bool has_second_name(const std::string& temporary) {
@@ -141,19 +156,23 @@ std::string FileStore::path(const std::string& name) const {
 }
 
 std::optional<Store::Facts> FileStore::facts(const std::string& name) const {
-  const File file = open_object(path(name));
-  if (!file) return std::nullopt;
-  const struct stat facts = facts_of(file);
-  return Facts{static_cast<std::uint64_t>(facts.st_size), version_of(facts)};
+  return despite_replacement([&]() -> std::optional<Facts> {
+    const File file = open_object(path(name));
+    if (!file) return std::nullopt;
+    const struct stat facts = facts_of(file);
+    return Facts{static_cast<std::uint64_t>(facts.st_size), version_of(facts)};
+  });
 }
 
 std::optional<Store::Object> FileStore::read(const std::string& name) const {
-  const File file = open_object(path(name));
-  if (!file) return std::nullopt;
-  const struct stat facts = facts_of(file);
-  Object object{std::string(static_cast<std::size_t>(facts.st_size), '\0'), version_of(facts)};
-  file.pread_exact(object.contents.data(), object.contents.size(), 0);
-  return object;
+  return despite_replacement([&]() -> std::optional<Object> {
+    const File file = open_object(path(name));
+    if (!file) return std::nullopt;
+    const struct stat facts = facts_of(file);
+    Object object{std::string(static_cast<std::size_t>(facts.st_size), '\0'), version_of(facts)};
+    file.pread_exact(object.contents.data(), object.contents.size(), 0);
+    return object;
+  });
 }
 
 std::string FileStore::read_range(const std::string& name, std::uint64_t offset,
