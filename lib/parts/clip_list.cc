@@ -115,7 +115,8 @@ class ListMaker {
   void read(const io::OnFault& on_bad, Progress& progress);
   /// Returns the number of videos that the list did not have.
   std::uint64_t count();
-  void make(int parts, ListFacts& facts);
+  /// Throws Error if `lease` is lost.
+  void make(int parts, const PartLease& lease, ListFacts& facts);
 
   std::uint64_t known() const { return read_ - kept_; }
   std::uint64_t bytes() const { return bytes_; }
@@ -131,7 +132,7 @@ class ListMaker {
   void weigh();
   void assign(int parts);
   void sort_lines();
-  void write(int parts, ListFacts& facts);
+  void write(int parts, const PartLease& lease, ListFacts& facts);
 
   const ListOptions& options_;
   std::string folder_, here_ = io::working_folder();
@@ -323,7 +324,7 @@ void ListMaker::sort_lines() {
   owners_.reset();
 }
 
-void ListMaker::write(int parts, ListFacts& facts) {
+void ListMaker::write(int parts, const PartLease& lease, ListFacts& facts) {
   io::Sorter::Stream lines = lines_->sorted();
   std::string_view line;
   bool more = lines.next(line);
@@ -344,16 +345,19 @@ void ListMaker::write(int parts, ListFacts& facts) {
       made.bytes += io::take_number(rest);
     }
     file.add(dump_json(io::end_record(id, made.videos, Json::object(), 0)) + "\n");
+    if (lease.lost())  // Then this may be a file of the other process's list.
+      fail("another process changes the list of '{}'; give the same command again",
+           options_.directory);
     file.commit();
     facts.made.push_back(made);
   }
 }
 
-void ListMaker::make(int parts, ListFacts& facts) {
+void ListMaker::make(int parts, const PartLease& lease, ListFacts& facts) {
   weigh();
   assign(parts);
   sort_lines();
-  write(parts, facts);
+  write(parts, lease, facts);
 }
 
 ClipList parse_list(const Json& json, const std::string& what) {
@@ -442,7 +446,7 @@ ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Prog
   if (videos == 0) return facts;
   const int parts = choose_parts(options, list, maker.total_weight());
   if (parts > kMostParts - list.parts) fail("a list has at most {} parts", kMostParts);
-  maker.make(parts, facts);
+  maker.make(parts, *lease, facts);
 
   facts.parts = list.parts + parts;
   json["parts"] = facts.parts;
