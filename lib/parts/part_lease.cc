@@ -53,6 +53,18 @@ std::string path_of(const std::string& folder, const LeaseName& name) {
   return folder + "/" + name.text();
 }
 
+/// Creates a lease. Returns false if there is one of this name.
+bool create_lease(io::Store& store, const std::string& path, const std::string& contents) {
+  try {
+    return store.create(path, contents);
+  } catch (const Error&) {
+    // What came after the lease had its name may have failed, such as writing the folder to disk.
+    const std::optional<io::Store::Object> there = store.read(path);
+    if (!there || there->contents != contents) throw;
+    return true;
+  }
+}
+
 LeaseFacts read_facts(const std::string& text, const std::string& what) {
   const Json json = parse_json(text, what);
   LeaseFacts facts;
@@ -153,7 +165,7 @@ struct PartLease::State {
     const std::vector<LeaseName> there = leases_of(store, folder);
     if (there.empty() || there.back() != name) return false;
     const LeaseName next{name.generation, name.beat + 1};
-    if (!store.create(path_of(folder, next), contents())) return false;
+    if (!create_lease(store, path_of(folder, next), contents())) return false;
     const LeaseName before = std::exchange(name, next);
     if (before.beat > 0) store.remove(path_of(folder, before));
     return true;
@@ -210,7 +222,7 @@ std::unique_ptr<PartLease> PartLease::claim(io::Store& store, const std::string&
   if (there && watch.see(folder, *there) != LeaseWatch::Sign::dead) return nullptr;
   const LeaseName name{there ? there->generation + 1 : 1, 0};
   std::unique_ptr<State> state(new State{store, folder, times, process, name});
-  if (!store.create(path_of(folder, name), state->contents())) return nullptr;
+  if (!create_lease(store, path_of(folder, name), state->contents())) return nullptr;
   std::unique_ptr<PartLease> lease(new PartLease(std::move(state)));
   if (is_held_by_other(store, folder, name, there)) {
     lease->state_->lost = true;

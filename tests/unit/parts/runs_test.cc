@@ -334,6 +334,31 @@ TEST_CASE("one that saw an old state yields to who has the part") {
   CHECK(store.list("embed/00000") == std::vector<std::string>{"lease-1-0", "lease-3-0"});
 }
 
+TEST_CASE("a lease that was made counts, although the call that made it failed") {
+  const TemporaryFolder folder;
+  struct FailingStore : io::FileStore {
+    using io::FileStore::FileStore;
+    bool makes = true;
+    bool create(const std::string& name, std::string_view contents) override {
+      if (makes) io::FileStore::create(name, contents);
+      fail("cannot write the folder");
+    }
+  };
+  FailingStore store(folder / "parts");
+  LeaseWatch watch;
+  const LeaseTimes times{kBeat, 100 * kBeat};
+  const auto lease = PartLease::claim(store, "embed/00000", times, watch, io::ProcessName::self());
+  REQUIRE(lease);
+  for (int tries = 0; tries < 100 && find_lease(store, "embed/00000")->beat < 2; ++tries)
+    sleep_seconds(kBeat / 4);
+  CHECK(find_lease(store, "embed/00000")->beat >= 2);
+  CHECK_FALSE(lease->lost());
+  FailingStore broken(folder / "parts");
+  broken.makes = false;
+  CHECK_THROWS_WITH(PartLease::claim(broken, "embed/00001", times, watch, io::ProcessName::self()),
+                    Catch::Contains("cannot write the folder"));
+}
+
 TEST_CASE("a part of a process that ended is taken at once") {
   const TemporaryFolder folder;
   const pid_t child = start([&] {
