@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/stop.h"
 #include "base/xxh3.h"
 #include "io/atomic_file.h"
@@ -165,7 +166,8 @@ struct Part::State {
 
   /// Removes what processes left that had the part before, and begins work.
   void begin(const std::string& directory) {
-    store->remove(name + kMarker);
+    if (store->remove(name + kMarker))
+      log_warning("part {} was done with other inputs or settings; it is done again", number);
     store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
