@@ -88,7 +88,7 @@ class ClipJob {
           there ? std::string(", there already") : " in " + watch.text());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
-      outcome.errors.emplace_back(source.path, error);
+      outcome.errors.push_back(fault_of(source, error));
     }
     return outcome;
   }
@@ -120,6 +120,8 @@ class ClipJob {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::runtime) throw;
       outcome.errors.emplace_back(batch.source(0).path, error);
+      // In a part, what fails a whole batch is no result of its videos.
+      if (options_.part) outcome.errors.back().cause = Cause::disk;
     }
     outcome.batch.reset();
   }
@@ -159,7 +161,7 @@ class ClipJob {
           try {
             store.add(image_sample(source.path, source.hash, options_.readable_names));
           } catch (const ImageError& error) {
-            errors.emplace_back(source.path, error, Cause::decode);
+            errors.push_back(fault_of(source, error, Cause::decode));
             if (options_.part && is_of_machine(errors.back())) {
               outcome.errors = {errors.back()};
               return outcome;
@@ -172,8 +174,15 @@ class ClipJob {
       ClipStore::name_sources(outcome.records, item.sources);
     } catch (const Error& error) {
       outcome.errors.emplace_back(item.sources[0].path, error);
+      if (options_.part) outcome.errors.back().cause = Cause::disk;
     }
     return outcome;
+  }
+
+  io::Fault fault_of(const ClipSource& source, const Error& error,
+                     Cause otherwise = Cause::other) const {
+    io::Fault fault(source.path, error, otherwise);
+    return options_.part ? settled(std::move(fault)) : fault;
   }
 
   Json settings_of(const ClipSource& source) const {

@@ -141,7 +141,9 @@ ClipItem ClipItems::classify(const io::Record& record) {
       source.hash = ledger_ ? ledger_->hash(file) : io::hash_file(file);
     }
   } catch (const Error& error) {
-    return {Kind::bad, {}, path.empty() ? record.where : path, error.what(), error.cause()};
+    io::Fault fault(path.empty() ? record.where : path, error);
+    if (listed_) fault = settled(std::move(fault));
+    return {Kind::bad, {}, fault.input, fault.message, fault.cause};
   }
   if (const auto first = earlier_path(source.hash, path))
     return {Kind::duplicate,

@@ -154,8 +154,10 @@ bool Joined::make(std::size_t place, const Cut& cut) {
     part.end(sources_[place]);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::runtime) throw;
+    io::Fault fault(sources_[place].path, error);
+    if (listed_) fault = settled(std::move(fault));
     const std::lock_guard lock(mutex_);
-    failed_[place] = {sources_[place].path, error};
+    failed_[place] = std::move(fault);
   }
   return false;
 }
@@ -292,8 +294,9 @@ std::optional<JoinedItems::Work> JoinedItems::next() {
     if (error.kind() != ErrorKind::runtime) throw;
     places_.clear();
     at_ = 0;
-    return Work{
-        .item = {ClipItem::Kind::bad, {}, item->sources[0].path, error.what(), error.cause()}};
+    // In a part, what fails a whole batch is no result of its videos.
+    const Cause cause = options_.part ? Cause::disk : error.cause();
+    return Work{.item = {ClipItem::Kind::bad, {}, item->sources[0].path, error.what(), cause}};
   }
 }
 

@@ -25,17 +25,24 @@ bool can_be_read(const std::string& path) {
   }
 }
 
+/// Returns whether an input that could not be opened may be opened another time.
+bool may_open(const std::string& path) {
+  if (io::is_url(path)) return true;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0) return S_ISREG(facts.st_mode) && !can_be_read(path);
+  std::error_code wrong;
+  return errno != ENOENT || !std::filesystem::is_directory(io::dir_name(path), wrong);
+}
+
 }  // namespace
 
 bool is_of_machine(const io::Fault& fault) {
-  if (may_pass(fault.cause) || fault.cause == Cause::line) return true;
-  if (fault.cause != Cause::open) return false;
-  if (io::is_url(fault.input)) return true;
-  struct stat facts {};
-  if (::stat(fault.input.c_str(), &facts) == 0)
-    return S_ISREG(facts.st_mode) && !can_be_read(fault.input);
-  std::error_code wrong;
-  return errno != ENOENT || !std::filesystem::is_directory(io::dir_name(fault.input), wrong);
+  return may_pass(fault.cause) || fault.cause == Cause::line;
+}
+
+io::Fault settled(io::Fault fault) {
+  if (fault.cause == Cause::open && may_open(fault.input)) fault.cause = Cause::disk;
+  return fault;
 }
 
 StorePlace store_place(const ClipOptions& options, const ClipItem& item, const Json& settings) {

@@ -33,10 +33,14 @@ struct ListedPart {
   std::function<void(const io::Fault& fault)> fault;
 };
 
-/// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass.
-/// Looks whether a file that could not be opened is there and can be read. If the file has gone,
-/// but its folder is there, the fault is of the input.
+/// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass. The
+/// fault's cause is settled.
 bool is_of_machine(const io::Fault& fault);
+/// Settles the cause of a fault: if the input could not be opened, but may be another time, the
+/// cause becomes Cause::disk. Looks whether the file is there and can be read. If the file has
+/// gone, but its folder is there, the fault is of the input. Call it once, when the fault arises,
+/// because a later look may see something else.
+io::Fault settled(io::Fault fault);
 
 /// The place of the files of a store.
 struct StorePlace {

@@ -114,14 +114,30 @@ TEST_CASE("a bucket of which a file may come back is not begun") {
 TEST_CASE("a fault is of the machine, unless the file itself gives it") {
   const TemporaryFolder folder;
   folder.write("a.mp4", "x");
+  const auto judge = [](const std::string& path, Cause cause) {
+    return is_of_machine(settled({path, "", cause}));
+  };
   for (const Cause cause : {Cause::memory, Cause::timeout, Cause::crash, Cause::disk, Cause::line})
-    CHECK(is_of_machine({folder / "a.mp4", "", cause}));
+    CHECK(judge(folder / "a.mp4", cause));
   for (const Cause cause : {Cause::decode, Cause::format, Cause::limit, Cause::empty, Cause::other,
-                            Cause::open, Cause::refused, Cause::missing})
-    CHECK_FALSE(is_of_machine({folder / "a.mp4", "", cause}));
-  CHECK_FALSE(is_of_machine({folder / "gone.mp4", "", Cause::open}));
-  CHECK(is_of_machine({folder / "no-folder/a.mp4", "", Cause::open}));
-  CHECK(is_of_machine({"https://a.b/c.mp4", "", Cause::open}));
+                            Cause::open, Cause::refused, Cause::missing, Cause::rejected})
+    CHECK_FALSE(judge(folder / "a.mp4", cause));
+  CHECK_FALSE(judge(folder / "gone.mp4", Cause::open));
+  CHECK(judge(folder / "no-folder/a.mp4", Cause::open));
+  CHECK(judge("https://a.b/c.mp4", Cause::open));
+  CHECK_FALSE(judge("https://a.b/c.mp4", Cause::rejected));
+}
+
+TEST_CASE("the cause of a fault is settled once") {
+  const TemporaryFolder folder;
+  const io::Fault absent = settled({folder / "later/a.mp4", "", Cause::open});
+  CHECK(absent.cause == Cause::disk);
+  std::filesystem::create_directory(folder / "later");
+  CHECK(is_of_machine(absent));
+  const io::Fault gone = settled({folder / "later/a.mp4", "", Cause::open});
+  CHECK(gone.cause == Cause::open);
+  std::filesystem::remove(folder / "later");
+  CHECK_FALSE(is_of_machine(gone));
 }
 
 TEST_CASE("the place of a store is known by settings, contents and paths") {
