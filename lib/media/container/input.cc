@@ -41,6 +41,12 @@ bool meets_streams_late(const AVFormatContext& format) {
          std::strcmp(format.iformat->name, "mpegts") != 0;
 }
 
+// Returns whether the server answered that it does not give the file. It will say so again.
+bool is_rejected(int error) {
+  return error == AVERROR_HTTP_BAD_REQUEST || error == AVERROR_HTTP_UNAUTHORIZED ||
+         error == AVERROR_HTTP_FORBIDDEN || error == AVERROR_HTTP_NOT_FOUND;
+}
+
 // Returns the name without the query of an address ("?key=1"), so that it ends with the extension.
 std::string hint_of(const std::string& name, const std::string& scheme) {
   return scheme.empty() ? name : name.substr(0, name.find_first_of("?#"));
@@ -238,6 +244,7 @@ void Input::fail_input(const char* verb, int error) {
   }
   const Cause cause = error == AVERROR(ENOMEM)       ? Cause::memory
                       : error == AVERROR_INVALIDDATA ? Cause::format
+                      : is_rejected(error)           ? Cause::rejected
                                                      : Cause::open;
   fail_as(cause, "cannot {} '{}': {}", verb, source_.name, libav_error_text(error));
 }

@@ -1,4 +1,4 @@
-// What counts as the time of a server.
+// What counts as the time of a server, and what as its refusal.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,11 +22,14 @@ using namespace vfm::media;
 
 namespace {
 
-/// Serves one file on this machine, from whatever byte it is asked for, until it ends.
+/// Serves one file on this machine, from whatever byte it is asked for, until it ends. If `refusal`
+/// is not empty, it is the status of every answer, without a file.
 class FileServer {
  public:
-  explicit FileServer(std::string bytes)
-      : bytes_(std::move(bytes)), accepts_([this] { accept_all(); }) {}
+  explicit FileServer(std::string bytes, std::string refusal = "")
+      : bytes_(std::move(bytes)),
+        refusal_(std::move(refusal)),
+        accepts_([this] { accept_all(); }) {}
   ~FileServer() {
     listener_.shut_down();
     accepts_.join();
@@ -64,6 +67,8 @@ class FileServer {
         std::to_string(bytes_.size()) +
         "\r\nContent-Length: " + std::to_string(bytes_.size() - from) + "\r\n\r\n" +
         bytes_.substr(from);
+    if (!refusal_.empty())
+      all = "HTTP/1.1 " + refusal_ + "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     for (std::size_t sent = 0; sent < all.size();) {
       const ssize_t put = ::send(one, all.data() + sent, all.size() - sent, MSG_NOSIGNAL);
       if (put <= 0) return;
@@ -71,7 +76,7 @@ class FileServer {
     }
   }
 
-  std::string bytes_;
+  std::string bytes_, refusal_;
   vfm::Loopback listener_;
   std::vector<std::thread> answers_;
   std::thread accepts_;  // last: it uses all others
@@ -109,4 +114,21 @@ TEST_CASE("what passes before a seek is not the server's time") {
     CHECK(packet->pts == 0);
     CHECK(corrupt == 0);
   }
+}
+
+TEST_CASE(
+    "a server that says that it does not give the file has refused; another failure may pass") {
+  const auto cause = [](const std::string& status) {
+    const FileServer server("x", status);
+    try {
+      Input input(Source{.name = server.url()});
+    } catch (const vfm::Error& error) {
+      return error.cause();
+    }
+    return vfm::Cause::other;
+  };
+  for (const char* status : {"400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 No"})
+    CHECK(cause(status) == vfm::Cause::rejected);
+  CHECK(cause("429 Too Many Requests") == vfm::Cause::open);
+  CHECK(cause("503 Service Unavailable") == vfm::Cause::open);
 }
