@@ -49,7 +49,8 @@ std::string ProcessName::name() const {
                        c == '.' || c == '-';
     text += plain ? c : '_';
   }
-  return text + "-" + std::to_string(pid);
+  text += "-" + std::to_string(pid);
+  return machine.empty() ? text : text + "-" + machine.substr(0, 8);
 }
 
 }  // namespace vfm::io

@@ -17,7 +17,9 @@ struct ProcessName {
   static ProcessName self();
   /// Returns true if the process has ended, and false if it runs, or if nobody can tell here.
   bool is_gone() const;
-  /// Returns "HOST-PID", with other characters than letters, digits, '.', '-' and '_' replaced.
+  /// Returns "HOST-PID-MACHINE" with 8 characters of the machine, or "HOST-PID" if there is none:
+  /// two containers may have equal hosts and numbers. Other characters of the host than letters,
+  /// digits, '.', '-' and '_' are replaced.
   std::string name() const;
 };
 
