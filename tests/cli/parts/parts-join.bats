@@ -133,6 +133,7 @@ sorted() { records "$@" | sort; }
   [ "$(find clips/parts/embed -name done.json -newer before | wc -l)" -eq 3 ]
   fails 2 vfm-pack --size 64 --part 0/3 -o latents clips
   grep -q 'size is 32 there, and now 64' err
+  [ -e latents/parts/pack/00000/done.json ]
 }
 
 @test "parts that are missing are named, and nothing is called complete" {
