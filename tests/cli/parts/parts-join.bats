@@ -122,6 +122,9 @@ sorted() { records "$@" | sort; }
   times latents >>before
   in_parts 3 vfm-caption clips >captioned.again
   in_parts 3 vfm-embed clips >embedded.again
+  # What another host left in a finished part is removed.
+  echo '{"host":"n2","pid":77,"machine":"far","begun":"2026-01-01T00:20:00Z","beat_seconds":0.4,"patience":1.2}' \
+    >clips/parts/embed/00001/lease-1-0
   vfm-shard join clips >clips.again
   in_parts 3 vfm-pack --size 32 -o latents clips >packed.again
   vfm-shard join latents >latents.again
@@ -232,6 +235,8 @@ sorted() { records "$@" | sort; }
   refused 'give a folder' vfm-caption --part 0/3 -o columns
   refused 'one folder as the input' vfm-caption --part 0/3 clips/??/*-00000.tar
   refused 'has no parts' vfm-shard join .
+  mkdir clips/parts/pack && cp latents/parts/pack/run.json clips/parts/pack
+  refused 'pack into another folder' vfm-shard join clips
   fails 3 vfm-caption --part 0/4 clips
   mkdir empty
   refused 'nobody has said how many parts' vfm-pack --part auto -o empty clips
