@@ -19,7 +19,9 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/text_writer.h"
+#include "parts/part_inputs.h"
 #include "parts/part_marker.h"
+#include "parts/part_run.h"
 #include "shard/columns.h"
 #include "shard/listed_clips.h"
 #include "shard/part_output.h"
@@ -43,7 +45,11 @@ void remove_if_there(const std::string& path) {
 class JoinedColumn {
  public:
   JoinedColumn(const std::string& directory, std::string tool)
-      : tool_(std::move(tool)), records_(directory), failed_(directory) {
+      : directory_(directory),
+        tool_(std::move(tool)),
+        parts_(parts::count_parts(directory, tool_).value_or(1)),
+        records_(directory),
+        failed_(directory) {
     shard::for_each_joined_record(directory, tool_, [&](const Json& record) {
       records_.put(shard::named_in(directory, record).at("path"), dump_json(record));
     });
@@ -58,16 +64,28 @@ class JoinedColumn {
     if (!found) {
       if (failed_.find(io::base_name(name))) return;
       fail(
-          "the parts of vfm-{} were complete before '{}' was there; do them again, then join again",
-          tool_, record.at("path").get<std::string>());
+          "the parts of vfm-{} were complete before '{}' was there; remove '{}', do them again, "
+          "then join again",
+          tool_, record.at("path").get<std::string>(), marker_of(name));
     }
     Json made = parse_json(*found, "a temporary file");
-    record["columns"][tool_] = made.at("columns").at(tool_);
+    const auto tar = made.at("columns").at(tool_).get<std::string>();
+    if (!io::file_exists(tar))
+      fail("'{}' is missing; remove '{}', and do this part of vfm-{} again", tar, marker_of(name),
+           tool_);
+    record["columns"][tool_] = tar;
     add_members(record, made);
   }
 
  private:
-  std::string tool_;
+  /// Returns the marker of the part that has the shard.
+  std::string marker_of(const std::string& name) const {
+    const int part = parts::part_of_shard(name, parts_);
+    return io::join_path(parts::part_folder(directory_, tool_, part), "done.json");
+  }
+
+  std::string directory_, tool_;
+  int parts_;
   io::FirstNames records_;  // name of the shard -> its record
   io::FirstNames failed_;   // file names of inputs with errors
 };
@@ -154,6 +172,17 @@ void prune_clips(const std::string& directory) {
   if (count > 0) log_info("the files of {} are removed", counted(count, "unit"));
 }
 
+/// Throws Error if the shard of a record is not there, or has another size.
+void check_tar(const std::string& directory, const io::Record& record) {
+  const std::string tar = record.path();
+  const auto bytes = static_cast<std::uint64_t>(need_integer(record.json, "bytes", record.where));
+  if (!io::file_exists(tar) || io::File::open_read(tar).size() != bytes)
+    fail(
+        "'{}' is missing, or is not as its part wrote it; remove the done.json that names it below "
+        "'{}', and do this part of vfm-clip again",
+        tar, io::join_path(directory, "parts/clip"));
+}
+
 /// Writes clips.jsonl and duplicates.jsonl, and then prints the records.
 void write_clips(const std::string& directory, const std::vector<std::string>& tools,
                  io::ManifestWriter& manifest) {
@@ -165,6 +194,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   io::TextWriter clips(clips_path), duplicates(duplicates_path);
   std::int64_t twins = 0;
   shard::ListedClips listed(directory, directory);
+  if (!listed.missing().empty()) fail("{}; nothing is joined", listed.missing());
   listed.on_duplicate([&](const shard::ListedClips::Duplicate& one) {
     duplicates.add(
         dump_json({{"source", one.source}, {"first", one.first}, {"source_hash", one.hash}}) +
@@ -173,6 +203,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   });
   while (auto record = listed.next()) {
     check_stop();
+    check_tar(directory, *record);
     shard::complete_shard(*record);
     Json joined = record->json;
     const std::string name = shard::named_in(directory, joined).at("path");

@@ -199,6 +199,24 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
 }
 
+@test "a file that a complete part no longer has is named, with what to do" {
+  copy_of 3
+  rm "clips/$(jq -r .columns.caption clips/clips.jsonl | head -n 1)"
+  fails 1 vfm-shard join clips
+  rm "$(grep -o 'clips/parts/caption/[0-9]*/done.json' err)"
+  in_parts 3 vfm-caption clips >/dev/null
+  vfm-shard join clips >/dev/null
+  local tar
+  tar=$(jq -r .columns.clip clips/clips.jsonl | head -n 1)
+  rm "clips/$tar"
+  fails 1 vfm-shard join clips
+  grep -q "remove the done.json that names it below 'clips/parts/clip'" err
+  rm "$(grep -l "$tar" clips/parts/clip/*/done.json)"
+  vfm-clip -o clips --part auto >/dev/null 2>said
+  vfm-shard join clips >/dev/null
+  diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
+}
+
 @test "--prune removes what no part wrote, and nothing of others" {
   local made tar
   copy_of 3
