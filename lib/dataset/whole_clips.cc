@@ -19,6 +19,7 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/text_writer.h"
+#include "parts/clip_list.h"
 #include "parts/part_inputs.h"
 #include "parts/part_marker.h"
 #include "parts/part_run.h"
@@ -115,7 +116,9 @@ std::vector<std::string> shards_of(const std::string& index) {
         !json.at("settings").is_object())
       return {};
     for (const Json& shard : json.at("shards")) {
-      const std::string tar = io::join_path(io::dir_name(index), need_string(shard, "name", index));
+      const std::string name = need_string(shard, "name", index);
+      if (io::base_name(name) != name) return {};
+      const std::string tar = io::join_path(io::dir_name(index), name);
       const auto bytes = static_cast<std::uint64_t>(need_integer(shard, "bytes", index));
       if (fs::is_symlink(tar) || !fs::is_regular_file(tar) || fs::file_size(tar) != bytes)
         return {};
@@ -127,13 +130,16 @@ std::vector<std::string> shards_of(const std::string& index) {
   return tars;
 }
 
-/// Removes the units of vfm-clip in a subfolder that `wrote` does not have.
+/// Removes the units of vfm-clip in a subfolder that `wrote` does not have. The hash of a unit
+/// begins with the subfolder's name.
 std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote) {
   std::int64_t count = 0;
   std::vector<std::string> indexes;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string(), unit = unit_of(file);
-    if (!unit.empty() && file == unit + ".json" && entry.is_regular_file() && !wrote.find(unit))
+    const std::string_view hash = std::string_view(unit).substr(unit.rfind('-') + 1);
+    if (!unit.empty() && file == unit + ".json" && hash.starts_with(io::base_name(folder)) &&
+        !entry.is_symlink() && entry.is_regular_file() && !wrote.find(unit))
       indexes.push_back(entry.path().string());
   }
   std::ranges::sort(indexes);
@@ -155,6 +161,7 @@ std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote
 }
 
 void prune_clips(const std::string& directory) {
+  const auto digits = static_cast<std::size_t>(parts::read_list(directory)->digits);
   io::FirstNames wrote(directory);
   std::set<std::string> folders;
   shard::for_each_marker(directory, kClip, [&](const std::string&, const parts::PartMarker& part) {
@@ -163,7 +170,8 @@ void prune_clips(const std::string& directory) {
   });
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.find_first_not_of("0123456789abcdef") == std::string::npos)
+    if (name.size() == digits && !entry.is_symlink() && entry.is_directory() &&
+        name.find_first_not_of("0123456789abcdef") == std::string::npos)
       folders.insert(entry.path().string());
   }
   std::int64_t count = 0;

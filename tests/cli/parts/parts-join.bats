@@ -218,12 +218,15 @@ sorted() { records "$@" | sort; }
 }
 
 @test "--prune removes what no part wrote, and nothing of others" {
-  local made tar
+  local made tar stale
   copy_of 3
   # Clips of other options, which then are made again with these.
   cp -r clips other
   in_parts 3 vfm-clip --min-length 0.2s -o clips >/dev/null 2>said
   in_parts 3 vfm-clip -o clips >/dev/null 2>said
+  # In a folder that is no subfolder of this list, nothing is removed.
+  stale=$(comm -13 <(cd other && find ?? -name '*.json' | sort) <(cd clips && find ?? -name '*.json' | sort) | head -n 1)
+  mkdir clips/dead && cp "clips/${stale%.json}"* clips/dead
   made=$(find clips -name '*-00000.tar' | wc -l)
   mkdir -p clips/00 && echo mine >clips/00/mine.json
   vfm-shard join clips >/dev/null
@@ -232,7 +235,8 @@ sorted() { records "$@" | sort; }
   grep -q 'is of no complete part' pruned
   [ "$(find clips -name '*-00000.tar' | wc -l)" -lt "$made" ]
   [ "$(cat clips/00/mine.json)" = mine ]
-  rm clips/00/mine.json
+  [ -e "clips/dead/$(basename "$stale")" ]
+  rm -r clips/dead clips/00/mine.json
   diff <(whole other | grep '\.tar') <(whole clips | grep '\.tar')
   # Latents of a shard that no part has.
   for tar in latents/train/*.tar; do :; done
