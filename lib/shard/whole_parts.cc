@@ -22,7 +22,7 @@
 namespace vfm::shard {
 namespace {
 
-/// Records of joined videos are long.
+/// Records of joined videos, and errors, have some MiB.
 constexpr std::size_t kJoinMemory = std::size_t{64} << 20;
 
 void for_each_error_line(const std::string& directory, const std::string& tool,
@@ -75,7 +75,7 @@ void for_each_part_error(const std::string& directory, const std::string& tool,
 }
 
 void join_errors(const std::string& directory, const std::string& tool, const std::string& path) {
-  io::Sorter lines(directory);
+  io::Sorter lines(directory, kJoinMemory);
   for_each_error_line(directory, tool, [&](const std::string& line) { lines.add(line); });
   if (lines.records() == 0) {
     std::error_code error;

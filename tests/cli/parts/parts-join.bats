@@ -199,6 +199,14 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
 }
 
+@test "a long error of a part is joined" {
+  copy_of 3
+  { printf '{"input":"long.tar","message":"' && head -c 3145728 /dev/zero | tr '\0' x && echo '"}'; } \
+    >>clips/parts/clip/00000/errors.jsonl
+  vfm-shard join clips >/dev/null
+  grep -q '^{"input":"long.tar"' clips/errors.jsonl
+}
+
 @test "a file that a complete part no longer has is named, with what to do" {
   copy_of 3
   rm "clips/$(jq -r .columns.caption clips/clips.jsonl | head -n 1)"
