@@ -55,7 +55,7 @@ class JoinedColumn {
       records_.put(shard::named_in(directory, record).at("path"), dump_json(record));
     });
     shard::for_each_part_error(directory, tool_, [&](const Json& error) {
-      failed_.put(io::base_name(error.value("input", "")), {});
+      failed_.put(io::base_name(error.at("input").get<std::string>()), {});
     });
   }
 
@@ -70,7 +70,10 @@ class JoinedColumn {
           tool_, record.at("path").get<std::string>(), marker_of(name));
     }
     Json made = parse_json(*found, "a temporary file");
-    const auto tar = made.at("columns").at(tool_).get<std::string>();
+    const std::string folder = io::dir_name(marker_of(name));
+    std::string tar;
+    shard::read_of_part(folder, io::join_path(folder, "manifest.jsonl"),
+                        [&] { tar = made.at("columns").at(tool_).get<std::string>(); });
     if (!io::file_exists(tar))
       fail("'{}' is missing; remove '{}', and do this part of vfm-{} again", tar, marker_of(name),
            tool_);

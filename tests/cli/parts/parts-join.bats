@@ -225,6 +225,23 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
 }
 
+@test "a damaged file of a part is named, with what to do" {
+  copy_of 3
+  local notes
+  cp clips/parts/caption/00000/manifest.jsonl kept
+  echo '{"kind":"shard","path":"a","columns":[7]}' >>clips/parts/caption/00000/manifest.jsonl
+  fails 1 vfm-shard join clips
+  grep -q "remove 'clips/parts/caption/00000/done.json', and do this part again" err
+  mv kept clips/parts/caption/00000/manifest.jsonl
+  echo '{"input":7}' >>clips/parts/embed/00001/errors.jsonl
+  fails 1 vfm-shard join clips
+  grep -q "'clips/parts/embed/00001/errors.jsonl' is not as its part wrote it" err
+  notes=$(jq -r '.outputs[].path' latents/parts/pack/*/done.json | grep '\.json$' | head -n 1)
+  jq -c '.splits = 7' "latents/$notes" >damaged && mv damaged "latents/$notes"
+  fails 1 vfm-shard join latents
+  grep -q "'latents/$notes' is not as its part wrote it" err
+}
+
 @test "--prune removes what no part wrote, and nothing of others" {
   local made tar stale
   copy_of 3
