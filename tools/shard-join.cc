@@ -1,5 +1,8 @@
 // vfm-shard join: makes a folder complete that several commands wrote in parts.
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <vector>
+
 #include "base/error.h"
 #include "cli/options.h"
 #include "dataset/whole_clips.h"
@@ -35,18 +38,24 @@ class ShardJoinTool : public vfm::cli::Tool {
   }
 
   long run(vfm::cli::Context& context) override {
-    const auto has = [&](const char* tool) {
-      return vfm::parts::count_parts(directory_, tool).has_value();
-    };
-    if (has("pack"))
-      vfm::pack::join_latents(directory_, prune_, context.manifest);
-    else if (has("clip") || has("caption") || has("embed"))
-      vfm::dataset::join_clips(directory_, prune_, context.manifest);
-    else
+    std::vector<std::string> tools;
+    for (const char* tool : {"pack", "clip", "caption", "embed"})
+      if (vfm::parts::count_parts(directory_, tool)) tools.emplace_back(tool);
+    if (tools.empty())
       vfm::fail_usage(
           "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed or vfm-pack "
           "wrote with --part",
           directory_);
+    const bool latents = tools.front() == "pack";
+    if (latents && tools.size() > 1)
+      vfm::fail_usage("'{}' has parts of vfm-pack and of other programs; pack into another folder",
+                      directory_);
+    if (latents)
+      vfm::pack::join_latents(directory_, prune_, context.manifest);
+    else
+      vfm::dataset::join_clips(directory_, prune_, context.manifest);
+    for (const std::string& tool : tools)
+      vfm::parts::tidy_parts(directory_, tool);
     return 0;
   }
 

@@ -19,7 +19,10 @@
 #include "io/file.h"
 #include "io/first_names.h"
 #include "io/text_writer.h"
+#include "parts/clip_list.h"
+#include "parts/part_inputs.h"
 #include "parts/part_marker.h"
+#include "parts/part_run.h"
 #include "shard/columns.h"
 #include "shard/listed_clips.h"
 #include "shard/part_output.h"
@@ -43,12 +46,16 @@ void remove_if_there(const std::string& path) {
 class JoinedColumn {
  public:
   JoinedColumn(const std::string& directory, std::string tool)
-      : tool_(std::move(tool)), records_(directory), failed_(directory) {
+      : directory_(directory),
+        tool_(std::move(tool)),
+        parts_(parts::count_parts(directory, tool_).value_or(1)),
+        records_(directory),
+        failed_(directory) {
     shard::for_each_joined_record(directory, tool_, [&](const Json& record) {
       records_.put(shard::named_in(directory, record).at("path"), dump_json(record));
     });
     shard::for_each_part_error(directory, tool_, [&](const Json& error) {
-      failed_.put(io::base_name(error.value("input", "")), {});
+      failed_.put(io::base_name(error.at("input").get<std::string>()), {});
     });
   }
 
@@ -58,16 +65,31 @@ class JoinedColumn {
     if (!found) {
       if (failed_.find(io::base_name(name))) return;
       fail(
-          "the parts of vfm-{} were complete before '{}' was there; do them again, then join again",
-          tool_, record.at("path").get<std::string>());
+          "the parts of vfm-{} were complete before '{}' was there; remove '{}', do them again, "
+          "then join again",
+          tool_, record.at("path").get<std::string>(), marker_of(name));
     }
     Json made = parse_json(*found, "a temporary file");
-    record["columns"][tool_] = made.at("columns").at(tool_);
+    const std::string folder = io::dir_name(marker_of(name));
+    std::string tar;
+    shard::read_of_part(folder, io::join_path(folder, "manifest.jsonl"),
+                        [&] { tar = made.at("columns").at(tool_).get<std::string>(); });
+    if (!io::file_exists(tar))
+      fail("'{}' is missing; remove '{}', and do this part of vfm-{} again", tar, marker_of(name),
+           tool_);
+    record["columns"][tool_] = tar;
     add_members(record, made);
   }
 
  private:
-  std::string tool_;
+  /// Returns the marker of the part that has the shard.
+  std::string marker_of(const std::string& name) const {
+    const int part = parts::part_of_shard(name, parts_);
+    return io::join_path(parts::part_folder(directory_, tool_, part), "done.json");
+  }
+
+  std::string directory_, tool_;
+  int parts_;
   io::FirstNames records_;  // name of the shard -> its record
   io::FirstNames failed_;   // file names of inputs with errors
 };
@@ -97,7 +119,9 @@ std::vector<std::string> shards_of(const std::string& index) {
         !json.at("settings").is_object())
       return {};
     for (const Json& shard : json.at("shards")) {
-      const std::string tar = io::join_path(io::dir_name(index), need_string(shard, "name", index));
+      const std::string name = need_string(shard, "name", index);
+      if (io::base_name(name) != name) return {};
+      const std::string tar = io::join_path(io::dir_name(index), name);
       const auto bytes = static_cast<std::uint64_t>(need_integer(shard, "bytes", index));
       if (fs::is_symlink(tar) || !fs::is_regular_file(tar) || fs::file_size(tar) != bytes)
         return {};
@@ -109,13 +133,16 @@ std::vector<std::string> shards_of(const std::string& index) {
   return tars;
 }
 
-/// Removes the units of vfm-clip in a subfolder that `wrote` does not have.
+/// Removes the units of vfm-clip in a subfolder that `wrote` does not have. The hash of a unit
+/// begins with the subfolder's name.
 std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote) {
   std::int64_t count = 0;
   std::vector<std::string> indexes;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string file = entry.path().filename().string(), unit = unit_of(file);
-    if (!unit.empty() && file == unit + ".json" && entry.is_regular_file() && !wrote.find(unit))
+    const std::string_view hash = std::string_view(unit).substr(unit.rfind('-') + 1);
+    if (!unit.empty() && file == unit + ".json" && hash.starts_with(io::base_name(folder)) &&
+        !entry.is_symlink() && entry.is_regular_file() && !wrote.find(unit))
       indexes.push_back(entry.path().string());
   }
   std::ranges::sort(indexes);
@@ -137,6 +164,7 @@ std::int64_t prune_folder(const std::string& folder, const io::FirstNames& wrote
 }
 
 void prune_clips(const std::string& directory) {
+  const auto digits = static_cast<std::size_t>(parts::read_list(directory)->digits);
   io::FirstNames wrote(directory);
   std::set<std::string> folders;
   shard::for_each_marker(directory, kClip, [&](const std::string&, const parts::PartMarker& part) {
@@ -145,13 +173,25 @@ void prune_clips(const std::string& directory) {
   });
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() && name.find_first_not_of("0123456789abcdef") == std::string::npos)
+    if (name.size() == digits && !entry.is_symlink() && entry.is_directory() &&
+        name.find_first_not_of("0123456789abcdef") == std::string::npos)
       folders.insert(entry.path().string());
   }
   std::int64_t count = 0;
   for (const std::string& folder : folders)
     count += prune_folder(folder, wrote);
   if (count > 0) log_info("the files of {} are removed", counted(count, "unit"));
+}
+
+/// Throws Error if the shard of a record is not there, or has another size.
+void check_tar(const std::string& directory, const io::Record& record) {
+  const std::string tar = record.path();
+  const auto bytes = static_cast<std::uint64_t>(need_integer(record.json, "bytes", record.where));
+  if (!io::file_exists(tar) || io::File::open_read(tar).size() != bytes)
+    fail(
+        "'{}' is missing, or is not as its part wrote it; remove the done.json that names it below "
+        "'{}', and do this part of vfm-clip again",
+        tar, io::join_path(directory, "parts/clip"));
 }
 
 /// Writes clips.jsonl and duplicates.jsonl, and then prints the records.
@@ -165,6 +205,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   io::TextWriter clips(clips_path), duplicates(duplicates_path);
   std::int64_t twins = 0;
   shard::ListedClips listed(directory, directory);
+  if (!listed.missing().empty()) fail("{}; nothing is joined", listed.missing());
   listed.on_duplicate([&](const shard::ListedClips::Duplicate& one) {
     duplicates.add(
         dump_json({{"source", one.source}, {"first", one.first}, {"source_hash", one.hash}}) +
@@ -173,6 +214,7 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
   });
   while (auto record = listed.next()) {
     check_stop();
+    check_tar(directory, *record);
     shard::complete_shard(*record);
     Json joined = record->json;
     const std::string name = shard::named_in(directory, joined).at("path");

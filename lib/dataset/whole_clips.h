@@ -18,8 +18,8 @@ namespace vfm::dataset {
 ///   caption-errors.jsonl, embed-errors.jsonl  those of the programs that have parts there
 /// Then writes the records to `manifest`, for a dataset those of the last program. With `prune`,
 /// removes shards, indexes and columns of vfm-clip that no part wrote. Does nothing again if all is
-/// done. Throws Error if a part is not complete, or if a column's parts lack a shard of the clips.
-/// Throws Stopped.
+/// done. Throws Error if a part is not complete, if a column's parts lack a shard of the clips, or
+/// if a file that a part wrote is missing. Throws Stopped.
 void join_clips(const std::string& directory, bool prune, io::ManifestWriter& manifest);
 
 }  // namespace vfm::dataset

@@ -107,21 +107,27 @@ PackFolder::PackFolder(const std::string& directory, const Json& settings, int c
   else
     io::make_directories(directory);
   const std::string path = io::join_path(directory, "pack.json");
-  if (io::file_exists(path)) {
-    Json there;
-    try {
-      there = parse_json(io::read_file(path), path);
-    } catch (const Error&) {
-      // Unreadable options count as other options.
-    }
-    if (there != settings && !force)
-      fail_usage(
-          "'{}' holds latents of other options ({}); choose another folder, or --force to replace "
-          "them",
-          directory, difference(there, settings));
-    if (force) remove_all();
-  }
+  if (!force)
+    check_settings(directory, settings);
+  else if (io::file_exists(path))
+    remove_all();
   io::update_file(path, dump_json_pretty(settings));
+}
+
+void PackFolder::check_settings(const std::string& directory, const Json& settings) {
+  const std::string path = io::join_path(directory, "pack.json");
+  if (!io::file_exists(path)) return;
+  Json there;
+  try {
+    there = parse_json(io::read_file(path), path);
+  } catch (const Error&) {
+    // Unreadable options count as other options.
+  }
+  if (there != settings)
+    fail_usage(
+        "'{}' holds latents of other options ({}); choose another folder, or --force to replace "
+        "them",
+        directory, difference(there, settings));
 }
 
 void PackFolder::remove_all() const {

@@ -46,6 +46,8 @@ class PackFolder {
   /// folder has latents with other settings and `force` is false.
   PackFolder(const std::string& directory, const Json& settings, int channels, bool force,
              Use use = Use::whole);
+  /// Throws Error{usage} if the folder has latents with other settings. Writes nothing.
+  static void check_settings(const std::string& directory, const Json& settings);
 
   const std::string& directory() const { return directory_; }
   std::string tar_path(const std::string& split, const std::string& name) const;

@@ -186,9 +186,11 @@ class Run {
     return feed.streams();
   }
 
-  /// Returns the digest of a part: of the settings, and of the tars of its shards.
+  /// Returns the digest of a part: of the settings, and of the tars of its shards. Refuses other
+  /// settings here, as the marker of a part with another digest is removed.
   std::string digest(int part, int parts) {
     if (!digests_.empty()) return digests_[part];
+    PackFolder::check_settings(options_.output, settings_);
     const std::optional<int> only = options_.parts->choice.part;
     const auto add = [&](const ClipShard& shard) {
       std::string& text = digests_[parts::part_of_shard(shard.path, parts)];

@@ -28,15 +28,19 @@ Json read_json(const std::string& path) {
 /// Adds the shards of latents that the parts wrote. A part names the notes of each.
 void add_shards(PackFolder& folder, int channels) {
   shard::for_each_marker(
-      folder.directory(), kPack, [&](const std::string&, const parts::PartMarker& marker) {
+      folder.directory(), kPack, [&](const std::string& part, const parts::PartMarker& marker) {
         for (const parts::PartResults::Output& output : marker.results.outputs) {
           if (!output.path.ends_with(kNotesEnd)) continue;
           check_stop();
           const std::string notes = io::join_path(folder.directory(), output.path);
           const std::string tar = notes.substr(0, notes.size() - kNotesEnd.size()) + ".tar";
-          const ShardNotes found = parse_notes(read_json(notes), notes, channels);
-          if (!found.record->is_null()) shard::check_written(tar, found.record);
-          folder.add(io::base_name(io::dir_name(tar)), io::base_name(tar), facts_of(found));
+          TarFacts facts;
+          shard::read_of_part(part, notes, [&] {
+            const ShardNotes found = parse_notes(read_json(notes), notes, channels);
+            if (!found.record->is_null()) shard::check_written(tar, found.record);
+            facts = facts_of(found);
+          });
+          folder.add(io::base_name(io::dir_name(tar)), io::base_name(tar), facts);
         }
       });
 }
@@ -49,7 +53,9 @@ void join_latents(const std::string& directory, bool prune, io::ManifestWriter& 
   shard::for_each_marker(directory, kPack, [&](const std::string& part, const parts::PartMarker&) {
     if (tokenizer) return;
     const std::string path = io::join_path(part, kTokenizerFile);
-    tokenizer = LatentTokenizer::from_json(read_json(path), "'" + path + "'");
+    shard::read_of_part(part, path, [&] {
+      tokenizer = LatentTokenizer::from_json(read_json(path), "'" + path + "'");
+    });
   });
   PackFolder folder(directory, read_json(io::join_path(directory, "pack.json")),
                     tokenizer->channels, false);

@@ -98,17 +98,21 @@ void ListedClips::State::read(const std::string& manifest, int part) {
   const auto marker = parts::read_marker(store, name);
   if (!marker) fail("'{}' has disappeared", store.path(name));
   const auto& outputs = marker->results.outputs;
+  const auto does_not_fit = [&] {
+    fail("'{}' does not fit '{}'; remove the latter, and do part {} again", manifest,
+         store.path(name), part);
+  };
   std::size_t next = 0;
   io::ManifestReader reader({manifest}, fail_on);
   while (const auto record = reader.next()) {
     if (record->kind != "shard") continue;
     if (next == outputs.size() ||
         io::base_name(record->path()) != io::base_name(outputs[next].path))
-      fail("'{}' does not fit '{}'; remove the latter, and do part {} again", manifest,
-           store.path(name), part);
+      does_not_fit();
     add(*record, io::join_path(directory, outputs[next++].path));
   }
   reader.streams().check_whole("it is not used");
+  if (next != outputs.size()) does_not_fit();
 }
 
 void ListedClips::State::add(const io::Record& record, const std::string& path) {

@@ -77,15 +77,18 @@ void for_each_part_record(const std::string& directory, const std::string& manif
                           const std::function<void(Json& record)>& use) {
   io::LineReader lines(io::File::open_read(manifest), "'" + manifest + "'");
   while (const auto line = lines.next()) {
-    Json record = parse_json(*line, "a line of '" + manifest + "'");
-    need_string(record, "path", "a line of '" + manifest + "'");
+    Json record;
     const auto rename = [&](Json& name) {
       name = io::join_path(directory, name.get<std::string>());
     };
-    rename(record.at("path"));
-    if (const auto columns = record.find("columns"); columns != record.end())
-      for (Json& column : *columns)
-        rename(column);
+    read_of_part(io::dir_name(manifest), manifest, [&] {
+      record = parse_json(*line, "a line");
+      need_string(record, "path", "a line");
+      rename(record.at("path"));
+      if (const auto columns = record.find("columns"); columns != record.end())
+        for (Json& column : *columns)
+          rename(column);
+    });
     use(record);
   }
 }

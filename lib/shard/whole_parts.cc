@@ -22,17 +22,18 @@
 namespace vfm::shard {
 namespace {
 
-/// Records of joined videos are long.
+/// Records of joined videos, and errors, have some MiB.
 constexpr std::size_t kJoinMemory = std::size_t{64} << 20;
 
-void for_each_error_line(const std::string& directory, const std::string& tool,
-                         const std::function<void(const std::string& line)>& use) {
+void for_each_error_line(
+    const std::string& directory, const std::string& tool,
+    const std::function<void(const std::string& line, const std::string& path)>& use) {
   for_each_marker(directory, tool, [&](const std::string& folder, const parts::PartMarker&) {
     const std::string path = io::join_path(folder, "errors.jsonl");
     if (!io::file_exists(path)) return;
     io::LineReader lines(io::File::open_read(path), "'" + path + "'");
     while (const auto line = lines.next())
-      use(*line);
+      use(*line, path);
   });
 }
 
@@ -67,16 +68,37 @@ void for_each_marker(
   }
 }
 
+void read_of_part(const std::string& folder, const std::string& path,
+                  const std::function<void()>& read) {
+  const auto refuse = [&](const char* why) {
+    fail("'{}' is not as its part wrote it ({}); remove '{}', and do this part again", path, why,
+         io::join_path(folder, "done.json"));
+  };
+  try {
+    read();
+  } catch (const Error& error) {
+    refuse(error.what());
+  } catch (const Json::exception& error) {
+    refuse(error.what());
+  }
+}
+
 void for_each_part_error(const std::string& directory, const std::string& tool,
                          const std::function<void(const Json& error)>& use) {
-  for_each_error_line(directory, tool, [&](const std::string& line) {
-    use(parse_json(line, "an error of a part"));
+  for_each_error_line(directory, tool, [&](const std::string& line, const std::string& path) {
+    Json error;
+    read_of_part(io::dir_name(path), path, [&] {
+      error = parse_json(line, "an error");
+      need_string(error, "input", "an error");
+    });
+    use(error);
   });
 }
 
 void join_errors(const std::string& directory, const std::string& tool, const std::string& path) {
-  io::Sorter lines(directory);
-  for_each_error_line(directory, tool, [&](const std::string& line) { lines.add(line); });
+  io::Sorter lines(directory, kJoinMemory);
+  for_each_error_line(directory, tool,
+                      [&](const std::string& line, const std::string&) { lines.add(line); });
   if (lines.records() == 0) {
     std::error_code error;
     std::filesystem::remove(path, error);

@@ -24,10 +24,16 @@ void for_each_marker(
     const std::string& directory, const std::string& tool,
     const std::function<void(const std::string& folder, const parts::PartMarker& marker)>& use);
 
+/// Calls `read`, which takes what `path` says, a file that the part in `folder` wrote. Throws
+/// Error, which says to do the part again, in place of an Error or an exception of the JSON
+/// library.
+void read_of_part(const std::string& folder, const std::string& path,
+                  const std::function<void()>& read);
+
 /// Writes the errors of all parts of a tool to `path`, in order of their bytes, each once. Without
 /// errors, removes `path`.
 void join_errors(const std::string& directory, const std::string& tool, const std::string& path);
-/// Calls `use` with each error record of the tool's parts.
+/// Calls `use` with each error record of the tool's parts. Its "input" is a text.
 void for_each_part_error(const std::string& directory, const std::string& tool,
                          const std::function<void(const Json& error)>& use);
 

@@ -122,6 +122,9 @@ sorted() { records "$@" | sort; }
   times latents >>before
   in_parts 3 vfm-caption clips >captioned.again
   in_parts 3 vfm-embed clips >embedded.again
+  # What another host left in a finished part is removed.
+  echo '{"host":"n2","pid":77,"machine":"far","begun":"2026-01-01T00:20:00Z","beat_seconds":0.4,"patience":1.2}' \
+    >clips/parts/embed/00001/lease-1-0
   vfm-shard join clips >clips.again
   in_parts 3 vfm-pack --size 32 -o latents clips >packed.again
   vfm-shard join latents >latents.again
@@ -133,6 +136,7 @@ sorted() { records "$@" | sort; }
   [ "$(find clips/parts/embed -name done.json -newer before | wc -l)" -eq 3 ]
   fails 2 vfm-pack --size 64 --part 0/3 -o latents clips
   grep -q 'size is 32 there, and now 64' err
+  [ -e latents/parts/pack/00000/done.json ]
 }
 
 @test "parts that are missing are named, and nothing is called complete" {
@@ -195,13 +199,59 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
 }
 
+@test "a long error of a part is joined" {
+  copy_of 3
+  { printf '{"input":"long.tar","message":"' && head -c 3145728 /dev/zero | tr '\0' x && echo '"}'; } \
+    >>clips/parts/clip/00000/errors.jsonl
+  vfm-shard join clips >/dev/null
+  grep -q '^{"input":"long.tar"' clips/errors.jsonl
+}
+
+@test "a file that a complete part no longer has is named, with what to do" {
+  copy_of 3
+  rm "clips/$(jq -r .columns.caption clips/clips.jsonl | head -n 1)"
+  fails 1 vfm-shard join clips
+  rm "$(grep -o 'clips/parts/caption/[0-9]*/done.json' err)"
+  in_parts 3 vfm-caption clips >/dev/null
+  vfm-shard join clips >/dev/null
+  local tar
+  tar=$(jq -r .columns.clip clips/clips.jsonl | head -n 1)
+  rm "clips/$tar"
+  fails 1 vfm-shard join clips
+  grep -q "remove the done.json that names it below 'clips/parts/clip'" err
+  rm "$(grep -l "$tar" clips/parts/clip/*/done.json)"
+  vfm-clip -o clips --part auto >/dev/null 2>said
+  vfm-shard join clips >/dev/null
+  diff <(whole "$BATS_FILE_TMPDIR/1/clips") <(whole clips)
+}
+
+@test "a damaged file of a part is named, with what to do" {
+  copy_of 3
+  local notes
+  cp clips/parts/caption/00000/manifest.jsonl kept
+  echo '{"kind":"shard","path":"a","columns":[7]}' >>clips/parts/caption/00000/manifest.jsonl
+  fails 1 vfm-shard join clips
+  grep -q "remove 'clips/parts/caption/00000/done.json', and do this part again" err
+  mv kept clips/parts/caption/00000/manifest.jsonl
+  echo '{"input":7}' >>clips/parts/embed/00001/errors.jsonl
+  fails 1 vfm-shard join clips
+  grep -q "'clips/parts/embed/00001/errors.jsonl' is not as its part wrote it" err
+  notes=$(jq -r '.outputs[].path' latents/parts/pack/*/done.json | grep '\.json$' | head -n 1)
+  jq -c '.splits = 7' "latents/$notes" >damaged && mv damaged "latents/$notes"
+  fails 1 vfm-shard join latents
+  grep -q "'latents/$notes' is not as its part wrote it" err
+}
+
 @test "--prune removes what no part wrote, and nothing of others" {
-  local made tar
+  local made tar stale
   copy_of 3
   # Clips of other options, which then are made again with these.
   cp -r clips other
   in_parts 3 vfm-clip --min-length 0.2s -o clips >/dev/null 2>said
   in_parts 3 vfm-clip -o clips >/dev/null 2>said
+  # In a folder that is no subfolder of this list, nothing is removed.
+  stale=$(comm -13 <(cd other && find ?? -name '*.json' | sort) <(cd clips && find ?? -name '*.json' | sort) | head -n 1)
+  mkdir clips/dead && cp "clips/${stale%.json}"* clips/dead
   made=$(find clips -name '*-00000.tar' | wc -l)
   mkdir -p clips/00 && echo mine >clips/00/mine.json
   vfm-shard join clips >/dev/null
@@ -210,7 +260,8 @@ sorted() { records "$@" | sort; }
   grep -q 'is of no complete part' pruned
   [ "$(find clips -name '*-00000.tar' | wc -l)" -lt "$made" ]
   [ "$(cat clips/00/mine.json)" = mine ]
-  rm clips/00/mine.json
+  [ -e "clips/dead/$(basename "$stale")" ]
+  rm -r clips/dead clips/00/mine.json
   diff <(whole other | grep '\.tar') <(whole clips | grep '\.tar')
   # Latents of a shard that no part has.
   for tar in latents/train/*.tar; do :; done
@@ -231,6 +282,8 @@ sorted() { records "$@" | sort; }
   refused 'give a folder' vfm-caption --part 0/3 -o columns
   refused 'one folder as the input' vfm-caption --part 0/3 clips/??/*-00000.tar
   refused 'has no parts' vfm-shard join .
+  mkdir clips/parts/pack && cp latents/parts/pack/run.json clips/parts/pack
+  refused 'pack into another folder' vfm-shard join clips
   fails 3 vfm-caption --part 0/4 clips
   mkdir empty
   refused 'nobody has said how many parts' vfm-pack --part auto -o empty clips

@@ -124,6 +124,10 @@ TEST_CASE("a part without a marker is missing, and its shards are not taken") {
         "1 of the 2 parts of '" + of.clips() + "' is not complete: 0");
   CHECK_THROWS_WITH(input.streams().check_whole("nothing is made"),
                     Catch::Contains("not complete: 0: nothing is made"));
+  of.part(0, {of.large("a.tar", 0, "a"), of.large("c.tar", 2, "c")});
+  of.folder.write("clips/parts/clip/00000/manifest.jsonl",
+                  dump_json(of.large("a.tar", 0, "a")) + "\n");
+  CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("remove the latter, and do part 0"));
   of.part(0, {{{"kind", "shard"}, {"path", "c.tar"}}});
   CHECK_THROWS_WITH(ListedClips(of.clips()), Catch::Contains("neither 'source' nor 'sources'"));
 }
