@@ -47,6 +47,10 @@ write_wan() {
   for shift in sampling diffusion; do
     train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
     jq -e '.sampling.shift == 6 and (.sampling | has("diffusers") | not)' run/checkpoints/step-00000001/train.json
+    # It resumes with the shift that it was trained with, whatever it is sampled with.
+    train run --init wan train.steps=2 "$shift.shift=6" >/dev/null
+    jq -e --arg shift "$shift" '.sampling.shift == 6 and .recipe.diffusion.shift
+      == if $shift == "sampling" then 3 else 6 end' run/checkpoints/step-00000002/train.json
   done
 }
 
