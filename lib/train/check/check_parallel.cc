@@ -143,7 +143,7 @@ class Comparison {
     // Beyond the largest limit rounding decides the gradient. It still is not lost, nor far off.
     const double rounding = rounding_of(value.name);
     const bool decided = value.of_parameter && rounding > value.limit && value.together > 0 &&
-                         value.difference <= 2 * rounding;
+                         value.difference <= rounding;
     if (decided && value.difference > value.limit) value.without = "rounding decides it";
     if (value.fault.empty()) judge(value);
     values_.push_back(std::move(value));
