@@ -142,4 +142,10 @@ TorchZip::TorchZip(const std::string& file) : TensorSet(file) {
   check_weight_index(index, *this);
 }
 
+// Of a gathered tensor, which is in no map, this does nothing.
+void TorchZip::release(const TensorView& tensor) const {
+  for (const MappedFile& map : maps_)
+    map.release(tensor.data);
+}
+
 }  // namespace vfm::io

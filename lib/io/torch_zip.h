@@ -39,6 +39,8 @@ class TorchZip : public TensorSet {
   /// file is missing, if parse_torch_zip() refuses a file, or if a tensor of the index is missing.
   explicit TorchZip(const std::string& file);
 
+  void release(const TensorView& tensor) const override;
+
  private:
   std::vector<MappedFile> maps_;
   std::vector<std::unique_ptr<std::byte[]>> gathered_;

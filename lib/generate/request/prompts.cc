@@ -171,7 +171,7 @@ SampleOptions SampleChoice::over(SampleOptions options) const {
   if (as && !options.diffusers)
     fail_usage(
         "'as' is for models that their authors' program samples otherwise than diffusers, "
-        "such as Wan's: leave it out");
+        "such as Wan's, but not for runs with a shift of their own: leave it out");
   if (as == models::SampledAs::diffusers) {
     options.steps = options.diffusers->steps;
     options.guidance = options.diffusers->guidance;

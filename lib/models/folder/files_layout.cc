@@ -183,9 +183,9 @@ class FilesOfWan final : public ModelLayout {
   [[noreturn]] void refuse_missing(const std::string& part) const {
     if (!part_named(part)) fail_usage("the files in '{}' have no component '{}'", folder(), part);
     std::vector<std::string> missing, there;
-    for (const std::string_view one : {std::string_view(part), kHigh, kVae, kText}) {
-      const bool told = one == part && !missing.empty();
-      if (told || (one != part && paths_.contains(std::string(one)))) continue;
+    for (const std::string_view one : {std::string_view(part), kHigh, kLow, kVae, kText}) {
+      const bool needless = one == part ? !missing.empty() : one == kLow && !of_two_;
+      if (needless || (one != part && paths_.contains(std::string(one)))) continue;
       missing.push_back(with_example(*part_named(one), channels()));
     }
     for (const auto& [name, path] : paths_)

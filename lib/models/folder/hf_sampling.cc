@@ -181,8 +181,7 @@ Json hf_scheduler(const SamplingFacts& sampling, const PipelineForm& pipeline) {
   if (sampling.process == Process::flow) {
     Json scheduler = flow_scheduler(sampling);
     if (pipeline.in_diffusers)
-      scheduler[kReferenceShift] =
-          sampling.diffusers && sampling.shift ? Json(*sampling.shift) : Json();
+      scheduler[kReferenceShift] = sampling.diffusers ? Json(sampling.shift.value_or(1)) : Json();
     return scheduler;
   }
   const NoiseSchedule own{};  // where a run says nothing

@@ -93,7 +93,8 @@ class Comparison {
   }
 
   /// What updates changed in all parameters, or in that which differs most for its limit, which is
-  /// at least that of its gradient. `made` is this rank's.
+  /// at least that of its gradient, and up to kMostLimit where rounding decides the gradient.
+  /// `made` is this rank's.
   void changes(const char* name, const std::vector<Tensor>& made, const std::vector<Tensor>* alone,
                bool each, double limit, const std::string& stale = {}) {
     if (made.empty()) return;
@@ -107,8 +108,10 @@ class Comparison {
       if (alone_ == nullptr) continue;
       const std::string& parameter = parameters_[i]->name;
       const double part = std::sqrt(one.difference),
-                   own = each ? std::max(limit_of(name, limit), limit_of(parameter, kGradientLimit))
-                              : 1,
+                   own = each
+                             ? std::max({limit_of(name, limit), limit_of(parameter, kGradientLimit),
+                                         std::min(rounding_of(parameter), kMostLimit)})
+                             : 1,
                    differs = (each ? relative(part, std::sqrt(one.expected)) : part) / own;
       if (differs > most) most = differs, limit_of_most = own, value.most = parameter;
     }
@@ -143,7 +146,7 @@ class Comparison {
     // Beyond the largest limit rounding decides the gradient. It still is not lost, nor far off.
     const double rounding = rounding_of(value.name);
     const bool decided = value.of_parameter && rounding > value.limit && value.together > 0 &&
-                         value.difference <= 2 * rounding;
+                         value.difference <= rounding;
     if (decided && value.difference > value.limit) value.without = "rounding decides it";
     if (value.fault.empty()) judge(value);
     values_.push_back(std::move(value));

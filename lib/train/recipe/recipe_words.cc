@@ -123,7 +123,8 @@ constexpr ConstantWords kWords[] = {
     {"sampling.sigma_max", "",
      "EDM: default noise level at the beginning of sampling. 0: not set."},
     {"sampling.shift", "",
-     "Flow matching: default shift of *vfm-generate*(1). 0: the value of _diffusion.shift_."},
+     "Flow matching: default shift of *vfm-generate*(1). 0: the value of _diffusion.shift_; for a "
+     "Wan with the shift of its _scheduler_, both shifts of its pipeline (*--as*)."},
     {"autoregressive.z_loss", "", "Weight of the squared log-sum-exp of the logits."},
     {"autoregressive.text_dropout", "of samples", "Share of samples that train without text."},
     {"autoregressive.ignored_frames", "latent frames",

@@ -38,18 +38,22 @@ models::ModelChoice choose(std::string_view part) {
   return {.part = std::string(part), .types = models::model_class_names()};
 }
 
-/// What a run that begins from a checkpoint of ours keeps of its recipe. One from before a key was
-/// there has its default.
-DiffusionRecipe diffusion_of(const std::string& checkpoint) {
+/// What a run that begins from a checkpoint of ours, or is `begun`, keeps of its recipe. A key that
+/// is not there has its default.
+DiffusionRecipe diffusion_of(const std::string& checkpoint, bool begun) {
   const Json train = models::read_train_json(checkpoint);
   const Json recipe = train.value("recipe", Json());
   const Json theirs = recipe.is_object() ? recipe.value("diffusion", Json()) : Json();
+  if (!theirs.is_object()) return {};
   Json kept = Json::object();
   for (const char* key : {"text_padding", "condition_frames", "whitening"})
-    if (theirs.is_object() && !theirs.value(key, Json()).is_null()) kept[key] = theirs[key];
-  if (kept.empty()) return {};
+    if (!theirs.value(key, Json()).is_null()) kept[key] = theirs[key];
   const std::string text = dump_json({{"diffusion", kept}});  // which is YAML
-  return make_recipe(parse_yaml(text, models::train_json_name(checkpoint))).diffusion;
+  DiffusionRecipe diffusion;
+  if (!kept.empty())
+    diffusion = make_recipe(parse_yaml(text, models::train_json_name(checkpoint))).diffusion;
+  if (begun) diffusion.shift = get_number(theirs, "shift").value_or(diffusion.shift);
+  return diffusion;
 }
 
 /// Of a pipeline `part`.
@@ -181,7 +185,7 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
   beginning.facts = as_usage([&] { return models::read_facts(model, models::FactsFor::training); });
   if (network) check_facts(model, *network, beginning.facts);
   if (model.is_checkpoint()) {
-    beginning.diffusion = diffusion_of(model.folder());
+    beginning.diffusion = diffusion_of(model.folder(), begun);
   } else {
     beginning.diffusion.text_padding = beginning.facts.text_padding;
     const models::ForeignNetwork* foreign = network ? network->architecture->foreign : nullptr;
@@ -189,8 +193,9 @@ Beginning read_once(const RunOptions& options, std::string_view part) {
       beginning.diffusion.condition_frames.assign(foreign->pipeline->condition_frames.begin(),
                                                   foreign->pipeline->condition_frames.end());
   }
-  // It is trained with the noise levels that it is sampled with.
-  beginning.diffusion.shift = beginning.facts.sampling.scheduler_shift();
+  // A new run is trained with the noise levels that the model is sampled with. A begun one may have
+  // a shift of its own for sampling.
+  if (!begun) beginning.diffusion.shift = beginning.facts.sampling.scheduler_shift();
   return beginning;
 }
 

@@ -42,11 +42,15 @@ write_wan() {
     jq -e '.sampling.sampler == "unipc" and .sampling.shift == 8 and .sampling.process == "flow"
       and .text_padding == 512 and .recipe.diffusion.shift == 3' run/checkpoints/step-00000001/train.json
   done
-  # The shift of the recipe is also what it is sampled with by default.
+  # With the shift of its scheduler it is sampled with both shifts of its pipeline (--as).
   jq -e '.sampling.diffusers == {steps: 50, guidance: 4, shift: 3}' run/checkpoints/step-00000001/train.json
   for shift in sampling diffusion; do
     train run --force --init wan train.steps=1 "$shift.shift=6" >/dev/null
     jq -e '.sampling.shift == 6 and (.sampling | has("diffusers") | not)' run/checkpoints/step-00000001/train.json
+    # It resumes with the shift that it was trained with, whatever it is sampled with.
+    train run --init wan train.steps=2 "$shift.shift=6" >/dev/null
+    jq -e --arg shift "$shift" '.sampling.shift == 6 and .recipe.diffusion.shift
+      == if $shift == "sampling" then 3 else 6 end' run/checkpoints/step-00000002/train.json
   done
 }
 

@@ -13,6 +13,7 @@
 #include "io/pickle.h"
 #include "io/safetensors.h"
 #include "io/zip.h"
+#include "support/temporary_folder.h"
 
 using namespace vfm;
 using namespace vfm::io;
@@ -77,6 +78,19 @@ TEST_CASE("torch zip: a state dict of every type, with views, is what safetensor
   CHECK(zip.tensors()[0].name == "f32");
   // A view of a storage is that part of the file, not a copy.
   CHECK(zip.find("shared")->data.data() == zip.find("f32")->data.data() + 6 * sizeof(float));
+}
+
+TEST_CASE(
+    "torch zip: what is released is read again, and the end of a file that was cut is noticed") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "copy.pt";
+  std::filesystem::copy_file(path_of("state_dict.pt"), file);
+  const TorchZip zip(file);
+  for (const TensorView& tensor : zip.tensors())
+    zip.release(tensor);
+  check_equal(zip, SafetensorsSet(kFolder, "state_dict"));
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  CHECK_THROWS_WITH(zip.release(*zip.find("f32")), Catch::Contains("was cut to"));
 }
 
 TEST_CASE("torch zip: of a training checkpoint the model's tensors are read, and that is told") {

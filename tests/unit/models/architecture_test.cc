@@ -309,6 +309,11 @@ TEST_CASE("architectures: schedulers of flow matching are read and written") {
     SamplingFacts own = facts;
     own.shift = 4;
     CHECK(sampling_of_scheduler(hf_scheduler(own, pipeline_with_reference())).shift == 4);
+    own.shift.reset();  // which is 1
+    const SamplingFacts unshifted =
+        sampling_of_scheduler(hf_scheduler(own, pipeline_with_reference()));
+    CHECK((unshifted.shift == 1 && unshifted.diffusers == InDiffusers{50, 4, 3}));
+    own.shift = 4;
     own.diffusers.reset();
     written = hf_scheduler(own, pipeline_with_reference());
     CHECK(sampling_of_scheduler(written).shift == 4);

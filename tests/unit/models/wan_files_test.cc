@@ -548,6 +548,9 @@ TEST_CASE("wan files: a file that is of another model, missing or there twice is
   fs::remove(folder / "wan2.safetensors");
   CHECK_THAT(usage_error([&] { layout()->layout().folder_of("transformer"); }),
              Contains("lacks the transformer for low noise (such as wan2.2_t2v_low_noise"));
+  CHECK_THAT(usage_error([&] { layout()->layout().folder_of("text_encoder"); }),
+             Contains("lacks the text encoder (such as umt5_xxl_fp8_e4m3fn_scaled.safetensors) and "
+                      "the transformer for low noise (such as wan2.2_t2v_low_noise"));
   write_tensors(folder / "wan2.2_t2v_low_noise_14B.safetensors", wan.tensors());
   const auto both = layout();
   CHECK(both->layout().folder_of("transformer").ends_with("_HIGH_fp8.safetensors"));
