@@ -312,10 +312,6 @@ class ClipTool : public vfm::cli::Tool {
         .manual(
             "At the end, remove the files of sources that are not in the input. The input must "
             "name each source to keep. See THE FOLDER in *vfm-clips*(7).");
-    options.flag("--reread", options_.reread, "also read sources that seem unchanged")
-        .manual(
-            "Read all sources, even if their size, times and inode did not change. A source with "
-            "changed contents is treated as a new source.");
   }
 
   /// Refuses what cannot be of a part: the list has the inputs and the size of shards, and what

@@ -138,7 +138,6 @@ std::string stream_id(const std::string& command, const CLI::App& app) {
     return option.count() > 0 && option.get_group() != kCommonGroup &&
            !option.check_lname("jobs") && !option.check_lname("force") &&
            !option.check_lname("report") && !option.check_lname("isolate") &&
-           !option.check_lname("reread") &&
            !(option.check_lname("device") && DeviceOptions::asks_workers(option.results().front()));
   };
   Json given = Json::array();

@@ -359,7 +359,7 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   const ListedPart* const part = options.part;
   const std::string own = part ? part->unfinished : options.directory;
   ClipItems items(options.inputs, options.shard_bytes, own);
-  io::HashLedger ledger(io::join_path(own, kLedger), options.reread);
+  io::HashLedger ledger(io::join_path(own, kLedger));
   items.use(&ledger);
   if (part)
     items.follow_list();

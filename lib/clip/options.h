@@ -95,7 +95,6 @@ struct ClipOptions {
   /// If set, receives tables for people, which list_shots() makes instead of ShotFormat::json.
   std::function<void(const std::string& lines)> print_table;
   bool force = false;   ///< If true, existing outputs are rewritten.
-  bool reread = false;  ///< If true, sources are read even if their hashes are known.
   std::uint64_t shard_bytes = std::uint64_t{256} << 20;  ///< Maximum size of a shard in bytes.
   bool prune = false;  ///< If true, outputs of sources that are not in the input are removed.
   /// The frames that wait for encoders take at most this number of bytes for each slot.

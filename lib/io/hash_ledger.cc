@@ -190,7 +190,7 @@ struct HashLedger::Table {
   Statement select, insert;
 };
 
-HashLedger::HashLedger(std::string path, bool check) : path_(std::move(path)), check_(check) {}
+HashLedger::HashLedger(std::string path) : path_(std::move(path)) {}
 
 HashLedger::~HashLedger() {
   finish();
@@ -250,22 +250,13 @@ std::string HashLedger::hash(File& file) {
   const FileState state = FileState::of(file);
   const bool settled = is_settled(state);  // Before the read, which may take long.
   const std::string from_root = std::filesystem::absolute(file.path()).string();
-  const std::optional<std::string> noted = find(from_root, state);
-  if (noted && !check_) {
+  if (const std::optional<std::string> noted = find(from_root, state)) {
     ++files_known_;
     return *noted;
   }
   std::string hash = hash_file(file);
   ++files_read_;
-  if (noted && *noted != hash) {
-    ++files_differ_;
-    log_warning(
-        "'{}' has other contents than when it was read last, though its size, times and inode are "
-        "the same; it counts as another file",
-        file.path());
-  }
-  if ((!noted || *noted != hash) && settled && FileState::of(file) == state)
-    put({from_root, state, hash});
+  if (settled && FileState::of(file) == state) put({from_root, state, hash});
   return hash;
 }
 

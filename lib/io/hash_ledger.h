@@ -34,18 +34,17 @@ class HashLedger {
   static constexpr std::size_t kLeastFiles = 256;
   static constexpr std::uint64_t kLeastBytes = std::uint64_t{64} << 20;
 
-  /// Uses the ledger at `path`, but does not make one yet. If `check` is set, hash() reads every
-  /// file, and warns if the hash differs from the hash in a valid row. If the ledger is damaged, or
-  /// the file at `path` is not a ledger, warns and replaces the file. After any other error, warns
-  /// and uses no ledger.
-  HashLedger(std::string path, bool check);
+  /// Uses the ledger at `path`, but does not make one yet. If the ledger is damaged, or the file at
+  /// `path` is not a ledger, warns and replaces the file. After any other error, warns and uses no
+  /// ledger.
+  explicit HashLedger(std::string path);
   /// Calls finish().
   ~HashLedger();
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns hash_file() of a file that was just opened. If the file has a valid row and `check` is
-  /// not set, takes the hash from the row. Rows have absolute paths, in which links are not
+  /// Returns hash_file() of a file that was just opened. If the file has a valid row, takes the hash
+  /// from the row. Rows have absolute paths, in which links are not
   /// resolved. Throws Error if the file cannot be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the rows that are not in the file yet. hash() also writes them at intervals.
@@ -58,8 +57,6 @@ class HashLedger {
   std::uint64_t files_read() const { return files_read_; }
   /// Number of files whose hash was taken from a row.
   std::uint64_t files_known() const { return files_known_; }
-  /// Number of files whose hash differs from the hash in a valid row.
-  std::uint64_t files_differ() const { return files_differ_; }
 
  private:
   struct Table;
@@ -75,12 +72,11 @@ class HashLedger {
   void write_pending();
 
   std::string path_;
-  bool check_;
   bool off_ = false;
   std::unique_ptr<Table> table_;
   std::vector<Row> pending_;
   std::uint64_t pending_bytes_ = 0;
-  std::uint64_t files_read_ = 0, files_known_ = 0, files_differ_ = 0;
+  std::uint64_t files_read_ = 0, files_known_ = 0;
 };
 
 }  // namespace vfm::io

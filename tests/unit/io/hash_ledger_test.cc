@@ -71,7 +71,7 @@ void hash_all(HashLedger& ledger) {
 
 /// Notes all.
 void make_ledger(const std::string& path) {
-  HashLedger ledger(path, false);
+  HashLedger ledger(path);
   hash_all(ledger);
 }
 
@@ -94,14 +94,14 @@ TEST_CASE("files that did not change are not read again, and those that did are"
   const TemporaryFolder folder;
   const std::string path = join_path(folder.path, "ledger");
   {
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_all(ledger);
     CHECK(ledger.files_read() == kFiles);
     CHECK_FALSE(fs::exists(path));
   }
   CHECK(fs::exists(path));
   {
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_all(ledger);
     CHECK(ledger.files_read() == 0);
     CHECK(ledger.files_known() == kFiles);
@@ -109,7 +109,7 @@ TEST_CASE("files that did not change are not read again, and those that did are"
   const OldFiles& files = old_files();
   const std::string one = files.path(kFiles), two = files.path(kFiles + 1);
   {
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_by(ledger, one);
     hash_by(ledger, two);
   }
@@ -119,7 +119,7 @@ TEST_CASE("files that did not change are not read again, and those that did are"
   change_in_secret(two + "b");
   fs::last_write_time(two + "b", fs::last_write_time(two));
   fs::rename(two + "b", two);
-  HashLedger ledger(path, false);
+  HashLedger ledger(path);
   CHECK(hash_by(ledger, one) == hash_hex("CONTENTS 300"));
   CHECK(hash_by(ledger, two) == hash_hex("CONTENTS 301"));
   CHECK(hash_by(ledger, files.path(9)) == hash_hex("contents 9"));
@@ -132,7 +132,7 @@ TEST_CASE("files that did not change are not read again, and those that did are"
   CHECK(warnings.empty());
 
   // What was changed just now is read until its times have settled.
-  HashLedger again(path, false);
+  HashLedger again(path);
   hash_by(again, one);
   CHECK(again.files_read() == 1);
 }
@@ -142,54 +142,18 @@ TEST_CASE("a ledger is made where there is something to remember") {
   const std::string path = join_path(folder.path, "ledger");
   const std::string small = old_files().path(0), large = old_files().large();
   {
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_by(ledger, small);
   }
   CHECK_FALSE(fs::exists(path));
   {
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_by(ledger, large);
   }
   CHECK(fs::exists(path));
-  HashLedger ledger(path, false);
+  HashLedger ledger(path);
   CHECK(hash_by(ledger, large) == hash_file(large));
   CHECK(ledger.files_known() == 1);
-}
-
-TEST_CASE("a check reads all, and says what differs though nothing tells") {
-  const Warnings watch;
-  const TemporaryFolder folder;
-  const std::string path = join_path(folder.path, "ledger");
-  make_ledger(path);
-  {
-    HashLedger ledger(path, true);
-    hash_all(ledger);
-    CHECK(ledger.files_read() == kFiles);
-    CHECK(ledger.files_differ() == 0);
-  }
-  // As if the contents had changed below the file system: the row is of others.
-  const std::string victim = old_files().path(5), other = hash_hex("other contents");
-  const FileState state = FileState::of(File::open_regular(victim));
-  const std::string sum = HashLedger::row_sum(victim, state, other);
-  sqlite3* db = nullptr;
-  REQUIRE(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
-  const std::string sql =
-      "UPDATE files SET hash='" + other + "', sum='" + sum + "' WHERE path='" + victim + "'";
-  REQUIRE(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
-  REQUIRE(sqlite3_changes(db) == 1);
-  sqlite3_close(db);
-  CHECK(warnings.empty());
-  {
-    HashLedger ledger(path, false);
-    CHECK(hash_by(ledger, victim) == other);
-  }
-  for (const std::uint64_t differ : {1, 0}) {
-    HashLedger ledger(path, true);
-    hash_all(ledger);
-    CHECK(ledger.files_differ() == differ);
-  }
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("file5' has other contents") != std::string::npos);
 }
 
 TEST_CASE("a damaged ledger is told of once, made anew and not believed") {
@@ -204,7 +168,7 @@ TEST_CASE("a damaged ledger is told of once, made anew and not believed") {
     INFO(what);
     CHECK(warnings.size() == 1);
     if (!warnings.empty()) CHECK(warnings[0].find("is damaged") != std::string::npos);
-    HashLedger ledger(path, false);
+    HashLedger ledger(path);
     hash_all(ledger);
     CHECK(warnings.size() == 1);
   };
@@ -245,7 +209,7 @@ TEST_CASE("several programs may use one ledger") {
   std::vector<std::thread> programs;
   for (int i = 0; i < 4; ++i)
     programs.emplace_back([&, i] {
-      HashLedger ledger(path, false);
+      HashLedger ledger(path);
       for (int k = 0; k < kFiles; ++k) {
         File file = File::open_regular(old_files().path((k + 70 * i) % kFiles));
         ledger.hash(file);
@@ -254,7 +218,7 @@ TEST_CASE("several programs may use one ledger") {
   for (std::thread& program : programs)
     program.join();
   CHECK(warnings.empty());
-  HashLedger ledger(path, false);
+  HashLedger ledger(path);
   hash_all(ledger);
   CHECK(ledger.files_read() == 0);
 }
