@@ -220,7 +220,10 @@ class Items {
         std::function<bool(const io::Record&)> takes = nullptr)
       : job_(job),
         takes_(std::move(takes)),
-        reader_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
+        reader_(
+            inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); },
+            job.column == "caption" ? std::vector<std::string>()
+                                    : std::vector<std::string>{"caption"}) {}
 
   std::optional<Item> next() {
     if (ended_) return std::nullopt;

@@ -313,13 +313,15 @@ Scan scan_shards(const ShardOptions& options, share::Slots& slots, Progress& pro
   Scan scan(options);
   Gatherer gatherer(scan, progress, errors);
   std::deque<Line> bad;
-  shard::ShardInput reader(options.inputs, [&](const io::Fault& fault) {
-    Line line;
-    line.record.where = fault.input;
-    line.error = fault.message;
-    line.cause = fault.cause;
-    bad.push_back(std::move(line));
-  });
+  shard::ShardInput reader(options.inputs,
+                           [&](const io::Fault& fault) {
+                             Line line;
+                             line.record.where = fault.input;
+                             line.error = fault.message;
+                             line.cause = fault.cause;
+                             bad.push_back(std::move(line));
+                           },
+                           {"caption", "embed"});
   std::optional<Line> held;  // The record after bad lines.
   const auto next = [&]() -> std::optional<Line> {
     if (bad.empty() && !held)

@@ -66,7 +66,8 @@ PackFeed::PackFeed(const std::vector<std::string>& inputs, const shard::ReadLimi
     : limits_(limits),
       finished_(std::move(finished)),
       takes_(std::move(takes)),
-      input_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); }) {}
+      input_(inputs, [this](io::Fault fault) { bad_.push_back(std::move(fault)); },
+             {"caption", "embed"}) {}
 
 PackFeed::~PackFeed() = default;
 

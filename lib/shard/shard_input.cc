@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shard/shard_input.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -9,6 +11,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "parts/part_inputs.h"
 #include "shard/columns.h"
 #include "shard/finished_dataset.h"
 #include "shard/listed_clips.h"
@@ -29,10 +32,22 @@ std::vector<std::string> without_folders(std::vector<std::string> arguments) {
 
 }  // namespace
 
-ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad)
+ShardInput::ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad,
+                       const std::vector<std::string>& before)
     : lines_(without_folders(arguments), std::move(on_bad)) {
-  for (const std::string& argument : arguments)
-    if (is_directory(argument)) listed_.push_back(open_folder(argument));
+  for (const std::string& argument : arguments) {
+    if (!is_directory(argument)) continue;
+    listed_.push_back(open_folder(argument));
+    miss_parts(argument, before);
+  }
+}
+
+void ShardInput::miss_parts(const std::string& folder, const std::vector<std::string>& tools) {
+  for (const std::string& tool : tools) {
+    const auto inputs = parts::part_inputs(folder, tool);
+    if (missing_.empty() && inputs && !inputs->missing.empty())
+      missing_ = fmt::format("of vfm-{}, {}", tool, inputs->message(folder));
+  }
 }
 
 ShardInput::Next ShardInput::open_folder(const std::string& folder) {

@@ -19,19 +19,23 @@ class ShardInput {
   /// Opens `arguments`, which are inputs of io::ManifestReader or folders. A folder stands for the
   /// shards of its dataset, or for those that complete parts of vfm-clip wrote
   /// (shard/listed_clips.h). These shards come before all other records. Throws Error{usage} for
-  /// another folder.
-  ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad);
+  /// another folder. `before` names the tools, such as "caption", whose columns the caller reads.
+  /// If a tool has parts in a folder, all of them should be complete.
+  ShardInput(const std::vector<std::string>& arguments, io::OnFault on_bad,
+             const std::vector<std::string>& before = {});
 
   /// Returns the next record of any kind, or nullopt at the end. Skips tars that are columns of
   /// other shards.
   std::optional<io::Record> next();
-  /// Returns whether the manifests were complete, and all parts of the folders.
+  /// Returns whether the manifests were complete, and all parts of the folders, with those of
+  /// `before`.
   io::InputStreams streams() const;
 
  private:
   using Next = std::function<std::optional<io::Record>()>;
   std::optional<io::Record> next_listed();
   Next open_folder(const std::string& folder);
+  void miss_parts(const std::string& folder, const std::vector<std::string>& tools);
 
   std::vector<Next> listed_;  // of the folders
   std::size_t next_folder_ = 0;

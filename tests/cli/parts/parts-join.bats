@@ -169,6 +169,21 @@ sorted() { records "$@" | sort; }
   diff <(whole "$BATS_FILE_TMPDIR/1/latents") <(whole latents)
 }
 
+@test "a program does not go on without parts of one before it" {
+  copy_of 3
+  rm clips/parts/caption/00001/done.json
+  fails 1 vfm-embed clips
+  grep -q "of vfm-caption, 1 of the 3 parts of 'clips' is not complete: 1" err
+  in_parts 3 vfm-caption clips >/dev/null
+  rm clips/parts/embed/00002/done.json
+  vfm-caption clips >/dev/null
+  fails 1 vfm-shard -o dataset clips
+  [ ! -e dataset/dataset.json ]
+  fails 1 vfm-pack --size 32 -o again clips
+  grep -q 'of vfm-embed, 1 of the 3 parts' err
+  [ ! -e again/latents.json ]
+}
+
 @test "more videos make more parts, and columns made before them are not complete" {
   copy_of 1
   cp "$MEDIA/large1.mp4" more.mp4

@@ -122,6 +122,12 @@ TEST_CASE("a part without a marker is missing, and its shards are not taken") {
   CHECK_FALSE(input.next());
   CHECK(input.streams().broken_off() ==
         "1 of the 2 parts of '" + of.clips() + "' is not complete: 0");
+  of.part(0, {of.large("a.tar", 0, "a")});
+  of.folder.write("clips/parts/caption/run.json",
+                  dump_json({{"version", 1}, {"tool", "vfm-caption"}, {"parts", 2}}));
+  ShardInput later({of.clips()}, [](const io::Fault&) { FAIL(); }, {"caption", "embed"});
+  CHECK(later.streams().broken_off() ==
+        "of vfm-caption, 2 of the 2 parts of '" + of.clips() + "' are not complete: 0, 1");
   CHECK_THROWS_WITH(input.streams().check_whole("nothing is made"),
                     Catch::Contains("not complete: 0: nothing is made"));
   of.part(0, {of.large("a.tar", 0, "a"), of.large("c.tar", 2, "c")});
