@@ -43,9 +43,9 @@ class HashLedger {
   HashLedger(const HashLedger&) = delete;
   HashLedger& operator=(const HashLedger&) = delete;
 
-  /// Returns hash_file() of a file that was just opened. If the file has a valid row, takes the hash
-  /// from the row. Rows have absolute paths, in which links are not
-  /// resolved. Throws Error if the file cannot be read. Throws Stopped.
+  /// Returns hash_file() of a file that was just opened. If the file has a valid row, takes the
+  /// hash from the row. Rows have absolute paths, in which links are not resolved. Throws Error if
+  /// the file cannot be read. Throws Stopped.
   std::string hash(File& file);
   /// Writes the rows that are not in the file yet. hash() also writes them at intervals.
   void finish();
