@@ -312,9 +312,12 @@ class Run {
 
   void take(Outcome& outcome) {
     const PackWork& work = outcome.work;
-    // These errors are of whole shards, which another program has just written.
     for (const io::Fault& fault : work.errors)
-      tell(fault, fault.cause == Cause::open);
+      if (work.shard && !work.begin)
+        note_error(fault);  // of the rest of this shard
+      else
+        // These errors are of whole shards, which another program has just written.
+        tell(fault, fault.cause == Cause::open);
     if (!work.shard) return;
     if (work.begin) start(*work.shard);
     if (work.sample) {
