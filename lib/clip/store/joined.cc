@@ -66,7 +66,7 @@ Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& se
     : sources_(batch.sources),
       force_(options.force),
       readable_(options.readable_names),
-      listed_(options.part != nullptr),
+      listed_(options.part),
       settings_(settings),
       earlier_(earlier) {
   std::string spans;
@@ -155,7 +155,7 @@ bool Joined::make(std::size_t place, const Cut& cut) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::runtime) throw;
     io::Fault fault(sources_[place].path, error);
-    if (listed_) fault = settled(std::move(fault));
+    if (listed_) fault = settled(listed_->judged(std::move(fault)));
     const std::lock_guard lock(mutex_);
     failed_[place] = std::move(fault);
   }

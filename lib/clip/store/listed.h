@@ -22,19 +22,21 @@ namespace vfm::clip {
 
 /// What run() has to know of the part that it does. Thread-safety: lost() any thread.
 struct ListedPart {
-  std::string errors;  ///< Path of the part's errors.jsonl.
   /// Folder for unfinished work (ledger, ClipParts). Only this process writes the folder.
   std::string unfinished;
   int digits = 2;  ///< Number of hex digits in the names of DIR's subfolders.
   /// Returns true if another process has taken the part. Then run() stops.
   std::function<bool()> lost;
-  /// Called with each record and fault, in input order, on the thread of run().
+  /// Called with each record and fault, in input order, on the thread of run(), in place of the
+  /// manifest and errors.jsonl.
   std::function<void(const Json& record)> record;
   std::function<void(const io::Fault& fault)> fault;
+  /// Returns the fault as it counts (parts::Part::judged()).
+  std::function<io::Fault(io::Fault)> judged = [](io::Fault given) { return given; };
 };
 
 /// Returns true if a fault of an input is of the machine (disk, memory, network) and may pass. The
-/// fault's cause is settled.
+/// fault's cause is settled, and judged by the part.
 bool is_of_machine(const io::Fault& fault);
 /// Settles the cause of a fault: if the input could not be opened, but may be another time, the
 /// cause becomes Cause::disk. Looks whether the file is there and can be read. If the file has

@@ -55,7 +55,6 @@ struct OnePart {
     const std::string own = run.options.directory + "/parts/clip/" + name;
     io::make_directories(own + "/unfinished");
     run.folder.write(name + ".jsonl", list);
-    part.errors = own + "/errors.jsonl";
     part.unfinished = own + "/unfinished";
     part.lost = [lost] { return lost; };
     part.record = [this](const Json& record) { records.push_back(record); };
@@ -230,7 +229,6 @@ TEST_CASE("a part that another process has taken is left") {
   CHECK(part.records.empty());
   CHECK(part.faults.empty());
   CHECK(whole_files(run).empty());
-  CHECK_FALSE(io::file_exists(part.part.errors));
 }
 
 TEST_CASE("a unit has the same files in whatever part it is, and equal units have files each") {
