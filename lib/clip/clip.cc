@@ -76,9 +76,12 @@ class ClipJob {
       const StorePlace place = store_place(options_, work.item, settings);
       const auto made = open_store(options_, place, settings);
       ClipStore& store = *made;
-      Json finished = store.find_or_hold(options_.force);
+      Json finished = with_outputs(options_, [&] { return store.find_or_hold(options_.force); });
       const bool there = !finished.is_null();
-      if (!there) finished = cut(source, store, !options_.force);
+      if (!there) {
+        OutputSink sink(options_, store);
+        finished = cut(source, sink, !options_.force);
+      }
       report(finished, source, place.directory, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(

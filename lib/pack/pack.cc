@@ -59,13 +59,6 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
-void check(const shard::Sample& sample) {
-  shard::SampleView view{sample.key, {}};
-  for (const shard::Member& member : sample.members)
-    view.members.push_back({member.extension, member.data});
-  shard::check_sample(view);
-}
-
 struct Outcome {
   PackWork work;
   ClipLatents latents;
@@ -382,7 +375,7 @@ class Run {
         return refuse("its key was there before", Cause::duplicate);
     try {
       for (const LatentOutput& window : windows)
-        check(window.sample);
+        shard::check_sample(shard::view_of(window.sample));
     } catch (const Error& error) {
       return refuse(error.what(), error.cause());
     }

@@ -1,5 +1,5 @@
-// Preloaded into a program, it is a disk that fails: of a file whose path ends in $BAD_FILE, opened for the $BAD_OPEN-th
-// time or later, nothing behind byte $BAD_AFTER can be read (EIO).
+// Preloaded into a program, it is a disk that fails: of a file whose path ends in $BAD_FILE, opened
+// for the $BAD_OPEN-th time or later, nothing behind byte $BAD_AFTER can be read (EIO).
 // SPDX-License-Identifier: Apache-2.0
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,13 +22,14 @@ static int note(int fd, const char* path) {
   return fd;
 }
 
-#define WATCH(name)                                                                     \
-  int name(const char* path, int flags, ...) {                                          \
-    va_list more;                                                                       \
-    va_start(more, flags);                                                              \
-    const int mode = va_arg(more, int);                                                 \
-    va_end(more);                                                                       \
-    return note(((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, #name))(path, flags, mode), path); \
+#define WATCH(name)                                                                           \
+  int name(const char* path, int flags, ...) {                                                \
+    va_list more;                                                                             \
+    va_start(more, flags);                                                                    \
+    const int mode = va_arg(more, int);                                                       \
+    va_end(more);                                                                             \
+    return note(((int (*)(const char*, int, ...))dlsym(RTLD_NEXT, #name))(path, flags, mode), \
+                path);                                                                        \
   }
 WATCH(open)
 WATCH(open64)
@@ -42,14 +43,16 @@ static ssize_t readable(int fd, size_t size, off_t at) {
 }
 
 ssize_t read(int fd, void* to, size_t size) {
-  const ssize_t some = readable(fd, size, fd < MOST && fd >= 0 && is_bad[fd] ? lseek(fd, 0, SEEK_CUR) : 0);
+  const ssize_t some =
+      readable(fd, size, fd < MOST && fd >= 0 && is_bad[fd] ? lseek(fd, 0, SEEK_CUR) : 0);
   return some < 0 ? some : ((ssize_t(*)(int, void*, size_t))dlsym(RTLD_NEXT, "read"))(fd, to, some);
 }
-#define WATCH_AT(name)                                                                                      \
-  ssize_t name(int fd, void* to, size_t size, off_t at) {                                                   \
-    const ssize_t some = readable(fd, size, at);                                                            \
-    return some < 0 ? some                                                                                  \
-                    : ((ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, #name))(fd, to, some, at); \
+#define WATCH_AT(name)                                                                            \
+  ssize_t name(int fd, void* to, size_t size, off_t at) {                                         \
+    const ssize_t some = readable(fd, size, at);                                                  \
+    return some < 0 ? some                                                                        \
+                    : ((ssize_t(*)(int, void*, size_t, off_t))dlsym(RTLD_NEXT, #name))(fd, to,    \
+                                                                                       some, at); \
   }
 WATCH_AT(pread)
 WATCH_AT(pread64)

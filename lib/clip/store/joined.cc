@@ -35,10 +35,7 @@ KeptClips ClipPart::begin(bool) {
 
 /// Checks the sample now, so that an invalid sample fails its video and not the whole batch.
 void ClipPart::add(const shard::Sample& sample) {
-  shard::SampleView view{sample.key, {}};
-  for (const shard::Member& member : sample.members)
-    view.members.push_back({member.extension, member.data});
-  shard::check_sample(view);
+  shard::check_sample(shard::view_of(sample));
   if (!keys_.insert(sample.key).second)
     fail_as(Cause::duplicate, "two clips have the key '{}'", sample.key);
   places_.push_back(parts_.add(sample));

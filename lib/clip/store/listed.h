@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
 #include "base/json_fwd.h"
 #include "clip/options.h"
 #include "clip/source.h"
@@ -54,5 +55,31 @@ StorePlace store_place(const ClipOptions& options, const ClipItem& item, const J
 /// Opens the store at this place.
 std::unique_ptr<ClipStore> open_store(const ClipOptions& options, const StorePlace& place,
                                       const Json& settings);
+
+/// Calls `act`, which reads or writes outputs. In a part, an Error is a fault of the disk, and not
+/// of the source.
+template <class Act>
+auto with_outputs(const ClipOptions& options, Act act) {
+  try {
+    return act();
+  } catch (const Error& error) {
+    if (!options.part || error.kind() != ErrorKind::runtime) throw;
+    throw Error(error.what(), Cause::disk);
+  }
+}
+
+/// Passes the clips of a video to its store. Throws the Errors of with_outputs().
+class OutputSink : public ClipSink {
+ public:
+  OutputSink(const ClipOptions& options, ClipStore& store) : options_(options), store_(store) {}
+  KeptClips begin(bool keep) override;
+  void add_kept() override;
+  void add(const shard::Sample& sample) override;
+  Json finish(Json summary) override;
+
+ private:
+  const ClipOptions& options_;
+  ClipStore& store_;
+};
 
 }  // namespace vfm::clip

@@ -231,6 +231,22 @@ TEST_CASE("a part that another process has taken is left") {
   CHECK(whole_files(run).empty());
 }
 
+TEST_CASE("an output that cannot be written is a fault of the disk, and not of its source") {
+  ClipRun run;
+  run.folder.write("a.y4m", clip_run::shots({4}));
+  const std::string list = listed_line(run.folder / "a.y4m", 0);
+  const std::string tar = OnePart(run, list, "0").records.at(0).at("path");
+  for (const std::string& blocked : {tar, tar.substr(0, tar.size() - 10) + ".json"}) {
+    fs::remove_all(io::dir_name(tar));
+    fs::create_directories(blocked + "/folder");
+    const OnePart again(run, list, "0");
+    CHECK(again.records.empty());
+    REQUIRE(again.faults.size() == 1);
+    CHECK(again.faults[0].input == run.folder / "a.y4m");
+    CHECK(again.faults[0].cause == Cause::disk);
+  }
+}
+
 TEST_CASE("a unit has the same files in whatever part it is, and equal units have files each") {
   ClipRun one, two;
   // The same paths in both, so that the clips tell the same sources.
