@@ -90,3 +90,42 @@ of_disk() {
   done
   [ "$(find out/?? -name '*.tar' | wc -l)" -eq 1 ]
 }
+
+@test "what a part writes is on the disk before its name is, and all of it before the marker" {
+  strace -o /dev/null true || skip "strace is not there, or cannot trace"
+  vfm-clip list -o out -n 1 wide.mp4 >/dev/null
+  strace -f -y -qq -e trace=fsync,rename,link -o trace vfm-clip -o out --part 0/1 >clips.jsonl
+  strace -f -y -qq -e trace=fsync,rename,link -o more vfm-embed out --part 0/1 >embeds.jsonl
+  python3 - <<'END'
+import json, os, re
+
+def durable(trace, tool):
+    """The files that have a name for good, in the order in which they got there, with the marker as the last."""
+    synced, named, done = {}, {}, []
+    for line in open(trace):
+        if found := re.match(r'(\d+) +fsync\(\d+<([^>]*)>', line):
+            pid, path = found.groups()
+            synced.setdefault(pid, set()).add(path)
+            for name in [name for name, folder in named.items() if folder == path]:
+                done.append(name)
+                del named[name]
+        elif found := re.match(r'(\d+) +(?:rename|link)\("([^"]*)", "([^"]*)"', line):
+            pid, old, new = found.group(1), *map(os.path.abspath, found.groups()[1:])
+            assert old in synced[pid], f"{old} became {new} before it was synced"
+            named[new] = os.path.dirname(new)
+            if os.path.basename(new) == "done.json":
+                break
+    marker = os.path.abspath(f"out/parts/{tool}/00000/done.json")
+    assert marker in named
+    outputs = [output["path"] for output in json.load(open(marker))["outputs"]]
+    assert outputs
+    for name in [*outputs, f"parts/{tool}/00000/manifest.jsonl"]:
+        assert os.path.abspath("out/" + name) in done, name
+    return done
+
+durable("trace", "clip")
+durable("more", "embed")
+folders = [line for line in open("trace") if re.search(r'fsync\(\d+<%s>' % os.path.abspath("out"), line)]
+assert folders  # the new subfolder of the shards
+END
+}
