@@ -7,9 +7,9 @@
 
 namespace vfm::io {
 
-/// Calls `look`, which opens files and throws Error if they are not as they were written. Then calls
-/// it again, after longer and longer pauses, until it returns. When `seconds` have passed (0: no
-/// limit), throws its last Error with Cause::disk. Time in which a call waited in vain is taken
+/// Calls `look`, which opens files and throws Error if they are not as they were written. Then
+/// calls it again, after longer and longer pauses, until it returns. When `seconds` have passed (0:
+/// no limit), throws its last Error with Cause::disk. Time in which a call waited in vain is taken
 /// from the calls after it, so many files that are gone cost little more than one. Throws Stopped.
 /// Thread-safety: any thread.
 void look_until_seen(double seconds, const std::function<void()>& look);
