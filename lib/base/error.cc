@@ -14,7 +14,23 @@ constexpr std::string_view kCauses[] = {
     "line",  "missing", "empty",   "duplicate", "server", "rejected", "answer",  "disk"};
 static_assert(std::size(kCauses) == static_cast<std::size_t>(kLastCause) + 1);
 
-Cause cause_of(int err) {
+}  // namespace
+
+std::string_view to_string(Cause cause) {
+  return kCauses[static_cast<std::size_t>(cause)];
+}
+
+Cause parse_cause(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kCauses); ++i)
+    if (kCauses[i] == name) return static_cast<Cause>(i);
+  return Cause::other;
+}
+
+std::string errno_text(int err) {
+  return std::generic_category().message(err);
+}
+
+Cause errno_cause(int err) {
   switch (err) {
     case ENOMEM:
       return Cause::memory;
@@ -41,22 +57,6 @@ Cause cause_of(int err) {
   }
 }
 
-}  // namespace
-
-std::string_view to_string(Cause cause) {
-  return kCauses[static_cast<std::size_t>(cause)];
-}
-
-Cause parse_cause(std::string_view name) {
-  for (std::size_t i = 0; i < std::size(kCauses); ++i)
-    if (kCauses[i] == name) return static_cast<Cause>(i);
-  return Cause::other;
-}
-
-std::string errno_text(int err) {
-  return std::generic_category().message(err);
-}
-
 void throw_error(std::string_view pattern, FormatValues values, ErrorKind kind) {
   throw Error(format_checked(pattern, values), kind);
 }
@@ -66,7 +66,7 @@ void throw_error(std::string_view pattern, FormatValues values, Cause cause) {
 }
 
 void throw_errno(int err, std::string_view pattern, FormatValues values) {
-  throw Error(format_checked(pattern, values) + ": " + errno_text(err), cause_of(err));
+  throw Error(format_checked(pattern, values) + ": " + errno_text(err), errno_cause(err));
 }
 
 }  // namespace vfm

@@ -76,9 +76,12 @@ class ClipJob {
       const StorePlace place = store_place(options_, work.item, settings);
       const auto made = open_store(options_, place, settings);
       ClipStore& store = *made;
-      Json finished = store.find_or_hold(options_.force);
+      Json finished = with_outputs(options_, [&] { return store.find_or_hold(options_.force); });
       const bool there = !finished.is_null();
-      if (!there) finished = cut(source, store, !options_.force);
+      if (!there) {
+        OutputSink sink(options_, store);
+        finished = cut(source, sink, !options_.force);
+      }
       report(finished, source, place.directory, outcome);
       const bool shots = !options_.recipe.given && options_.recipe.stride <= 0;
       outcome.account = fmt::format(
@@ -182,7 +185,7 @@ class ClipJob {
   io::Fault fault_of(const ClipSource& source, const Error& error,
                      Cause otherwise = Cause::other) const {
     io::Fault fault(source.path, error, otherwise);
-    return options_.part ? settled(std::move(fault)) : fault;
+    return options_.part ? settled(options_.part->judged(std::move(fault))) : fault;
   }
 
   Json settings_of(const ClipSource& source) const {
@@ -368,11 +371,11 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
   if (options.recipe.given) items.use(&spans);
   Crew crew(slots, bytes_ahead(options, slots.threads()));
   ClipJob job(options, decoder_threads(options.inputs, slots.threads()), crew, progress);
-  io::ErrorLog errors(part ? part->errors : io::join_path(options.directory, "errors.jsonl"),
-                      "vfm-clip");
+  std::optional<io::ErrorLog> errors;
+  if (!part) errors.emplace(io::join_path(options.directory, "errors.jsonl"), "vfm-clip");
   ClipReport report(options.report, options.directory);
   for (const io::Fault& fault : bad_spans)
-    errors.add(fault);
+    errors->add(fault);
   Leftovers leftovers(own, options.readable_names);
   std::int64_t clips = 0;
   bool any = false;
@@ -388,14 +391,10 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
       [&](Outcome& outcome) {
         any = true;
         if (outcome.batch) job.finish(outcome);
-        for (const Json& record : outcome.records) {
-          manifest.write(record);
-          if (part) part->record(record);
-        }
-        for (const io::Fault& fault : outcome.errors) {
-          errors.add(fault);
-          if (part) part->fault(fault);
-        }
+        for (const Json& record : outcome.records)
+          part ? part->record(record) : manifest.write(record);
+        for (const io::Fault& fault : outcome.errors)
+          part ? part->fault(fault) : errors->add(fault);
         if (!outcome.remark.empty()) log_warning("{}", outcome.remark);
         if (!outcome.json.empty()) report.add(outcome.json);
         clips += outcome.clips;
@@ -404,23 +403,21 @@ long run(const ClipOptions& given, share::Slots& slots, Progress& progress,
       },
       outcome_weight);
   if (part) {
-    if (part->lost()) return 0;
-    errors.finish();
-    items.streams().check_whole("the part is not finished");
-    return static_cast<long>(errors.count());
+    if (!part->lost()) items.streams().check_whole("the part is not finished");
+    return 0;
   }
   for (const std::string& source : spans.left())
-    errors.add({source, "has spans, but is not in the input", Cause::missing});
-  if (any && (clips > 0 || errors.count() == 0) && options.most_seconds <= 0)
-    leftovers.finish(options.prune, items.streams().broken_off(), errors);
+    errors->add({source, "has spans, but is not in the input", Cause::missing});
+  if (any && (clips > 0 || errors->count() == 0) && options.most_seconds <= 0)
+    leftovers.finish(options.prune, items.streams().broken_off(), *errors);
   ledger.finish();
   log_info("sources: {} read, {} known by the ledger", ledger.files_read(), ledger.files_known());
-  errors.finish();
+  errors->finish();
   report.write(items.streams().broken_off());
   items.streams().check_whole("the videos that came are cut and kept");
   if (!any) fail("no videos in the input");
-  if (clips == 0 && errors.count() > 0) fail("no clips: nothing in the input could be used");
-  return static_cast<long>(errors.count());
+  if (clips == 0 && errors->count() > 0) fail("no clips: nothing in the input could be used");
+  return static_cast<long>(errors->count());
 }
 
 }  // namespace vfm::clip

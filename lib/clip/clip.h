@@ -40,7 +40,8 @@ void check_encoders(ClipRecipe recipe);
 
 /// Writes a {"kind":"shard",...} record to standard output for each shard, in input order, when the
 /// shard is on disk and its video is finished. Records of kinds other than "video" are passed on
-/// unchanged. Writes failures to DIR/errors.jsonl, and returns the number of failures. Throws
+/// unchanged. Writes failures to DIR/errors.jsonl, and returns the number of failures. For a part,
+/// gives records and failures to ListedPart instead, and returns 0. Throws
 /// Stopped, Error{usage} if the recipe is impossible, and, except for a part, Error if no clip was
 /// made.
 long run(const ClipOptions& options, share::Slots& slots, Progress& progress,

@@ -16,13 +16,11 @@
 #include "clip/clip.h"
 #include "clip/store/listed.h"
 #include "io/file.h"
-#include "io/places.h"
 #include "io/process_name.h"
-#include "io/streams.h"
-#include "io/text_writer.h"
 #include "media/version.h"
 #include "parts/clip_list.h"
 #include "parts/part_run.h"
+#include "shard/part_output.h"
 
 namespace vfm::clip {
 namespace {
@@ -36,19 +34,26 @@ constexpr const char* kUnfinished = "unfinished-";
 class UnfinishedFolder {
  public:
   /// Makes the folder in the folder of a part.
-  explicit UnfinishedFolder(const std::string& part)
-      : path_(io::join_path(part,
-                            fmt::format("{}{}-{:08x}", kUnfinished, io::ProcessName::self().name(),
-                                        std::random_device()()))) {
+  explicit UnfinishedFolder(const parts::Part& part)
+      : part_(part),
+        path_(part.path(fmt::format("{}{}-{:08x}", kUnfinished, io::ProcessName::self().name(),
+                                    std::random_device()()))) {
     std::error_code wrong;
     std::vector<fs::path> earlier;
-    for (fs::directory_iterator at(part, wrong), end; !wrong && at != end; at.increment(wrong))
+    for (fs::directory_iterator at(part.folder(), wrong), end; !wrong && at != end;
+         at.increment(wrong))
       if (at->path().filename().string().starts_with(kUnfinished)) earlier.push_back(at->path());
     std::sort(earlier.begin(), earlier.end());
     io::make_directories(path_);
     for (const fs::path& folder : earlier)
       take_over(folder);
   }
+  /// Another process that has the part took what it can use.
+  ~UnfinishedFolder() {
+    if (part_.lost()) remove();
+  }
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+
   const std::string& path() const { return path_; }
   void remove() const {
     std::error_code wrong;  // The folder is of no use, and does no harm.
@@ -68,52 +73,8 @@ class UnfinishedFolder {
     fs::remove_all(folder, wrong);
   }
 
+  const parts::Part& part_;
   std::string path_;
-};
-
-/// Collects what a part gives, for its manifest and its marker.
-class PartTally {
- public:
-  PartTally(const std::string& directory, const parts::Part& part)
-      : directory_(directory),
-        id_(part.inputs().substr(0, 16)),
-        manifest_(part.path("manifest.jsonl")) {
-    line(io::begin_record("vfm-clip", id_, io::working_folder()));
-  }
-  void add(const Json& record) {
-    line(record);
-    ++results_.records;
-    if (get_string(record, "kind") != "shard") return;
-    const std::string path = io::name_from(directory_, need_string(record, "path", "the record"));
-    results_.outputs.push_back({path,
-                                static_cast<std::uint64_t>(need_integer(record, "bytes", path)),
-                                need_string(record, "xxh3", path)});
-  }
-  void add(const io::Fault& fault) {
-    if (!is_of_machine(fault))
-      ++results_.errors[std::string(to_string(fault.cause))];
-    else if (why_failed_.empty())
-      why_failed_ = fault.message;
-  }
-  /// Returns the first fault that may pass, or "".
-  const std::string& why_failed() const { return why_failed_; }
-  /// Writes the manifest. Returns the results, for the marker.
-  const parts::PartResults& finish() {
-    line(io::end_record(id_, results_.records, Json::object(), 0));
-    manifest_.commit();
-    std::string ffmpeg = media::ffmpeg_version();
-    ffmpeg.erase(std::min(ffmpeg.size(), ffmpeg.find('\n')));
-    results_.versions["ffmpeg"] = ffmpeg;
-    return results_;
-  }
-
- private:
-  void line(const Json& record) { manifest_.add(dump_json(record) + "\n"); }
-
-  std::string directory_, id_;
-  io::TextWriter manifest_;
-  parts::PartResults results_;
-  std::string why_failed_;
 };
 
 /// Does the parts, one after the other.
@@ -136,59 +97,29 @@ class PartsOfList {
     return hash_hex(settings_ + io::hash_file(parts::list_path(options_.directory, part)));
   }
 
-  /// Returns false if the part failed, or if another process has taken it.
-  bool make(parts::Part& part) {
-    const UnfinishedFolder unfinished(part.folder());
-    PartTally tally(options_.directory, part);
-    try {
-      cut(part, unfinished.path(), tally);
-    } catch (const Error& error) {
-      if (!part.lost()) {
-        part.fail(error.what());
-        throw;
-      }
-    }
-    if (part.lost()) {
-      log_warning("another process has taken part {}, which this one did too slowly; it is left",
-                  part.number());
-      unfinished.remove();
-      return false;
-    }
-    if (!tally.why_failed().empty()) {
-      part.fail(tally.why_failed());
-      return false;
-    }
-    const parts::PartResults& results = tally.finish();
-    unfinished.remove();  // before the marker, because nobody looks into a finished part
-    part.complete(results);
-    return true;
-  }
-
-  /// Prints the records of a part that is done.
-  void print(const parts::Part& part) {
-    const std::string path = part.path("manifest.jsonl");
-    io::ManifestReader reader({path}, [&](const io::Fault& fault) {
-      fail("'{}' is damaged: {}: {}", path, fault.input, fault.message);
-    });
-    while (const auto record = reader.next())
-      manifest_.write(record->json);
-    reader.streams().check_whole("remove the part's done.json, then do it again");
-    log_info("part {} is done already", part.number());
-  }
-
- private:
-  void cut(const parts::Part& part, const std::string& unfinished, PartTally& tally) {
-    const ListedPart listed{.errors = part.path("errors.jsonl"),
-                            .unfinished = unfinished,
-                            .digits = digits_,
-                            .lost = [&] { return part.lost(); },
-                            .record = [&](const Json& record) { tally.add(record); },
-                            .fault = [&](const io::Fault& fault) { tally.add(fault); }};
+  void make(const parts::Part& part, shard::PartOutput& output) {
+    const UnfinishedFolder unfinished(part);
+    const ListedPart listed{
+        .unfinished = unfinished.path(),
+        .digits = digits_,
+        .lost = [&] { return part.lost(); },
+        .record =
+            [&](const Json& record) {
+              output.record(record);
+              if (get_string(record, "kind") == "shard")
+                output.wrote(need_string(record, "path", "the record"), record);
+            },
+        .fault = [&](const io::Fault& fault) { output.fault(fault, is_of_machine(fault)); },
+        .judged = [&](io::Fault fault) { return part.judged(std::move(fault)); }};
     options_.part = &listed;
     options_.inputs = {parts::list_path(options_.directory, part.number())};
     run(options_, slots_, progress_, manifest_);
+    // Before the marker, because nobody looks into a finished part. The next try uses the clips of
+    // a part that fails.
+    if (!output.fails()) unfinished.remove();
   }
 
+ private:
   ClipOptions options_;
   int digits_;
   share::Slots& slots_;
@@ -197,23 +128,28 @@ class PartsOfList {
   std::string settings_;
 };
 
+std::string version_of_ffmpeg() {
+  const std::string version = media::ffmpeg_version();
+  return version.substr(0, version.find('\n'));
+}
+
 }  // namespace
 
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest) {
-  parts::PartRun run(options.directory, "clip", choice);
   const std::optional<parts::ClipList> list = parts::read_list(options.directory);
   if (!list) fail_usage("'{}' has no list; make one with vfm-clip list", options.directory);
   PartsOfList work(options, *list, slots, progress, manifest);
-  long failed = 0;
-  while (std::optional<parts::Part> part =
-             run.next([&](int number) { return work.digest_of(number); })) {
-    if (part->done())
-      work.print(*part);
-    else if (!work.make(*part))
-      ++failed;
-  }
-  return failed;
+  return shard::for_each_part({.directory = options.directory,
+                               .tool = "clip",
+                               .choice = choice,
+                               .versions = {{"ffmpeg", version_of_ffmpeg()}}},
+                              manifest,
+                              {[&](int part, int) { return work.digest_of(part); },
+                               [&](const parts::Part& part, int, shard::PartOutput& output) {
+                                 work.make(part, output);
+                                 return io::InputStreams();
+                               }});
 }
 
 }  // namespace vfm::clip

@@ -17,9 +17,8 @@ namespace vfm::clip {
 
 /// Does one part, or parts until all are done, and prints the records of their shards. Prints the
 /// manifest of a part that is done already. Uses the size of shards of the list. A bad input is a
-/// result, which errors.jsonl and the marker tell. Returns the number of parts that failed because
-/// of a fault that may pass, or because another process has taken the part. Throws what run() and
-/// parts::PartRun throw.
+/// result, which errors.jsonl and the marker tell. Returns what shard::for_each_part() returns.
+/// Throws what run() and parts::PartRun throw.
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest);
 

@@ -20,6 +20,7 @@
 #include "base/lfs_pointer.h"
 #include "base/stop.h"
 #include "base/units.h"
+#include "io/atomic_file.h"
 #include "io/mapping_list.h"
 
 namespace vfm::io {
@@ -224,9 +225,14 @@ std::string hash_file(File& file) {
 
 void make_directories(const std::string& path) {
   refuse_address(path);
+  std::vector<std::string> changed;  // folders that get a new one, the innermost first
+  for (std::string at = path; !file_exists(at); at = changed.back())
+    changed.push_back(dir_name(at));
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) fail_output(error.value(), "cannot create directory '{}'", path);
+  for (auto folder = changed.rbegin(); folder != changed.rend(); ++folder)
+    sync_directory(*folder);
 }
 
 std::string base_name(std::string_view path) {

@@ -59,13 +59,6 @@ Json settings_of(const PackOptions& options, const models::VideoTokenizer& token
   return settings;
 }
 
-void check(const shard::Sample& sample) {
-  shard::SampleView view{sample.key, {}};
-  for (const shard::Member& member : sample.members)
-    view.members.push_back({member.extension, member.data});
-  shard::check_sample(view);
-}
-
 struct Outcome {
   PackWork work;
   ClipLatents latents;
@@ -312,9 +305,12 @@ class Run {
 
   void take(Outcome& outcome) {
     const PackWork& work = outcome.work;
-    // These errors are of whole shards, which another program has just written.
     for (const io::Fault& fault : work.errors)
-      tell(fault, fault.cause == Cause::open);
+      if (work.shard && !work.begin)
+        note_error(fault);  // of the rest of this shard
+      else
+        // These errors are of whole shards, which another program has just written.
+        tell(fault, fault.cause == Cause::open);
     if (!work.shard) return;
     if (work.begin) start(*work.shard);
     if (work.sample) {
@@ -379,7 +375,7 @@ class Run {
         return refuse("its key was there before", Cause::duplicate);
     try {
       for (const LatentOutput& window : windows)
-        check(window.sample);
+        shard::check_sample(shard::view_of(window.sample));
     } catch (const Error& error) {
       return refuse(error.what(), error.cause());
     }

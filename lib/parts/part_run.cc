@@ -90,6 +90,19 @@ struct DonePart {
   }
 };
 
+/// Returns the "crashes" of failed.json.
+std::map<std::string, std::int64_t> crashes_before(const io::Store& store,
+                                                   const std::string& name) {
+  std::map<std::string, std::int64_t> crashes;
+  const std::optional<io::Store::Object> found = store.read(name + kFailed);
+  if (!found) return crashes;
+  const std::string what = "'" + name + kFailed + "'";
+  const Json failed = parse_json(found->contents, what), all = failed.value("crashes", Json());
+  for (const auto& [input, count] : all.items())
+    crashes[input] = need_integer(all, input.c_str(), what);
+  return crashes;
+}
+
 void pause(double seconds) {
   constexpr double kSlice = 0.1;
   for (double left = seconds; left > 0 && !wind_up_requested(); left -= kSlice) {
@@ -163,11 +176,13 @@ struct Part::State {
   // In this order: temporary files are removed before another process may claim the part.
   std::unique_ptr<PartLease> lease;  // null if the part is done
   std::unique_ptr<io::TemporaryPlace> temporary;
+  std::map<std::string, std::int64_t> crashes;  // of inputs, in earlier processes
 
   /// Removes what processes left that had the part before, and begins work.
   void begin(const std::string& directory) {
     if (store->remove(name + kMarker))
       log_warning("part {} was done with other inputs or settings; it is done again", number);
+    crashes = crashes_before(*store, name);
     store->remove(name + kFailed);
     store->sweep(name);
     remove_temporaries(folder);
@@ -220,6 +235,17 @@ void Part::check_lost() const {
                   : "another process");
 }
 
+io::Fault Part::judged(io::Fault fault) const {
+  const auto before = state_->crashes.find(fault.input);
+  if (fault.cause != Cause::crash || before == state_->crashes.end() ||
+      before->second + 1 < kMostCrashes)
+    return fault;
+  fault.cause = Cause::decode;
+  fault.message +=
+      fmt::format("; it has crashed the decoder {} times, and counts as a bad input", kMostCrashes);
+  return fault;
+}
+
 void Part::complete(const PartResults& results) {
   const PartMarker marker{"vfm-" + state_->tool,  state_->number, state_->parts,
                           state_->inputs,         results,        state_->process.host,
@@ -236,14 +262,17 @@ void Part::complete(const PartResults& results) {
   state_->end();
 }
 
-void Part::fail(const std::string& why) {
+void Part::fail(const std::string& why, const std::set<std::string>& crashed) {
   if (!lost()) {
+    for (const std::string& input : crashed)
+      ++state_->crashes[input];
     const Json failed = {{"version", 1},
                          {"host", state_->process.host},
                          {"pid", state_->process.pid},
                          {"begun", state_->lease->begun()},
                          {"ended", utc_now()},
-                         {"why", why}};
+                         {"why", why},
+                         {"crashes", Json(state_->crashes)}};
     state_->store->write(state_->name + kFailed, dump_json(failed) + "\n");
   }
   state_->end();

@@ -10,7 +10,8 @@
 //                        whose parts DIR/parts/list.json counts (parts/clip_list.h)
 //   00003/               the part's own files: manifest.jsonl, errors.jsonl and what else it needs
 //   00003/lease-1-7      while a process works at the part (parts/part_lease.h)
-//   00003/failed.json    why the last process gave the part up
+//   00003/failed.json    why the last process gave the part up, and "crashes", how many processes,
+//                        one after the other, saw an input crash what decoded it
 //   00003/temporary/     temporary files of the outputs that the part writes
 //   00003/done.json      the marker, written last (parts/part_marker.h)
 // SPDX-License-Identifier: Apache-2.0
@@ -19,9 +20,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "io/error_log.h"
 #include "parts/part_choice.h"
 #include "parts/part_marker.h"
 
@@ -36,11 +39,15 @@ std::string part_folder(const std::string& directory, const std::string& tool, i
 /// from run.json, or nullopt if the folder has no parts of the tool. Throws Error.
 std::optional<int> count_parts(const std::string& directory, const std::string& tool);
 
+/// An input that crashes what decodes it (Cause::crash) fails the part, because the reason may be
+/// the machine. When this many processes have seen it, one after the other, the input is bad.
+inline constexpr int kMostCrashes = 3;
+
 /// A part that this process does. The lease is renewed by a thread, and given back by the
 /// destructor. While a Part exists, an AtomicFile of this process whose target is below DIR has its
 /// temporary file in the part's folder, and the next process that does the part removes what a
-/// killed one left there. So at most one Part may exist in a process. Thread-safety: lost() any
-/// thread, other functions one thread at a time.
+/// killed one left there. So at most one Part may exist in a process. Thread-safety: lost() and
+/// judged() any thread, other functions one thread at a time.
 class Part {
  public:
   ~Part();
@@ -63,12 +70,16 @@ class Part {
   /// Throws Error, which names the other process, if lost().
   void check_lost() const;
 
+  /// Returns the fault as it counts. A crash in the last of kMostCrashes tries becomes
+  /// Cause::decode, with a message that says so.
+  io::Fault judged(io::Fault fault) const;
+
   /// Writes the marker, and gives back the lease. Call it when all outputs are durable. A marker
   /// that another process wrote in the meantime stays as it is, since it tells of the same bytes.
   void complete(const PartResults& results);
   /// Gives the part back and writes the reason for `status`, after a fault that may pass: of disk,
-  /// memory or network.
-  void fail(const std::string& why);
+  /// memory or network. `crashed` has the inputs of faults of Cause::crash.
+  void fail(const std::string& why, const std::set<std::string>& crashed = {});
 
  private:
   friend class PartRun;

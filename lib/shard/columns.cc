@@ -8,11 +8,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/input_limits.h"
 #include "base/json.h"
 #include "base/json_members.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "io/file.h"
+#include "io/late_files.h"
 #include "shard/media_members.h"
 #include "shard/reader.h"
 #include "shard/receipt.h"
@@ -125,9 +127,30 @@ bool is_column_tar(const std::string& path) {
   return false;
 }
 
+namespace {
+
+/// Parts of vfm-clip may have been done on other hosts.
+bool is_of_part(const io::Record& record) {
+  return record.json->contains("place") || record.json->contains("places");
+}
+
+/// `said` is an object with the "bytes" of the tar, if they are known. `where` is what says so.
+void check_size(const std::string& tar, const Json& said, const std::string& where) {
+  const auto bytes = get_integer(said, "bytes");
+  const auto size = static_cast<std::int64_t>(open_tar(tar).size());
+  if (bytes && *bytes != size)
+    fail_as(Cause::format, "'{}' is not as it was written: it has {} bytes, {} says {}", tar, size,
+            where, *bytes);
+}
+
+}  // namespace
+
 void complete_shard(io::Record& record) {
   if (record.json->contains("columns")) return;
   const std::string path = record.path();
+  if (is_of_part(record))
+    io::look_until_seen(input_limits().timeout,
+                        [&] { check_size(path, record.json, "its record"); });
   Json columns = {{"clip", path}};
   for (const char* column : kColumns)
     if (const std::string tar = column_tar_path(path, column); io::file_exists(tar))
@@ -172,12 +195,8 @@ Noted noted_beside(const std::string& tar) {
 
 void check_bytes(const std::string& tar, const Noted& noted) {
   if (!noted.said.is_object()) return;
-  const auto bytes = get_integer(noted.said, "bytes");
+  check_size(tar, noted.said, noted.where);
   const auto hash = get_string(noted.said, "xxh3");
-  const auto size = static_cast<std::int64_t>(open_tar(tar).size());
-  if (bytes && *bytes != size)
-    fail_as(Cause::format, "'{}' is not as it was written: it has {} bytes, {} says {}", tar, size,
-            noted.where, *bytes);
   if (hash && io::hash_file(tar) != *hash)
     fail_as(Cause::format, "'{}' is not as it was written: its xxh3 is not {}, as {} says", tar,
             *hash, noted.where);
@@ -187,9 +206,15 @@ void check_bytes(const std::string& tar, const Noted& noted) {
 
 void check_shard_bytes(const io::Record& record) {
   const bool says = record.json->contains("xxh3") || record.json->contains("bytes");
-  check_bytes(record.path(), says ? Noted{record.json} : noted_beside(record.path()));
-  for (const std::string& tar : io::column_tars(record))
-    if (tar != record.path()) check_bytes(tar, noted_beside(tar));
+  std::vector<std::string> tars{record.path()};
+  for (std::string& tar : io::column_tars(record))
+    if (tar != tars[0]) tars.push_back(std::move(tar));
+  for (const std::string& tar : tars) {
+    const auto check = [&] {
+      check_bytes(tar, says && tar == tars[0] ? Noted{record.json} : noted_beside(tar));
+    };
+    is_of_part(record) ? io::look_until_seen(input_limits().timeout, check) : check();
+  }
 }
 
 std::string column_key(const std::string& key) {

@@ -34,12 +34,14 @@ bool is_column_tar(const std::string& path);
 std::vector<std::string> column_files(const std::string& shard);
 
 /// If a shard record has no member "columns", adds it, with the tar itself as "clip" and the known
-/// columns beside the tar.
+/// columns beside the tar. Waits for a tar that a part of vfm-clip wrote (a record with a place in
+/// the list) until the tar has the size in the record, or until input_limits().timeout is over
+/// (io/late_files.h). Throws Error.
 void complete_shard(io::Record& record);
 
 /// Compares a record's tars with their known hashes and sizes, which are in the record, or in the
-/// JSON file beside the tar. Does not read tars without a known hash. Throws an Error that names a
-/// changed tar.
+/// JSON file beside the tar. Does not read tars without a known hash. Waits as complete_shard()
+/// does. Throws an Error that names a changed tar.
 void check_shard_bytes(const io::Record& record);
 
 /// Returns the key of a sample in columns and in all files that vfm writes: `key` if it is a

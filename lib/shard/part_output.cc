@@ -13,14 +13,6 @@
 #include "shard/whole_parts.h"
 
 namespace vfm::shard {
-namespace {
-
-/// A server may answer another time, too.
-bool passes(Cause cause) {
-  return may_pass(cause) || cause == Cause::server || cause == Cause::rejected;
-}
-
-}  // namespace
 
 PartOutput::PartOutput(const PartTask& work, parts::Part& part, io::ManifestWriter& out)
     : work_(work),
@@ -31,12 +23,15 @@ PartOutput::PartOutput(const PartTask& work, parts::Part& part, io::ManifestWrit
   facts_.versions = work.versions;
 }
 
-void PartOutput::fault(const io::Fault& fault, bool of_machine) {
+void PartOutput::fault(const io::Fault& given, bool of_machine) {
+  const io::Fault fault = part_.judged(given);
   errors_.add(fault);
   ++facts_.errors[std::string(to_string(fault.cause))];
-  if (!of_machine && !passes(fault.cause)) return;
+  if (fault.cause == Cause::crash) crashed_.insert(fault.input);
+  if (!of_machine && !may_pass(fault.cause)) return;
   ++passing_;
-  if (why_.empty()) why_ = fault.input + ": " + fault.message;
+  const bool named = fault.message.find(fault.input) != std::string::npos;
+  if (why_.empty()) why_ = named ? fault.message : fault.input + ": " + fault.message;
 }
 
 void PartOutput::record(const Json& record) {
@@ -61,9 +56,9 @@ void PartOutput::wrote_file(const std::string& path) {
 long PartOutput::finish(const io::InputStreams& input) {
   errors_.finish();
   if (std::string why = input.broken_off(); !why.empty()) {
-    part_.fail(why);
+    part_.fail(why, crashed_);
   } else if (passing_ > 0) {
-    part_.fail(why_);
+    part_.fail(why_, crashed_);
     log_error("part {} of '{}' is not complete, as {} may pass; run the same command again",
               part_.number(), work_.directory, passing_ == 1 ? "an error" : "errors");
   } else {
@@ -107,11 +102,17 @@ long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartStep
     try {
       PartOutput output(work, *part, out);
       const io::InputStreams input = steps.make(*part, run.parts(), output);
+      part->check_lost();
       failed += output.finish(input);
       input.check_whole("what came is made and kept, and the part is not complete");
     } catch (const Error& error) {
-      if (!part->done()) part->fail(error.what());
-      throw;
+      if (part->done()) throw;
+      if (!part->lost() || error.kind() != ErrorKind::runtime) {
+        part->fail(error.what());
+        throw;
+      }
+      log_warning("{}; the part is left", error.what());
+      ++failed;
     }
   }
   return failed;

@@ -1,5 +1,5 @@
-// What a tool that reads shards writes about one part of its work (parts/part_run.h): the part's
-// manifest.jsonl, its errors.jsonl, and its marker.
+// What a tool writes about one part of its work (parts/part_run.h): the part's manifest.jsonl, its
+// errors.jsonl, and its marker.
 //
 // A line of the manifest names files relative to the output folder. Thread-safety: one thread at a
 // time.
@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,11 @@ class PartOutput {
   /// `out` prints the records too.
   PartOutput(const PartTask& work, parts::Part& part, io::ManifestWriter& out);
 
-  /// Adds a fault. If it may pass (may_pass(), or a server that did not answer), or if `of_machine`
+  /// Adds a fault, as parts::Part::judged() says. If it may pass (may_pass()), or if `of_machine`
   /// is true, the part is not complete.
   void fault(const io::Fault& fault, bool of_machine = false);
+  /// Returns true if a fault may pass.
+  bool fails() const { return passing_ > 0; }
   /// Prints a finished record, and adds it to the manifest. Throws Error if the part is lost.
   void record(const Json& record);
   /// Names a file that the part wrote. `facts` has its "bytes" and "xxh3".
@@ -54,6 +57,7 @@ class PartOutput {
   parts::PartResults facts_;
   long passing_ = 0;
   std::string why_;
+  std::set<std::string> crashed_;
 };
 
 /// Calls `use` with each record of the manifest of a complete part. The files of a record begin
@@ -70,8 +74,9 @@ struct PartSteps {
 };
 
 /// Does all parts of `work` that this process gets, and prints their records. Those of a part that
-/// is complete already are only printed. Returns the sum of what PartOutput::finish() returned. If
-/// the input was not complete, throws Error after one part.
+/// is complete already are only printed. A part that another process has taken is left, with a
+/// warning. Returns the sum of what PartOutput::finish() returned, and 1 for each part that is
+/// left. If the input was not complete, throws Error after one part.
 long for_each_part(const PartTask& work, io::ManifestWriter& out, const PartSteps& steps);
 
 /// Returns the folder for the parts of a tool that writes beside its input: `output` or the only

@@ -52,6 +52,7 @@ void check_gzip(const io::File& tar, const ReadLimits& limits) {
     int status = Z_OK;
     const char* why = gzerror(file.get(), &status);
     if (status == Z_BUF_ERROR) return;
+    if (status == Z_ERRNO) fail_errno(errno, "cannot read '{}'", path);
     if (got < 0 || (status != Z_OK && status != Z_STREAM_END))
       fail("'{}' is damaged: gzip says '{}'", path, why);
     if (got == 0) return;
@@ -73,6 +74,7 @@ Archive new_archive(const std::string& name) {
 struct ListSource {
   explicit ListSource(const std::string& path) : tar(path) {}
   FileListTar tar;
+  Cause cause = Cause::other;  // of a failed read
   std::vector<char> chunk = std::vector<char>(kChunk);
 };
 
@@ -82,6 +84,7 @@ la_ssize_t read_list(archive* reader, void* data, const void** chunk) {
   try {
     return static_cast<la_ssize_t>(source.tar.read(source.chunk.data(), source.chunk.size()));
   } catch (const Error& error) {
+    source.cause = error.cause();
     archive_set_error(reader, EIO, "%s", error.what());
   } catch (const Stopped&) {  // damaged() throws it again.
     archive_set_error(reader, EINTR, "interrupted");
@@ -100,7 +103,9 @@ struct StreamReader::State {
   [[noreturn]] void damaged() {
     check_stop();
     const char* why = archive_error_string(tar.get());
-    fail_as(Cause::format, "'{}' is not a readable tar: {}", name, why ? why : "unknown error");
+    const Cause cause = list ? list->cause : errno_cause(archive_errno(tar.get()));
+    fail_as(cause == Cause::disk ? cause : Cause::format, "'{}' is not a readable tar: {}", name,
+            why ? why : "unknown error");
   }
 
   void open_file(io::File opened) {

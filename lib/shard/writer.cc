@@ -59,6 +59,12 @@ void set_octal(char* field, std::size_t width, std::uint64_t value) {
     field[i] = static_cast<char>('0' + value % 8);
 }
 
+std::uint64_t padded(std::uint64_t size) {
+  return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
+}
+
+}  // namespace
+
 SampleView view_of(const Sample& sample) {
   SampleView view;
   view.key = sample.key;
@@ -66,12 +72,6 @@ SampleView view_of(const Sample& sample) {
     view.members.push_back({member.extension, member.data});
   return view;
 }
-
-std::uint64_t padded(std::uint64_t size) {
-  return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
-}
-
-}  // namespace
 
 void check_sample(const SampleView& sample) {
   if (!valid_key(sample.key))

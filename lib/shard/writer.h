@@ -58,6 +58,8 @@ class Writer {
   std::unique_ptr<State> state_;
 };
 
+/// Returns a view of a sample, which must outlive the view.
+SampleView view_of(const Sample& sample);
 /// Throws Error if the sample breaks the Writer's rules for keys, extensions, names or sizes.
 void check_sample(const SampleView& sample);
 /// Returns the bytes that a sample takes in a tar, with headers and padding.

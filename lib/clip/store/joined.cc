@@ -35,10 +35,7 @@ KeptClips ClipPart::begin(bool) {
 
 /// Checks the sample now, so that an invalid sample fails its video and not the whole batch.
 void ClipPart::add(const shard::Sample& sample) {
-  shard::SampleView view{sample.key, {}};
-  for (const shard::Member& member : sample.members)
-    view.members.push_back({member.extension, member.data});
-  shard::check_sample(view);
+  shard::check_sample(shard::view_of(sample));
   if (!keys_.insert(sample.key).second)
     fail_as(Cause::duplicate, "two clips have the key '{}'", sample.key);
   places_.push_back(parts_.add(sample));
@@ -66,7 +63,7 @@ Joined::Joined(const ClipItem& batch, const ClipOptions& options, const Json& se
     : sources_(batch.sources),
       force_(options.force),
       readable_(options.readable_names),
-      listed_(options.part != nullptr),
+      listed_(options.part),
       settings_(settings),
       earlier_(earlier) {
   std::string spans;
@@ -155,7 +152,7 @@ bool Joined::make(std::size_t place, const Cut& cut) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::runtime) throw;
     io::Fault fault(sources_[place].path, error);
-    if (listed_) fault = settled(std::move(fault));
+    if (listed_) fault = settled(listed_->judged(std::move(fault)));
     const std::lock_guard lock(mutex_);
     failed_[place] = std::move(fault);
   }

@@ -97,7 +97,8 @@ class Joined {
   Json write();
 
   std::vector<ClipSource> sources_;
-  bool force_, readable_, listed_;
+  bool force_, readable_;
+  const ListedPart* listed_;
   HeldJson settings_;
   StorePlace place_;
   EarlierClips& earlier_;

@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "io/file.h"
+#include "shard/writer.h"
 
 namespace vfm::clip {
 namespace {
@@ -62,6 +64,24 @@ std::unique_ptr<ClipStore> open_store(const ClipOptions& options, const StorePla
                                       const Json& settings) {
   return make_clip_store(options.format, place.directory, place.name, settings, options.shard_bytes,
                          options.part != nullptr);
+}
+
+KeptClips OutputSink::begin(bool keep) {
+  return with_outputs(options_, [&] { return store_.begin(keep); });
+}
+
+void OutputSink::add_kept() {
+  with_outputs(options_, [&] { store_.add_kept(); });
+}
+
+/// A sample that no shard can have is of the source.
+void OutputSink::add(const shard::Sample& sample) {
+  shard::check_sample(shard::view_of(sample));
+  with_outputs(options_, [&] { store_.add(sample); });
+}
+
+Json OutputSink::finish(Json summary) {
+  return with_outputs(options_, [&] { return store_.finish(std::move(summary)); });
 }
 
 }  // namespace vfm::clip

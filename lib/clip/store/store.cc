@@ -155,10 +155,8 @@ KeptClips ShardStore::keep_shards() {
 }
 
 void ShardStore::write(const shard::Sample& sample) {
-  shard::SampleView view{sample.key, {}};
-  for (const shard::Member& m : sample.members)
-    view.members.push_back({m.extension, m.data});
-  if (writer_ && writer_->bytes() + shard::sample_bytes(view) > shard_bytes_) end_shard();
+  if (writer_ && writer_->bytes() + shard::sample_bytes(shard::view_of(sample)) > shard_bytes_)
+    end_shard();
   if (!writer_) writer_.emplace(shard_path(shards_.size()));
   writer_->add(sample);
 }

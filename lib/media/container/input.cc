@@ -102,6 +102,7 @@ void Input::open() {
     format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // close() closes `io_`.
     head = read_head(io_);
     if (timed_out_) fail_input("read", AVERROR_EXIT);
+    check_disk();
     refuse_lfs_pointer(source_.name, head);
     const int unread =
         recognise_container(io_, head, source_.name, hint_of(source_.name, scheme), &known);
@@ -115,6 +116,7 @@ void Input::open() {
   // If avformat_open_input() fails, it frees format_ and sets it to null.
   const int error = avformat_open_input(&format_, url.c_str(), known, &options);
   av_dict_free(&options);
+  check_disk();
   if (is_heif(head) && (error == AVERROR_INVALIDDATA || (error >= 0 && !has_picture(*format_))))
     fail_as(
         Cause::format,
@@ -149,6 +151,7 @@ void Input::find_streams() {
   const int error = avformat_find_stream_info(format_, options.data());
   for (AVDictionary*& stream : options)
     av_dict_free(&stream);
+  check_disk();
   if (const PixelSize size = take_oversize(); size.width > 0)
     check_pixels(source_.name, size.width, size.height);
   impossible_ = take_impossible();
@@ -231,6 +234,15 @@ int Input::on_interrupt(void* opaque) {
   const std::chrono::duration<double> all = Clock::now() - self->clock_began_;
   if (silence.count() > limit || all.count() > kPatience * limit) self->timed_out_ = true;
   return self->timed_out_;
+}
+
+/// Throws Error if a read of a local file failed. Demuxers take that for the end of the file, or
+/// for damage.
+void Input::check_disk() const {
+  if (remote_ || !io_ || io_->error >= 0) return;
+  const Cause cause = errno_cause(AVUNERROR(io_->error));
+  if (may_pass(cause))
+    fail_as(cause, "cannot read '{}': {}", source_.name, libav_error_text(io_->error));
 }
 
 void Input::fail_input(const char* verb, int error) {
@@ -338,6 +350,7 @@ bool Input::read(AVPacket* packet, std::int64_t& corrupt) {
     start_clock();
     const int result = av_read_frame(format_, packet);
     if (is_left_behind()) throw Stopped();
+    check_disk();
     if (result >= 0) beat();
     // A demuxer that skips damage (Matroska looks for the next cluster) reports it only in the log.
     if (result >= 0 && (has_libav_message() || (packet->flags & AV_PKT_FLAG_CORRUPT))) ++corrupt;
@@ -360,6 +373,7 @@ bool Input::seek(int stream, std::int64_t time) {
   start_clock();
   const int result = av_seek_frame(format_, stream, time, AVSEEK_FLAG_BACKWARD);
   if (result < 0 && timed_out_) fail_input("read", result);
+  check_disk();
   return result >= 0;
 }
 

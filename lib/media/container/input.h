@@ -57,7 +57,8 @@ class Input {
   const std::string& name() const { return source_.name; }
   /// Reads the next packet of any stream that is not discarded. Returns false at the end. Skips an
   /// unreadable packet and counts it in `corrupt`. Throws Stopped, and Error if reading fails.
-  /// Damaged data do not cause an Error.
+  /// Damaged data do not cause an Error. An error of the disk does, also where FFmpeg takes it for
+  /// the end of the file.
   bool read(AVPacket* packet, std::int64_t& corrupt);
   /// Seeks to the last packet of stream number `stream` at or before `time`. `time` is in the time
   /// base of the stream. Returns false if no such packet exists. Throws Error if the server does
@@ -88,6 +89,7 @@ class Input {
   void start_clock();
   void note_place(std::int64_t place);
   void check_seconds();
+  void check_disk() const;
   [[noreturn]] void fail_input(const char* verb, int error);
   void refuse_protocol() const;
   static int on_interrupt(void* opaque);

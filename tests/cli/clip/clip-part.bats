@@ -83,7 +83,7 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
   jq -e '.tool == "vfm-clip" and .part == 0 and .parts == 1 and ([.errors[]] | add) == 4 and
     (.outputs | length) == .records and .versions.ffmpeg' one/parts/clip/00000/done.json >/dev/null
   jq -r '.outputs[] | .path' one/parts/clip/00000/done.json | (cd one && xargs ls) >/dev/null
-  diff <(records one.jsonl) <(records one/parts/clip/00000/manifest.jsonl)
+  diff <(told one <one.jsonl) <(sed -E 's#"(path|clip)":"#&one/#g' one/parts/clip/00000/manifest.jsonl | LC_ALL=C sort)
   # The next tool takes the records.
   vfm-caption one.jsonl -o columns >captions.jsonl
   [ "$(records captions.jsonl | wc -l)" -eq "$(records one.jsonl | wc -l)" ]

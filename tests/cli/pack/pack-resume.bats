@@ -199,3 +199,19 @@ bats_require_minimum_version 1.5.0
   [ "$stderr" = "vfm-pack: 'out' is in use by another program that writes it; wait for it, or choose another folder" ]
   [ "$(tree_hash out)" = "$before" ]
 }
+
+@test "an error in the middle of a shard is told again by the next run" {
+  make_shard a a1=test.mp4 a2=red.mp4 a3=short.mp4
+  make_shard b b1=test.mp4
+  # A caption column in another order than its shard.
+  mkdir columns && cd columns
+  for key in a1 a2 a3; do echo '{}' >$key.json; done
+  tar --format=ustar -cf ../a.caption.tar a1.json a3.json a2.json
+  cd ..
+  fails 1 pack -o out a.tar b.tar
+  grep -q "does not have the samples of 'a.tar' in the same order" out/errors.jsonl
+  cp out/errors.jsonl first
+  fails 1 pack -o out a.tar b.tar
+  cmp first out/errors.jsonl
+  [ "$(tar -tf out/train/a.tar | grep -c npy)" -ge 1 ]
+}

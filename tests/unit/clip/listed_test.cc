@@ -55,7 +55,6 @@ struct OnePart {
     const std::string own = run.options.directory + "/parts/clip/" + name;
     io::make_directories(own + "/unfinished");
     run.folder.write(name + ".jsonl", list);
-    part.errors = own + "/errors.jsonl";
     part.unfinished = own + "/unfinished";
     part.lost = [lost] { return lost; };
     part.record = [this](const Json& record) { records.push_back(record); };
@@ -230,7 +229,22 @@ TEST_CASE("a part that another process has taken is left") {
   CHECK(part.records.empty());
   CHECK(part.faults.empty());
   CHECK(whole_files(run).empty());
-  CHECK_FALSE(io::file_exists(part.part.errors));
+}
+
+TEST_CASE("an output that cannot be written is a fault of the disk, and not of its source") {
+  ClipRun run;
+  run.folder.write("a.y4m", clip_run::shots({4}));
+  const std::string list = listed_line(run.folder / "a.y4m", 0);
+  const std::string tar = OnePart(run, list, "0").records.at(0).at("path");
+  for (const std::string& blocked : {tar, tar.substr(0, tar.size() - 10) + ".json"}) {
+    fs::remove_all(io::dir_name(tar));
+    fs::create_directories(blocked + "/folder");
+    const OnePart again(run, list, "0");
+    CHECK(again.records.empty());
+    REQUIRE(again.faults.size() == 1);
+    CHECK(again.faults[0].input == run.folder / "a.y4m");
+    CHECK(again.faults[0].cause == Cause::disk);
+  }
 }
 
 TEST_CASE("a unit has the same files in whatever part it is, and equal units have files each") {

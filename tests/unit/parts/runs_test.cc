@@ -231,6 +231,36 @@ TEST_CASE("auto gives each part once, and no part that failed here") {
   CHECK_FALSE(io::file_exists(folder / "parts/embed/00004/failed.json"));
 }
 
+TEST_CASE("an input that crashes three tries one after the other is a bad input") {
+  const TemporaryFolder folder;
+  const io::Fault crash{"/a.mp4", "the process that decoded '/a.mp4' has died", Cause::crash};
+  const io::Fault other{"/b.mp4", "it died", Cause::crash};
+  const auto next = [&] {
+    PartRun run(folder.path, "embed", fixed_part(0, 1));
+    return *run.next(plain_digest);
+  };
+  for (const std::set<std::string>& crashed : {std::set<std::string>{"/a.mp4"}, {}, {"/a.mp4"}}) {
+    Part part = next();
+    CHECK(part.judged(crash).cause == Cause::crash);
+    part.fail("it died", crashed);
+  }
+  {
+    Part part = next();
+    const io::Fault bad = part.judged(crash);
+    CHECK(bad.cause == Cause::decode);
+    CHECK_THAT(bad.message, Catch::StartsWith(crash.message + "; it has crashed the decoder 3 "));
+    CHECK(part.judged(other).cause == Cause::crash);
+    for (const Cause cause : {Cause::memory, Cause::timeout, Cause::disk, Cause::format})
+      CHECK(part.judged({"/a.mp4", "it failed", cause}).cause == cause);
+    part.fail("it died", {"/b.mp4"});
+  }
+  // What is known of one input stays, while another one fails the part.
+  Part part = next();
+  CHECK(part.judged(crash).cause == Cause::decode);
+  CHECK(part.judged(other).cause == Cause::crash);
+  part.complete({});
+}
+
 TEST_CASE("outputs of a part have their temporary files in its folder") {
   const TemporaryFolder folder;
   PartRun run(folder.path, "embed", fixed_part(0, 2));
