@@ -5,6 +5,8 @@
 #include <iterator>
 #include <system_error>
 
+#include "base/errno_cause.h"
+
 namespace vfm {
 namespace {
 
