@@ -5,8 +5,6 @@
 #include <iterator>
 #include <system_error>
 
-#include "base/errno_cause.h"
-
 namespace vfm {
 namespace {
 

@@ -108,9 +108,11 @@ auto as_usage(Act act) {
 
 /// Returns the system's text for an errno value ("No such file or directory"). Thread-safe.
 std::string errno_text(int err);
+/// Returns Cause::disk or Cause::memory if the errno value says that a device or the memory failed,
+/// otherwise Cause::open.
+Cause errno_cause(int err);
 
-/// Throws Error{runtime} with the message "<message>: <text of err>". The cause is Cause::disk or
-/// Cause::memory if the system says that a device or the memory failed, otherwise Cause::open.
+/// Throws Error{runtime} with the message "<message>: <text of err>", and errno_cause().
 template <class... Args>
 [[noreturn]] void fail_errno(int err, FormatString<Args...> pattern, Args&&... args) {
   throw_errno(err, text_of(pattern), format_values(args...));

@@ -223,10 +223,9 @@ std::string hash_file(File& file) {
   return hasher.hex128();
 }
 
-/// Syncs the folders that get a new one, so that the new one is durable.
 void make_directories(const std::string& path) {
   refuse_address(path);
-  std::vector<std::string> changed;  // the innermost first
+  std::vector<std::string> changed;  // folders that get a new one, the innermost first
   for (std::string at = path; !file_exists(at); at = changed.back())
     changed.push_back(dir_name(at));
   std::error_code error;

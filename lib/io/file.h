@@ -79,7 +79,7 @@ bool file_exists(const std::string& path);
 std::string hash_file(const std::string& path);
 /// Returns the XXH3-128 of an open file's contents from the current position on.
 std::string hash_file(File& file);
-/// Makes the directory and its parents. Throws Error.
+/// Makes the directory and its parents, durably. Throws Error.
 void make_directories(const std::string& path);
 
 /// Return parts of a path. base_name("a/b.tar") is "b.tar". dir_name("a/b.tar") is "a" ("." without

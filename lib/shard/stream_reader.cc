@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/errno_cause.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/units.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/address.h"
-#include "base/errno_cause.h"
 #include "base/error.h"
 #include "base/input_limits.h"
 #include "base/lfs_pointer.h"
