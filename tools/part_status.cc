@@ -99,6 +99,9 @@ std::unique_ptr<vfm::cli::Tool> make_clip_status() {
 std::unique_ptr<vfm::cli::Tool> make_embed_status() {
   return std::make_unique<PartStatusTool>("embed");
 }
+std::unique_ptr<vfm::cli::Tool> make_generate_status() {
+  return std::make_unique<PartStatusTool>("generate");
+}
 std::unique_ptr<vfm::cli::Tool> make_pack_status() {
   return std::make_unique<PartStatusTool>("pack");
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 #include "dataset/whole_clips.h"
+#include "generate/files/joined_clips.h"
 #include "pack/whole_latents.h"
 #include "parts/part_run.h"
 #include "verbs.h"
@@ -39,19 +40,24 @@ class ShardJoinTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     std::vector<std::string> tools;
-    for (const char* tool : {"pack", "clip", "caption", "embed"})
+    for (const char* tool : {"pack", "generate", "clip", "caption", "embed"})
       if (vfm::parts::count_parts(directory_, tool)) tools.emplace_back(tool);
     if (tools.empty())
       vfm::fail_usage(
-          "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed or vfm-pack "
-          "wrote with --part",
+          "'{}' has no parts: give a folder that vfm-clip, vfm-caption, vfm-embed, vfm-pack or "
+          "vfm-generate wrote with --part",
           directory_);
-    const bool latents = tools.front() == "pack";
-    if (latents && tools.size() > 1)
-      vfm::fail_usage("'{}' has parts of vfm-pack and of other programs; pack into another folder",
+    const std::string& first = tools.front();
+    if ((first == "pack" || first == "generate") && tools.size() > 1)
+      vfm::fail_usage("'{}' has parts of vfm-{} and of other programs; {} into another folder",
+                      directory_, first, first);
+    if (first == "generate" && prune_)
+      vfm::fail_usage("--prune removes shards, and '{}' has clips of vfm-generate: leave it out",
                       directory_);
-    if (latents)
+    if (first == "pack")
       vfm::pack::join_latents(directory_, prune_, context.manifest);
+    else if (first == "generate")
+      vfm::generate::join_generated(directory_, context.manifest);
     else
       vfm::dataset::join_clips(directory_, prune_, context.manifest);
     for (const std::string& tool : tools)

@@ -21,6 +21,7 @@ std::unique_ptr<vfm::cli::Tool> make_pack_plan();
 std::unique_ptr<vfm::cli::Tool> make_pack_status();
 std::unique_ptr<vfm::cli::Tool> make_generate_decode();
 std::unique_ptr<vfm::cli::Tool> make_generate_cost();
+std::unique_ptr<vfm::cli::Tool> make_generate_status();
 std::unique_ptr<vfm::cli::Tool> make_train_check();
 std::unique_ptr<vfm::cli::Tool> make_train_cost();
 std::unique_ptr<vfm::cli::Tool> make_train_plan();

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/options.h"
+#include "cli/part_options.h"
 #include "cli/runner.h"
 #include "device_engines.h"
 #include "device_workers.h"
@@ -26,11 +27,13 @@
 #include "generate/ranks/clip_workers.h"
 #include "generate_options.h"
 #include "io/file.h"
+#include "io/line_reader.h"
 #include "media/encode/encode_sessions.h"
 #include "media/encode/encoder.h"
 #include "media/version.h"
 #include "models/folder/checkpoint_folder.h"
 #include "ops/gpu_options.h"
+#include "shard_parts.h"
 #include "share/slots.h"
 #include "verbs.h"
 #include "workers/service.h"
@@ -228,6 +231,7 @@ class GenerateTool : public vfm::cli::Tool {
     options.group("Computing");
     device_.add_workers(options).everyday();
     jobs_.add(options);
+    part_.add(options);
     generate_.add_precision(options);
     options
         .add("--tolerance", job_.tolerance, "PART",
@@ -258,6 +262,9 @@ class GenerateTool : public vfm::cli::Tool {
     if (!lines && generate_.lacks_condition())
       vfm::fail_usage("--condition-frames needs --condition");
     if (device_.workers()) refuse_with_workers(files_.stream(), job_.parallel);
+    check_part(part_, files_.output.force, false, report_.path);
+    if (!part_.choice.whole() && files_.stream())
+      vfm::fail_usage("--part keeps its files in a folder: name one by -o");
     if (prompts_.empty() && vfm::cli::stdin_is_terminal())
       vfm::fail_usage(
           "no prompt is given: give one, or pipe lines of them; '-' reads the terminal");
@@ -265,6 +272,18 @@ class GenerateTool : public vfm::cli::Tool {
     for (const std::string& prompt : prompts_)
       job_.prompts.push_back(prompt == "-" ? prompt : vfm::generate::given_text(prompt));
     if (prompts_.empty()) job_.prompts = {"-"};
+  }
+
+  /// Throws Error{usage} if parts need prompts that can be read only once.
+  void check_rereads() const {
+    if (part_.choice.whole() || std::ranges::count(job_.prompts, "-") == 0) return;
+    try {
+      vfm::io::LineReader::standard_input_again();
+    } catch (const vfm::Error&) {
+      vfm::fail_usage(
+          "--part reads the prompts more than once: give <FILE, and not a pipe; under mpirun or "
+          "srun, start: sh -c 'exec vfm-generate ... <FILE'");
+    }
   }
 
   /// Warns if a prompt is the name of a file of latents or prompts.
@@ -305,6 +324,7 @@ class GenerateTool : public vfm::cli::Tool {
   }
 
   void check_files(const vfm::cli::Launch& launch) const {
+    if (launch.rank == 0) check_rereads();
     if (!job_.latents_only) files_.check(launch);
   }
 
@@ -312,6 +332,7 @@ class GenerateTool : public vfm::cli::Tool {
   void settle(const std::string& cache) {
     vfm::ops::set_gpu_options(job_.device, compute_.deterministic, compute_.attention, cache);
     job_.output = files_.output.directory;
+    job_.parts = part_work("generate", part_, job_.output, {}, vfm::media::ffmpeg_version());
     job_.force = files_.output.force;
     job_.report = report_.path;
     job_.cache = cache;
@@ -326,6 +347,7 @@ class GenerateTool : public vfm::cli::Tool {
   const vfm::cli::OptionRow* tolerance_ = nullptr;
   vfm::cli::SeedOptions seed_;
   vfm::cli::JobOptions jobs_;
+  vfm::cli::PartOptions part_;
   vfm::cli::ReportOptions report_;
   vfm::cli::WorkerOptions& device_ = generate_.tokenizer.device;
   vfm::cli::DeviceEngines engines_{device_, jobs_, "vfm-generate"};
@@ -338,5 +360,6 @@ int main(int argc, char** argv) {
   return vfm::cli::run(argc, argv,
                        {{"", vfm::cli::make<GenerateTool>},
                         {"decode", make_generate_decode},
-                        {"cost", make_generate_cost}});
+                        {"cost", make_generate_cost},
+                        {"status", make_generate_status}});
 }

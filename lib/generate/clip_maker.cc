@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "dist/bytes.h"
 #include "dist/together.h"
 #include "generate/files/clip_progress.h"
 #include "generate/files/generation_report.h"
@@ -17,6 +18,7 @@
 #include "generate/ranks/rounds.h"
 #include "generate/request/clip_record.h"
 #include "io/file.h"
+#include "io/process_name.h"
 #include "share/ordered.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
@@ -100,12 +102,17 @@ class KeptWork {
 
 }  // namespace
 
+std::string own_folder(const std::string& folder) {
+  return io::join_path(folder, io::ProcessName::self().name());
+}
+
 ClipMaker::ClipMaker(const GenerateJob& job, dist::World& world, Progress& progress,
                      io::ManifestWriter& manifest, bool reports)
     : progress_(progress), model_(load_usable(job, world)) {
   dist::on_all_ranks(world, [&] {
     if (!ranks_.leads()) return;
-    output_.emplace(job_.output, job_.encoder, progress, manifest, reports && first());
+    output_.emplace(job_.output, job_.encoder, progress, manifest,
+                    reports && first() && !job_.parts);
     in_use_ = in_use_by(job_, model_);
     requests_.emplace(job_, generator(), in_use_, *output_);
   });
@@ -115,6 +122,13 @@ bool ClipMaker::helped() {
   if (ranks_.leads()) return false;
   model_.shared->serve(model_.tokenizer_alone.get());
   return true;
+}
+
+bool ClipMaker::begin_part(const std::string& temporary) {
+  const std::string folder = dist::broadcast_bytes(ranks_.clips(), temporary, 0);
+  temporary_.reset();
+  if (!first() && !folder.empty()) temporary_.emplace(job_.output, own_folder(folder));
+  return !folder.empty();
 }
 
 /// Before any clip is made, so no other thread uses the generator yet.

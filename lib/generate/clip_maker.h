@@ -20,6 +20,9 @@
 
 namespace vfm::generate {
 
+/// Returns a folder of this process in `folder`, for temporary files of a part.
+std::string own_folder(const std::string& folder);
+
 /// Thread-safety: as ClipMakers. With several ranks, all calls are on the thread that made the
 /// World.
 class ClipMaker final : public ClipMakers {
@@ -35,6 +38,7 @@ class ClipMaker final : public ClipMakers {
 
   bool first() const override { return ranks_.first(); }
   bool helped() override;
+  bool begin_part(const std::string& temporary) override;
   bool make_in_rounds(const std::function<std::optional<Asked>()>& next,
                       const std::function<void(Result&)>& done, share::Slots& slots) override;
   ClipFolder& output() override { return *output_; }
@@ -73,6 +77,7 @@ class ClipMaker final : public ClipMakers {
   ModelInUse in_use_;
   std::optional<RequestMaker> requests_;
   std::optional<double> output_error_;
+  std::optional<io::TemporaryPlace> temporary_;  ///< of a part, in a rank that is not first()
 };
 
 }  // namespace vfm::generate

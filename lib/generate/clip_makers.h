@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "generate/files/clip_output.h"
 #include "generate/ranks/clip_messages.h"
@@ -34,6 +35,11 @@ class ClipMakers {
     return false;
   }
 
+  /// A collective. With a folder for temporary files, which is removed after a part, all processes
+  /// begin to make the clips of a part. With "", no part follows. Only the `temporary` of the
+  /// first() rank counts. Returns whether a part begins.
+  virtual bool begin_part(const std::string& temporary) = 0;
+
   virtual ClipFolder& output() = 0;
   virtual const ModelInUse& in_use() const = 0;  ///< known once a request is asked for
   /// Returns the request of a prompt, or the error why there is none. The request has the prompt's
@@ -50,6 +56,25 @@ class ClipMakers {
   virtual void report(const std::string& incomplete) = 0;
   /// Call it when all clips are made and reported.
   virtual void finished() = 0;
+};
+
+/// Asks for the clips of prompts, and names them. Thread-safety: one caller at a time, in order,
+/// since names and seeds follow from it.
+class AskedClips {
+ public:
+  /// `job` and `makers` must outlive this object.
+  AskedClips(const GenerateJob& job, ClipMakers& makers,
+             std::function<std::optional<PromptLine>()> next_prompt)
+      : job_(job), makers_(makers), next_prompt_(std::move(next_prompt)) {}
+  /// Returns the request of the next prompt, or the error why there is none, or nothing at the end.
+  /// Throws Error if FP8 or 8-bit weights change the network's first output more than allowed.
+  std::optional<Asked> next();
+
+ private:
+  const GenerateJob& job_;
+  ClipMakers& makers_;
+  std::function<std::optional<PromptLine>()> next_prompt_;
+  ClipNames names_;
 };
 
 }  // namespace vfm::generate

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "generate/clip_makers.h"
+#include "generate/part_clips.h"
 #include "share/ordered.h"
 #include "tensor/failure.h"
 
@@ -39,29 +40,32 @@ void hand_over(Result& result, ClipFolder& output, Progress& progress) {
 
 }  // namespace
 
+std::optional<Asked> AskedClips::next() {
+  std::optional<PromptLine> line = next_prompt_();
+  if (!line) return std::nullopt;
+  Asked asked;
+  asked.error = std::move(line->error);
+  const bool own_seed = line->prompt.own_seed;
+  if (asked.error.empty()) asked = makers_.ask(std::move(line->prompt));
+  if (asked.error.empty())
+    asked.error = failure_of(
+        [&] { names_.take(*asked.request, own_seed, makers_.in_use(), makers_.output()); },
+        &asked.cause);
+  asked.where = std::move(line->where);
+  asked.place = line->place;
+  check_output_error(job_, makers_.output_error());
+  return asked;
+}
+
 long generate_clips(const GenerateJob& job, ClipMakers& makers, share::Slots& slots,
                     Progress& progress) {
   if (makers.helped()) return 0;
+  if (job.parts) return generate_parts(job, makers, slots, progress);
   std::optional<PromptReader> prompts;
   if (makers.first()) prompts.emplace(job.prompts, job.defaults);
   if (prompts) progress.start("clips", prompts->total());
-  ClipNames names;
-  // One caller at a time, in order: names and seeds follow from it.
-  const auto next = [&]() -> std::optional<Asked> {
-    std::optional<PromptLine> line = prompts->next();
-    if (!line) return std::nullopt;
-    Asked asked;
-    asked.error = std::move(line->error);
-    const bool own_seed = line->prompt.own_seed;
-    if (asked.error.empty()) asked = makers.ask(std::move(line->prompt));
-    if (asked.error.empty())
-      asked.error = failure_of(
-          [&] { names.take(*asked.request, own_seed, makers.in_use(), makers.output()); },
-          &asked.cause);
-    asked.where = std::move(line->where);
-    check_output_error(job, makers.output_error());
-    return asked;
-  };
+  AskedClips clips(job, makers, [&] { return prompts->next(); });
+  const auto next = [&] { return clips.next(); };
   const auto done = [&](Result& result) { hand_over(result, makers.output(), progress); };
   if (!makers.make_in_rounds(next, done, slots))
     share::for_each_ordered<Asked, Result>(

@@ -18,6 +18,7 @@
 #include "models/dit/fp8.h"
 #include "models/folder/load_model.h"
 #include "models/predict.h"
+#include "shard/part_output.h"
 #include "share/slots.h"
 
 namespace vfm::generate {
@@ -51,6 +52,8 @@ struct GenerateJob {
   int quality = 12;       ///< 0..51
   std::string report;     ///< HTML file, or empty
   std::string dataset;    ///< folder of shards that the report shows beside the clips, or empty
+  /// The parts to make (generate/part_clips.h). None: the whole work.
+  std::optional<shard::PartTask> parts = {};
 };
 
 class ClipMakers;  // generate/clip_makers.h

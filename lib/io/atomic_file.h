@@ -80,6 +80,8 @@ class TemporaryPlace {
   TemporaryPlace(const TemporaryPlace&) = delete;
   TemporaryPlace& operator=(const TemporaryPlace&) = delete;
 
+  const std::string& folder() const { return folder_; }
+
  private:
   std::string folder_;
 };

@@ -14,6 +14,12 @@ namespace vfm::io {
 InputLines::InputLines(std::vector<std::string> arguments, HoldsLines holds_lines)
     : arguments_(std::move(arguments)), holds_lines_(std::move(holds_lines)) {}
 
+InputLines InputLines::read_again(std::vector<std::string> arguments) {
+  InputLines lines(std::move(arguments));
+  lines.again_ = true;
+  return lines;
+}
+
 std::optional<InputLines::Line> InputLines::next() {
   write_held_begin();
   while (lines_ || next_argument_ < arguments_.size())
@@ -26,7 +32,8 @@ std::optional<InputLines::Line> InputLines::next_argument() {
   const std::string& argument = arguments_[next_argument_++];
   names_ = argument == kNames;
   if (argument == "-" || names_) {
-    lines_.emplace(LineReader::standard_input(names_ ? '\0' : '\n'));
+    lines_.emplace(again_ ? LineReader::standard_input_again()
+                          : LineReader::standard_input(names_ ? '\0' : '\n'));
     return std::nullopt;
   }
   if (!holds_lines_ || !holds_lines_(argument))

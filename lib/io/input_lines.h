@@ -32,6 +32,9 @@ class InputLines {
   using HoldsLines = std::function<bool(const std::string& argument)>;
 
   explicit InputLines(std::vector<std::string> arguments, HoldsLines holds_lines = {});
+  /// Leaves the lines of standard input to the next reader of this kind
+  /// (LineReader::standard_input_again()). The arguments must not have kNames.
+  static InputLines read_again(std::vector<std::string> arguments);
   /// Returns the next line, or nullopt at the end. Throws Error if standard input cannot be read.
   /// Throws Stopped after a signal.
   std::optional<Line> next();
@@ -45,7 +48,7 @@ class InputLines {
   HoldsLines holds_lines_;
   std::size_t next_argument_ = 0;
   std::optional<LineReader> lines_;
-  bool names_ = false;
+  bool names_ = false, again_ = false;
   InputStreams streams_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/line_reader.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -18,6 +19,15 @@ LineReader LineReader::standard_input(char end) {
   File file(::dup(STDIN_FILENO), name);
   if (!file) fail_errno(errno, "cannot read standard input");
   return LineReader(std::move(file), name, end);
+}
+
+LineReader LineReader::standard_input_again() {
+  const std::string name = "standard input";
+  const off_t at = ::lseek(STDIN_FILENO, 0, SEEK_CUR);  // Fails for a pipe.
+  File file(at < 0 ? -1 : ::open("/proc/self/fd/0", O_RDONLY | O_CLOEXEC), name);
+  if (!file || ::lseek(file.fd(), at, SEEK_SET) < 0)
+    fail_errno(errno, "cannot read standard input more than once");
+  return LineReader(std::move(file), name);
 }
 
 std::optional<std::string> LineReader::next() {

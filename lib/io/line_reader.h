@@ -26,6 +26,9 @@ class LineReader {
   /// Returns a reader of standard input, with a duplicate of the descriptor. Throws Error if
   /// standard input is closed.
   static LineReader standard_input(char end = '\n');
+  /// Returns a reader of the same lines, which leaves them to the next reader. Throws Error if
+  /// standard input is not a regular file.
+  static LineReader standard_input_again();
 
   /// Returns the next line without its newline, or nullopt at the end. A last line without newline
   /// is returned, too. Throws LongLine for a line over 16 MiB. The next call then returns the

@@ -222,6 +222,9 @@ const std::string& Part::folder() const {
 std::string Part::path(std::string_view name) const {
   return io::join_path(state_->folder, name);
 }
+const std::string& Part::temporary() const {
+  return state_->temporary->folder();
+}
 bool Part::lost() const {
   return state_->lease && state_->lease->lost();
 }

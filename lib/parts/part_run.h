@@ -64,6 +64,9 @@ class Part {
   const std::string& folder() const;
   /// Returns the path of one of the part's own files, such as "errors.jsonl".
   std::string path(std::string_view name) const;
+  /// Returns the folder of temporary files, which this process removes when the part ends. Other
+  /// processes that help with the part may have theirs in folders there. The part is not done().
+  const std::string& temporary() const;
   /// Returns true if another process has taken the part, because this one showed no sign of life
   /// for too long. The caller then stops work at the part, without complete() or fail().
   bool lost() const;

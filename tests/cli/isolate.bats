@@ -15,7 +15,7 @@ bats_require_minimum_version 1.5.0
     diff <(shards here) <(shards apart)
   done
   cmp <(vfm-clip shots wide.mp4) <(vfm-clip shots --isolate wide.mp4)
-  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3 \
+  quiet_ffmpeg -f lavfi -i testsrc=size=96x64:rate=12:duration=3 -f lavfi -i anoisesrc=r=16000:c=pink:a=0.05:d=3:s=7 \
     -vf "drawbox=enable='between(n,12,23)':color=black:t=fill" -c:v libx264 -preset ultrafast -pix_fmt yuv420p jump.mkv
   vfm-clip --stitch-sound -o here-joins jump.mkv >/dev/null
   vfm-clip --stitch-sound --isolate -o apart-joins jump.mkv >/dev/null
@@ -30,7 +30,7 @@ bats_require_minimum_version 1.5.0
 
 @test "--isolate: the sound of a clip may be larger than its pictures" {
   isolates
-  quiet_ffmpeg -f lavfi -i testsrc2=size=96x48:rate=8:duration=4 -f lavfi -i anoisesrc=a=0.9:d=4 \
+  quiet_ffmpeg -f lavfi -i testsrc2=size=96x48:rate=8:duration=4 -f lavfi -i anoisesrc=a=0.9:d=4:s=7 \
     -c:v libx264 -preset ultrafast -pix_fmt yuv420p -c:a alac -ac 8 noisy.mkv
   vfm-clip --audio copy --max-pixels 96x48 -o here noisy.mkv >/dev/null
   vfm-clip --audio copy --max-pixels 96x48 --isolate -o apart noisy.mkv >/dev/null

@@ -40,26 +40,39 @@ list() { vfm-clip list -o "$1" -n "$2" --shard-size 64KiB <names >listed.jsonl; 
 whole() { (cd "$1" && find . -path ./parts -prune -o -type f -print | LC_ALL=C sort | xargs sha256sum); }
 # array OPTION...: submits an array, and waits for its end. The status is 0 if all tasks ended with it.
 array() { timeout 120 sbatch --wait --parsable -o "$PWD/task-%a.log" "$@" 3>&-; }
+# windows JOB <WINDOWS: submits the arrays that --max-array printed.
+windows() {
+  local parts offset one failed=0 all=()
+  while read -r parts offset; do
+    array --array="$parts" --export=ALL,VFM_PART_OFFSET="$offset" "$1" vfm-clip -o out &
+    all+=($!)
+  done
+  for one in "${all[@]}"; do wait "$one" || failed=1; done
+  return $failed
+}
 
 @test "arrays of jobs do the parts, those that were killed are named and done again, and the last job joins" {
-  list out 6
-  # Tasks 1 and 4 die as on a node without memory.
+  list out 8
+  # Tasks 1 and 7 die as on a node without memory.
   cat >dies.sbatch <<END
 #!/bin/bash
-case \$SLURM_ARRAY_TASK_ID in 1|4) kill -KILL \$\$ ;; esac
+case \$((SLURM_ARRAY_TASK_ID + VFM_PART_OFFSET)) in 1|7) kill -KILL \$\$ ;; esac
 exec bash $curate "\$@"
 END
-  run ! array --array=0-5 dies.sbatch vfm-clip -o out
+  # The cluster takes no number above 5.
+  run ! sbatch --array=0-7 dies.sbatch vfm-clip -o out
+  vfm-clip status out --missing --max-array 6 >windows
+  diff <(printf '0-5 0\n0-1 6\n') windows
+  run ! windows dies.sbatch <windows
   run -1 vfm-caption out
-  [[ $output == *"2 of the 6 parts of 'out' are not complete: 1, 4"* ]]
-  run vfm-clip status out --missing
-  [ "$output" = 1,4 ]
-  array --array="$output" "$curate" vfm-clip -o out
+  [[ $output == *"2 of the 8 parts of 'out' are not complete: 1, 7"* ]]
+  [ "$(vfm-clip status out --missing)" = 1,7 ]
+  vfm-clip status out --missing --max-array 6 | windows "$curate"
   run vfm-clip status out --missing
   [ -z "$output" ]
   # The stages that follow wait for the arrays before them.
   local caption
-  caption=$(sbatch --parsable --array=0-5 -o "$PWD/task-%a.log" "$curate" vfm-caption out)
+  caption=$(sbatch --parsable --array=0-3 -o "$PWD/task-%a.log" "$curate" vfm-caption out --part env/4)
   array -d "afterok:$caption" --wrap 'vfm-shard join out >out.jsonl'
   diff <(whole one) <(whole out)
 }

@@ -16,7 +16,6 @@
 #include "generate/files/clip_progress.h"
 #include "generate/files/contact_sheet.h"
 #include "io/atomic_file.h"
-#include "media/container/picture_file.h"
 #include "media/encode/encoder.h"
 #include "tensor/failure.h"
 
@@ -194,6 +193,10 @@ void ClipFolder::report(const Json& record, std::optional<double> seconds) {
   manifest_.write(record);
   ++made_;
   if (record["kind"] == "clip") records_.push_back(record);
+  log_clip(record, seconds);
+}
+
+void log_clip(const Json& record, std::optional<double> seconds) {
   log_info("'{}': {} of {}x{}, {}", record["path"].get<std::string>(),
            counted(record["frames"].get<std::int64_t>(), "frame"), record["width"].dump(),
            record["height"].dump(), seconds ? "ready in " + format_seconds(*seconds) : "was there");
@@ -217,7 +220,7 @@ long ClipFolder::finish(const io::InputStreams& input, const char* inputs) {
   std::vector<std::string> paths;
   for (const Json& record : records_)
     paths.push_back(record["path"].get<std::string>());
-  io::update_file(path_of("contact-sheet", ".png"), media::encode_png(contact_sheet(paths)));
+  write_contact_sheet(path_of("contact-sheet", ".png"), paths);
   return errors_;
 }
 

@@ -33,8 +33,9 @@ std::string usable_encoder(std::string encoder);
 class ClipFolder {
  public:
   /// `output` is a folder, made if need be, or "-". With "-" nothing is written to `manifest`.
-  /// `progress` counts each frame. With several ranks, a rank that is not `first` only makes files,
-  /// and reports nothing. Throws what usable_encoder() throws.
+  /// `progress` counts each frame. If it is not `first`, the object only makes files, and reports
+  /// nothing: that of another rank, or of parts (generate/part_clips.h). Throws what
+  /// usable_encoder() throws.
   ClipFolder(std::string output, std::string encoder, Progress& progress,
              io::ManifestWriter& manifest, bool first = true);
 
@@ -68,8 +69,7 @@ class ClipFolder {
   /// Writes the mp4 and its record, and ends the claim.
   void keep(io::AtomicFile claim, const std::string& mp4, Json& record, const std::string& name,
             const Json& extra) const;
-  /// Writes the manifest record of a finished file. `seconds` is the time to make it; none: it was
-  /// kept.
+  /// Writes the manifest record of a finished file, and logs it with log_clip().
   void report(const Json& record, std::optional<double> seconds);
   void add_error(const io::Fault& fault);
   /// Closes the log of errors and makes the contact sheet of the clips. Returns the number of
@@ -77,6 +77,7 @@ class ClipFolder {
   /// inputs: "prompts".
   long finish(const io::InputStreams& input, const char* inputs);
 
+  io::ManifestWriter& manifest() const { return manifest_; }
   const std::vector<Json>& records() const { return records_; }  ///< records of the clips in files
 
  private:
@@ -90,6 +91,9 @@ class ClipFolder {
   std::optional<media::Y4mWriter> y4m_;
   std::tuple<int, int, Rational> stream_geometry_;  ///< width, height, rate of the first clip
 };
+
+/// Logs a finished file. `seconds` is the time to make it; none: it was kept.
+void log_clip(const Json& record, std::optional<double> seconds);
 
 /// Puts the keys of `extra` that `record` lacks into it.
 void add_extra(Json& record, const Json& extra);

@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "io/atomic_file.h"
+#include "media/colour/scaler.h"
+#include "media/container/picture_file.h"
 #include "media/decode/decoder.h"
 
 namespace vfm::generate {
@@ -48,12 +51,10 @@ void paste(const media::RgbImage& picture, media::RgbImage& sheet, int left, int
   }
 }
 
-}  // namespace
-
-media::RgbImage contact_sheet(const std::vector<std::string>& clips, std::size_t most) {
+media::RgbImage contact_sheet(const std::vector<std::string>& clips) {
   std::vector<std::vector<media::RgbImage>> strips;
   int cell_width = kLongSide, cell_height = 1;
-  for (std::size_t i = 0; i < std::min(most, clips.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kShownClips, clips.size()); ++i) {
     check_stop();
     auto& strip = strips.emplace_back();
     try {
@@ -83,6 +84,12 @@ media::RgbImage contact_sheet(const std::vector<std::string>& clips, std::size_t
     }
   }
   return sheet;
+}
+
+}  // namespace
+
+void write_contact_sheet(const std::string& path, const std::vector<std::string>& clips) {
+  io::update_file(path, media::encode_png(contact_sheet(clips)));
 }
 
 }  // namespace vfm::generate

@@ -23,6 +23,7 @@ struct Asked {
   std::shared_ptr<NamedRequest> request;
   std::string where, error;   ///< place in the input; error: empty if there is a request
   Cause cause = Cause::line;  ///< cause of the error
+  std::uint64_t place = 0;    ///< number in the input. It is not sent
 };
 
 /// The result of a request. It is sent without the request, which the receiver has.

@@ -51,9 +51,19 @@ class ClipService final : public workers::Service {
       return pack(asked, maker_->output_error(), maker_->in_use());
     }
     Asked asked;
-    unpack(message, known, asked);
+    std::string temporary;
+    unpack(message, known, temporary, asked);
     maker_->use_known(known);
+    use_folder(temporary);
     return pack(maker_->make(asked));
+  }
+
+  /// Uses a folder for temporary files of a part.
+  void use_folder(const std::string& temporary) {
+    if (temporary == folder_) return;
+    temporary_.reset();
+    folder_ = temporary;
+    temporary_.emplace(maker_->output().folder(), own_folder(temporary));
   }
 
   void use_threads() const {
@@ -64,6 +74,8 @@ class ClipService final : public workers::Service {
   io::ManifestWriter manifest_;  // to nowhere: its program has one
   std::unique_ptr<dist::World> world_;
   std::optional<ClipMaker> maker_;
+  std::string folder_;
+  std::optional<io::TemporaryPlace> temporary_;  // in folder_, if that is given
 };
 
 }  // namespace
@@ -74,7 +86,9 @@ std::unique_ptr<workers::Service> open_clips(const GenerateJob& job, int threads
 
 ClipWorkers::ClipWorkers(const GenerateJob& job, workers::StageModels& models, std::size_t number,
                          Progress& progress, io::ManifestWriter& manifest)
-    : models_(models), number_(number), output_(job.output, job.encoder, progress, manifest) {}
+    : models_(models),
+      number_(number),
+      output_(job.output, job.encoder, progress, manifest, !job.parts) {}
 
 std::string ClipWorkers::tell(const char* what, const std::string& message) {
   const workers::Parcel answer = models_.ask(number_, parcel_of(what, message));
@@ -98,9 +112,9 @@ Result ClipWorkers::make(Asked& asked) {
   Result result;
   result.asked = std::move(asked);
   if (!result.asked.error.empty()) return result;
-  std::string failure =
-      failure_of([&] { unpack(tell("make", pack(output_error_, result.asked)), result); },
-                 &result.asked.cause);
+  std::string failure = failure_of(
+      [&] { unpack(tell("make", pack(output_error_, temporary_, result.asked)), result); },
+      &result.asked.cause);
   if (!failure.empty()) result.asked.error = std::move(failure);
   return result;
 }

@@ -33,6 +33,10 @@ class ClipWorkers final : public ClipMakers {
   ClipWorkers(const GenerateJob& job, workers::StageModels& models, std::size_t number,
               Progress& progress, io::ManifestWriter& manifest);
 
+  bool begin_part(const std::string& temporary) override {
+    temporary_ = temporary;
+    return !temporary.empty();
+  }
   ClipFolder& output() override { return output_; }
   const ModelInUse& in_use() const override { return in_use_; }
   Asked ask(Prompt prompt) override;
@@ -46,6 +50,7 @@ class ClipWorkers final : public ClipMakers {
 
   workers::StageModels& models_;
   std::size_t number_;
+  std::string temporary_;  ///< folder for temporary files of a part; empty: no parts
   ClipFolder output_;
   ModelInUse in_use_;  ///< what the workers say of it
   std::optional<double> output_error_;  ///< written once; make() reads it in other threads

@@ -288,15 +288,16 @@ static std::size_t count_prompts(const std::vector<std::string>& arguments) {
   return std::ranges::count(arguments, "-") > 0 ? 0 : arguments.size();
 }
 
-PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults)
+PromptReader::PromptReader(std::vector<std::string> arguments, Prompt defaults, bool again)
     : total_(count_prompts(arguments)),
       defaults_(std::move(defaults)),
-      lines_(std::move(arguments)) {}
+      lines_(again ? io::InputLines::read_again(std::move(arguments))
+                   : io::InputLines(std::move(arguments))) {}
 
 std::optional<PromptLine> PromptReader::next() {
   const auto line = lines_.next();
   if (!line) return std::nullopt;
-  PromptLine out{defaults_, line->where, line->error};
+  PromptLine out{defaults_, place_++, line->where, line->error};
   if (!out.error.empty()) return out;
   try {
     if (line->as_is)

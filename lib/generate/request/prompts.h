@@ -85,6 +85,7 @@ std::string slug(std::string_view prompt);
 /// A prompt of the input, or the error why there is none.
 struct PromptLine {
   Prompt prompt;
+  std::uint64_t place = 0;  ///< number in the input, from 0
   std::string where;  ///< for messages: "line 3 of standard input"
   std::string error;  ///< empty: there is a prompt
 };
@@ -93,7 +94,8 @@ struct PromptLine {
 /// lines on standard input. Thread-safety: one thread at a time.
 class PromptReader {
  public:
-  PromptReader(std::vector<std::string> arguments, Prompt defaults);
+  /// With `again`, leaves the lines of standard input, which must be a file, to the next reader.
+  PromptReader(std::vector<std::string> arguments, Prompt defaults, bool again = false);
   /// The next prompt; nothing at the end. Throws Stopped.
   std::optional<PromptLine> next();
   /// Number of prompts; 0: not known, since prompts come from lines.
@@ -102,6 +104,7 @@ class PromptReader {
 
  private:
   std::size_t total_;
+  std::uint64_t place_ = 0;
   Prompt defaults_;
   io::InputLines lines_;
 };

@@ -68,6 +68,10 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
   diff <(told one <one.jsonl) <(cat first.jsonl second.jsonl | told one)
   [ "$(find made -name done.json | wc -l)" -eq 7 ]
   [ -z "$(left made)" ]
+  cp -r "$(readlink -f one)" joined
+  for i in joined made; do vfm-shard join $i >$i.jsonl; done
+  diff <(whole joined) <(whole made)
+  diff <(told one <joined.jsonl) <(told one <made.jsonl)
 }
 
 @test "a folder of parts has subfolders of two digits, and tells twins by their places" {
@@ -165,6 +169,25 @@ left() { find "$1" -name 'unfinished*' -o -name 'lease*' -o -name temporary -o -
   grep -q ' 4 parts' err
   [ ! -s out.txt ]
   VFM_PART=4 refused 4 vfm-clip -o made --part env
+}
+
+@test "ranks of mpirun do the parts" {
+  command -v mpirun >/dev/null || skip 'no mpirun'
+  list made 7
+  mpirun -np 4 sh -c 'exec vfm-clip -j1 -o made --part auto >"rank$OMPI_COMM_WORLD_RANK.jsonl"' 2>said
+  diff <(whole one) <(whole made)
+  diff <(told one <one.jsonl) <(cat rank?.jsonl | told one)
+  [ "$(find made -name done.json | wc -l)" -eq 7 ]
+  [ -z "$(left made)" ]
+}
+
+@test "jobs of GNU parallel do the parts" {
+  parallel --version 2>/dev/null | grep -q GNU || skip 'no GNU parallel'
+  list made 4
+  seq 0 3 | parallel -j2 vfm-clip -j1 -o made --part {}/4 '>' job{}.jsonl 2>said
+  diff <(whole one) <(whole made)
+  diff <(told one <one.jsonl) <(cat job?.jsonl | told one)
+  [ -z "$(left made)" ]
 }
 
 @test "what is not of a part is refused" {

@@ -65,6 +65,30 @@ PY
   done
 }
 
+@test "parts by several ranks, each with clips of its own or all with one: files and records of one rank without parts" {
+  fast=(--model "$model" --device cpu --guidance 3 --sampler lcm --sigmas 40,2)
+  prompts >prompts
+  vfm-generate "${fast[@]}" -o one <prompts >one.jsonl || [ $? -eq 1 ]
+  export VFM_LEASE_SECONDS=0.3
+  # with RANKS OPTION...: in parts, joined in the folder many.
+  with() {
+    rm -rf many
+    mpirun -np "$1" sh -c 'exec vfm-generate "$@" --part auto/3 -o many <prompts' sh "${fast[@]}" "${@:2}" >many.jsonl
+    vfm-shard join many >joined.jsonl
+    diff <(records many.jsonl | sort) <(records joined.jsonl | sort)
+    [ -z "$(find many -name 'lease*' -o -name temporary -o -name '.*.tmp' -o -name '*.state*' -o -name failed.json)" ]
+  }
+  with 3 -j1
+  diff <(sed 's/"one/"many/g' one.jsonl | records) <(records joined.jsonl)
+  diff -r -x '*.json' -x errors.jsonl -x parts one many
+  with 2 --parallel cfg=2
+  [ "$(records joined.jsonl | jq -r .parallel | sort -u)" = cfg=2 ]
+  # A pipe comes to rank 0 alone.
+  run --separate-stderr mpirun -np 2 vfm-generate "${fast[@]}" --part auto/3 -o none <prompts
+  [ "$status" -eq 2 ]
+  [[ $stderr == *'--part reads the prompts more than once'* ]]
+}
+
 @test "a stream of several ranks has the bytes of one rank's" {
   prompts | sed '/"frames": 1/d; /none.npy/d' >lines
   vfm-generate "${fast[@]}" -o - <lines >one.y4m

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# vfm-generate: the same bytes again, runs that end early, a full disk, and two programs in one folder.
+# vfm-generate: the same bytes again, runs that end early, a full disk, two programs in one folder, and parts.
 # SPDX-License-Identifier: Apache-2.0
 
 load ../helpers
@@ -143,4 +143,99 @@ made() { (cd "$1" && sha256sum ./*.mp4 && ls -A); }
     wait $!
     [ "$(made both)" = "$(made whole)" ]
   done
+}
+
+# listed: prompts of which some have the same text or name, and some cannot be made.
+listed() {
+  printf '%s\n' 'a red circle' 'a blue square' '{"prompt":"a red circle","seed":1}' 'a red circle' '赤い丸' \
+    '{"prompt":"a bar","name":"bar","label":"kept"}' '{"prompt":"another","name":"bar"}' '{"prompt":"x","noise":"none.npy"}' \
+    'a green bar' '{'
+}
+# in_folder NAME COMMAND...: the command there, since records name the folder of the clips.
+in_folder() { mkdir -p "$1" && (cd "$1" && "${@:2}"); }
+# same_clips FOLDER: what join made there of parts is what one command made in the folder whole.
+same_clips() {
+  diff -r -x parts -x errors.jsonl whole/out "$1/out" || return 1
+  diff <(sort whole/out/errors.jsonl) "$1/out/errors.jsonl" || return 1
+  diff <(records whole/out.jsonl) <(records "$1/joined.jsonl") || return 1
+  diff <(records whole/out.jsonl | sort) <(records "$1"/part*.jsonl | sort) || return 1
+  [ -z "$(find "$1" -name 'lease*' -o -name temporary -o -name '.*.tmp' -o -name '*.safetensors' -o -name failed.json)" ]
+}
+made_in() { vfm-generate "${fast[@]}" -o out <../prompts >"$1" 2>>said "${@:2}"; }
+joined_in() { vfm-shard join out >joined.jsonl; }
+
+@test "parts of any number, also by workers or by several commands, give what one command makes" {
+  listed >prompts
+  in_folder whole made_in out.jsonl || [ $? -eq 1 ]
+  [ "$(records whole/out.jsonl | wc -l)" -eq 7 ]
+  for part in 2 0 1; do in_folder three made_in part$part.jsonl --part $part/3 -j$((part + 1)); done
+  (cd three && fails 2 vfm-shard join --prune out && joined_in)
+  same_clips three
+  [ "$(vfm-generate status three/out | records | jq -r .state | xargs)" = 'done done done null' ]
+  in_folder workers made_in part.jsonl --part auto/5 --device cpu,
+  in_folder workers joined_in
+  same_clips workers
+  export VFM_LEASE_SECONDS=0.3
+  in_folder both made_in part1.jsonl --part auto/4 3>&- &
+  in_folder both made_in part2.jsonl --part auto/4
+  wait $!
+  in_folder both joined_in
+  same_clips both
+  # What is done is not done again, and its records are printed.
+  find three/out -type f -printf '%p %i %T@\n' | sort >before
+  for part in 0 1 2; do in_folder three made_in again$part.jsonl --part $part/3; done
+  in_folder three joined_in
+  find three/out -type f -printf '%p %i %T@\n' | sort | diff before -
+  diff <(records three/part*.jsonl) <(records three/again*.jsonl)
+  # Other options are another work, and so are other prompts.
+  in_folder three made_in other.jsonl --part 1/3 --quality 20
+  [ "$(find three/out -name done.json -newer before | wc -l)" -eq 1 ]
+  echo 'a yellow star' >>prompts
+  in_folder both made_in more.jsonl --part auto
+  [ "$(find both/out -name done.json -newer before | wc -l)" -eq 1 ]
+  [ "$(records both/more.jsonl | jq -r .prompt | grep -c 'a yellow star')" -eq 1 ]
+}
+
+@test "a killed part is continued by the next command, in the middle of a clip" {
+  export VFM_LEASE_SECONDS=0.3
+  seq -f 'a red circle %g' 4 >prompts
+  fast=(--model "$model" --steps 150 --save-every 0)
+  in_folder whole made_in out.jsonl
+  touch whole/out/errors.jsonl # of no errors: so same_clips can compare
+  mkdir killed
+  for _ in 1 2 3; do
+    (cd killed && exec vfm-generate "${fast[@]}" --part auto/2 -o out <../prompts >/dev/null 2>&1) 3>&- &
+    pid=$!
+    await find killed/out -name '*.state.safetensors' -newer prompts
+    sleep "0.$((RANDOM % 4 + 1))"
+    kill -KILL $pid
+    wait $pid || true
+  done
+  in_folder killed made_in part.jsonl -v --part auto
+  in_folder killed joined_in
+  touch killed/out/errors.jsonl
+  cp killed/joined.jsonl killed/part.jsonl # a part that was done before is not printed
+  same_clips killed
+}
+
+@test "what is not of a part, prompts that come once, and one name in two parts are refused" {
+  echo 'a red circle' >prompts
+  fast+=(-o out --part)
+  run --separate-stderr bash -c "echo a | vfm-generate ${fast[*]} 0/2"
+  [ "$status" -eq 2 ]
+  [[ $stderr == *'--part reads the prompts more than once: give <FILE'* ]]
+  refused '--force is for a work without parts' vfm-generate "${fast[@]}" 0/2 --force x
+  refused 'leave out --part' vfm-generate "${fast[@]}" 0/2 --report page.html x
+  refused 'name one by -o' vfm-generate --model "$model" -o - --part 0/2 x
+  refused 'nobody has said how many parts' vfm-generate "${fast[@]}" auto x
+  fails 1 vfm-generate "${fast[@]}" 0/2 </dev/null
+  vfm-generate "${fast[@]}" auto/2 'a red circle' >one.jsonl
+  fails 3 vfm-generate "${fast[@]}" 1/3 'a red circle'
+  # The name that vfm gives to another text.
+  name=$(records one.jsonl | jq -r .name)
+  { echo 'a red circle' && jq -nc --arg name "$name" '{prompt: "a red circle!", name: $name}'; } >prompts
+  vfm-generate --model "$model" --steps 2 -o twice --part auto/64 <prompts >two.jsonl
+  [ "$(records two.jsonl | wc -l)" -eq 2 ]
+  fails 1 vfm-shard join twice
+  grep -q "two parts made 'twice/$name.mp4'" err
 }

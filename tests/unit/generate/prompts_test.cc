@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "generate/part_clips.h"
 #include "support/temporary_folder.h"
 #include "support/usage_error.h"
 
@@ -268,4 +269,24 @@ TEST_CASE("a prompt of the command line is a text, or what stands in a file, in 
   CHECK(given_text("@@home") == "@home");
   for (const char* wrong : {"/blank.txt", "/none.txt"})
     CHECK_THAT(usage_error([&] { given_text("@" + folder.path + wrong); }), Catch::Contains(wrong));
+}
+
+TEST_CASE("prompts that may ask for a clip of one name are of one part", "[prompts]") {
+  const auto part_of = [](const std::string& line, int parts) {
+    return part_of_prompt({parse(line), 3, "line 4", ""}, parts);
+  };
+  // Another rule would give prompts to other parts than those that did them.
+  CHECK(part_of("a red circle", 1000) == 979);
+  CHECK(part_of(R"({"prompt": "a red circle", "name": "bar"})", 1000) == 466);
+  CHECK(part_of(R"({"prompt": "x", "name": "bar"})", 1000) == 466);
+  // With other seeds and sizes, or the name that vfm gave: a repeated text gets the next seed.
+  CHECK(part_of(R"({"prompt": "a red circle", "seed": 1, "frames": 5})", 1000) == 979);
+  const std::string named =
+      R"({"prompt": "a red circle", "name": "a-red-circle-0123456789abcdef"})";
+  CHECK(part_of(named, 1000) == 979);
+  CHECK(part_of(R"({"prompt": "a red circle", "name": "a-red-circle-0123456789abcdeg"})", 1000) !=
+        979);
+  CHECK(part_of(R"({"prompt": "", "name": "0123456789abcdef"})", 1000) == part_of("", 1000));
+  // A line that is no prompt has its own part.
+  CHECK(part_of_prompt({{}, 3, "line 4", "why"}, 1000) == part_of("line 4", 1000));
 }
