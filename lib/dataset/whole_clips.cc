@@ -81,18 +81,60 @@ class JoinedColumn {
     add_members(record, made);
   }
 
+  /// Returns what vfm wrote of the shard's column, or null if the shard has none.
+  Json receipt_of(const Json& record) const {
+    const auto tar = record.at("columns").find(tool_);
+    if (tar == record.at("columns").end()) return nullptr;
+    const std::string path = shard::receipt_path(tar->get<std::string>());
+    return parse_json(io::read_file(path), "'" + path + "'");
+  }
+  /// Notes the part if the column was made of other tars than those with these hashes.
+  void check_sources(const std::string& name, const Json& receipt,
+                     const std::set<std::string>& hashes) {
+    const Json::json_pointer sources("/made_from/sources");
+    if (receipt.is_null() || !receipt.contains(sources)) return;
+    for (const Json& source : receipt.at(sources))
+      if (!hashes.contains(need_string(source, "xxh3", "a source"))) stale_.insert(part_of(name));
+  }
+  /// Throws Error if parts have older columns.
+  void check_fresh() const {
+    if (stale_.empty()) return;
+    std::string numbers;
+    for (const int part : stale_)
+      numbers += (numbers.empty() ? "" : ", ") + std::to_string(part);
+    fail(
+        "vfm-{} read columns that were made again later; do its parts {} again with the same "
+        "command, then join again",
+        tool_, numbers);
+  }
+
  private:
+  int part_of(const std::string& name) const { return parts::part_of_shard(name, parts_); }
   /// Returns the marker of the part that has the shard.
   std::string marker_of(const std::string& name) const {
-    const int part = parts::part_of_shard(name, parts_);
-    return io::join_path(parts::part_folder(directory_, tool_, part), "done.json");
+    return io::join_path(parts::part_folder(directory_, tool_, part_of(name)), "done.json");
   }
 
   std::string directory_, tool_;
   int parts_;
   io::FirstNames records_;  // name of the shard -> its record
   io::FirstNames failed_;   // file names of inputs with errors
+  std::set<int> stale_;
 };
+
+/// Notes the columns of a shard's record that were made of older columns.
+void check_columns(std::vector<JoinedColumn>& columns, const std::string& name,
+                   const Json& record) {
+  std::set<std::string> hashes{need_string(record, "xxh3", "the record of '" + name + "'")};
+  std::vector<Json> receipts;
+  for (const JoinedColumn& column : columns) {
+    receipts.push_back(column.receipt_of(record));
+    if (!receipts.back().is_null())
+      hashes.insert(receipts.back().at("record").at("xxh3").get<std::string>());
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    columns[i].check_sources(name, receipts[i], hashes);
+}
 
 /// Returns the name of the unit, such as "joined-0011223344556677", in the name of its index, or
 /// of one of its shards without the number. Returns "" for other files.
@@ -220,8 +262,11 @@ void write_clips(const std::string& directory, const std::vector<std::string>& t
     const std::string name = shard::named_in(directory, joined).at("path");
     for (const JoinedColumn& column : columns)
       column.add_to(name, joined);
+    check_columns(columns, name, joined);
     clips.add(dump_json(shard::named_in(directory, joined)) + "\n");
   }
+  for (const JoinedColumn& column : columns)
+    column.check_fresh();
   clips.update();
   if (twins > 0)
     duplicates.update();

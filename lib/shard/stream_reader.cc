@@ -102,10 +102,11 @@ struct StreamReader::State {
 
   [[noreturn]] void damaged() {
     check_stop();
+    const int number = archive_errno(tar.get());
+    if (!list && errno_cause(number) == Cause::disk) fail_errno(number, "cannot read '{}'", name);
+    const Cause cause = list && list->cause == Cause::disk ? Cause::disk : Cause::format;
     const char* why = archive_error_string(tar.get());
-    const Cause cause = list ? list->cause : errno_cause(archive_errno(tar.get()));
-    fail_as(cause == Cause::disk ? cause : Cause::format, "'{}' is not a readable tar: {}", name,
-            why ? why : "unknown error");
+    fail_as(cause, "'{}' is not a readable tar: {}", name, why ? why : "unknown error");
   }
 
   void open_file(io::File opened) {

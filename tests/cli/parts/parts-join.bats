@@ -199,13 +199,23 @@ sorted() { records "$@" | sort; }
   [ "$(wc -l <clips/clips.jsonl)" -eq $(($(wc -l <"$BATS_FILE_TMPDIR/1/clips/clips.jsonl") + 1)) ]
 }
 
+@test "vectors of captions that were made again later are not joined" {
+  copy_of 3
+  rm -r clips/parts/caption
+  in_parts 3 vfm-caption --from builtin:measure clips >/dev/null
+  fails 1 vfm-shard join clips
+  grep -q 'vfm-embed read columns that were made again later; do its parts 0,.* again' err
+  in_parts 3 vfm-embed clips >/dev/null
+  vfm-shard join clips >/dev/null
+}
+
 @test "a shard that cannot be read fails its part" {
   copy_of 1
   local tar
   tar=$(jq -r .path clips/clips.jsonl | tail -n 1)
   rm -r clips/parts/caption/00000 "clips/${tar%.tar}".caption.*
   mv "clips/$tar" gone.tar
-  fails 1 vfm-caption --part 0/1 clips
+  fails 1 vfm-caption --timeout 200ms --part 0/1 clips
   [ ! -e clips/parts/caption/00000/done.json ]
   grep -q "$(basename "$tar")" clips/parts/caption/00000/errors.jsonl
   mv gone.tar "clips/$tar"
