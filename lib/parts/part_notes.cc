@@ -49,6 +49,10 @@ void remove_notes(io::Store& store, const std::string& tool, int part) {
     if (name.starts_with(begin)) store.remove(folder + "/" + name);
 }
 
+void sweep_notes(io::Store& store, const std::string& tool) {
+  store.sweep(folder_of(tool));
+}
+
 std::vector<PartNote> read_notes(const io::Store& store, const std::string& tool) {
   std::vector<PartNote> notes;
   for (const std::string& name : store.list(folder_of(tool)))

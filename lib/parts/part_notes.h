@@ -30,6 +30,8 @@ struct PartNote {
 void write_note(io::Store& store, const std::string& tool, const PartNote& note);
 /// Removes the notes of a part.
 void remove_notes(io::Store& store, const std::string& tool, int part);
+/// Removes temporary files that killed processes left.
+void sweep_notes(io::Store& store, const std::string& tool);
 /// Returns all notes of a tool, such as "clip", in order of the parts.
 std::vector<PartNote> read_notes(const io::Store& store, const std::string& tool);
 

@@ -282,6 +282,7 @@ PartRun::PartRun(std::string directory, std::string tool, const PartChoice& choi
   state_->times = LeaseTimes::of(choice.lease_seconds);
   state_->parts = number_of_parts(*state_->store, state_->directory, state_->tool, choice);
   state_->store->sweep(state_->tool);
+  sweep_notes(*state_->store, state_->tool);
   state_->ended.resize(static_cast<std::size_t>(state_->parts));
   // Processes begin their search at different parts, so that they seldom try the same one.
   const std::string name = state_->process.name();

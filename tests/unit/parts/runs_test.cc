@@ -483,7 +483,7 @@ void kill_at_random(int kills, int parts) {
   for (int number = 0; completed >> number;)
     numbers.insert(number);
   CHECK(std::set<int>(numbers.begin(), numbers.end()).size() == numbers.size());
-  CHECK(numbers.size() > static_cast<std::size_t>(parts) / 2);
+  CHECK(numbers.size() > static_cast<std::size_t>(parts) / 4);
   CHECK(leftovers(folder.path) == std::vector<std::string>{});
 }
 
