@@ -16,10 +16,11 @@ namespace vfm {
 
 /// The kind of an Error, which decides the exit status of a program. `usage` gives status 2: a bad
 /// option, recipe or model folder, found before any work. `conflict` gives status 3: the output
-/// folder belongs to a work with another number of parts (parts/part_run.h). The other kinds give
-/// status 1. `device` means that the device has failed, not the input. Code that records bad inputs
-/// rethrows an Error of the kind `device` (tensor/device.h, GpuError).
-enum class ErrorKind { runtime, usage, device, conflict };
+/// folder belongs to a work with another number of parts (parts/part_run.h). `no_part` gives status
+/// 4: no part is free. The other kinds give status 1. `device` means that the device has failed,
+/// not the input. Code that records bad inputs rethrows an Error of the kind `device`
+/// (tensor/device.h, GpuError).
+enum class ErrorKind { runtime, usage, device, conflict, no_part };
 
 /// What is wrong with an input: the "code" of a record in errors.jsonl. vfm-manifest(5) documents
 /// the names. Names never change; new names may be added.

@@ -17,6 +17,10 @@ std::string part_variable(const char* name) {
 
 }  // namespace
 
+std::string node_kind() {
+  return parts::node_kind_of(part_variable);
+}
+
 OptionRow& PartOptions::add(Options& options) {
   return options
       .parsed(
@@ -28,12 +32,14 @@ OptionRow& PartOptions::add(Options& options) {
             if (choice.lease_seconds && *choice.lease_seconds <= 0)
               fail_usage("VFM_LEASE_SECONDS must be above 0");
           },
-          "I/N|env|auto", "do one part of the work, or parts until all are done")
+          "I/N|env|auto|next", "do one part of the work, or parts until all are done")
       .manual(
           "Do part _I_ of _N_, counted from 0. *env* takes _I_ from the environment: from "
           "_VFM_PART_, or _SLURM_ARRAY_TASK_ID_ (plus _VFM_PART_OFFSET_), or "
-          "_JOB_COMPLETION_INDEX_, or _HQ_TASK_ID_. *auto* does parts until all are done. *env/N* "
-          "and *auto/N* name the number of parts, too. See PARTS in *vfm-clip-list*(1).");
+          "_JOB_COMPLETION_INDEX_, or _HQ_TASK_ID_. *auto* does parts until all are done. *next* "
+          "does one part that no other command does. *env/N*, *auto/N* and *next/N* name the "
+          "number "
+          "of parts, too. See PARTS in *vfm-clip-list*(1).");
 }
 
 }  // namespace vfm::cli

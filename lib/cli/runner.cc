@@ -177,7 +177,16 @@ int end_watch(Meter& meter, int status) {
 
 /// Returns the exit status. It is 1 if the run began its work.
 int status_of(const Error& error) {
-  return error.kind() == ErrorKind::usage ? 2 : error.kind() == ErrorKind::conflict ? 3 : 1;
+  switch (error.kind()) {
+    case ErrorKind::usage:
+      return 2;
+    case ErrorKind::conflict:
+      return 3;
+    case ErrorKind::no_part:
+      return 4;
+    default:
+      return 1;
+  }
 }
 
 /// For a run that fails, so that readers see a begin without an end.

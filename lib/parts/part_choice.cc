@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "parts/part_choice.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <string>
 
@@ -39,21 +41,35 @@ int part_of_environment(const Environment& environment) {
 
 }  // namespace
 
+std::string node_kind_of(const Environment& environment) {
+  std::string kind = environment("VFM_NODE_KIND");
+  const bool plain = std::all_of(kind.begin(), kind.end(), [](unsigned char letter) {
+    return std::isalnum(letter) || std::string_view(".-_+").find(letter) != std::string_view::npos;
+  });
+  if (!plain || kind.size() > kLongestKind)
+    fail_usage("VFM_NODE_KIND is '{}'; it has at most {} letters, digits, '.', '-', '_' and '+'",
+               kind, kLongestKind);
+  return kind;
+}
+
 PartChoice parse_part(std::string_view text, const Environment& environment) {
   const std::size_t slash = text.find('/');
   const std::string_view first = text.substr(0, slash);
   PartChoice choice;
-  choice.kind = first == "auto" ? PartChoice::Kind::automatic : PartChoice::Kind::fixed;
+  choice.node_kind = node_kind_of(environment);
+  choice.kind = first == "auto"   ? PartChoice::Kind::automatic
+                : first == "next" ? PartChoice::Kind::next
+                                  : PartChoice::Kind::fixed;
   if (slash != std::string_view::npos) {
     choice.parts = small_number(text.substr(slash + 1), kMostParts);
     if (!choice.parts || *choice.parts == 0)
       fail_usage("--part '{}': the number of parts is from 1 to {}", text, kMostParts);
   }
-  if (choice.kind == PartChoice::Kind::automatic) return choice;
+  if (choice.kind != PartChoice::Kind::fixed) return choice;
   choice.part =
       first == "env" ? part_of_environment(environment) : small_number(first, kMostParts - 1);
   if (!choice.part || (first != "env" && !choice.parts))
-    fail_usage("--part is '{}'; it is a part such as 3/16, or env, or auto", text);
+    fail_usage("--part is '{}'; it is a part such as 3/16, or env, auto or next", text);
   if (choice.parts && *choice.part >= *choice.parts)
     fail_usage("--part '{}': parts are counted from 0, so the last of {} is {}/{}", text,
                *choice.parts, *choice.parts - 1, *choice.parts);

@@ -22,12 +22,15 @@ struct PartChoice {
     whole,      ///< No --part: the command does the whole work, without parts.
     fixed,      ///< One part.
     automatic,  ///< One part after the other, each claimed by a lease, until all are done.
+    next,       ///< One part without a marker, claimed by a lease.
   };
   Kind kind = Kind::whole;
   std::optional<int> part;   ///< Number of the part, for Kind::fixed.
   std::optional<int> parts;  ///< Number of parts, if --part named it.
   /// Seconds between two beats of a lease (part_lease.h), from VFM_LEASE_SECONDS in tests.
   std::optional<double> lease_seconds;
+  /// What the markers call this node, from VFM_NODE_KIND: nodes of one kind do a part equally fast.
+  std::string node_kind;
 
   bool whole() const { return kind == Kind::whole; }
 };
@@ -35,10 +38,16 @@ struct PartChoice {
 /// Returns the value of a variable of the environment, or "" if it is not set.
 using Environment = std::function<std::string(const char* name)>;
 
-/// Parses "I/N", "env", "auto" or "auto/N". "env" takes the number of the part from the first of
-/// these variables that is set: VFM_PART; SLURM_ARRAY_TASK_ID, plus VFM_PART_OFFSET if that is set;
-/// JOB_COMPLETION_INDEX; HQ_TASK_ID. "env/N" also says the number of parts, which is never read
-/// from the environment. Throws Error{usage}.
+/// The longest node_kind.
+inline constexpr std::size_t kLongestKind = 64;
+/// Returns the value of VFM_NODE_KIND, or "" if it is not set. Throws Error{usage} if it is too
+/// long, or has other characters than letters, digits, '.', '-', '_' and '+'.
+std::string node_kind_of(const Environment& environment);
+
+/// Parses "I/N", "env", "auto" or "next", or one of these words and "/N". "env" takes the number of
+/// the part from the first of these variables that is set: VFM_PART; SLURM_ARRAY_TASK_ID, plus
+/// VFM_PART_OFFSET if that is set; JOB_COMPLETION_INDEX; HQ_TASK_ID. "/N" also says the number of
+/// parts, which is never read from the environment. Takes node_kind_of() too. Throws Error{usage}.
 PartChoice parse_part(std::string_view text, const Environment& environment);
 
 }  // namespace vfm::parts

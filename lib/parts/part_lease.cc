@@ -71,6 +71,7 @@ LeaseFacts read_facts(const std::string& text, const std::string& what) {
   facts.process = {need_string(json, "host", what),
                    static_cast<long>(need_integer(json, "pid", what)),
                    get_string(json, "machine").value_or("")};
+  facts.node_kind = get_string(json, "node_kind").value_or("");
   facts.begun = need_string(json, "begun", what);
   facts.times = {need_number(json, "beat_seconds", what), need_number(json, "patience", what)};
   return facts;
@@ -142,6 +143,7 @@ struct PartLease::State {
   std::string folder;
   LeaseTimes times;
   io::ProcessName process;
+  std::string node_kind;
   LeaseName name;  // the newest beat
   std::string begun = utc_now();
   std::atomic<bool> lost{false};
@@ -154,6 +156,7 @@ struct PartLease::State {
     return dump_json({{"host", process.host},
                       {"pid", process.pid},
                       {"machine", process.machine},
+                      {"node_kind", node_kind},
                       {"begun", begun},
                       {"beat_seconds", times.beat},
                       {"patience", times.patience}}) +
@@ -217,11 +220,12 @@ struct PartLease::State {
 
 std::unique_ptr<PartLease> PartLease::claim(io::Store& store, const std::string& folder,
                                             const LeaseTimes& times, LeaseWatch& watch,
-                                            const io::ProcessName& process) {
+                                            const io::ProcessName& process,
+                                            const std::string& node_kind) {
   const std::optional<LeaseFacts> there = find_lease(store, folder);
   if (there && watch.see(folder, *there) != LeaseWatch::Sign::dead) return nullptr;
   const LeaseName name{there ? there->generation + 1 : 1, 0};
-  std::unique_ptr<State> state(new State{store, folder, times, process, name});
+  std::unique_ptr<State> state(new State{store, folder, times, process, node_kind, name});
   if (!create_lease(store, path_of(folder, name), state->contents())) return nullptr;
   std::unique_ptr<PartLease> lease(new PartLease(std::move(state)));
   if (is_held_by_other(store, folder, name, there)) {

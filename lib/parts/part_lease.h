@@ -1,8 +1,8 @@
 // A lease: the right of one process to work at a part, without a clock or lock of several hosts.
 //
 // The files are FOLDER/lease-G-B, with generation G and beat B, {"host":…, "pid":…, "machine":…,
-// "begun":…, "beat_seconds":…, "patience":…}. Each file is created if absent, so one process gets
-// it.
+// "node_kind":…, "begun":…, "beat_seconds":…, "patience":…}. Each file is created if absent, so one
+// process gets it.
 //   - lease-1-0 is the first claim. It stays until the lease ends.
 //   - Each beat creates lease-G-(B+1) and removes lease-G-B, unless B is 0.
 //   - A process that has seen no new beat for three beats, and for more than 60 seconds, creates
@@ -43,7 +43,8 @@ struct LeaseFacts {
   int generation = 0;
   std::uint64_t beat = 0;
   io::ProcessName process;
-  std::string begun;  ///< Time in UTC by the holder's clock.
+  std::string node_kind;  ///< PartChoice::node_kind of the holder.
+  std::string begun;      ///< Time in UTC by the holder's clock.
   LeaseTimes times;   ///< Times of the holder.
 };
 /// Returns the newest lease of the folder, or nullopt if there is none.
@@ -76,7 +77,8 @@ class PartLease {
   /// null if another process has it.
   static std::unique_ptr<PartLease> claim(io::Store& store, const std::string& folder,
                                           const LeaseTimes& times, LeaseWatch& watch,
-                                          const io::ProcessName& process);
+                                          const io::ProcessName& process,
+                                          const std::string& node_kind = {});
   /// Ends the thread, and removes the lease's files unless it is lost.
   ~PartLease();
   PartLease(const PartLease&) = delete;

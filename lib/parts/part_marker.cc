@@ -33,8 +33,10 @@ Json to_json(const PartMarker& marker) {
           {"errors", std::move(errors)},
           {"versions", std::move(versions)},
           {"host", marker.host},
+          {"node_kind", marker.node_kind},
           {"begun", marker.begun},
-          {"ended", marker.ended}};
+          {"ended", marker.ended},
+          {"seconds", marker.seconds}};
 }
 
 std::uint64_t need_count(const Json& value, const char* name, const std::string& what) {
@@ -65,6 +67,8 @@ PartMarker from_json(const Json& json, const std::string& what) {
   marker.host = need_string(json, "host", what);
   marker.begun = need_string(json, "begun", what);
   marker.ended = need_string(json, "ended", what);
+  marker.node_kind = need_string(json, "node_kind", what);
+  marker.seconds = need_number(json, "seconds", what);
   return marker;
 }
 

@@ -3,7 +3,8 @@
 //
 //   {"version":1, "tool":"vfm-clip", "part":3, "parts":16, "inputs":"9f…", "records":12,
 //    "outputs":[{"path":"1a/1a2b….tar", "bytes":1024, "xxh3":"77…"}, …], "errors":{"decode":2},
-//    "versions":{"vfm":"0.1.0"}, "host":"n12", "begun":"2026-11-30T08:01:02Z", "ended":"…"}
+//    "versions":{"vfm":"0.1.0"}, "host":"n12", "node_kind":"gpu", "begun":"2026-11-30T08:01:02Z",
+//    "ended":"…", "seconds":488.2}
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -38,6 +39,8 @@ struct PartMarker {
   std::string inputs;  ///< Digest of the inputs (PartRun::DigestOf).
   PartResults results;
   std::string host, begun, ended;  ///< Times in UTC, by the host's clock.
+  std::string node_kind;           ///< PartChoice::node_kind of the process.
+  double seconds = 0;              ///< Time from the claim of the part to its end.
 };
 
 /// Reads a marker of `store`, or returns nullopt if there is none. Throws Error for a damaged one.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -16,11 +17,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/stop.h"
+#include "base/stopwatch.h"
 #include "base/xxh3.h"
 #include "io/atomic_file.h"
 #include "io/file.h"
 #include "parts/clip_list.h"
 #include "parts/part_lease.h"
+#include "parts/part_notes.h"
 
 namespace vfm::parts {
 namespace {
@@ -144,6 +147,7 @@ struct PartRun::State {
   LeaseTimes times;
   LeaseWatch watch;
   int parts = 0;
+  bool took_one = false;    // by Kind::next
   int at = 0;               // the part at which the next search begins
   std::vector<bool> ended;  // parts that are done, or that this process got
   std::map<int, std::string> digests;
@@ -165,6 +169,9 @@ struct PartRun::State {
   std::optional<Part> try_claim(int part, const DigestOf& digest_of);
   Part fixed(const DigestOf& digest_of);
   std::optional<Part> any(const DigestOf& digest_of);
+  std::optional<Part> find_free(const std::vector<bool>& noted, bool& unknown,
+                                const DigestOf& digest_of);
+  std::optional<Part> one(const DigestOf& digest_of);
 };
 
 struct Part::State {
@@ -173,6 +180,8 @@ struct Part::State {
   std::string folder, inputs, tool;
   int number = 0, parts = 0;
   io::ProcessName process;
+  std::string node_kind;
+  Stopwatch watch;
   // In this order: temporary files are removed before another process may claim the part.
   std::unique_ptr<PartLease> lease;  // null if the part is done
   std::unique_ptr<io::TemporaryPlace> temporary;
@@ -180,6 +189,7 @@ struct Part::State {
 
   /// Removes what processes left that had the part before, and begins work.
   void begin(const std::string& directory) {
+    if (store->facts(name + kMarker)) remove_notes(*store, tool, number);
     if (store->remove(name + kMarker))
       log_warning("part {} was done with other inputs or settings; it is done again", number);
     crashes = crashes_before(*store, name);
@@ -249,12 +259,26 @@ io::Fault Part::judged(io::Fault fault) const {
   return fault;
 }
 
+/// A part without a note is done, too. Only the choice of a node's next part takes longer then.
+static void note_if_possible(io::Store& store, const std::string& tool, const PartMarker& marker) {
+  try {
+    write_note(store, tool, {marker.part, std::time(nullptr), marker.seconds, marker.node_kind});
+  } catch (const Error& error) {
+    log_warning("cannot note that part {} is done: {}", marker.part, error.what());
+  }
+}
+
 void Part::complete(const PartResults& results) {
-  const PartMarker marker{"vfm-" + state_->tool,  state_->number, state_->parts,
-                          state_->inputs,         results,        state_->process.host,
-                          state_->lease->begun(), utc_now()};
+  PartMarker marker{"vfm-" + state_->tool, state_->number, state_->parts,
+                    state_->inputs,        results,        state_->process.host};
+  marker.begun = state_->lease->begun();
+  marker.ended = utc_now();
+  marker.node_kind = state_->node_kind;
+  marker.seconds = state_->watch.seconds();
   const std::string name = state_->name + kMarker;
-  if (!create_marker(*state_->store, name, marker)) {
+  if (create_marker(*state_->store, name, marker)) {
+    note_if_possible(*state_->store, state_->tool, marker);
+  } else {
     const std::optional<PartMarker> there = read_marker(*state_->store, name);
     if (there && there->inputs != marker.inputs)
       vfm::fail(
@@ -290,6 +314,7 @@ PartRun::PartRun(std::string directory, std::string tool, const PartChoice& choi
   state_->times = LeaseTimes::of(choice.lease_seconds);
   state_->parts = number_of_parts(*state_->store, state_->directory, state_->tool, choice);
   state_->store->sweep(state_->tool);
+  sweep_notes(*state_->store, state_->tool);
   state_->ended.resize(static_cast<std::size_t>(state_->parts));
   // Processes begin their search at different parts, so that they seldom try the same one.
   const std::string name = state_->process.name();
@@ -312,12 +337,14 @@ std::unique_ptr<Part::State> PartRun::State::part_state(int part, const DigestOf
   one->number = part;
   one->parts = parts;
   one->process = process;
+  one->node_kind = choice.node_kind;
   return one;
 }
 
 /// Returns nullopt if another process has the part. Returns the part without a lease if it is done.
 std::optional<Part> PartRun::State::try_claim(int part, const DigestOf& digest_of) {
-  std::unique_ptr<PartLease> lease = PartLease::claim(*store, name(part), times, watch, process);
+  std::unique_ptr<PartLease> lease =
+      PartLease::claim(*store, name(part), times, watch, process, choice.node_kind);
   if (!lease) return std::nullopt;
   std::unique_ptr<Part::State> one = part_state(part, digest_of);
   // Another process may have completed the part just before.
@@ -368,6 +395,43 @@ std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
   }
 }
 
+/// Returns a part that has no marker and no living process. Passes over those with `noted`. Sets
+/// `unknown` if a process that has a part may be dead.
+std::optional<Part> PartRun::State::find_free(const std::vector<bool>& noted, bool& unknown,
+                                              const DigestOf& digest_of) {
+  for (int tries = 0; tries < parts; ++tries) {
+    const int part = (at + tries) % parts;
+    if (noted[static_cast<std::size_t>(part)]) continue;
+    check_stop();
+    if (wind_up_requested()) return std::nullopt;
+    if (store->facts(name(part) + kMarker)) continue;
+    std::optional<Part> mine = try_claim(part, digest_of);
+    if (mine && !mine->done()) return mine;
+    const std::optional<LeaseFacts> other = find_lease(*store, name(part));
+    if (other && watch.see(name(part), *other) != LeaseWatch::Sign::alive) unknown = true;
+  }
+  return std::nullopt;
+}
+
+std::optional<Part> PartRun::State::one(const DigestOf& digest_of) {
+  if (std::exchange(took_one, true)) return std::nullopt;
+  std::vector<bool> noted(static_cast<std::size_t>(parts));
+  for (const PartNote& note : read_notes(*store, tool))
+    if (note.part < parts) noted[static_cast<std::size_t>(note.part)] = true;
+  bool unknown = false;
+  if (std::optional<Part> mine = find_free(noted, unknown, digest_of)) return mine;
+  noted.assign(noted.size(), false);
+  for (;; pause(std::min(times.beat / 4, 1.0))) {
+    unknown = false;
+    if (std::optional<Part> mine = find_free(noted, unknown, digest_of)) return mine;
+    if (wind_up_requested()) return std::nullopt;
+    if (!unknown) break;
+  }
+  throw Error(
+      fmt::format("vfm-{} has no part to do in '{}': each is done or worked at", tool, directory),
+      ErrorKind::no_part);
+}
+
 void tidy_parts(const std::string& directory, const std::string& tool) {
   io::FileStore store(io::join_path(directory, "parts"));
   LeaseWatch watch;
@@ -388,6 +452,7 @@ void tidy_parts(const std::string& directory, const std::string& tool) {
 
 std::optional<Part> PartRun::next(const DigestOf& digest_of) {
   if (state_->choice.kind == PartChoice::Kind::automatic) return state_->any(digest_of);
+  if (state_->choice.kind == PartChoice::Kind::next) return state_->one(digest_of);
   const auto part = static_cast<std::size_t>(*state_->choice.part);
   if (state_->ended[part]) return std::nullopt;
   state_->ended[part] = true;

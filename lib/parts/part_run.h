@@ -14,6 +14,7 @@
 //                        one after the other, saw an input crash what decoded it
 //   00003/temporary/     temporary files of the outputs that the part writes
 //   00003/done.json      the marker, written last (parts/part_marker.h)
+//   notes/               what all markers say, in short (parts/part_notes.h)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -118,6 +119,10 @@ class PartRun {
   /// process works. While others work at all the remaining parts, waits, since one of them may die.
   /// Returns nullopt when all parts are done, except those that this process got before; and when
   /// the run winds up (base/stop.h). Throws Stopped.
+  ///
+  /// With Kind::next: returns one part that has no marker and on which no other process works, and
+  /// then nullopt. To know that a process has died, it may wait as long as the patience of leases
+  /// (part_lease.h), but only if it finds no other part. Throws Error{no_part} if there is none.
   std::optional<Part> next(const DigestOf& digest_of);
 
  private:

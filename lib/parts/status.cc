@@ -38,7 +38,8 @@ const char* kind_name(PartState::Kind kind) {
 }
 
 PartState done_state(int part, const PartMarker& marker) {
-  PartState state{part, PartState::Kind::done, marker.host, 0, marker.begun, marker.ended};
+  PartState state{part,         PartState::Kind::done, marker.host,   0, marker.node_kind,
+                  marker.begun, marker.ended,          marker.seconds};
   state.records = marker.results.records;
   state.errors = marker.results.errors;
   return state;
@@ -70,6 +71,7 @@ PartState look(const io::Store& store, const std::string& name, int part) {
   state.kind = PartState::Kind::working;
   state.host = lease->process.host;
   state.pid = lease->process.pid;
+  state.node_kind = lease->node_kind;
   state.begun = lease->begun;
   return state;
 }
@@ -176,7 +178,7 @@ PartsStatus look_at_parts(const std::string& directory, const std::string& tool,
     fail_usage("'{}' has no parts of vfm-{}; name the output folder of commands with --part",
                directory, tool);
   const io::FileStore store(io::join_path(directory, "parts"));
-  PartsStatus status{"vfm-" + tool, {}, {}};
+  PartsStatus status{"vfm-" + tool, {}, {}, {}};
   std::unordered_set<std::string> begun;
   for (const std::string& name : store.list(tool))
     begun.insert(name);
@@ -188,12 +190,11 @@ PartsStatus look_at_parts(const std::string& directory, const std::string& tool,
   }
   if (watch) watch_leases(store, tool, status.parts);
   for (const PartState& part : status.parts) {
-    if (part.kind == PartState::Kind::done) {
-      HostState& host = status.hosts[part.host];
-      ++host.done;
-      host.seconds += std::max(seconds_between(part.begun, part.ended), 0.0);
+    if (part.kind != PartState::Kind::done && part.kind != PartState::Kind::working) continue;
+    for (HostState* sum : {&status.hosts[part.host], &status.kinds[part.node_kind]}) {
+      ++(part.kind == PartState::Kind::done ? sum->done : sum->working);
+      sum->seconds += part.seconds;
     }
-    if (part.kind == PartState::Kind::working) ++status.hosts[part.host].working;
   }
   return status;
 }
@@ -204,6 +205,7 @@ Json part_record(const PartsStatus& status, const PartState& part) {
                  {"part", part.part},
                  {"state", kind_name(part.kind)}};
   if (!part.host.empty()) record["host"] = part.host;
+  if (!part.node_kind.empty()) record["node_kind"] = part.node_kind;
   if (part.pid > 0) record["pid"] = part.pid;
   if (!part.begun.empty()) record["begun"] = part.begun;
   if (!part.ended.empty()) record["ended"] = part.ended;
@@ -211,6 +213,15 @@ Json part_record(const PartsStatus& status, const PartState& part) {
   if (part.kind == PartState::Kind::done) {
     record["records"] = part.records;
     record["errors"] = part.errors;
+  }
+  return record;
+}
+
+static Json sums_record(const std::map<std::string, HostState>& sums) {
+  Json record = Json::object();
+  for (const auto& [name, sum] : sums) {
+    Json& entry = record[name] = {{"done", sum.done}, {"working", sum.working}};
+    if (sum.done > 0) entry["seconds_a_part"] = sum.seconds / sum.done;
   }
   return record;
 }
@@ -233,11 +244,8 @@ Json parts_record(const PartsStatus& status) {
     record["parts_an_hour"] = rate;
     record["seconds_left"] = status.seconds_left();
   }
-  record["hosts"] = Json::object();
-  for (const auto& [name, host] : status.hosts) {
-    Json& entry = record["hosts"][name] = {{"done", host.done}, {"working", host.working}};
-    if (host.done > 0) entry["seconds_a_part"] = host.seconds / host.done;
-  }
+  record["hosts"] = sums_record(status.hosts);
+  record["node_kinds"] = sums_record(status.kinds);
   return record;
 }
 

@@ -22,12 +22,15 @@ struct PartState {
   Kind kind = Kind::missing;
   std::string host;           ///< Host that did the part, works at it, or gave it up.
   long pid = 0;               ///< Process that works at the part.
+  std::string node_kind;      ///< PartChoice::node_kind of that process.
   std::string begun, ended;   ///< Times in UTC.
+  double seconds = 0;         ///< Time that a part took that is done.
   std::string why;            ///< Why the part failed.
   std::uint64_t records = 0;  ///< Records of a part that is done.
   std::map<std::string, std::uint64_t> errors;  ///< Errors of its inputs, by cause.
 };
 
+/// What one host did, or the nodes of one kind.
 struct HostState {
   int done = 0, working = 0;
   double seconds = 0;  ///< Sum of the times of its parts.
@@ -38,6 +41,7 @@ struct PartsStatus {
   std::string tool;  ///< Such as "vfm-clip".
   std::vector<PartState> parts;
   std::map<std::string, HostState> hosts;
+  std::map<std::string, HostState> kinds;  ///< By PartState::node_kind.
 
   int count(PartState::Kind kind) const;
   /// Returns the parts that a new job has to do: those that are missing or failed.

@@ -18,7 +18,7 @@ marker() {
   folder=$(printf 'clips/parts/embed/%05d' "$1")
   mkdir -p "$folder"
   jq -nc --argjson part "$1" '{version: 1, tool: "vfm-embed", part: $part, parts: 12, inputs: "x", records: 3, outputs: [],
-    errors: {decode: 2}, versions: {vfm: "0"}, host: "n1", begun: "2026-01-01T00:00:00Z", ended: "2026-01-01T00:10:00Z"}' \
+    errors: {decode: 2}, versions: {vfm: "0"}, host: "n1", node_kind: "cpu", begun: "2026-01-01T00:00:00Z", ended: "2026-01-01T00:10:00Z", seconds: 600}' \
     >"$folder/done.json"
 }
 
@@ -47,6 +47,7 @@ lease() {
     .parts_an_hour, .seconds_left] == [12, 4, 1, 1, 6, 12, 8, 6, 4800]' out
   jq -se '.[12] | .kind == "parts" and .hosts == {"n1": {"done": 4, "working": 0, "seconds_a_part": 600},
     "n2": {"done": 0, "working": 1}}' out
+  jq -se '.[12].node_kinds == {"cpu": {"done": 4, "working": 0, "seconds_a_part": 600}, "": {"done": 0, "working": 1}}' out
   # On a terminal it is a table.
   script -qec 'vfm-embed status clips' /dev/null </dev/null | tr -d '\r' >table
   [ "$(head -n 1 table)" = 'vfm-embed: 4 of 12 parts done, 1 working, 1 failed, 6 missing; 6 parts an hour, 1h20m left' ]

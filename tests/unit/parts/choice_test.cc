@@ -38,6 +38,17 @@ TEST_CASE("auto names no part, and may say the number of parts") {
   CHECK_FALSE(choice_of("auto/64").part);
 }
 
+TEST_CASE("next names no part, and the kind of node comes from its own variable") {
+  CHECK(choice_of("next").kind == PartChoice::Kind::next);
+  CHECK_FALSE(choice_of("next").part);
+  CHECK(choice_of("next/64").parts == 64);
+  CHECK(choice_of("next").node_kind.empty());
+  CHECK(choice_of("auto", {{"VFM_NODE_KIND", "a100-80.x_y+2"}}).node_kind == "a100-80.x_y+2");
+  for (const std::string& kind : {std::string("a/b"), std::string("a b"), std::string(65, 'a')})
+    CHECK_THROWS_WITH(choice_of("3/16", {{"VFM_NODE_KIND", kind}}),
+                      Catch::Contains("VFM_NODE_KIND is '" + kind));
+}
+
 TEST_CASE("env takes the number of the part from the first variable that is set") {
   Variables all{{"VFM_PART", "1"},
                 {"SLURM_ARRAY_TASK_ID", "2"},

@@ -51,8 +51,10 @@ struct ListedFolder {
                                                {"errors", Json::object()},
                                                {"versions", Json::object()},
                                                {"host", ""},
+                                               {"node_kind", ""},
                                                {"begun", ""},
-                                               {"ended", ""}}));
+                                               {"ended", ""},
+                                               {"seconds", 0}}));
   }
   std::string clips() const { return folder / "clips"; }
   Json large(const std::string& name, int place, const std::string& hash) const {
