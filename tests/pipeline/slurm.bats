@@ -38,8 +38,14 @@ setup() {
 # Every video is a unit, so that all parts have some.
 list() { vfm-clip list -o "$1" -n "$2" --shard-size 64KiB <names >listed.jsonl; }
 whole() { (cd "$1" && find . -path ./parts -prune -o -type f -print | LC_ALL=C sort | xargs sha256sum); }
-# array OPTION...: submits an array, and waits for its end. The status is 0 if all tasks ended with it.
-array() { timeout 120 sbatch --wait --parsable -o "$PWD/task-%a.log" "$@" 3>&-; }
+# array OPTION...: submits an array, and waits for its end. The status is 0 if all tasks ended with it. sbatch --wait looks
+# only every few seconds.
+array() {
+  local job
+  job=$(sbatch --parsable -o "$PWD/task-%a.log" "$@" 3>&-) || return 1
+  until [ -z "$(squeue -h -j "$job")" ]; do sleep 0.2; done
+  ! scontrol show job "$job" | grep JobState | grep -qv COMPLETED
+}
 # windows JOB <WINDOWS: submits the arrays that --max-array printed.
 windows() {
   local parts offset one failed=0 all=()
