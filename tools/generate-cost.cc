@@ -60,10 +60,10 @@ class GenerateCostTool : public vfm::cli::Tool {
                              "--condition",   "--condition-frames",
                              "--steps",       "--guidance",
                              "--sampler",     "--sigmas",
-                             "--temperature", "--top-p",
+                             "--temperature", "--guidance-low",
                              "--compute",     "--tokenizer-memory",
                              "--fp8",         "--quantize",
-                             "--parallel",    "--guidance-low"})
+                             "--parallel"})
       options.row(name).explained_in("vfm-generate(1)");
   }
 

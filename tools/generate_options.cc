@@ -218,11 +218,6 @@ void GenerateOptions::add_sampling(vfm::cli::Options& options) {
   options.add("--temperature", temperature_, "T", "sampling temperature of codes; 0 is greedy")
       .shown("1")
       .manual("Sampling temperature of an autoregressive model. 0 is greedy.");
-  options.add("--top-p", top_p_, "P", "draw from the likeliest codes of probability P")
-      .shown("0.9")
-      .manual(
-          "Draw each code of an autoregressive model from the fewest codes that together have this "
-          "probability.");
 }
 
 void GenerateOptions::add_precision(vfm::cli::Options& options) {
@@ -276,5 +271,4 @@ void GenerateOptions::read(vfm::generate::GenerateJob& job) const {
   choice.guidance = guidance_;
   choice.guidance_low = guidance_low_;
   choice.temperature = temperature_;
-  choice.top_p = top_p_;
 }

@@ -62,5 +62,5 @@ class GenerateOptions {
   bool no_merge_ = false;
   int frames_ = 0;  // Number of frames, or 0 for the number in training.
   std::optional<int> condition_frames_, steps_;
-  std::optional<double> guidance_, guidance_low_, temperature_, top_p_;
+  std::optional<double> guidance_, guidance_low_, temperature_;
 };

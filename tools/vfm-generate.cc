@@ -148,7 +148,6 @@ class GenerateTool : public vfm::cli::Tool {
     options.add("--fps", job_.defaults.fps, "RATE", "frames a second")
         .in(0.1, 1000)
         .shown("as trained")
-        .everyday()
         .manual("Frames a second of the clip. The model sees the rate, too.");
     options.group("Sampling");
     seed_.add(options);

@@ -159,6 +159,8 @@ long generate_parts(const GenerateJob& job, ClipMakers& makers, share::Slots& sl
   long failed = 0;
   if (makers.first()) {
     progress.start("clips", 0);
+    // Refuses a wrong number of parts before the input is read.
+    parts::PartRun(job.parts->directory, job.parts->tool, job.parts->choice);
     PartClips clips(job, makers, slots, progress);
     clips.ask_for_first();
     failed =

@@ -45,6 +45,12 @@ PY
   [ "$(wc -l <../names)" -eq 3000 ]
 }
 
+setup() {
+  setup_tools
+  export VFM_LEASE_SECONDS=2 # so that who waits for the last part looks often
+  cd "$BATS_FILE_TMPDIR" || return 1
+}
+
 # chain N AUTO: what a chain makes in the folder N-AUTO, with N parts each, which are named, or which two commands claim.
 chain() {
   mkdir "$1-$2" && cd "$1-$2" || return 1

@@ -123,7 +123,7 @@ END
   jq -s 'map(.loss | values)' run/metrics.jsonl
   jq -s -e 'map(.loss | values) | first > 8 and last < 0.7 * first' run/metrics.jsonl
   jq -s -e 'last | (.val_loss > 0) and (has("val_sigmas") | not)' run/metrics.jsonl
-  vfm-generate --model run --top-p 0.8 -o out --report page.html 'a red circle moves left' >clips.jsonl
+  vfm-generate --model run -o out --report page.html <<<'{"prompt":"a red circle moves left","top_p":0.8}' >clips.jsonl
   grep -q 'codes drawn at temperature 1.0 from the likeliest 0.8' page.html
   jq -e '.frames == 9 and .top_p == 0.8 and .temperature == 1 and (has("steps") | not)' <(records clips.jsonl)
   path=$(jq -r .path <(records clips.jsonl))

@@ -69,7 +69,7 @@ PY
   fast=(--model "$model" --device cpu --guidance 3 --sampler lcm --sigmas 40,2)
   prompts >prompts
   vfm-generate "${fast[@]}" -o one <prompts >one.jsonl || [ $? -eq 1 ]
-  export VFM_LEASE_SECONDS=0.3
+  export VFM_LEASE_SECONDS=2
   # with RANKS OPTION...: in parts, joined in the folder many.
   with() {
     rm -rf many

@@ -175,7 +175,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
   in_folder workers made_in part.jsonl --part auto/5 --device cpu,
   in_folder workers joined_in
   same_clips workers
-  export VFM_LEASE_SECONDS=0.3
+  export VFM_LEASE_SECONDS=2
   in_folder both made_in part1.jsonl --part auto/4 3>&- &
   in_folder both made_in part2.jsonl --part auto/4
   wait $!
@@ -197,7 +197,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
 }
 
 @test "a killed part is continued by the next command, in the middle of a clip" {
-  export VFM_LEASE_SECONDS=0.3
+  export VFM_LEASE_SECONDS=2
   seq -f 'a red circle %g' 4 >prompts
   fast=(--model "$model" --steps 150 --save-every 0)
   in_folder whole made_in out.jsonl
