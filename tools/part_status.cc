@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "cli/options.h"
 #include "io/manifest.h"
+#include "part_page.h"
 #include "parts/status.h"
 #include "verbs.h"
 
@@ -48,6 +49,14 @@ class PartStatusTool : public vfm::cli::Tool {
         .manual(
             "Print a line for each window of _N_ numbers, where _N_ is Slurm's _MaxArraySize_: the "
             "numbers of the window, and its offset, which tasks need as _VFM_PART_OFFSET_.");
+    page_.add(options, "write a page with pictures and the reasons of failures");
+    options.row("--report")
+        .manual(
+            "Also write an HTML page: a picture of all parts by state, the rate by time, the "
+            "hosts, "
+            "the parts that failed and why, and the errors of inputs. With *--missing* it is "
+            "certain "
+            "which processes still work.");
   }
 
   bool writes_manifest(const vfm::cli::Launch&) const override {
@@ -56,6 +65,7 @@ class PartStatusTool : public vfm::cli::Tool {
 
   long run(vfm::cli::Context& context) override {
     const vfm::parts::PartsStatus status = vfm::parts::look_at_parts(directory_, tool_, missing_);
+    if (!page_.path.empty()) write_part_page(status, directory_, page_.path);
     if (missing_)
       vfm::cli::print(windows(status));
     else if (vfm::cli::stdout_is_terminal())
@@ -84,6 +94,7 @@ class PartStatusTool : public vfm::cli::Tool {
   }
 
   std::string tool_, directory_;
+  vfm::cli::ReportOptions page_;
   bool missing_ = false;
   int max_array_ = 0;
 };

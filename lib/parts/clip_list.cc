@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <queue>
 #include <string_view>
@@ -44,6 +45,18 @@ constexpr std::size_t kLineMemory = std::size_t{72} << 20;
 /// What each video counts, in a bucket and in a part, in addition to its bytes.
 std::uint64_t video_weight(std::uint64_t shard_bytes) {
   return std::max<std::uint64_t>(1, shard_bytes / kVideoPart);
+}
+
+struct OrderedField {
+  std::uint64_t value;
+  int bytes;
+};
+/// Packs numbers, so that records sort by the first number, then by the second, and so on.
+std::string ordered_bytes(std::initializer_list<OrderedField> fields) {
+  std::string packed;
+  for (const OrderedField& field : fields)
+    io::put_ordered(packed, field.value, field.bytes);
+  return packed;
 }
 
 /// What an input is before its part is known.
@@ -120,7 +133,7 @@ class ListMaker {
 
   std::uint64_t known() const { return read_ - kept_; }
   std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t buckets() const { return bucket_weights_.size(); }
+  std::uint64_t buckets() const { return buckets_; }
   std::uint64_t total_weight() const { return total_; }
 
  private:
@@ -131,6 +144,7 @@ class ListMaker {
   std::uint64_t weight(const ListedVideo& video) const;
   void weigh();
   void assign(int parts);
+  void assign_small();
   void sort_lines();
   void write(int parts, const PartLease& lease, ListFacts& facts);
 
@@ -141,12 +155,14 @@ class ListMaker {
   io::Sorter names_;  // (key, whether the video is of this call, place in the input)
   io::Sorter again_;  // (place in the input) of videos that are left out
   io::ScratchFile videos_;
-  std::uint64_t read_ = 0, kept_ = 0, bytes_ = 0, fills_ = 0, total_ = 0, unknown_weight_ = 0;
-  std::vector<std::uint64_t> bucket_weights_, bucket_places_;  // the place is of its first video
-  std::vector<int> bucket_parts_;
-  std::optional<io::Sorter> units_;   // (weight, largest first; place; bucket + 1, or 0)
-  std::optional<io::Sorter> owners_;  // (place of a large video, part)
-  std::optional<io::Sorter> lines_;   // (part, first place of the unit, place, line)
+  std::uint64_t read_ = 0, kept_ = 0, bytes_ = 0, fills_ = 0, total_ = 0, unknown_weight_ = 0,
+                buckets_ = 0;
+  // A bucket's number is that of this call. There may be more buckets than fit into memory.
+  std::optional<io::Sorter> small_;  // (bucket, place, weight) of each small video
+  std::optional<io::Sorter> units_;  // (weight, largest first; first place; bucket + 1, or 0)
+  std::optional<io::Sorter> bucket_owners_;  // (bucket, its first place, part)
+  std::optional<io::Sorter> owners_;         // (place, part, first place of the unit, bucket + 1)
+  std::optional<io::Sorter> lines_;          // (part, first place of the unit, place, line)
 };
 
 void ListMaker::see_known() {
@@ -246,28 +262,30 @@ std::uint64_t ListMaker::weight(const ListedVideo& video) const {
 }
 
 void ListMaker::weigh() {
-  const std::uint64_t buckets = count_buckets(fills_, shard_bytes_);
-  bucket_weights_.assign(buckets, 0);
-  bucket_places_.assign(buckets, 0);
+  buckets_ = count_buckets(fills_, shard_bytes_);
+  small_.emplace(folder_);
   units_.emplace(folder_);
   const auto add = [&](std::uint64_t heaviness, std::uint64_t place, std::uint64_t bucket) {
-    std::string unit;
-    io::put_ordered(unit, ~heaviness, 8);
-    io::put_ordered(unit, place, 8);
-    io::put_ordered(unit, bucket, 8);
-    units_->add(unit);
+    units_->add(ordered_bytes({{~heaviness, 8}, {place, 8}, {bucket, 8}}));
   };
   for_each_new([&](const ListedVideo& video, std::uint64_t place) {
     if (!video.small) return add(weight(video), place, 0);
-    const std::uint64_t bucket = bucket_of(video.path, buckets);
-    if (bucket_weights_[bucket] == 0) bucket_places_[bucket] = place;
-    bucket_weights_[bucket] += weight(video);
+    small_->add(
+        ordered_bytes({{bucket_of(video.path, buckets_), 8}, {place, 8}, {weight(video), 8}}));
   });
-  for (std::uint64_t bucket = 0; bucket < buckets; ++bucket)
-    if (bucket_weights_[bucket] > 0)
-      add(bucket_weights_[bucket], bucket_places_[bucket], bucket + 1);
+  std::uint64_t sum = 0, first = 0, last = 0;
+  io::Sorter::Stream small = small_->sorted();
+  for (std::string_view video; small.next(video);) {
+    const std::uint64_t bucket = io::take_ordered(video, 8), place = io::take_ordered(video, 8);
+    if (sum > 0 && bucket != last) add(std::exchange(sum, 0), first, last + 1);
+    if (sum == 0) first = place;
+    sum += io::take_ordered(video, 8);
+    last = bucket;
+  }
+  if (sum > 0) add(sum, first, last + 1);
 }
 
+/// Gives each unit to a part.
 void ListMaker::assign(int parts) {
   using Load = std::pair<std::uint64_t, int>;  // the lightest part, and of equal ones the first
   std::vector<Load> empty;
@@ -275,7 +293,7 @@ void ListMaker::assign(int parts) {
     empty.emplace_back(0, part);
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads(std::greater<>(),
                                                                      std::move(empty));
-  bucket_parts_.assign(bucket_weights_.size(), 0);
+  bucket_owners_.emplace(folder_);
   owners_.emplace(folder_);
   io::Sorter::Stream units = units_->sorted();
   for (std::string_view unit; units.next(unit);) {
@@ -284,40 +302,50 @@ void ListMaker::assign(int parts) {
     const auto [load, part] = loads.top();
     loads.pop();
     loads.emplace(load + heaviness, part);
-    if (bucket > 0) {
-      bucket_parts_[bucket - 1] = part;
-      continue;
-    }
-    std::string owner;
-    io::put_ordered(owner, place, 8);
-    io::put_ordered(owner, static_cast<std::uint64_t>(part), 4);
-    owners_->add(owner);
+    const auto owner = static_cast<std::uint64_t>(part);
+    if (bucket > 0)
+      bucket_owners_->add(ordered_bytes({{bucket - 1, 8}, {place, 8}, {owner, 4}}));
+    else
+      owners_->add(ordered_bytes({{place, 8}, {owner, 4}, {place, 8}, {0, 8}}));
   }
   units_.reset();
+}
+
+/// Gives each small video to the part of its bucket.
+void ListMaker::assign_small() {
+  io::Sorter::Stream owners = bucket_owners_->sorted(), small = small_->sorted();
+  std::string_view owner;
+  std::uint64_t of = 0, first = 0, part = 0;
+  bool any = false;
+  for (std::string_view video; small.next(video);) {
+    const std::uint64_t bucket = io::take_ordered(video, 8), place = io::take_ordered(video, 8);
+    if (!any || of != bucket) {
+      if (!owners.next(owner)) io::fail_packed();
+      of = io::take_ordered(owner, 8);
+      first = io::take_ordered(owner, 8);
+      part = io::take_ordered(owner, 4);
+      any = true;
+    }
+    if (of != bucket) io::fail_packed();
+    owners_->add(ordered_bytes({{place, 8}, {part, 4}, {first, 8}, {bucket + 1, 8}}));
+  }
+  small_.reset();
+  bucket_owners_.reset();
 }
 
 void ListMaker::sort_lines() {
   lines_.emplace(folder_, kLineMemory);
   io::Sorter::Stream owners = owners_->sorted();
   for_each_new([&](const ListedVideo& video, std::uint64_t place) {
-    std::uint64_t part = 0, first = place, bucket = 0;
-    if (video.small) {
-      bucket = bucket_of(video.path, bucket_weights_.size());
-      part = static_cast<std::uint64_t>(bucket_parts_[bucket]);
-      first = bucket_places_[bucket];
-    } else {
-      std::string_view owner;
-      if (!owners.next(owner) || io::take_ordered(owner, 8) != place) io::fail_packed();
-      part = io::take_ordered(owner, 4);
-    }
-    std::string line;
-    io::put_ordered(line, part, 4);
-    io::put_ordered(line, first, 8);
-    io::put_ordered(line, place, 8);
+    std::string_view owner;
+    if (!owners.next(owner) || io::take_ordered(owner, 8) != place) io::fail_packed();
+    const std::uint64_t part = io::take_ordered(owner, 4), first = io::take_ordered(owner, 8);
+    const std::uint64_t bucket = io::take_ordered(owner, 8);
+    std::string line = ordered_bytes({{part, 4}, {first, 8}, {place, 8}});
     line += video.line;
     if (video.bytes) line += fmt::format(",\"bytes\":{}", *video.bytes);
     line += fmt::format(",\"place\":{}", place);
-    if (video.small) line += fmt::format(",\"bucket\":{}", before_.buckets + bucket);
+    if (bucket > 0) line += fmt::format(",\"bucket\":{}", before_.buckets + bucket - 1);
     io::put_number(line += "}\n", video.bytes.value_or(0));
     lines_->add(line);
   });
@@ -356,6 +384,7 @@ void ListMaker::write(int parts, const PartLease& lease, ListFacts& facts) {
 void ListMaker::make(int parts, const PartLease& lease, ListFacts& facts) {
   weigh();
   assign(parts);
+  assign_small();
   sort_lines();
   write(parts, lease, facts);
 }

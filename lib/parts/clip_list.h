@@ -61,10 +61,9 @@ struct ListFacts {
 /// Reads the input once, and makes or extends the list. A video that cannot be opened is in the
 /// list, so that its part reports it. Records of other kinds than "video" and "image" are left out,
 /// as faults. Only one process at a time changes the list of a folder (parts/part_lease.h). Memory:
-/// some 100 MiB, 24 bytes for each bucket, and 48 for each part, whatever the number of videos.
-/// Temporary files in DIR/parts/list take a few times as many bytes as the input. Throws
-/// Error{usage} if a new list has no number of parts, or if the size of shards is not that of the
-/// list; Error and Stopped.
+/// some 100 MiB, and 48 bytes for each part, whatever the number of videos. Temporary files in
+/// DIR/parts/list take a few times as many bytes as the input. Throws Error{usage} if a new list
+/// has no number of parts, or if the size of shards is not that of the list; Error and Stopped.
 ListFacts write_list(const ListOptions& options, const io::OnFault& on_bad, Progress& progress);
 
 /// The tool whose parts the list counts.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <ctime>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -13,6 +14,9 @@ namespace vfm::parts {
 namespace {
 
 constexpr const char* kTime = "%Y-%m-%dT%H:%M:%SZ";
+constexpr std::size_t kFactsBytes = std::size_t{16} << 10;
+/// The begin of the outputs. It is never within a text, where a quote follows a backslash.
+constexpr std::string_view kOutputs = ",\"outputs\":[";
 
 Json to_json(const PartMarker& marker) {
   Json outputs = Json::array();
@@ -29,14 +33,14 @@ Json to_json(const PartMarker& marker) {
           {"parts", marker.parts},
           {"inputs", marker.inputs},
           {"records", marker.results.records},
-          {"outputs", std::move(outputs)},
           {"errors", std::move(errors)},
           {"versions", std::move(versions)},
           {"host", marker.host},
           {"node_kind", marker.node_kind},
           {"begun", marker.begun},
           {"ended", marker.ended},
-          {"seconds", marker.seconds}};
+          {"seconds", marker.seconds},
+          {"outputs", std::move(outputs)}};
 }
 
 std::uint64_t need_count(const Json& value, const char* name, const std::string& what) {
@@ -79,6 +83,21 @@ std::optional<PartMarker> read_marker(const io::Store& store, const std::string&
   if (!found) return std::nullopt;
   const std::string what = "the marker '" + name + "'";
   return from_json(parse_json(found->contents, what), what);
+}
+
+std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name) {
+  const std::optional<io::Store::Facts> facts = store.facts(name);
+  if (!facts) return std::nullopt;
+  if (facts->bytes > kFactsBytes) {
+    std::string text = store.read_range(name, 0, kFactsBytes);
+    if (const std::size_t end = text.find(kOutputs); end != std::string::npos) {
+      const std::string what = "the marker '" + name + "'";
+      return from_json(parse_json(text.replace(end, std::string::npos, "}"), what), what);
+    }
+  }
+  std::optional<PartMarker> marker = read_marker(store, name);
+  if (marker) marker->results.outputs.clear();
+  return marker;
 }
 
 bool create_marker(io::Store& store, const std::string& name, const PartMarker& marker) {

@@ -2,9 +2,11 @@
 // never overwritten.
 //
 //   {"version":1, "tool":"vfm-clip", "part":3, "parts":16, "inputs":"9f…", "records":12,
-//    "outputs":[{"path":"1a/1a2b….tar", "bytes":1024, "xxh3":"77…"}, …], "errors":{"decode":2},
-//    "versions":{"vfm":"0.1.0"}, "host":"n12", "node_kind":"gpu", "begun":"2026-11-30T08:01:02Z",
-//    "ended":"…", "seconds":488.2}
+//    "errors":{"decode":2}, "versions":{"vfm":"0.1.0"}, "host":"n12", "node_kind":"gpu",
+//    "begun":"2026-11-30T08:01:02Z", "ended":"…", "seconds":488.2,
+//    "outputs":[{"path":"1a/1a2b….tar", "bytes":1024, "xxh3":"77…"}, …]}
+//
+// The outputs come last, so that who asks for the other facts need not read them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -45,6 +47,9 @@ struct PartMarker {
 
 /// Reads a marker of `store`, or returns nullopt if there is none. Throws Error for a damaged one.
 std::optional<PartMarker> read_marker(const io::Store& store, const std::string& name);
+/// Does the same, but leaves out the outputs. Reads at most 16 KiB of a marker that create_marker()
+/// wrote, however many outputs it has.
+std::optional<PartMarker> read_marker_facts(const io::Store& store, const std::string& name);
 /// Creates a marker. Returns false if there is one.
 bool create_marker(io::Store& store, const std::string& name, const PartMarker& marker);
 

@@ -159,7 +159,7 @@ struct PartRun::State {
     return found->second;
   }
   bool is_done(int part, const DigestOf& digest_of) {
-    const std::optional<PartMarker> marker = read_marker(*store, name(part) + kMarker);
+    const std::optional<PartMarker> marker = read_marker_facts(*store, name(part) + kMarker);
     return marker && marker->inputs == digest(part, digest_of);
   }
   void tidy(int part) {
@@ -168,6 +168,7 @@ struct PartRun::State {
   std::unique_ptr<Part::State> part_state(int part, const DigestOf& digest_of);
   std::optional<Part> try_claim(int part, const DigestOf& digest_of);
   Part fixed(const DigestOf& digest_of);
+  std::optional<Part> try_part(int part, const DigestOf& digest_of, bool& busy);
   std::optional<Part> any(const DigestOf& digest_of);
   std::optional<Part> find_free(const std::vector<bool>& noted, bool& unknown,
                                 const DigestOf& digest_of);
@@ -279,7 +280,7 @@ void Part::complete(const PartResults& results) {
   if (create_marker(*state_->store, name, marker)) {
     note_if_possible(*state_->store, state_->tool, marker);
   } else {
-    const std::optional<PartMarker> there = read_marker(*state_->store, name);
+    const std::optional<PartMarker> there = read_marker_facts(*state_->store, name);
     if (there && there->inputs != marker.inputs)
       vfm::fail(
           "another process completed part {} with other inputs or settings; give the same command "
@@ -371,28 +372,49 @@ Part PartRun::State::fixed(const DigestOf& digest_of) {
   }
 }
 
+/// Returns the part if it is this process's now. Sets `busy` if another process has it.
+std::optional<Part> PartRun::State::try_part(int part, const DigestOf& digest_of, bool& busy) {
+  check_stop();
+  const bool done = is_done(part, digest_of);
+  std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
+  if (done) tidy(part);
+  busy = !done && !mine;
+  if (busy) return std::nullopt;
+  ended[static_cast<std::size_t>(part)] = true;
+  if (!mine || mine->done()) return std::nullopt;
+  at = (part + 1) % parts;
+  return mine;
+}
+
 std::optional<Part> PartRun::State::any(const DigestOf& digest_of) {
-  for (;;) {
-    bool waits = false;
-    for (int tries = 0; tries < parts; ++tries) {
-      const int part = (at + tries) % parts;
-      if (ended[static_cast<std::size_t>(part)]) continue;
-      check_stop();
-      if (wind_up_requested()) return std::nullopt;
-      const bool done = is_done(part, digest_of);
-      std::optional<Part> mine = done ? std::nullopt : try_claim(part, digest_of);
-      if (done) tidy(part);
-      waits = waits || (!done && !mine);
-      if (!done && !mine) continue;
-      ended[static_cast<std::size_t>(part)] = true;
-      if (!mine || mine->done()) continue;
-      at = (part + 1) % parts;
-      return mine;
-    }
-    if (!waits) return std::nullopt;
-    pause(std::min(times.beat / 2, 5.0));
+  std::vector<int> others;  // parts that other processes have
+  bool busy = false;
+  for (int tries = 0; tries < parts; ++tries) {
+    const int part = (at + tries) % parts;
+    if (ended[static_cast<std::size_t>(part)]) continue;
     if (wind_up_requested()) return std::nullopt;
+    if (std::optional<Part> mine = try_part(part, digest_of, busy)) return mine;
+    if (busy) others.push_back(part);
   }
+  // At the end, a thousand processes may wait for a thousand parts. A file system could not bear
+  // that each watches all of them, so each watches a few, and then others.
+  constexpr std::ptrdiff_t kWatched = 16;
+  while (!others.empty()) {
+    const Stopwatch watched;
+    const auto end = others.begin() + std::min<std::ptrdiff_t>(kWatched, std::ssize(others));
+    std::vector<int> few(others.begin(), end);
+    others.erase(others.begin(), end);
+    while (!few.empty() && watched.seconds() < times.patience + times.beat) {
+      pause(std::min(times.beat / 2, 5.0));
+      if (wind_up_requested()) return std::nullopt;
+      for (const int part : std::exchange(few, {})) {
+        if (std::optional<Part> mine = try_part(part, digest_of, busy)) return mine;
+        if (busy) few.push_back(part);
+      }
+    }
+    others.insert(others.end(), few.begin(), few.end());
+  }
+  return std::nullopt;
 }
 
 /// Returns a part that has no marker and no living process. Passes over those with `noted`. Sets

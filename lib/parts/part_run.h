@@ -116,7 +116,8 @@ class PartRun {
   /// at the part.
   ///
   /// With Kind::automatic: returns parts that have no marker of these inputs and on which no other
-  /// process works. While others work at all the remaining parts, waits, since one of them may die.
+  /// process works. While others work at all the remaining parts, waits, since one of them may die,
+  /// and looks at 16 of these parts at a time.
   /// Returns nullopt when all parts are done, except those that this process got before; and when
   /// the run winds up (base/stop.h). Throws Stopped.
   ///

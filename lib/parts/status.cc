@@ -61,7 +61,8 @@ void take_failure(const io::Store& store, const std::string& name, PartState& st
 
 /// Looks at a part. A lease counts as one of a working process, unless its process is gone.
 PartState look(const io::Store& store, const std::string& name, int part) {
-  if (const auto marker = read_marker(store, name + "/done.json")) return done_state(part, *marker);
+  if (const auto marker = read_marker_facts(store, name + "/done.json"))
+    return done_state(part, *marker);
   PartState state{part};
   const std::optional<LeaseFacts> lease = find_lease(store, name);
   if (!lease || lease->process.is_gone()) {

@@ -3,21 +3,38 @@
 // contents came before, as vfm-clip does. Prints one line: records, seconds, the most private
 // memory in MiB (without what the program had before), and bytes a record on temporary files.
 // Usage: many_records shard|clip COUNT      temporary files in TMPDIR; see many_records.sh
+//        many_records names FOLDER COUNT    prints names of videos for vfm-clip list, which exist
+//        many_records parts FOLDER COUNT PARTS  makes a folder of shards without contents, as
+//            vfm-clip --part and vfm-caption --part leave it: for vfm-shard join and the verb
+//            status
 // SPDX-License-Identifier: Apache-2.0
 #include "support/many_records.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/json.h"
+#include "io/atomic_file.h"
+#include "io/file.h"
 #include "io/first_names.h"
+#include "io/manifest.h"
 #include "io/scratch_file.h"
+#include "io/store.h"
+#include "io/streams.h"
+#include "io/text_writer.h"
+#include "parts/part_inputs.h"
+#include "parts/part_marker.h"
+#include "parts/part_run.h"
 #include "support/private_bytes.h"
 
 namespace {
@@ -60,19 +77,159 @@ double ask_of_inputs(std::uint32_t count) {
   return nameless_bytes();
 }
 
-}  // namespace
+/// A thousand files, half of them small (parts/clip_list.h), and as many links to their folder as
+/// give the number of names.
+void print_names(const std::string& folder, std::uint64_t count) {
+  constexpr std::uint64_t kFiles = 1000;
+  for (std::uint64_t i = 0; i < kFiles; ++i) {
+    const std::string path = fmt::format("{}/one/v{:03}.mp4", folder, i);
+    io::make_directories(io::dir_name(path));
+    io::write_file(path, "");
+    std::filesystem::resize_file(path, (i % 2 == 0 ? 8 : 64) << 20);
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string in = fmt::format("{}/d{:07}", folder, i / kFiles);
+    if (i % kFiles == 0) std::filesystem::create_directory_symlink("one", in);
+    fmt::print("{}/v{:03}.mp4\n", in, i % kFiles);
+  }
+}
 
-int main(int argc, char** argv) try {
-  const long count = argc == 3 ? std::atol(argv[2]) : 0;
-  if (count < 1) fail("usage: many_records shard|clip COUNT");
-  const bool shards = std::strcmp(argv[1], "shard") == 0;
+/// The folder of clips of `count` shards. All subfolders are one, and all tars are one file.
+class ManyParts {
+ public:
+  ManyParts(std::string folder, std::uint64_t count, int parts)
+      : folder_(std::move(folder)), count_(count), parts_(parts), store_(folder_ + "/parts") {}
+
+  void make() {
+    make_tars();
+    store_.create("list.json", dump_json({{"version", 1},
+                                          {"parts", parts_},
+                                          {"shard_bytes", 256 << 20},
+                                          {"buckets", 0},
+                                          {"videos", count_ / kShards},
+                                          {"bytes", count_ << 28},
+                                          {"digits", 2},
+                                          {"appended", Json::array()}}));
+    store_.create("caption/run.json",
+                  dump_json({{"version", 1}, {"tool", "vfm-caption"}, {"parts", parts_}}));
+    const auto each = static_cast<std::uint64_t>(parts_);
+    for (int part = 0; part < parts_; ++part) {
+      const auto number = static_cast<std::uint64_t>(part);
+      Tool clip = begin("clip", part);
+      for (std::uint64_t i = count_ * number / each; i < count_ * (number + 1) / each; ++i)
+        add(clip, i, tar(i));
+      end(clip, part);
+      Tool caption = begin("caption", part);
+      for (std::uint64_t in = 0; in * kFolders < count_; ++in) {
+        if (parts::part_of_shard(tar(in * kFolders), parts_) != part) continue;
+        for (std::uint64_t i = in * kFolders; i < std::min(count_, (in + 1) * kFolders); ++i)
+          add(caption, i, column(i));
+      }
+      end(caption, part);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kFolders = 256, kShards = 3, kBytes = 4096;  // shards of a source
+  static constexpr std::uint64_t kMostLinks = 60'000;
+
+  struct Tool {
+    std::string name;
+    std::unique_ptr<io::TextWriter> manifest;
+    parts::PartMarker marker;
+  };
+
+  static std::string stem(std::uint64_t i) {
+    return fmt::format("{:02x}/{:016x}-00000", i % kFolders, i / kFolders);
+  }
+  static std::string tar(std::uint64_t i) { return stem(i) + ".tar"; }
+  static std::string column(std::uint64_t i) { return stem(i) + ".caption.tar"; }
+
+  void make_tars() const {
+    io::make_directories(folder_ + "/00");
+    std::string file;
+    for (std::uint64_t i = 0; i < count_; i += kFolders) {
+      const std::string name = folder_ + "/" + tar(i);
+      if (i / kFolders % kMostLinks == 0) {
+        file = name;
+        io::write_file(name, std::string(kBytes, '\0'));
+      } else {
+        std::filesystem::create_hard_link(file, name);
+      }
+      std::filesystem::create_symlink(io::base_name(name), folder_ + "/" + column(i));
+    }
+    for (std::uint64_t other = 1; other < kFolders; ++other)
+      std::filesystem::create_directory_symlink("00", fmt::format("{}/{:02x}", folder_, other));
+  }
+
+  Tool begin(const std::string& name, int part) const {
+    const std::string folder = parts::part_folder(folder_, name, part);
+    io::make_directories(folder);
+    Tool tool{name, std::make_unique<io::TextWriter>(folder + "/manifest.jsonl"), {}};
+    tool.marker = {"vfm-" + name,         part, parts_, "inputs", {}, "n1", "2026-11-30T08:00:00Z",
+                   "2026-11-30T09:00:00Z"};
+    if (name == "clip")
+      tool.manifest->add(dump_json(io::begin_record("vfm-clip", name, folder_)) + "\n");
+    return tool;
+  }
+  /// Adds the record of a shard, whose program wrote `output`.
+  static void add(Tool& tool, std::uint64_t i, const std::string& output) {
+    // Every hundredth source has the contents of one before it.
+    const std::uint64_t source = i / kShards, content = source % 100 == 99 ? source - 50 : source;
+    Json record = {{"kind", "shard"},
+                   {"path", tar(i)},
+                   {"samples", 20},
+                   {"bytes", kBytes},
+                   {"xxh3", hash_hex(output)},
+                   {"source", fmt::format("/data/videos/{:06}/{:09}.mp4", source / 1000, source)},
+                   {"source_hash", hash_hex(fmt::format("content {}", content))},
+                   {"place", source}};
+    if (tool.name == "caption") {
+      record["columns"] = {{"clip", tar(i)}, {"caption", output}};
+      record["caption"] = {{"captions", 20}, {"model", "qwen2.5-vl-7b-instruct"}};
+    }
+    tool.manifest->add(dump_json(record) + "\n");
+    tool.marker.results.outputs.push_back({output, kBytes, record.at("xxh3")});
+    ++tool.marker.results.records;
+  }
+  void end(Tool& tool, int part) {
+    const std::uint64_t records = tool.marker.results.records;
+    if (tool.name == "clip")
+      tool.manifest->add(dump_json(io::end_record(tool.name, records, Json::object(), 0)) + "\n");
+    tool.manifest->commit();
+    parts::create_marker(store_, tool.name + "/" + parts::part_name(part) + "/done.json",
+                         tool.marker);
+  }
+
+  std::string folder_;
+  std::uint64_t count_;
+  int parts_;
+  io::FileStore store_;
+};
+
+void measure(const char* tool, std::uint32_t count) {
   const double before = private_bytes();
   PrivatePeak peak;
   const auto begin = std::chrono::steady_clock::now();
-  const double disk = (shards ? plan_shards_of : ask_of_inputs)(static_cast<std::uint32_t>(count));
+  const double disk = (std::strcmp(tool, "shard") == 0 ? plan_shards_of : ask_of_inputs)(count);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::printf("%ld %.1f %.1f %.1f\n", count, took.count(), (peak.most() - before) / 1048576,
-              disk / static_cast<double>(count));
+  std::printf("%u %.1f %.1f %.1f\n", count, took.count(), (peak.most() - before) / 1048576,
+              disk / count);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const long count = argc > 2 ? std::atol(argv[argc == 3 ? 2 : 3]) : 0;
+  if ((what == "shard" || what == "clip") && argc == 3 && count > 0)
+    measure(argv[1], static_cast<std::uint32_t>(count));
+  else if (what == "names" && argc == 4 && count > 0)
+    print_names(argv[2], static_cast<std::uint64_t>(count));
+  else if (what == "parts" && argc == 5 && count > 0 && std::atoi(argv[4]) > 0)
+    ManyParts(argv[2], static_cast<std::uint64_t>(count), std::atoi(argv[4])).make();
+  else
+    fail("usage: many_records shard|clip COUNT | names FOLDER COUNT | parts FOLDER COUNT PARTS");
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "many_records: %s\n", error.what());

@@ -71,6 +71,34 @@ lease() {
   [ -z "$(vfm-embed status clips --missing)" ]
 }
 
+@test "--report writes a page about all parts" {
+  for part in 0 1 2 5; do marker $part; done
+  lease 3
+  mkdir clips/parts/embed/00004
+  echo '{"version":1,"host":"n1","pid":9,"begun":"2026-01-01T00:00:00Z","ended":"2026-01-01T00:01:00Z","why":"disk <b> is gone"}' \
+    >clips/parts/embed/00004/failed.json
+  [ "$(vfm-embed status clips --report page.html | records | wc -l)" -eq 13 ]
+  # A square for each part, and one in the legend for each state.
+  for state in done:5 working:2 failed:2 missing:7; do
+    [ "$(grep -o "<rect class=\"${state%:*}\"" page.html | wc -l)" -eq "${state#*:}" ]
+  done
+  grep -q '<title>part 3: working on n2</title>' page.html
+  grep -q 'parts an hour</td><td dir="auto">6<' page.html
+  grep -q 'time left</td><td dir="auto">1h20m<' page.html
+  # Four parts ended in one interval of ten minutes.
+  grep -q 'Parts that ended, in 1 interval of 10m00s each' page.html
+  grep -q '<tr><td dir="auto">n1</td><td dir="auto">4</td><td dir="auto">0</td><td dir="auto">600.0</td></tr>' page.html
+  grep -q '<td dir="auto">4</td><td dir="auto">n1</td><td dir="auto">2026-01-01T00:01:00Z</td><td dir="auto">disk &lt;b&gt; is gone<' page.html
+  grep -q '<td dir="auto">decode</td><td dir="auto">8</td><td dir="auto">4</td>' page.html
+  run ! grep -q 'src=\|href=' page.html
+  # With many parts a square is of several.
+  echo '{"version":1,"tool":"vfm-embed","parts":2500}' >clips/parts/embed/run.json
+  [ "$(vfm-embed status clips --missing --report page.html)" = '3-4,6-2499' ]
+  grep -q 'A square is 3 parts' page.html
+  grep -q '<title>parts 3 to 5: 1 done 1 failed 1 missing</title>' page.html
+  [ "$(wc -c <page.html)" -lt 300000 ]
+}
+
 @test "each program tells its own parts, and a folder without parts is refused" {
   refused "'clips' has no parts of vfm-caption" vfm-caption status clips
   refused "'clips' has no parts of vfm-pack" vfm-pack status clips

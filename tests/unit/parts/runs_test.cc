@@ -199,6 +199,36 @@ TEST_CASE("a marker is never overwritten, and one of other inputs is removed bef
   CHECK(read_marker(store, "embed/00000/done.json")->results.records == 8);
 }
 
+TEST_CASE("the facts of a marker are read without its outputs") {
+  const TemporaryFolder folder;
+  io::FileStore store(folder / "parts");
+  PartMarker marker{"vfm-embed", 3, 5, "in,\"outputs\":[puts", {}, "n1", "2026-01-01T00:00:00Z",
+                    "z"};
+  marker.results.records = 7;
+  marker.results.errors = {{"decode", 2}};
+  const int outputs = GENERATE(0, 3, 2000);
+  for (int i = 0; i < outputs; ++i)
+    marker.results.outputs.push_back({fmt::format("{}.tar", i), 5, "77"});
+  REQUIRE(create_marker(store, "done.json", marker));
+  // Of many outputs the end is not read.
+  const std::string path = folder / "parts/done.json";
+  if (outputs == 2000) std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
+  const std::optional<PartMarker> found = read_marker_facts(store, "done.json");
+  REQUIRE(found);
+  CHECK(found->part == 3);
+  CHECK(found->inputs == marker.inputs);
+  CHECK(found->results.records == 7);
+  CHECK(found->results.errors == marker.results.errors);
+  CHECK(found->host == "n1");
+  CHECK(found->ended == "z");
+  CHECK(found->results.outputs.empty());
+  if (outputs == 2000)
+    CHECK_THROWS_AS(read_marker(store, "done.json"), Error);
+  else
+    CHECK(std::ssize(read_marker(store, "done.json")->results.outputs) == outputs);
+  CHECK_FALSE(read_marker_facts(store, "none.json"));
+}
+
 TEST_CASE("auto gives each part once, and no part that failed here") {
   const TemporaryFolder folder;
   do_part(folder.path, 2, 6);
@@ -370,6 +400,22 @@ TEST_CASE("a part of a living process is not taken, one of a silent process is")
     status = look_at_parts(folder.path, "embed", true);
     CHECK(status.to_do() == std::vector<int>{0, 1});
   }
+}
+
+TEST_CASE("auto takes all parts of silent processes, however many") {
+  constexpr int kParts = 40;
+  const TemporaryFolder folder;
+  io::FileStore store(folder / "parts");
+  PartRun run(folder.path, "embed", any_part(kParts));
+  for (int part = 0; part < kParts; ++part)
+    store.create("embed/" + part_name(part) + "/lease-1-0", lease_text(kFarProcess, 2 * kBeat));
+  std::set<int> numbers;
+  while (std::optional<Part> part = run.next(plain_digest)) {
+    CHECK(numbers.insert(part->number()).second);
+    part->complete({});
+  }
+  CHECK(numbers.size() == kParts);
+  CHECK(look_at_parts(folder.path, "embed", false).count(PartState::Kind::done) == kParts);
 }
 
 TEST_CASE("a process whose lease was taken hears of it") {
