@@ -90,11 +90,45 @@ class PartsOfList {
     options_.shard_bytes = list.shard_bytes;
     ClipOptions chosen = options_;
     choose_encoders(chosen.recipe);
-    settings_ = dump_json(clip_settings(chosen));
+    settings_ = clip_settings(chosen);
+  }
+
+  /// What all processes agree on.
+  parts::RunTerms terms() const {
+    parts::RunTerms terms;
+    terms.settings = settings_;
+    for (const auto& [member, option] : {std::pair("detector", "--detector-model"),
+                                         {"detector_model", "--detector-model"},
+                                         {"threshold", "--threshold"},
+                                         {"gradual", "--no-gradual"},
+                                         {"stitch", "--stitch"},
+                                         {"stitch_model", "--stitch"},
+                                         {"stitch_sound", "--stitch-sound"},
+                                         {"min_seconds", "--min-length"},
+                                         {"max_seconds", "--max-length"},
+                                         {"stride", "--stride"},
+                                         {"stream", "--stream"},
+                                         {"encoder", "--encoder"},
+                                         {"preset", "--encoder"},
+                                         {"hdr_encoder", "--encoder"},
+                                         {"smart_encoder", "--encoder"},
+                                         {"encode", "--smart-cut"},
+                                         {"hdr", "--keep-hdr"},
+                                         {"quality", "--quality"},
+                                         {"audio", "--audio"},
+                                         {"scale", "--scale"},
+                                         {"fps", "--fps"},
+                                         {"crop", "--crop"},
+                                         {"deinterlace", "--no-deinterlace"}})
+      terms.options[std::string("recipe.") + member] = option;
+    terms.options["verify"] = "--verify";
+    terms.options["names"] = "--readable-names";
+    return terms;
   }
 
   std::string digest_of(int part) const {
-    return hash_hex(settings_ + io::hash_file(parts::list_path(options_.directory, part)));
+    return hash_hex(dump_json(settings_) +
+                    io::hash_file(parts::list_path(options_.directory, part)));
   }
 
   void make(const parts::Part& part, shard::PartOutput& output) {
@@ -125,7 +159,7 @@ class PartsOfList {
   share::Slots& slots_;
   Progress& progress_;
   io::ManifestWriter& manifest_;
-  std::string settings_;
+  Json settings_;
 };
 
 std::string version_of_ffmpeg() {
@@ -138,18 +172,24 @@ std::string version_of_ffmpeg() {
 long run_parts(const ClipOptions& options, const parts::PartChoice& choice, share::Slots& slots,
                Progress& progress, io::ManifestWriter& manifest) {
   const std::optional<parts::ClipList> list = parts::read_list(options.directory);
-  if (!list) fail_usage("'{}' has no list; make one with vfm-clip list", options.directory);
+  if (!list)
+    fail_usage("'{}' has no list of parts; make it with: vfm-clip list VIDEO... -o {} -n N",
+               options.directory, options.directory);
   PartsOfList work(options, *list, slots, progress, manifest);
-  return shard::for_each_part({.directory = options.directory,
-                               .tool = "clip",
-                               .choice = choice,
-                               .versions = {{"ffmpeg", version_of_ffmpeg()}}},
-                              manifest,
-                              {[&](int part, int) { return work.digest_of(part); },
-                               [&](const parts::Part& part, int, shard::PartOutput& output) {
-                                 work.make(part, output);
-                                 return io::InputStreams();
-                               }});
+  return shard::for_each_part(
+      {.directory = options.directory,
+       .tool = "clip",
+       .choice = choice,
+       .versions = {{"ffmpeg", version_of_ffmpeg()}},
+       .progress = &progress},
+      manifest,
+      {.terms = work.terms(),
+       .digest_of = [&](int part, int) { return work.digest_of(part); },
+       .make =
+           [&](const parts::Part& part, const shard::PartShards&, shard::PartOutput& output) {
+             work.make(part, output);
+             return io::InputStreams();
+           }});
 }
 
 }  // namespace vfm::clip

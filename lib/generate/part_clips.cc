@@ -163,12 +163,12 @@ long generate_parts(const GenerateJob& job, ClipMakers& makers, share::Slots& sl
     parts::PartRun(job.parts->directory, job.parts->tool, job.parts->choice);
     PartClips clips(job, makers, slots, progress);
     clips.ask_for_first();
-    failed =
-        shard::for_each_part(*job.parts, makers.output().manifest(),
-                             {[&](int part, int parts) { return clips.digest(part, parts); },
-                              [&](const parts::Part& part, int parts, shard::PartOutput& output) {
-                                return clips.make(part, parts, output);
-                              }});
+    failed = shard::for_each_part(
+        *job.parts, makers.output().manifest(),
+        {.digest_of = [&](int part, int parts) { return clips.digest(part, parts); },
+         .make =
+             [&](const parts::Part& part, const shard::PartShards& shards,
+                 shard::PartOutput& output) { return clips.make(part, shards.parts, output); }});
     makers.begin_part("");
   } else {
     while (makers.begin_part(""))
