@@ -234,7 +234,7 @@ joined_in() { vfm-shard join out >joined.jsonl; }
   # The name that vfm gives to another text.
   name=$(records one.jsonl | jq -r .name)
   { echo 'a red circle' && jq -nc --arg name "$name" '{prompt: "a red circle!", name: $name}'; } >prompts
-  vfm-generate --model "$model" --steps 2 -o twice --part auto/64 <prompts >two.jsonl
+  vfm-generate --model "$model" --steps 2 -o twice --part auto/2 <prompts >two.jsonl
   [ "$(records two.jsonl | wc -l)" -eq 2 ]
   fails 1 vfm-shard join twice
   grep -q "two parts made 'twice/$name.mp4'" err

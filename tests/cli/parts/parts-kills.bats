@@ -64,7 +64,8 @@ strike() {
   read -r pid name < <(at_work "${nodes[$1]}") || return 0
   name=${name#vfm-}
   [ "${kills[$name]-0}" -gt 0 ] || return 0
-  if [ $((kills[$name] % 3)) -eq 0 ]; then kill -KILL -- "-${nodes[$1]}" 2>/dev/null || return 0; else kill -KILL "$pid" 2>/dev/null || return 0; fi
+  [ $((kills[$name] % 3)) -ne 0 ] || pid=-${nodes[$1]}
+  kill -KILL -- "$pid" 2>/dev/null || return 0
   kills[$name]=$((kills[$name] - 1))
 }
 # of_kills: how many are left.
