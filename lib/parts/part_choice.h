@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,6 +29,11 @@ struct PartChoice {
   std::optional<int> parts;  ///< Number of parts, if --part named it.
   /// Seconds between two beats of a lease (part_lease.h), from VFM_LEASE_SECONDS in tests.
   std::optional<double> lease_seconds;
+  /// Seconds for which a process waits for parts of earlier programs that do not move (--follow).
+  /// Without, it does not wait.
+  std::optional<double> follow;
+  /// Bytes of finished parts that the programs which follow may not have done yet (--waiting).
+  std::optional<std::uint64_t> waiting;
 
   bool whole() const { return kind == Kind::whole; }
 };
