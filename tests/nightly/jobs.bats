@@ -166,3 +166,19 @@ section() { awk -v name="# $1" '/^# / { on = $0 == name } on && sub(/^\t/, "")' 
   [ "$(sources)" = 'v1.mp4 v2.mp4 v3.mp4 v4.mp4 v6.mp4 v7.mp4 v8.mp4 v9.mp4' ]
   [ -s out/latents.jsonl ]
 }
+
+@test "a job of two kinds of nodes captions while it clips" {
+  videos 320x240 20
+  curated one
+  list out 8
+  submit --wait "$jobs/two-kinds.sbatch" out
+  [ -z "$(vfm-clip status out --missing)$(vfm-caption status out --missing)" ]
+  vfm-shard join out >/dev/null
+  diff <(whole one) <(whole out)
+  [ -z "$(left out)" ]
+  # Each on its kind, and the first captions before the last clips.
+  [ "$(jq -r .host out/parts/clip/*/done.json | sort -u)" = n1 ]
+  [ "$(jq -r .host out/parts/caption/*/done.json | sort -u)" = n2 ]
+  jq -es '([.[] | select(.tool == "vfm-caption").ended] | min) < ([.[] | select(.tool == "vfm-clip").ended] | max)' \
+    out/parts/{clip,caption}/*/done.json
+}
