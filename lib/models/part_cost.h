@@ -32,6 +32,11 @@ struct PartCost {
     activation_bytes = static_cast<double>(memory.peak - weights);
     held_bytes = static_cast<double>(memory.held - weights);
   }
+  /// Adds the work of `times` runs of another part. Memory stays as it is.
+  void add_work(const PartCost& more, double times = 1) {
+    flops += times * more.flops;
+    add_calls(calls, more.calls, times);
+  }
   /// Multiplies the work, as if the part ran `times` times.
   void repeat(double times) {
     flops *= times;

@@ -150,6 +150,20 @@ std::optional<std::array<int, 2>> ClipEstimate::passes_of_two() const {
   return passes;
 }
 
+std::array<std::int64_t, 2> ClipEstimate::samples_of_two() const {
+  const auto samples = [&](int network) {
+    return sampling_.guidance_of(network) != 0 ? clip_.samples : 1;
+  };
+  return {samples(0), samples(1)};
+}
+
+std::int64_t ClipEstimate::samples_of_passes() const {
+  const auto passes = passes_of_two();
+  if (!passes) return evaluations(sampling_) * clip_.samples;
+  const auto samples = samples_of_two();
+  return (*passes)[0] * samples[0] + (*passes)[1] * samples[1];
+}
+
 ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
   ModelPart part{network_.type, network_.file_bytes, network_.loading_bytes};
   if (network_.decoder) {
@@ -175,12 +189,18 @@ ModelPart ClipEstimate::network_part(const models::Gpu* gpu) const {
       part.whole_bytes = whole.weight_bytes;
       part.whole_pass_bytes = whole.weight_bytes + whole.held_bytes;
     }
+    // One of two networks may be without guidance: its passes have one sample.
+    const int passes = evaluations(sampling_);
+    const auto full = static_cast<int>(samples_of_passes() - passes);
+    const bool all = clip_.samples == 1 || full == passes;
+    pass.repeat(all ? passes : full);
+    if (!all) {
+      work.quantize = job_.quantize;
+      work.samples = 1;
+      pass.add(shared_pass(work, parallel_, gpu), passes - full);
+    }
     part.cost = std::move(pass.cost);
     part.exchanges = std::move(pass.exchanges);
-    const double passes = evaluations(sampling_);
-    for (models::TimeLine& line : part.exchanges)
-      line.seconds *= passes, line.calls *= passes, line.bytes *= passes;
-    part.cost.repeat(passes);
     // Of the sampler, not of the model; 4 with the noise that it begins with or lcm adds.
     const int states = std::max(4, states_in_memory(sampling_.sampler));
     part.cost.host_bytes = 1.0 * states * sizeof(double) * shape_.channels * clip_.latent.frames *
@@ -199,8 +219,7 @@ void ClipEstimate::add_encoding(models::PartCost& cost) const {
   const Extents pixels = shape_.pixels_of(size);
   cost.host_bytes =
       std::max(cost.host_bytes, 3.0 * sizeof(float) * pixels.frames * pixels.height * pixels.width);
-  cost.flops += encoding.flops;
-  add_calls(cost.calls, encoding.calls);
+  cost.add_work(encoding);
   cost.activation_bytes = std::max(cost.activation_bytes, encoding.activation_bytes);
   cost.held_bytes = std::max(cost.held_bytes, encoding.held_bytes);
 }

@@ -57,7 +57,8 @@ class ClipEstimate {
   struct Clip {
     ClipRequest request;
     Extents latent;
-    std::int64_t tokens = 0, text_tokens = 0, samples = 1;
+    std::int64_t tokens = 0, text_tokens = 0;
+    std::int64_t samples = 1;  ///< of a pass: two with guidance, of any network
     int given_frames = 0;  ///< latent frames
   };
   const Clip& clip() const { return clip_; }
@@ -65,6 +66,10 @@ class ClipEstimate {
   /// For a model with two networks that are chosen by noise level: how many of the passes each of
   /// them makes.
   std::optional<std::array<int, 2>> passes_of_two() const;
+  /// Samples of a pass of each network of such a model.
+  std::array<std::int64_t, 2> samples_of_two() const;
+  /// Samples of all passes together.
+  std::int64_t samples_of_passes() const;
   const ModelFacts& facts() const { return facts_; }
   const NetworkHeaders& network() const { return network_; }
   DType compute() const { return compute_; }

@@ -52,14 +52,14 @@ Json sampling_json(const ClipEstimate& estimate) {
 /// The tokens are those of all ranks, the operations those of one.
 Json predicted(const models::Gpu& gpu, const ClipEstimate& estimate, const ModelPart& network,
                const ModelPart& tokenizer, const ModelPart& text, double peak) {
-  const double passes = estimate.network().decoder ? 1 : evaluations(estimate.sampling());
+  const std::int64_t samples = estimate.network().decoder ? 1 : estimate.samples_of_passes();
   ClipEstimate::Time time = estimate.time(gpu, network, tokenizer, text);
   const ClipEstimate::Clip& c = estimate.clip();
   double flops = 0;
   for (const models::TimeLine& line : time.lines)
     flops += line.flops;
   Json json = models::prediction(gpu, std::move(time.lines),
-                                 passes * static_cast<double>(c.tokens * c.samples), flops, peak);
+                                 static_cast<double>(c.tokens * samples), flops, peak);
   json["pass_seconds"] = time.pass;
   return json;
 }
@@ -94,6 +94,7 @@ Json cost_json(const GenerateJob& job, const models::OpenedModel& opened) {
   if (const auto passes = estimate.passes_of_two())
     cost["switch"] = {{"level", *estimate.facts().boundary},
                       {"passes", *passes},
+                      {"samples", estimate.samples_of_two()},
                       {"file_bytes", rounded(estimate.network().second_bytes)}};
   if (job.quantize) cost["quantize"] = ops::row_format_name(*job.quantize);
   if (!estimate.parallel().alone()) {

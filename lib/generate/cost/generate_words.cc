@@ -9,6 +9,18 @@
 
 namespace vfm::generate {
 
+namespace {
+
+std::string passes_words(const Json& passes, const Json& samples) {
+  return fmt::format("{} of {}", passes.dump(), counted(samples.get<std::int64_t>(), "sample"));
+}
+
+std::string passes_of(const Json& two, std::size_t network) {
+  return passes_words(two["passes"][network], two["samples"][network]);
+}
+
+}  // namespace
+
 std::string generation_words(const Json& cost) {
   std::string out;
   const auto line = [&](const char* name, const std::string& value) {
@@ -38,8 +50,9 @@ std::string generation_words(const Json& cost) {
              "{}, {}, guidance {}{}", sampling["sampler"].get<std::string>(),
              number(sampling["steps"], "step"), sampling["guidance"].dump(),
              sampling.contains("guidance_low") ? " and " + sampling["guidance_low"].dump() : ""));
-  line("passes",
-       fmt::format("{} of {}", sampling["passes"].dump(), number(sampling["samples"], "sample")));
+  line("passes", cost.contains("switch")
+                     ? passes_of(cost["switch"], 0) + ", then " + passes_of(cost["switch"], 1)
+                     : passes_words(sampling["passes"], sampling["samples"]));
   if (cost.contains("switch")) {
     const Json& change = cost["switch"];
     line("switch", fmt::format("after {} of the passes, below the level {}, to another network: {} "

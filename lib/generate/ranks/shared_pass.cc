@@ -130,6 +130,23 @@ std::vector<models::TimeLine> exchange_lines(const SharedPassWork& work,
 
 }  // namespace
 
+void SharedPass::repeat(double times) {
+  cost.repeat(times);
+  for (models::TimeLine& line : exchanges)
+    line.seconds *= times, line.calls *= times, line.bytes *= times;
+}
+
+void SharedPass::add(const SharedPass& more, double times) {
+  cost.add_work(more.cost, times);
+  for (const models::TimeLine& other : more.exchanges) {
+    auto line = std::ranges::find(exchanges, other.name, &models::TimeLine::name);
+    if (line == exchanges.end()) line = exchanges.insert(line, {other.name});
+    line->seconds += times * other.seconds;
+    line->calls += times * other.calls;
+    line->bytes += times * other.bytes;
+  }
+}
+
 SharedPass shared_pass(const SharedPassWork& work, const dist::Layout& parallel,
                        const models::Gpu* gpu) {
   const std::unique_ptr<dist::World> world = dist::counted_world(0, parallel.sharers());

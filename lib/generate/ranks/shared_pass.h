@@ -29,6 +29,11 @@ struct SharedPass {
   models::PartCost cost;  ///< cost of the leading rank
   /// Times that the leading rank waits for other ranks, by kind of exchange, if `gpu` is given.
   std::vector<models::TimeLine> exchanges;
+
+  /// Multiplies the work and the exchanges, as of `times` passes.
+  void repeat(double times);
+  /// Adds the work and the exchanges of `times` other passes. Memory stays as it is.
+  void add(const SharedPass& more, double times);
 };
 
 /// Exchanges of ring attention overlap with attention, except for one part of the keys. Exchanges

@@ -16,8 +16,9 @@ void SampleOptions::validate() const {
     fail_usage("{} steps are too many: give at most {}", steps, models::kMostSteps);
   noise_levels(*this);
   for (const int network : {0, 1})
-    if (!std::isfinite(guidance_of(network)))
-      fail_usage("guidance {}: must be a finite number", guidance_of(network));
+    if (!(std::abs(guidance_of(network)) <= kMostGuidance))
+      fail_usage("guidance {}: must be between -{} and {}", guidance_of(network), kMostGuidance,
+                 kMostGuidance);
   if (!(augment_sigma >= 0 && std::isfinite(augment_sigma)))
     fail_usage("noise {} on condition frames: must not be negative", augment_sigma);
   if (!(temperature >= 0 && std::isfinite(temperature)))

@@ -16,6 +16,9 @@
 
 namespace vfm::generate {
 
+/// The largest guidance, up or down: far beyond what any model is sampled with.
+inline constexpr double kMostGuidance = 1000;
+
 /// How to sample. Every number is part of the result.
 struct SampleOptions : models::NoiseSchedule {
   /// D = c + guidance * (c - u): c the estimate with the prompt, u with the negative prompt. 0:

@@ -27,23 +27,9 @@
 namespace vfm::train {
 namespace {
 
-constexpr double kLossLimit = 1e-5, kGradientLimit = 1e-4;  // of f32; the first of the norm, too
+constexpr double kLossLimit = 1e-5;  // of f32; of the norm, too
 /// Of the steps after the first, whose weights differ by what rounding did before.
 constexpr double kLaterLossLimit = 1e-4, kLaterLimit = 1e-3;
-constexpr double kRoundedLimit = 2e-2, kRoundings = 2;  // of bf16
-constexpr double kMostLimit = 0.5;                      // a gradient that is lost differs by 1
-constexpr double kLastBits = 4, kMostExact = 1e-2;      // of f32, for gradients
-
-void judge(ComparedValue& value) {
-  if (!std::isfinite(value.together) || std::isnan(value.difference))
-    value.fault = "not finite";
-  else if (!value.without.empty())
-    return;  // what there is, is rounding
-  else if (value.alone == 0 && value.together == 0)
-    value.fault = "zero both times, which proves nothing";
-  else if (value.difference > value.limit)
-    value.fault = value.most.empty() ? "differs" : fmt::format("differs, most in '{}'", value.most);
-}
 
 bool comes_first(const ComparedValue& a, const ComparedValue& b) {
   if (a.good() != b.good()) return b.good();
@@ -62,8 +48,7 @@ class Comparison {
       : parameters_(trainer.shards().states()),
         comparer_(holders, parameters_),
         alone_(alone),
-        rounded_(recipe.compute() == DType::bf16),
-        sent_rounded_(recipe.parallel.reduce == DType::bf16) {}
+        limits_{recipe.compute() == DType::bf16, recipe.parallel.reduce == DType::bf16} {}
 
   void number(const std::string& name, double alone, double together, double limit) {
     add({.name = name,
@@ -88,13 +73,12 @@ class Comparison {
       else if (strays[i].rank >= 0)
         value.fault = describe_stray("gradient", strays[i]);
       value.of_parameter = true;
-      add(std::move(value), kGradientLimit);
+      add(std::move(value), ValueLimits::kGradient);
     }
   }
 
-  /// What updates changed in all parameters, or in that which differs most for its limit, which is
-  /// at least that of its gradient, and up to kMostLimit where rounding decides the gradient.
-  /// `made` is this rank's.
+  /// What updates changed in all parameters, or in that which differs most for its limit. `made` is
+  /// this rank's.
   void changes(const char* name, const std::vector<Tensor>& made, const std::vector<Tensor>* alone,
                bool each, double limit, const std::string& stale = {}) {
     if (made.empty()) return;
@@ -108,10 +92,8 @@ class Comparison {
       if (alone_ == nullptr) continue;
       const std::string& parameter = parameters_[i]->name;
       const double part = std::sqrt(one.difference),
-                   own = each
-                             ? std::max({limit_of(name, limit), limit_of(parameter, kGradientLimit),
-                                         std::min(rounding_of(parameter), kMostLimit)})
-                             : 1,
+                   own = each ? limits_.limit_of_updates(limit, own_of(name), own_of(parameter))
+                              : 1,
                    differs = (each ? relative(part, std::sqrt(one.expected)) : part) / own;
       if (differs > most) most = differs, limit_of_most = own, value.most = parameter;
     }
@@ -129,33 +111,24 @@ class Comparison {
   }
 
  private:
-  /// What rounding may change in a value.
-  double rounding_of(const std::string& name) const {
+  /// What rounding changes on one rank.
+  double own_of(const std::string& name) const {
     const auto own = alone_->own.find(name);
-    return (rounded_ ? kRoundings : kLastBits) * (own == alone_->own.end() ? 0 : own->second);
-  }
-
-  double limit_of(const std::string& name, double exact) const {
-    if (rounded_ || (sent_rounded_ && name != kLoss)) exact = std::max(exact, kRoundedLimit);
-    return std::max(exact, std::min(rounding_of(name), rounded_ ? kMostLimit : kMostExact));
+    return own == alone_->own.end() ? 0 : own->second;
   }
 
   void add(ComparedValue value, double exact) {
     if (alone_ == nullptr) return;
-    value.limit = limit_of(value.name, exact);
-    // Beyond the largest limit rounding decides the gradient. It still is not lost, nor far off.
-    const double rounding = rounding_of(value.name);
-    const bool decided = value.of_parameter && rounding > value.limit && value.together > 0 &&
-                         value.difference <= rounding;
-    if (decided && value.difference > value.limit) value.without = "rounding decides it";
-    if (value.fault.empty()) judge(value);
+    const double own = own_of(value.name);
+    value.limit = limits_.limit(exact, own, value.name == kLoss);
+    limits_.judge(value, own);
     values_.push_back(std::move(value));
   }
 
   const nn::ParameterList& parameters_;
   const GradientComparer comparer_;
   const Alone* const alone_;
-  const bool rounded_, sent_rounded_;
+  const ValueLimits limits_;
   std::vector<ComparedValue> values_;
 };
 
@@ -180,10 +153,10 @@ std::vector<ComparedValue> compare(Trainer& trainer, Recipe& recipe, const RunOp
     compared->gradients(strays);
     compared->number(kNorm, alone ? alone->norm : 0, step.gradient_norm, kLossLimit);
     compared->changes(kUpdate, changes.values, alone ? &alone->changes.values : nullptr, false,
-                      kGradientLimit, stale);
+                      ValueLimits::kGradient, stale);
     if (recipe.ema.every == 1)
       compared->changes(kAverage, changes.average, alone ? &alone->changes.average : nullptr, false,
-                        kGradientLimit);
+                        ValueLimits::kGradient);
   }
   changes = {};
   if (after) after(trainer);

@@ -23,6 +23,7 @@
 
 #include "base/json_fwd.h"
 #include "dist/world.h"
+#include "train/check/compared_value.h"
 #include "train/data/dataset.h"
 #include "train/run.h"
 
@@ -31,26 +32,6 @@ namespace vfm::train {
 class Trainer;
 /// Called between steps by tests.
 using AfterStep = std::function<void(Trainer&)>;
-
-/// A compared value: the loss of a step or a validation, the gradient of a parameter, the global
-/// norm of gradients, or the change of all weights, or of their average, by updates.
-struct ComparedValue {
-  std::string name;     ///< name of the parameter, or one of train/check/check_alone.h
-  double alone = 0;     ///< on one rank: mean of the loss, or L2 norm
-  double together = 0;  ///< the same on all ranks
-  /// L2 norm of the difference / `alone`; for later updates the most of any parameter.
-  double difference = 0;
-  double limit = 0;       ///< largest difference that passes
-  std::string fault;      ///< what is wrong; "": nothing
-  std::string most;       ///< for an update: the parameter that differs most
-  /// Why its size proves nothing: the data leave it no gradient, or rounding decides it.
-  std::string without;
-
-  bool of_parameter = false;  ///< it is the gradient of the parameter `name`
-
-  bool good() const { return fault.empty(); }
-  std::string title() const { return (of_parameter ? "gradient of " : "") + name; }
-};
 
 struct ParallelCheck {
   std::string layout, compute;        ///< "tp=2 cp=2 dp=1 pp=1"; 'model.compute'

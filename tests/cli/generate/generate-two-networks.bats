@@ -175,13 +175,27 @@ other() { run cmp "out-$1/fox.mp4" "out-$2/fox.mp4" && [ "$status" -eq 1 ]; }
   cost high >high.json
   cost two >two.json
   bytes=$(jq .network.file_bytes high.json)
-  jq -e --argjson bytes "$bytes" '.switch == {level: 7, passes: [2, 1], file_bytes: $bytes} and .sampling.passes == 3' two.json
+  jq -e --argjson bytes "$bytes" '.sampling.passes == 3 and
+    .switch == {level: 7, passes: [2, 1], samples: [2, 2], file_bytes: $bytes}' two.json
   jq -e '[.network, .tokenizer, .flops] == ($high[0] | [.network, .tokenizer, .flops])' --slurpfile high high.json two.json
   # Never both in memory.
   jq -es --argjson bytes "$bytes" 'map(.memory_bytes | .peak - .program) | .[1] - .[0] | . >= 0 and . <= $bytes' \
     high.json two.json
   vfm-generate cost --model two "${call[@]:0:12}" 2>&1 >/dev/null |
     grep -q '^switch  *after 2 of the passes, below the level 7.0, to another network: '
+}
+
+@test "cost: passes of a network without guidance have one sample" {
+  cost() { vfm-generate cost --model two "${call[@]:0:12}" --gpu h100 "$@"; }
+  cost -q >both.json
+  cost --guidance-low 0 >high.json 2>words
+  cost -q --guidance 0 --guidance-low 3 >low.json
+  jq -es 'map([.sampling.samples, .switch.samples]) == [[2, [2, 2]], [2, [2, 1]], [2, [1, 2]]]' {both,high,low}.json
+  # Of six samples five, and four. Memory is of two samples.
+  jq -es 'map(.network.flops) | map(. * 6 / .[0] | . * 1e6 | round) == [6e6, 5e6, 4e6]' {both,high,low}.json
+  jq -es 'map(.predicted.seconds) | .[0] > .[1] and .[1] > .[2]' {both,high,low}.json
+  jq -es 'map(.memory_bytes.peak) | .[0] == .[1] and .[1] == .[2]' {both,high,low}.json
+  grep -q '^passes  *2 of 2 samples, then 1 of 1 sample$' words
 }
 
 @test "ranks that share clips: those of one clip at a time, and of one rank but for rounding" {

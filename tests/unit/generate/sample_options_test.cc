@@ -18,8 +18,13 @@ TEST_CASE("sampling options out of range are refused", "[sampler]") {
   };
   CHECK_NOTHROW(SampleOptions{}.validate());
   refused([](SampleOptions& o) { o.steps = 0; });
-  refused([](SampleOptions& o) { o.guidance = std::nan(""); });
-  refused([](SampleOptions& o) { o.guidance_low = std::nan(""); });
+  for (const double guidance : {std::nan(""), 1e300, -1001.0, 1000.5}) {
+    refused([=](SampleOptions& o) { o.guidance = guidance; });
+    refused([=](SampleOptions& o) { o.guidance_low = guidance; });
+  }
+  SampleOptions strong;
+  strong.guidance = 1000, strong.guidance_low = -1000;
+  CHECK_NOTHROW(strong.validate());
   refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = 0; });
   refused([](SampleOptions& o) { o.sampler = Sampler::res, o.steps = -1; });
   refused([](SampleOptions& o) { o.sampler = Sampler::edm_euler, o.steps = 1; });
